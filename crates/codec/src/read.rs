@@ -1,0 +1,191 @@
+//! A cursor over bytes that may be hostile: every read is checked, no index can panic.
+
+use crate::{Error, Result};
+
+/// Reads little-endian fields front to back. An error names the field and the place.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A cursor at the first byte.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next `len` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where fewer are left.
+    #[inline]
+    pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8]> {
+        let end = self.at.checked_add(len);
+        match end.and_then(|end| self.bytes.get(self.at..end)) {
+            Some(taken) => {
+                self.at += len;
+                Ok(taken)
+            }
+            None => Err(Error::truncated(
+                field,
+                self.at.saturating_add(len),
+                self.bytes.len(),
+            )),
+        }
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N]> {
+        let taken = self.take(N, field)?;
+        let mut out = [0; N];
+        out.copy_from_slice(taken);
+        Ok(out)
+    }
+
+    /// The next byte.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] at the end.
+    #[inline]
+    pub fn u8(&mut self, field: &'static str) -> Result<u8> {
+        Ok(self.array::<1>(field)?[0])
+    }
+
+    /// The next two bytes.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where fewer are left.
+    #[inline]
+    pub fn u16(&mut self, field: &'static str) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array(field)?))
+    }
+
+    /// The next four bytes.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where fewer are left.
+    #[inline]
+    pub fn u32(&mut self, field: &'static str) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array(field)?))
+    }
+
+    /// The next eight bytes.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where fewer are left.
+    #[inline]
+    pub fn u64(&mut self, field: &'static str) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array(field)?))
+    }
+
+    /// An unsigned integer of `len` bytes, `len <= 8`; zero bytes are the number 0.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where fewer are left, [`Error::InvalidInput`] for `len > 8`.
+    #[inline]
+    pub fn uint(&mut self, len: usize, field: &'static str) -> Result<u64> {
+        if len > 8 {
+            return Err(Error::invalid("integers are at most 8 bytes wide"));
+        }
+        let taken = self.take(len, field)?;
+        let mut out = [0; 8];
+        for (to, from) in out.iter_mut().zip(taken) {
+            *to = *from;
+        }
+        Ok(u64::from_le_bytes(out))
+    }
+
+    /// Skips zero bytes up to the next multiple of `align` (a power of two), and refuses others.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] or [`Error::Corrupt`].
+    pub fn pad_to(&mut self, align: usize, field: &'static str) -> Result<()> {
+        let pad = self.at.wrapping_neg() & (align - 1);
+        let at = self.at;
+        check_zero(self.take(pad, field)?, field, at)
+    }
+
+    /// Refuses bytes after the last field.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where some are left.
+    pub fn finish(&self, field: &'static str) -> Result<()> {
+        if self.at == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(Error::corrupt(
+                field,
+                self.at,
+                (self.bytes.len() - self.at) as u64,
+                "no bytes after the last field",
+            ))
+        }
+    }
+}
+
+/// Padding and reserved bytes are zero; `at_byte` is where `bytes` start.
+///
+/// # Errors
+/// [`Error::Corrupt`] at the first byte that is not.
+pub fn check_zero(bytes: &[u8], field: &'static str, at_byte: usize) -> Result<()> {
+    match bytes.iter().position(|byte| *byte != 0) {
+        None => Ok(()),
+        Some(at) => Err(Error::corrupt(
+            field,
+            at_byte + at,
+            bytes.get(at).copied().unwrap_or_default(),
+            "zero (padding or reserved)",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prefix_is_truncated() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7];
+        for len in 0..bytes.len() {
+            let mut reader = Reader::new(&bytes[..len]);
+            let got = (|| {
+                reader.u8("a")?;
+                reader.u16("b")?;
+                reader.u32("c")
+            })();
+            assert!(matches!(got, Err(Error::Truncated { .. })), "{len}: {got:?}");
+        }
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.u8("a"), Ok(1));
+        assert_eq!(reader.u16("b"), Ok(0x0302));
+        assert_eq!(reader.u32("c"), Ok(0x0706_0504));
+        assert_eq!(reader.finish("end"), Ok(()));
+    }
+
+    #[test]
+    fn padding_must_be_zero() {
+        let mut reader = Reader::new(&[9, 0, 0, 1]);
+        reader.u8("a").unwrap();
+        let error = reader.pad_to(4, "pad").unwrap_err();
+        assert_eq!(error, Error::corrupt("pad", 3, 1u8, "zero (padding or reserved)"));
+    }
+
+    #[test]
+    fn uint_takes_any_width() {
+        let mut reader = Reader::new(&[1, 2, 3]);
+        assert_eq!(reader.uint(0, "zero"), Ok(0));
+        assert_eq!(reader.uint(3, "three"), Ok(0x03_02_01));
+        assert!(reader.uint(9, "nine").is_err());
+    }
+}

@@ -1,0 +1,234 @@
+//! Trees of encodings, as META blobs carry them.
+//!
+//! # Layout of a tree (little-endian, nodes in pre-order)
+//! | bytes | field | rule |
+//! |---|---|---|
+//! | 1 | `id_len` | 1 ..= [`limits::ENCODING_ID_BYTES_MAX`] |
+//! | `id_len` | `id` | ASCII graphic characters |
+//! | 2 + 2 | `major`, `minor` | version of the encoding's layout |
+//! | 1 | `params_len` | 0 ..= [`limits::NODE_PARAMS_BYTES_MAX`] |
+//! | `params_len` | `params` | the encoding's own; page-wide widths and counts only, never values |
+//! | 1 | `n_children` | the children follow, each a tree |
+//!
+//! A tree has at most [`limits::TREE_NODES_MAX`] nodes and [`limits::TREE_DEPTH_MAX`] levels.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{Error, Reader, Result, limits};
+
+/// Version of an encoding's layout. A reader takes the same major and any minor up to its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version {
+    /// Readers of another major do not understand the layout.
+    pub major: u16,
+    /// Grows with each addition that older readers do not understand.
+    pub minor: u16,
+}
+
+impl Version {
+    /// A version from its parts.
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor }
+    }
+
+    /// Whether a decoder of this version reads what an encoder of `written` wrote.
+    pub fn reads(self, written: Self) -> bool {
+        self.major == written.major && written.minor <= self.minor
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// One node of a tree: an encoding, its page-wide parameters and its children.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TreeNode {
+    /// The encoding's id, `tarsia.bitpack` or `org.example.leco`.
+    pub id: String,
+    /// The version of its layout.
+    pub version: Version,
+    /// Page-wide parameters: widths and counts, never values.
+    pub params: Vec<u8>,
+    /// One tree per child, in the encoding's order.
+    pub children: Vec<TreeNode>,
+}
+
+/// A tree is its root node.
+pub type Tree = TreeNode;
+
+impl TreeNode {
+    /// A node without children.
+    pub fn leaf(id: &str, version: Version, params: &[u8]) -> Self {
+        Self::node(id, version, params, Vec::new())
+    }
+
+    /// A node with children.
+    pub fn node(id: &str, version: Version, params: &[u8], children: Vec<Self>) -> Self {
+        Self {
+            id: id.to_owned(),
+            version,
+            params: params.to_owned(),
+            children,
+        }
+    }
+
+    /// Appends the layout above.
+    ///
+    /// # Errors
+    /// [`Error::LimitExceeded`] or [`Error::InvalidInput`] for what [`TreeNode::parse`] would refuse.
+    pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        self.write_node(out);
+        // One predicate for reader and writer: what was written must parse.
+        let written = out.get(start..).unwrap_or_default();
+        let mut reader = Reader::new(written);
+        Self::parse(&mut reader)?;
+        reader.finish("tree")
+    }
+
+    fn write_node(&self, out: &mut Vec<u8>) {
+        // Lengths that do not fit their field are cut here and found by the parse that follows.
+        out.push(self.id.len() as u8);
+        out.extend_from_slice(self.id.as_bytes());
+        out.extend_from_slice(&self.version.major.to_le_bytes());
+        out.extend_from_slice(&self.version.minor.to_le_bytes());
+        out.push(self.params.len() as u8);
+        out.extend_from_slice(&self.params);
+        out.push(self.children.len() as u8);
+        for child in &self.children {
+            child.write_node(out);
+        }
+    }
+
+    /// Reads one tree and leaves the reader behind it.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::LimitExceeded`].
+    pub fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut n_nodes = 0;
+        Self::parse_node(reader, 1, &mut n_nodes)
+    }
+
+    fn parse_node(reader: &mut Reader<'_>, depth: u32, n_nodes: &mut usize) -> Result<Self> {
+        *n_nodes += 1;
+        if *n_nodes > limits::TREE_NODES_MAX {
+            return Err(Error::LimitExceeded {
+                limit: "TREE_NODES_MAX",
+                found: *n_nodes as u64,
+                max: limits::TREE_NODES_MAX as u64,
+            });
+        }
+        if depth > limits::TREE_DEPTH_MAX {
+            return Err(Error::LimitExceeded {
+                limit: "TREE_DEPTH_MAX",
+                found: depth.into(),
+                max: limits::TREE_DEPTH_MAX.into(),
+            });
+        }
+        let at = reader.position();
+        let id_len = reader.u8("tree.id_len")?;
+        if id_len == 0 || usize::from(id_len) > limits::ENCODING_ID_BYTES_MAX {
+            return Err(Error::corrupt("tree.id_len", at, id_len, "1 ..= 64"));
+        }
+        let at = reader.position();
+        let id = reader.take(id_len.into(), "tree.id")?;
+        let id = match core::str::from_utf8(id) {
+            Ok(id) if id.bytes().all(|byte| byte.is_ascii_graphic()) => id.to_owned(),
+            _ => return Err(Error::corrupt("tree.id", at, id_len, "ASCII graphic characters")),
+        };
+        let version = Version::new(reader.u16("tree.major")?, reader.u16("tree.minor")?);
+        let at = reader.position();
+        let params_len = reader.u8("tree.params_len")?;
+        if usize::from(params_len) > limits::NODE_PARAMS_BYTES_MAX {
+            return Err(Error::corrupt("tree.params_len", at, params_len, "0 ..= 64"));
+        }
+        let params = reader.take(params_len.into(), "tree.params")?.to_owned();
+        let n_children = reader.u8("tree.n_children")?;
+        let mut children = Vec::new();
+        for _ in 0..n_children {
+            children.push(Self::parse_node(reader, depth + 1, n_nodes)?);
+        }
+        Ok(Self {
+            id,
+            version,
+            params,
+            children,
+        })
+    }
+
+    /// Calls `visit` for every node, parents first.
+    pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a TreeNode)) {
+        visit(self);
+        for child in &self.children {
+            child.visit(visit);
+        }
+    }
+}
+
+impl fmt::Display for TreeNode {
+    /// `dict(bitpack)`: ids without the `tarsia.` in front.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id.strip_prefix("tarsia.").unwrap_or(&self.id))?;
+        if self.children.is_empty() {
+            return Ok(());
+        }
+        let children: Vec<String> = self.children.iter().map(|child| format!("{child}")).collect();
+        write!(f, "({})", children.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const V: Version = Version::new(1, 0);
+
+    fn sample() -> Tree {
+        let codes = Tree::leaf("tarsia.bitpack", V, &[]);
+        Tree::node("tarsia.dict", V, &[1, 2], vec![codes, Tree::leaf("org.example.x", V, &[7])])
+    }
+
+    #[test]
+    fn round_trip_and_every_prefix() {
+        let mut bytes = vec![];
+        sample().write_to(&mut bytes).unwrap();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(Tree::parse(&mut reader), Ok(sample()));
+        assert_eq!(reader.rest(), b"");
+        for len in 0..bytes.len() {
+            let got = Tree::parse(&mut Reader::new(&bytes[..len]));
+            assert!(matches!(got, Err(Error::Truncated { .. })), "{len}: {got:?}");
+        }
+        assert_eq!(format!("{}", sample()), "dict(bitpack, org.example.x)");
+    }
+
+    #[test]
+    fn limits_hold_for_reader_and_writer() {
+        let mut deep = Tree::leaf("x", V, &[]);
+        for _ in 0..limits::TREE_DEPTH_MAX {
+            deep = Tree::node("x", V, &[], vec![deep]);
+        }
+        assert!(matches!(deep.write_to(&mut vec![]), Err(Error::LimitExceeded { .. })));
+        let wide = Tree::node("x", V, &[], vec![Tree::leaf("y", V, &[]); 32]);
+        assert!(matches!(wide.write_to(&mut vec![]), Err(Error::LimitExceeded { .. })));
+        assert!(Tree::leaf("", V, &[]).write_to(&mut vec![]).is_err());
+        assert!(Tree::leaf("a b", V, &[]).write_to(&mut vec![]).is_err());
+        assert!(Tree::leaf(&"x".repeat(256 + 3), V, &[]).write_to(&mut vec![]).is_err());
+        assert!(Tree::leaf("x", V, &[0; 65]).write_to(&mut vec![]).is_err());
+    }
+
+    #[test]
+    fn versions_read_the_same_major_and_older_minors() {
+        assert!(Version::new(1, 2).reads(Version::new(1, 1)));
+        assert!(!Version::new(1, 0).reads(Version::new(1, 1)));
+        assert!(!Version::new(2, 0).reads(Version::new(1, 0)));
+    }
+}
