@@ -1,1 +1,58 @@
-//! Stub.
+//! Where the bytes of a file come from and where they go: one trait for reading, one for writing.
+//!
+//! | reading ([`ReadAt`]) | for |
+//! |---|---|
+//! | [`MemoryFile`] | bytes that are in memory anyway |
+//! | [`LocalFile`] | positioned reads (`pread`), many threads at once |
+//! | [`MappedFile`] | a memory map: reads copy nothing |
+//! | [`SeekFile`] | anything that reads and seeks, one read at a time |
+//! | [`CountingReader`] | counts requests and bytes of another reader |
+//!
+//! | writing ([`Sink`]) | for |
+//! |---|---|
+//! | [`MemorySink`] | bytes that stay in memory |
+//! | [`FileSink`] | a file that appears under its name only when it is complete and on disk |
+//!
+//! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.
+//!
+//! # Example
+//! ```
+//! use tarsia_io::{MemoryFile, ReadOptions, read_ranges};
+//!
+//! let file = MemoryFile::new(b"intarsia".to_vec());
+//! let parts = read_ranges(&file, &[2..5, 0..2], ReadOptions::LOCAL)?;
+//! assert_eq!(&*parts[0], b"tar");
+//! assert_eq!(&*parts[1], b"in");
+//! assert!(read_ranges(&file, &[7..9], ReadOptions::LOCAL).is_err());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # Limits
+//! A read is compared with the length of the file before memory is allocated for it.
+//!
+//! # What this crate does not do
+//! It knows nothing of pages, blocks or footers, caches nothing, starts no thread, and is not asynchronous.
+//! `unsafe` is the one call that makes a memory map, in `mapped.rs`.
+#![deny(unsafe_code)]
+
+mod coalesce;
+mod counting;
+mod file_sink;
+mod local;
+#[cfg(any(unix, windows))]
+mod mapped;
+mod memory;
+mod read;
+mod seek;
+mod sink;
+
+pub use coalesce::{CoalescedRead, ReadOptions, coalesce, read_range, read_ranges};
+pub use counting::{CountingReader, IoStats};
+pub use file_sink::FileSink;
+pub use local::LocalFile;
+#[cfg(any(unix, windows))]
+pub use mapped::MappedFile;
+pub use memory::MemoryFile;
+pub use read::{ReadAt, ReadBytes, check_inside};
+pub use seek::SeekFile;
+pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};

@@ -1,1 +1,25 @@
-//! Stub.
+//! Test tools shared by the crates of Tarsia. Only tests, benchmarks and fuzz targets depend on this crate.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`laws`] | what every encoding promises, checked for one tree and one set of values |
+//! | [`cases`] | named value sets: edge sizes, extremes, NaN payloads, skewed strings |
+//! | [`faults`] | readers and sinks that fail where a test wants them to |
+//! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
+//! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
+//! | [`rng`] | a small generator whose seeds give the same numbers for ever |
+//! | [`memory`] | counts what the current thread allocates |
+//!
+//! Everything here panics with a message where an expectation does not hold: it is test code.
+//!
+//! # What this crate does not do
+//! It holds no golden files and no broken files: those lie beside the tests of the crate they belong to.
+
+#[cfg(feature = "arrow")]
+pub mod arrays;
+pub mod cases;
+pub mod faults;
+pub mod laws;
+pub mod memory;
+pub mod rng;
+pub mod tables;

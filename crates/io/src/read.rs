@@ -1,0 +1,165 @@
+//! The trait of readers, and bytes that were read.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// Bytes that can be read at any place, by many threads at once. The length never changes while the reader lives.
+pub trait ReadAt: Send + Sync {
+    /// Length in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there are no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `buf` with the bytes from `place` on.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] where that reaches beyond the end (an empty `buf` may lie at the end), else what
+    /// the system reports. `buf` holds anything then.
+    fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// The whole content where it is in memory; then nothing needs to be read.
+    fn mapped(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+macro_rules! forward_read_at {
+    ($($pointer:ty),*) => {$(
+        impl<R: ReadAt + ?Sized> ReadAt for $pointer {
+            fn len(&self) -> u64 {
+                (**self).len()
+            }
+
+            fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
+                (**self).read_at(place, buf)
+            }
+
+            fn mapped(&self) -> Option<&[u8]> {
+                (**self).mapped()
+            }
+        }
+    )*};
+}
+
+forward_read_at!(&R, Box<R>, Arc<R>);
+
+/// Whether `n_bytes` from `place` lie inside a file of `len` bytes: the check every [`ReadAt::read_at`] makes first.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] where they do not.
+pub fn check_inside(place: u64, n_bytes: u64, len: u64) -> io::Result<()> {
+    match place.checked_add(n_bytes) {
+        Some(end) if end <= len => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!(
+                "a read of {n_bytes} bytes at {place} goes beyond the end of the file at {len}"
+            ),
+        )),
+    }
+}
+
+/// The part of `content` that a read asks for.
+pub(crate) fn inside(content: &[u8], place: u64, n_bytes: u64) -> io::Result<&[u8]> {
+    check_inside(place, n_bytes, content.len() as u64)?;
+    let slice = usize::try_from(place)
+        .ok()
+        .zip(usize::try_from(n_bytes).ok())
+        .and_then(|(start, len)| content.get(start..start.checked_add(len)?));
+    slice.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Bytes that were read: borrowed from a reader that has them in memory, or a part of a buffer that several reads share.
+#[derive(Clone)]
+pub struct ReadBytes<'a>(Repr<'a>);
+
+#[derive(Clone)]
+enum Repr<'a> {
+    Borrowed(&'a [u8]),
+    Shared(Arc<Vec<u8>>, Range<usize>),
+}
+
+impl<'a> ReadBytes<'a> {
+    /// Bytes of somebody else.
+    pub fn borrowed(bytes: &'a [u8]) -> Self {
+        Self(Repr::Borrowed(bytes))
+    }
+
+    /// The bytes `range` of a shared buffer.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] where the buffer is shorter.
+    pub fn shared(buffer: Arc<Vec<u8>>, range: Range<usize>) -> io::Result<Self> {
+        match buffer.get(range.clone()) {
+            Some(_) => Ok(Self(Repr::Shared(buffer, range))),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a range reaches beyond its shared buffer",
+            )),
+        }
+    }
+
+    /// The bytes `range` of these, without a copy.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] where there are fewer.
+    pub fn slice(&self, range: Range<usize>) -> io::Result<Self> {
+        let beyond =
+            || io::Error::new(io::ErrorKind::InvalidInput, "a slice beyond the bytes read");
+        if range.start > range.end || range.end > self.len() {
+            return Err(beyond());
+        }
+        match &self.0 {
+            Repr::Borrowed(bytes) => bytes.get(range).map(Self::borrowed).ok_or_else(beyond),
+            Repr::Shared(buffer, outer) => {
+                let range = outer.start + range.start..outer.start + range.end;
+                Self::shared(Arc::clone(buffer), range)
+            }
+        }
+    }
+
+    /// The same bytes without a tie to the reader; copies borrowed ones.
+    pub fn into_owned(self) -> ReadBytes<'static> {
+        match self.0 {
+            Repr::Borrowed(bytes) => {
+                ReadBytes(Repr::Shared(Arc::new(bytes.to_vec()), 0..bytes.len()))
+            }
+            Repr::Shared(buffer, range) => ReadBytes(Repr::Shared(buffer, range)),
+        }
+    }
+
+    /// Whether they are borrowed from the reader, so that nothing was copied.
+    pub fn is_borrowed(&self) -> bool {
+        matches!(self.0, Repr::Borrowed(_))
+    }
+}
+
+impl Deref for ReadBytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Borrowed(bytes) => bytes,
+            // Checked when it was made; `Arc` keeps the buffer as it was.
+            Repr::Shared(buffer, range) => buffer.get(range.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl AsRef<[u8]> for ReadBytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for ReadBytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadBytes({} bytes)", self.len())
+    }
+}

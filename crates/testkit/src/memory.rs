@@ -1,0 +1,101 @@
+//! Counts allocations per thread, so that a test can say "this call allocates nothing".
+//!
+//! Linking this crate installs a counting global allocator over the system's. It adds two additions to thread-local
+//! numbers per allocation; test binaries must not install another allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    // Constant initialisers without destructors: reading them inside the allocator cannot allocate.
+    static N_ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static ALLOCATED_BYTES: Cell<u64> = const { Cell::new(0) };
+    static LARGEST_BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count(bytes: usize) {
+    let bytes = bytes as u64;
+    // A thread that is being torn down has no counters any more; nobody asks for them.
+    let _ = N_ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+    let _ = ALLOCATED_BYTES.try_with(|all| all.set(all.get().saturating_add(bytes)));
+    let _ = LARGEST_BYTES.try_with(|largest| largest.set(largest.get().max(bytes)));
+}
+
+// SAFETY: every call goes to `System` with the arguments it came with, and counting neither allocates nor unwinds, so
+// the guarantees are those of `System`.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`, which is that of `System.alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size);
+        // SAFETY: `at` came from `System`, since every allocation here does; the rest is the caller's contract.
+        unsafe { System.realloc(at, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: `at` came from `System`, since every allocation here does.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+/// What a thread allocated during a call of [`measure`]. Memory that was freed meanwhile counts too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocated {
+    /// Allocations and reallocations.
+    pub n_allocations: u64,
+    /// Their bytes, all added up (a reallocation counts its new size).
+    pub bytes: u64,
+    /// Bytes of the largest one.
+    pub largest_bytes: u64,
+}
+
+/// Runs `call` and says what this thread allocated meanwhile. Calls may nest, but the largest allocation is then that
+/// since the innermost start.
+pub fn measure<T>(call: impl FnOnce() -> T) -> (T, Allocated) {
+    let n_before = N_ALLOCATIONS.get();
+    let bytes_before = ALLOCATED_BYTES.get();
+    LARGEST_BYTES.set(0);
+    let value = call();
+    let allocated = Allocated {
+        n_allocations: N_ALLOCATIONS.get() - n_before,
+        bytes: ALLOCATED_BYTES.get() - bytes_before,
+        largest_bytes: LARGEST_BYTES.get(),
+    };
+    (value, allocated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_are_counted_and_quiet_calls_are_not() {
+        let mut memory = Vec::<u8>::with_capacity(100);
+        let (_, quiet) = measure(|| memory.extend_from_slice(&[1; 100]));
+        assert_eq!(quiet.n_allocations, 0);
+        let (kept, loud) = measure(|| vec![0u8; 5000]);
+        assert_eq!(kept.len(), 5000);
+        assert_eq!(
+            (loud.n_allocations, loud.bytes, loud.largest_bytes),
+            (1, 5000, 5000)
+        );
+        let (_, grown) = measure(|| memory.reserve_exact(1000));
+        assert_eq!(grown.n_allocations, 1);
+        assert_eq!(grown.largest_bytes, 1100);
+    }
+}
