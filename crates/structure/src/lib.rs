@@ -1,1 +1,38 @@
-//! Stub.
+//! Between Arrow arrays and the bytes of pages: layers, leaf values, and the mini-block layout.
+//!
+//! Source: the Lance paper on structural encodings, section 4 (mini-block), with the differences that `docs/spec/page.md`
+//! states: a block holds whole rows, layers carry their own counts, the search cache is a table of block starts.
+//!
+//! | module | step |
+//! |---|---|
+//! | [`arrow`] | a leaf column collected from arrays ([`arrow::LeafBuffer`]), and an array made from decoded memory |
+//! | `encode` | a run of rows becomes a page of blocks ([`encode_page`]) |
+//! | [`meta`] | what a decoder is told about the page |
+//! | [`block`] | the parts of one block, checked |
+//! | `page` | blocks decoded one after the other into one run of memory ([`RawColumn`]) |
+//!
+//! # What this crate does not do
+//! It reads and writes no file, computes no checksum or digest itself, knows no encoding by name and does not choose between
+//! them. Nested types, full-zip and constant pages are not built yet: such columns are refused by name.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+#[cfg(feature = "arrow")]
+pub mod arrow;
+pub mod block;
+#[cfg(feature = "encode")]
+mod encode;
+pub mod meta;
+mod page;
+mod slots;
+
+pub use block::{Block, BlockHeader, Validity};
+#[cfg(feature = "encode")]
+pub use encode::{
+    BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
+    EncodedPage, PageInput, encode_page,
+};
+pub use meta::{Layer, LayerKind, Meta};
+pub use page::{PageDecoder, RawColumn, RawParts};

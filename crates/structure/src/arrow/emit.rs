@@ -1,0 +1,353 @@
+//! Decoded memory becomes arrays.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
+    LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
+    downcast_primitive, make_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
+use arrow_schema::DataType;
+use tarsia_codec::{Error, Result, ValueType};
+
+use super::{Pool, logical_type, value_type};
+use crate::page::RawParts;
+
+/// An array, or several where the keys of a dictionary would not fit one.
+#[derive(Debug)]
+pub struct Emitted {
+    /// In row order; together they hold all rows. More than one only for dictionary types.
+    pub parts: Vec<ArrayRef>,
+}
+
+/// The array of `data_type` that decoded memory holds. Text is checked to be UTF-8, since any byte of a file may be hostile.
+///
+/// # Errors
+/// [`Error::Corrupt`] for text that is not UTF-8, [`Error::InvalidInput`] where the parts do not fit the type,
+/// [`Error::Unsupported`] for a type that is not stored.
+pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
+    if let DataType::Dictionary(key, value) = data_type {
+        let values = plain_array(value, raw, pool)?;
+        return Ok(Emitted {
+            parts: dictionary::encode(key, &values)?,
+        });
+    }
+    Ok(Emitted {
+        parts: vec![plain_array(data_type, raw, pool)?],
+    })
+}
+
+impl Emitted {
+    /// Nulls of type Null, which has no pages.
+    pub fn nulls(rows: usize) -> Self {
+        Self {
+            parts: vec![Arc::new(NullArray::new(rows))],
+        }
+    }
+}
+
+fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<ArrayRef> {
+    let rows = raw.rows;
+    let nulls = raw.validity.map(|validity| {
+        let bits = BooleanBuffer::new(pool.into_buffer(validity, rows.div_ceil(8)), 0, rows);
+        NullBuffer::new(bits)
+    });
+    let stored = value_type(logical_type(data_type)).map_err(|unsupported| Error::Unsupported {
+        what: format!("type {unsupported}"),
+    })?;
+    match stored {
+        None => Ok(Arc::new(NullArray::new(rows))),
+        Some(ValueType::Bits) => {
+            let bits = BooleanBuffer::new(pool.into_buffer(raw.values, raw.values_len), 0, rows);
+            Ok(Arc::new(BooleanArray::new(bits, nulls)))
+        }
+        Some(ValueType::Fixed(_)) => {
+            let values = pool.into_buffer(raw.values, raw.values_len);
+            fixed_array(data_type, rows, values, nulls)
+        }
+        Some(ValueType::Bytes) => {
+            let data = pool.into_buffer(raw.values, raw.values_len);
+            let offsets = pool.into_buffer(raw.offsets, (rows + 1) * 4);
+            bytes_array(data_type, offsets, data, nulls)
+        }
+    }
+}
+
+fn fixed_array(
+    data_type: &DataType,
+    rows: usize,
+    values: Buffer,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    if let DataType::FixedSizeBinary(width) = data_type {
+        // `FixedSizeBinaryArray` cannot tell the length of zero-width values from the buffer.
+        if *width == 0 {
+            let data = ArrayData::builder(data_type.clone())
+                .len(rows)
+                .add_buffer(values)
+                .nulls(nulls)
+                .build()
+                .map_err(|_| Error::invalid("fixed-size binary of width 0"))?;
+            return Ok(make_array(data));
+        }
+        let array = FixedSizeBinaryArray::try_new(*width, values, nulls)
+            .map_err(|_| Error::invalid("fixed-size binary values of another size"))?;
+        return Ok(Arc::new(array));
+    }
+    macro_rules! primitive {
+        ($t:ty, $data_type:expr, $rows:expr, $values:expr, $nulls:expr) => {{
+            let values = ScalarBuffer::new($values, 0, $rows);
+            let array = PrimitiveArray::<$t>::try_new(values, $nulls)
+                .map_err(|_| Error::invalid("validity and values differ in length"))?
+                .with_data_type($data_type.clone());
+            Ok(Arc::new(array))
+        }};
+    }
+    downcast_primitive! {
+        data_type => (primitive, data_type, rows, values, nulls),
+        other => Err(Error::Unsupported { what: format!("type {other}") })
+    }
+}
+
+fn bytes_array(
+    data_type: &DataType,
+    offsets: Buffer,
+    data: Buffer,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let ends: ScalarBuffer<u32> = offsets.clone().into();
+    // Decoders promise rising ends inside the data; arrays are built on that, so it is checked once more.
+    let mut last = 0;
+    let mut rising = true;
+    for end in ends.iter() {
+        rising &= last <= *end;
+        last = *end;
+    }
+    if !rising || last as usize != data.len() || data.len() > i32::MAX as usize {
+        return Err(Error::invalid("a decoder returned bad ends"));
+    }
+    // Offsets are good by now, so what the constructors of text refuse is text that is not UTF-8.
+    let not_text = |_| Error::corrupt("text", 0, 0u8, "UTF-8");
+    let mismatch = |_| Error::invalid("offsets, data and validity do not fit each other");
+    let wide = || {
+        let wide: Vec<i64> = ends.iter().map(|end| i64::from(*end)).collect();
+        OffsetBuffer::new(wide.into())
+    };
+    let narrow = || OffsetBuffer::new(ScalarBuffer::<i32>::from(offsets.clone()));
+    Ok(match data_type {
+        DataType::Utf8 => {
+            Arc::new(StringArray::try_new(narrow(), data, nulls).map_err(not_text)?) as ArrayRef
+        }
+        DataType::Binary => {
+            Arc::new(BinaryArray::try_new(narrow(), data, nulls).map_err(mismatch)?)
+        }
+        DataType::LargeUtf8 => {
+            Arc::new(LargeStringArray::try_new(wide(), data, nulls).map_err(not_text)?)
+        }
+        DataType::LargeBinary => {
+            Arc::new(LargeBinaryArray::try_new(wide(), data, nulls).map_err(mismatch)?)
+        }
+        DataType::Utf8View => {
+            let views = views(&ends, &data);
+            Arc::new(StringViewArray::try_new(views, vec![data], nulls).map_err(not_text)?)
+        }
+        DataType::BinaryView => {
+            let views = views(&ends, &data);
+            Arc::new(BinaryViewArray::try_new(views, vec![data], nulls).map_err(mismatch)?)
+        }
+        other => {
+            return Err(Error::Unsupported {
+                what: format!("type {other}"),
+            });
+        }
+    })
+}
+
+fn views(ends: &[u32], data: &[u8]) -> ScalarBuffer<u128> {
+    ends.windows(2)
+        .map(|pair| {
+            let (start, len) = (pair[0], pair[1] - pair[0]);
+            let value = data
+                .get(start as usize..pair[1] as usize)
+                .unwrap_or_default();
+            if len <= MAX_INLINE_VIEW_LEN {
+                let mut view = [0; 16];
+                view[..4].copy_from_slice(&len.to_le_bytes());
+                view[4..4 + value.len()].copy_from_slice(value);
+                u128::from_le_bytes(view)
+            } else {
+                let prefix = value.first_chunk().copied().map_or(0, u32::from_le_bytes);
+                ByteView {
+                    length: len,
+                    prefix,
+                    buffer_index: 0,
+                    offset: start,
+                }
+                .as_u128()
+            }
+        })
+        .collect::<Vec<_>>()
+        .into()
+}
+
+mod dictionary {
+    //! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is full.
+
+    use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{
+        ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+        UInt32Type, UInt64Type,
+    };
+    use arrow_array::{DictionaryArray, UInt32Array};
+    use arrow_buffer::ArrowNativeType;
+    use hashbrown::HashTable;
+    use std::hash::BuildHasher;
+
+    /// One or more dictionary arrays that hold `values` in order.
+    pub(super) fn encode(key: &DataType, values: &ArrayRef) -> Result<Vec<ArrayRef>> {
+        match key {
+            DataType::Int8 => encode_as::<Int8Type>(values, i8::MAX as u64 + 1),
+            DataType::Int16 => encode_as::<Int16Type>(values, i16::MAX as u64 + 1),
+            DataType::Int32 => encode_as::<Int32Type>(values, i32::MAX as u64 + 1),
+            DataType::Int64 => encode_as::<Int64Type>(values, u64::from(u32::MAX)),
+            DataType::UInt8 => encode_as::<UInt8Type>(values, u8::MAX as u64 + 1),
+            DataType::UInt16 => encode_as::<UInt16Type>(values, u16::MAX as u64 + 1),
+            DataType::UInt32 => encode_as::<UInt32Type>(values, u64::from(u32::MAX)),
+            DataType::UInt64 => encode_as::<UInt64Type>(values, u64::from(u32::MAX)),
+            other => Err(Error::Unsupported {
+                what: format!("dictionary keys of type {other}"),
+            }),
+        }
+    }
+
+    fn encode_as<K: ArrowDictionaryKeyType>(
+        values: &ArrayRef,
+        entries_max: u64,
+    ) -> Result<Vec<ArrayRef>> {
+        let bytes = RowBytes::of(values.as_ref())?;
+        let hasher = foldhash::fast::FixedState::default();
+        let mut parts = Vec::new();
+        let mut start = 0;
+        loop {
+            let mut table = HashTable::<(u32, K::Native)>::new();
+            let mut entries: Vec<u32> = Vec::new();
+            let mut keys: Vec<K::Native> = Vec::with_capacity(values.len() - start);
+            let mut row = start;
+            while row < values.len() {
+                if values.is_null(row) {
+                    keys.push(K::Native::default());
+                    row += 1;
+                    continue;
+                }
+                let value = bytes.get(row);
+                let hash = hasher.hash_one(value);
+                let found = table.find(hash, |(entry, _)| bytes.get(*entry as usize) == value);
+                let key = match found {
+                    Some((_, key)) => *key,
+                    None => {
+                        if entries.len() as u64 == entries_max {
+                            break;
+                        }
+                        let key = K::Native::from_usize(entries.len())
+                            .ok_or_else(|| Error::invalid("a dictionary key overflows"))?;
+                        // A batch has at most 2^31 rows.
+                        entries.push(row as u32);
+                        table.insert_unique(hash, (row as u32, key), |(entry, _)| {
+                            hasher.hash_one(bytes.get(*entry as usize))
+                        });
+                        key
+                    }
+                };
+                keys.push(key);
+                row += 1;
+            }
+            let dictionary = arrow_select::take::take(values, &UInt32Array::from(entries), None)
+                .map_err(|_| Error::invalid("dictionary entries out of range"))?;
+            let nulls = values.nulls().map(|nulls| nulls.slice(start, row - start));
+            let keys = PrimitiveArray::<K>::try_new(keys.into(), nulls)
+                .map_err(|_| Error::invalid("validity and keys differ in length"))?;
+            let array = DictionaryArray::<K>::try_new(keys, dictionary)
+                .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
+            parts.push(Arc::new(array) as ArrayRef);
+            start = row;
+            if start >= values.len() {
+                return Ok(parts);
+            }
+        }
+    }
+
+    /// Rows of any flat array as comparable bytes.
+    enum RowBytes<'a> {
+        Bits(&'a BooleanArray),
+        Fixed(Buffer, Range<usize>, usize),
+        Offsets(&'a [i32], &'a [u8]),
+        LargeOffsets(&'a [i64], &'a [u8]),
+        Text(&'a StringViewArray),
+        Binary(&'a BinaryViewArray),
+    }
+
+    impl<'a> RowBytes<'a> {
+        fn of(array: &'a dyn Array) -> Result<Self> {
+            Ok(match array.data_type() {
+                DataType::Boolean => Self::Bits(array.as_boolean()),
+                DataType::Utf8 => {
+                    let array = array.as_string::<i32>();
+                    Self::Offsets(array.value_offsets(), array.value_data())
+                }
+                DataType::Binary => {
+                    let array = array.as_binary::<i32>();
+                    Self::Offsets(array.value_offsets(), array.value_data())
+                }
+                DataType::LargeUtf8 => {
+                    let array = array.as_string::<i64>();
+                    Self::LargeOffsets(array.value_offsets(), array.value_data())
+                }
+                DataType::LargeBinary => {
+                    let array = array.as_binary::<i64>();
+                    Self::LargeOffsets(array.value_offsets(), array.value_data())
+                }
+                DataType::Utf8View => Self::Text(array.as_string_view()),
+                DataType::BinaryView => Self::Binary(array.as_binary_view()),
+                _ => {
+                    let data = array.to_data();
+                    let width = value_type(array.data_type())
+                        .ok()
+                        .flatten()
+                        .and_then(ValueType::fixed_bytes)
+                        .ok_or_else(|| Error::invalid("not a flat array"))?;
+                    let start = data.offset() * width;
+                    let buffer = data.buffers().first().cloned().unwrap_or_default();
+                    Self::Fixed(buffer, start..start + array.len() * width, width)
+                }
+            })
+        }
+
+        fn get(&self, row: usize) -> &[u8] {
+            match self {
+                Self::Bits(array) => match array.value(row) {
+                    true => &[1],
+                    false => &[0],
+                },
+                Self::Fixed(buffer, range, width) => buffer
+                    .get(range.start + row * width..range.start + (row + 1) * width)
+                    .unwrap_or_default(),
+                Self::Offsets(offsets, data) => offsets
+                    .get(row)
+                    .zip(offsets.get(row + 1))
+                    .and_then(|(start, end)| data.get(*start as usize..*end as usize))
+                    .unwrap_or_default(),
+                Self::LargeOffsets(offsets, data) => offsets
+                    .get(row)
+                    .zip(offsets.get(row + 1))
+                    .and_then(|(start, end)| data.get(*start as usize..*end as usize))
+                    .unwrap_or_default(),
+                Self::Text(array) => array.value(row).as_bytes(),
+                Self::Binary(array) => array.value(row),
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The header and parts of one mini-block. Bytes: `docs/spec/page.md`.
+
+use tarsia_codec::{Error, Reader, Result, ValueType, check_zero, limits};
+
+/// Bytes of a block header, without a salt.
+pub const BLOCK_HEADER_BYTES: usize = 32;
+
+/// Blocks start at multiples of this many bytes.
+pub const BLOCK_ALIGN: usize = 8;
+
+/// Most decoded bytes of a block of several rows. What one lookup may have to decode stays small, and a few hostile
+/// bytes cannot ask for gigabytes.
+pub const BLOCK_DECODED_BYTES_MAX: u32 = 16 << 20;
+
+/// A block of one row may decode to this many times its payload, beyond [`BLOCK_DECODED_BYTES_MAX`].
+const ROW_EXPANSION_MAX: u64 = 1024;
+
+const FLAG_SALT: u8 = 1;
+const SALT_BYTES: usize = 16;
+const CRC_AT: usize = 24;
+
+/// Layer descriptor: no bytes, every item is valid.
+pub(crate) const LAYER_ALL_VALID: u8 = 255;
+/// Layer descriptor: no bytes, every item is null.
+pub(crate) const LAYER_ALL_NULL: u8 = 254;
+
+/// The fixed header of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// Index into the page's value trees.
+    pub tree: u8,
+    /// A 16-byte salt follows the header.
+    pub salted: bool,
+    /// Rows of the block, erased ones too.
+    pub logical_rows: u32,
+    /// Rows that have entries in the layers.
+    pub present_rows: u32,
+    /// Values in the unit.
+    pub n_values: u32,
+    /// Bytes the unit decodes to.
+    pub decoded_bytes: u32,
+    /// Bytes of layers and unit.
+    pub payload_bytes: u32,
+    /// Stored checksum.
+    pub crc: u32,
+    /// Null items among the present rows.
+    pub null_count: u32,
+}
+
+impl BlockHeader {
+    /// Parses the header alone and checks what it says against itself.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::LimitExceeded`].
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let tree = reader.u8("block.tree")?;
+        let flags = reader.u8("block.flags")?;
+        if flags & !FLAG_SALT != 0 {
+            return Err(Error::corrupt("block.flags", 1, flags, "0 or 1"));
+        }
+        let reserved = reader.u16("block.reserved")?;
+        if reserved != 0 {
+            return Err(Error::corrupt("block.reserved", 2, reserved, "zero"));
+        }
+        let header = Self {
+            tree,
+            salted: flags & FLAG_SALT != 0,
+            logical_rows: reader.u32("block.logical_rows")?,
+            present_rows: reader.u32("block.present_rows")?,
+            n_values: reader.u32("block.values")?,
+            decoded_bytes: reader.u32("block.decoded_bytes")?,
+            payload_bytes: reader.u32("block.payload_bytes")?,
+            crc: reader.u32("block.crc")?,
+            null_count: reader.u32("block.null_count")?,
+        };
+        header.validate()?;
+        Ok(header)
+    }
+
+    fn validate(&self) -> Result<()> {
+        if self.logical_rows == 0 || self.logical_rows > limits::BLOCK_VALUES_MAX {
+            return Err(Error::corrupt(
+                "block.logical_rows",
+                4,
+                self.logical_rows,
+                "1 ..= 65,536",
+            ));
+        }
+        if self.present_rows > self.logical_rows {
+            return Err(Error::corrupt(
+                "block.present_rows",
+                8,
+                self.present_rows,
+                "0 ..= the logical rows",
+            ));
+        }
+        if self.n_values > self.present_rows {
+            return Err(Error::corrupt(
+                "block.values",
+                12,
+                self.n_values,
+                "0 ..= the present rows",
+            ));
+        }
+        if self.null_count > self.present_rows {
+            return Err(Error::corrupt(
+                "block.null_count",
+                28,
+                self.null_count,
+                "0 ..= the present rows",
+            ));
+        }
+        let max = match self.logical_rows {
+            1 => (u64::from(self.payload_bytes) * ROW_EXPANSION_MAX
+                + u64::from(BLOCK_DECODED_BYTES_MAX))
+            .min(limits::UNIT_DECODED_BYTES_MAX),
+            _ => BLOCK_DECODED_BYTES_MAX.into(),
+        };
+        if u64::from(self.decoded_bytes) > max {
+            return Err(Error::LimitExceeded {
+                limit: "decoded bytes of a block",
+                found: self.decoded_bytes.into(),
+                max,
+            });
+        }
+        Ok(())
+    }
+
+    fn body_start(&self) -> usize {
+        BLOCK_HEADER_BYTES + if self.salted { SALT_BYTES } else { 0 }
+    }
+
+    /// Bytes of header, salt and payload, without padding.
+    pub fn block_bytes(&self) -> u64 {
+        self.body_start() as u64 + u64::from(self.payload_bytes)
+    }
+
+    #[cfg(feature = "encode")]
+    pub(crate) fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
+        let mut out = [0; BLOCK_HEADER_BYTES];
+        out[0] = self.tree;
+        out[1] = if self.salted { FLAG_SALT } else { 0 };
+        for (at, field) in [
+            (4, self.logical_rows),
+            (8, self.present_rows),
+            (12, self.n_values),
+            (16, self.decoded_bytes),
+            (20, self.payload_bytes),
+            (CRC_AT, self.crc),
+            (28, self.null_count),
+        ] {
+            out[at..at + 4].copy_from_slice(&field.to_le_bytes());
+        }
+        out
+    }
+}
+
+/// What a block says about its items' validity.
+#[derive(Debug, Clone, Copy)]
+pub enum Validity<'a> {
+    /// Every item is valid.
+    AllValid,
+    /// Every item is null.
+    AllNull,
+    /// Encoded bits, one per present row.
+    Encoded {
+        /// Index into the layer's trees.
+        tree: u8,
+        /// The encoded bits.
+        bytes: &'a [u8],
+    },
+}
+
+/// A block whose parts are inside its place and agree with each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// The header.
+    pub header: BlockHeader,
+    /// The item validity.
+    pub validity: Validity<'a>,
+    /// The encoded values.
+    pub unit: &'a [u8],
+}
+
+/// What the page says about its blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockExpectation {
+    /// The values' type.
+    pub value_type: ValueType,
+    /// Whether the page has an item-validity layer.
+    pub has_validity: bool,
+    /// Whether values of null items are dropped.
+    pub compact: bool,
+    /// Rows the block table gives the block.
+    pub rows: u32,
+}
+
+impl<'a> Block<'a> {
+    /// Takes a block apart. `place` is all of the block's place; what lies behind the payload is padding.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] and [`Error::Corrupt`] where the parts do not fit the place, each other or the page;
+    /// [`Error::Unsupported`] for a block with erased rows.
+    pub fn parse(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
+        let header = BlockHeader::parse(place)?;
+        if header.logical_rows != expect.rows {
+            return Err(Error::corrupt(
+                "block.logical_rows",
+                4,
+                header.logical_rows,
+                "the rows of the block table",
+            ));
+        }
+        if header.present_rows != header.logical_rows {
+            return Err(Error::Unsupported {
+                what: alloc::string::String::from("a block with erased rows"),
+            });
+        }
+        let n_values = match expect.compact {
+            true => header.present_rows - header.null_count,
+            false => header.present_rows,
+        };
+        if header.n_values != n_values {
+            return Err(Error::corrupt(
+                "block.values",
+                12,
+                header.n_values,
+                "present rows, less the null ones in a compact page",
+            ));
+        }
+        let decoded_bytes = match expect.value_type {
+            ValueType::Bits => u64::from(n_values.div_ceil(8)),
+            ValueType::Fixed(width) => u64::from(n_values) * u64::from(width),
+            ValueType::Bytes => header.decoded_bytes.into(),
+        };
+        if u64::from(header.decoded_bytes) != decoded_bytes {
+            return Err(Error::corrupt(
+                "block.decoded_bytes",
+                16,
+                header.decoded_bytes,
+                "values x width",
+            ));
+        }
+        let mut reader = Reader::new(place);
+        reader.take(header.body_start(), "block.header")?;
+        let at = reader.position();
+        let payload = reader.take(header.payload_bytes as usize, "block.payload")?;
+        let (validity, unit) = if expect.has_validity {
+            parse_layer(payload, at, &header)?
+        } else if header.null_count != 0 {
+            return Err(Error::corrupt(
+                "block.null_count",
+                28,
+                header.null_count,
+                "zero in a page without validity",
+            ));
+        } else {
+            (Validity::AllValid, payload)
+        };
+        Ok(Self {
+            header,
+            validity,
+            unit,
+        })
+    }
+}
+
+fn parse_layer<'a>(
+    payload: &'a [u8],
+    at: usize,
+    header: &BlockHeader,
+) -> Result<(Validity<'a>, &'a [u8])> {
+    let mut reader = Reader::new(payload);
+    let tree = reader.u8("layer.tree")?;
+    check_zero(reader.take(3, "layer.reserved")?, "layer.reserved", at + 1)?;
+    let len = reader.u32("layer.length")?;
+    let bytes = reader.take(len as usize, "layer")?;
+    reader.pad_to(BLOCK_ALIGN, "layer.padding")?;
+    let validity = match tree {
+        LAYER_ALL_VALID => Validity::AllValid,
+        LAYER_ALL_NULL => Validity::AllNull,
+        tree => Validity::Encoded { tree, bytes },
+    };
+    let null_count_fits = match validity {
+        Validity::AllValid => len == 0 && header.null_count == 0,
+        Validity::AllNull => len == 0 && header.null_count == header.present_rows,
+        Validity::Encoded { .. } => true,
+    };
+    if !null_count_fits {
+        return Err(Error::corrupt(
+            "block.null_count",
+            28,
+            header.null_count,
+            "what the validity layer says",
+        ));
+    }
+    Ok((validity, reader.rest()))
+}
+
+/// Bytes a block's checksum covers, in order: the header up to the checksum's own field with the null count in its place at the end.
+///
+/// The parts are `header[0..24]`, `header[28..32]` and everything from byte 32 to the payload's end.
+///
+/// # Errors
+/// [`Error::Truncated`] where the place is shorter than the block.
+pub fn checksummed_parts(place: &[u8]) -> Result<([&[u8]; 3], u32)> {
+    let header = BlockHeader::parse(place)?;
+    let mut reader = Reader::new(place);
+    let front = reader.take(CRC_AT, "block.header")?;
+    reader.u32("block.crc")?;
+    let nulls = reader.take(4, "block.null_count")?;
+    let body_bytes = header.body_start() - BLOCK_HEADER_BYTES + header.payload_bytes as usize;
+    let body = reader.take(body_bytes, "block.payload")?;
+    Ok(([front, nulls, body], header.crc))
+}

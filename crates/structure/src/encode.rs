@@ -1,0 +1,537 @@
+//! Cutting a page into blocks and encoding them.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{
+    BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, PageEncoder, Registry, Result, Shared,
+    Tree, Values, build_encoder, limits,
+};
+
+use crate::block::{
+    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
+    LAYER_ALL_VALID,
+};
+use crate::meta::{Layer, LayerKind, Meta};
+
+/// A block's payload is at most this long, unless it is one row or the fewest rows a block may have.
+pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = 8192;
+
+/// Fixed-width values of up to 8 bytes have at least this many rows in a block.
+pub const BLOCK_ROWS_MIN: usize = 1024;
+
+const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
+
+/// Values of null items are dropped where more than one item in this many is null. Below it, filler costs less than the
+/// second pass that spreads values to their slots.
+const COMPACT_NULLS_ONE_IN: usize = 8;
+
+/// A run of rows of one column, as the writer collected them.
+#[derive(Debug, Clone, Copy)]
+pub struct PageInput<'a> {
+    /// One bit per row, 1 for valid; `None` where all are.
+    pub validity: Option<BitSlice<'a>>,
+    /// One value per row; what stands under null rows does not matter.
+    pub values: Values<'a>,
+}
+
+/// How a page's values are to be encoded.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Best first; the last holds any values of the type.
+    pub trees: Vec<Tree>,
+    /// Expected bits per value under the first tree, for cutting blocks.
+    pub bits_per_value: u32,
+    /// Whether values take about equally many bits, so that blocks can have equally many rows.
+    pub uniform: bool,
+}
+
+/// Chooses trees; the policy lives above this crate.
+pub trait Choose {
+    /// Trees for the values of a page, filler and nulls already dealt with.
+    ///
+    /// # Errors
+    /// What encoders refuse.
+    fn choose(&self, values: Values<'_>) -> Result<Choice>;
+
+    /// The trees of a validity layer.
+    fn validity_trees(&self) -> Vec<Tree>;
+}
+
+/// What encoding needs besides values.
+#[derive(Clone, Copy)]
+pub struct EncodeContext<'a> {
+    /// Encoders by id.
+    pub registry: &'a Registry,
+    /// The policy.
+    pub chooser: &'a dyn Choose,
+    /// CRC-32C over the parts, back to back.
+    pub checksum: fn(&[&[u8]]) -> u32,
+}
+
+/// Rows of the blocks of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockRows {
+    /// `1 << log2` in each but the last.
+    Uniform(u8),
+    /// So many in each.
+    Table(Vec<u32>),
+}
+
+/// A page ready to be written.
+#[derive(Debug, Clone)]
+pub struct EncodedPage {
+    /// All blocks, 8-aligned to the page's start.
+    pub bytes: Vec<u8>,
+    /// Start of each block in `bytes`.
+    pub starts: Vec<u64>,
+    /// Rows of each block.
+    pub block_rows: BlockRows,
+    /// Rows of the page.
+    pub rows: u64,
+    /// Null rows.
+    pub null_count: u64,
+    /// How to decode it.
+    pub meta: Meta,
+    /// Shared buffers to be stored as dictionary pages, in order.
+    pub shared: Vec<Arc<OwnedValues>>,
+}
+
+impl EncodedPage {
+    /// The bytes of block `i`, padding included.
+    pub fn block(&self, i: usize) -> &[u8] {
+        let start = self.starts.get(i).copied().unwrap_or_default() as usize;
+        let end = match self.starts.get(i + 1) {
+            Some(end) => *end as usize,
+            None => self.bytes.len(),
+        };
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+/// Encodes a run of rows as one page.
+///
+/// # Errors
+/// [`Error::InvalidInput`] where validity and values differ in length or a row is too large; what encoders refuse.
+pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
+    let rows = input.values.len();
+    if input.validity.is_some_and(|bits| bits.len() != rows) {
+        return Err(Error::invalid("validity and values differ in length"));
+    }
+    let validity = input.validity.filter(|bits| bits.count_ones() < rows);
+    let null_count = validity.map_or(0, |bits| rows - bits.count_ones());
+    let compact = null_count * COMPACT_NULLS_ONE_IN > rows;
+    let cleaned = match validity {
+        None => None,
+        Some(bits) if compact => Some(compacted(input.values, bits, rows - null_count)?),
+        Some(bits) => Some(filled(input.values, bits)),
+    };
+    let values = match &cleaned {
+        Some(cleaned) => cleaned.as_values()?,
+        None => input.values,
+    };
+    let choice = context.chooser.choose(values)?;
+    let mut encoder = Encoder::new(values, &choice, validity, compact, context)?;
+    let block_rows = match choice.uniform {
+        true => encoder.cut_uniform(rows, null_count, &choice)?,
+        false => encoder.cut_by_size(rows)?,
+    };
+    let value_type = Some(values.value_type());
+    let layers = match validity {
+        Some(_) => vec![Layer {
+            kind: LayerKind::ItemValidity,
+            trees: context.chooser.validity_trees(),
+        }],
+        None => vec![],
+    };
+    Ok(EncodedPage {
+        bytes: encoder.bytes,
+        starts: encoder.starts,
+        block_rows,
+        rows: rows as u64,
+        null_count: null_count as u64,
+        meta: Meta {
+            value_type,
+            compact,
+            layers,
+            trees: choice.trees,
+        },
+        shared: encoder.shared,
+    })
+}
+
+/// Values copied because nulls had to be dealt with.
+enum Cleaned {
+    Bits(Vec<u8>, usize),
+    Fixed(Vec<u8>, usize, usize),
+    Bytes(Vec<u32>, Vec<u8>),
+}
+
+impl Cleaned {
+    fn as_values(&self) -> Result<Values<'_>> {
+        Ok(match self {
+            Self::Bits(bytes, len) => Values::Bits(BitSlice::new(bytes, 0, *len)?),
+            Self::Fixed(bytes, width, len) => Values::Fixed(FixedSlice::new(bytes, *width, *len)?),
+            Self::Bytes(offsets, data) => Values::Bytes(BytesSlice::new(offsets, data)?),
+        })
+    }
+}
+
+/// The values of valid rows only.
+fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usize) -> Result<Cleaned> {
+    let valid = (0..validity.len()).filter(|i| validity.get(*i));
+    Ok(match values {
+        Values::Bits(bits) => {
+            let mut out = vec![0; n_valid.div_ceil(8)];
+            for (to, from) in valid.enumerate() {
+                out[to / 8] |= u8::from(bits.get(from)) << (to % 8);
+            }
+            Cleaned::Bits(out, n_valid)
+        }
+        Values::Fixed(fixed) => {
+            let mut out = vec![0; n_valid * fixed.width()];
+            tarsia_bits::compact(
+                validity.bytes(),
+                validity.offset(),
+                validity.len(),
+                fixed.width(),
+                fixed.bytes(),
+                &mut out,
+            )
+            .map_err(|_| Error::invalid("validity and values differ in length"))?;
+            Cleaned::Fixed(out, fixed.width(), n_valid)
+        }
+        Values::Bytes(strings) => {
+            let mut offsets = Vec::with_capacity(n_valid + 1);
+            let mut data = Vec::new();
+            offsets.push(0);
+            for i in valid {
+                data.extend_from_slice(strings.get(i));
+                // The input's offsets are u32, so a subset's are too.
+                offsets.push(data.len() as u32);
+            }
+            Cleaned::Bytes(offsets, data)
+        }
+    })
+}
+
+/// One value per row, null rows holding filler that is a function of the same 1,024 rows alone: the last valid fixed-width
+/// value (the first valid one at the start), `false`, or the empty string.
+fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
+    let rows = validity.len();
+    match values {
+        Values::Bits(bits) => {
+            let mut out = Vec::with_capacity(rows.div_ceil(8) + 8);
+            for i in (0..rows).step_by(64) {
+                out.extend_from_slice(&(bits.word(i) & validity.word(i)).to_le_bytes());
+            }
+            out.truncate(rows.div_ceil(8));
+            Cleaned::Bits(out, rows)
+        }
+        Values::Fixed(fixed) => {
+            let width = fixed.width();
+            let mut out = fixed.bytes().to_vec();
+            for group in (0..rows).step_by(BLOCK_ROWS_MIN) {
+                let end = (group + BLOCK_ROWS_MIN).min(rows);
+                let first = (group..end).find(|i| validity.get(*i));
+                let mut held = first;
+                for i in group..end {
+                    if validity.get(i) {
+                        held = Some(i);
+                        continue;
+                    }
+                    match held {
+                        Some(from) => out.copy_within(from * width..(from + 1) * width, i * width),
+                        None => out[i * width..(i + 1) * width].fill(0),
+                    }
+                }
+            }
+            Cleaned::Fixed(out, width, rows)
+        }
+        Values::Bytes(strings) => {
+            let mut offsets = Vec::with_capacity(rows + 1);
+            let mut data = Vec::with_capacity(strings.data_bytes() as usize);
+            offsets.push(0);
+            for i in 0..rows {
+                if validity.get(i) {
+                    data.extend_from_slice(strings.get(i));
+                }
+                offsets.push(data.len() as u32);
+            }
+            Cleaned::Bytes(offsets, data)
+        }
+    }
+}
+
+enum Fit {
+    Fits,
+    TooLarge,
+}
+
+struct Encoder<'a> {
+    values: Values<'a>,
+    validity: Option<(BitSlice<'a>, Box<dyn PageEncoder>)>,
+    compact: bool,
+    trees: Vec<Box<dyn PageEncoder>>,
+    checksum: fn(&[&[u8]]) -> u32,
+    bytes: Vec<u8>,
+    starts: Vec<u64>,
+    shared: Vec<Arc<OwnedValues>>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(
+        values: Values<'a>,
+        choice: &Choice,
+        validity: Option<BitSlice<'a>>,
+        compact: bool,
+        context: &EncodeContext<'_>,
+    ) -> Result<Self> {
+        let mut trees: Vec<Box<dyn PageEncoder>> = Vec::new();
+        let mut shared = Vec::new();
+        for tree in &choice.trees {
+            // Trees of one page share its dictionary; the first to make one decides.
+            let encoder = build_encoder(
+                context.registry,
+                tree,
+                values,
+                Shared { buffers: &shared },
+            )?;
+            if shared.is_empty() {
+                shared = encoder.shared();
+            }
+            trees.push(encoder);
+        }
+        let validity = match validity {
+            Some(bits) => {
+                let trees = context.chooser.validity_trees();
+                let tree = trees
+                    .first()
+                    .ok_or_else(|| Error::invalid("the chooser names no tree for validity"))?;
+                let encoder =
+                    build_encoder(context.registry, tree, Values::Bits(bits), Shared::default())?;
+                Some((bits, encoder))
+            }
+            None => None,
+        };
+        if trees.is_empty() {
+            return Err(Error::invalid("the chooser names no tree"));
+        }
+        Ok(Self {
+            values,
+            validity,
+            compact,
+            trees,
+            checksum: context.checksum,
+            bytes: Vec::new(),
+            starts: Vec::new(),
+            shared,
+        })
+    }
+
+    /// Blocks of equally many rows: the most, as a power of two, whose payload stays within the target.
+    fn cut_uniform(
+        &mut self,
+        rows: usize,
+        null_count: usize,
+        choice: &Choice,
+    ) -> Result<BlockRows> {
+        let width = self.values.value_type().fixed_bytes().unwrap_or(0);
+        let rows_min = match width {
+            0..=8 => BLOCK_ROWS_MIN,
+            // Wide values: as many as fit the target, at least one. Widths that do not divide it would leave so much of a block
+            // unused that headers show in the size; their blocks may be four times as long, still far below 1,024 values.
+            _ if width.is_power_of_two() => {
+                (BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN)
+            }
+            _ => prev_power_of_two(
+                (4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN),
+            ),
+        };
+        // Bits of a row: its value (unless dropped) and its validity.
+        let valid_share = match self.compact {
+            true => (rows - null_count) as u64 * 1024 / rows.max(1) as u64,
+            false => 1024,
+        };
+        let bits = u64::from(choice.bits_per_value) * valid_share / 1024
+            + u64::from(self.validity.is_some());
+        let fitting = (BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8) / bits.max(1);
+        let mut block_rows =
+            prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
+        loop {
+            let lowest = block_rows <= rows_min;
+            match self.try_uniform(rows, block_rows, lowest)? {
+                Fit::Fits => return Ok(BlockRows::Uniform(block_rows.trailing_zeros() as u8)),
+                Fit::TooLarge if block_rows > 1 => block_rows /= 2,
+                Fit::TooLarge => return Err(Error::invalid("a value is too large for a block")),
+            }
+        }
+    }
+
+    fn try_uniform(&mut self, rows: usize, block_rows: usize, any_payload: bool) -> Result<Fit> {
+        self.bytes.clear();
+        self.starts.clear();
+        let mut value = 0;
+        for start in (0..rows).step_by(block_rows) {
+            let end = (start + block_rows).min(rows);
+            let values = self.values_of(start..end, value);
+            value = values.end;
+            let decoded = self.values.slice(values.clone()).decoded_bytes();
+            if decoded > BLOCK_DECODED_BYTES_MAX.into() && end - start > 1 {
+                return Ok(Fit::TooLarge);
+            }
+            let payload = self.encode_block(start..end, values)?;
+            if payload > BLOCK_PAYLOAD_BYTES_TARGET && !any_payload {
+                return Ok(Fit::TooLarge);
+            }
+        }
+        Ok(Fit::Fits)
+    }
+
+    /// Blocks of as many rows as fit the target, for values that differ in size.
+    fn cut_by_size(&mut self, rows: usize) -> Result<BlockRows> {
+        let mut table = Vec::new();
+        let (mut row, mut value) = (0, 0);
+        while row < rows {
+            let mut n_rows = self.rows_that_fit(row, value, rows);
+            loop {
+                let values = self.values_of(row..row + n_rows, value);
+                let payload = self.encode_block(row..row + n_rows, values.clone())?;
+                if payload <= BLOCK_PAYLOAD_BYTES_TARGET || n_rows == 1 {
+                    table.push(n_rows as u32);
+                    row += n_rows;
+                    value = values.end;
+                    break;
+                }
+                let start = self.starts.pop().unwrap_or_default();
+                self.bytes.truncate(start as usize);
+                n_rows = (n_rows * 7 / 8).clamp(1, n_rows - 1);
+            }
+        }
+        Ok(BlockRows::Table(table))
+    }
+
+    /// A first guess at the rows of a block: values as they are, 12 bits for each length.
+    fn rows_that_fit(&self, row: usize, mut value: usize, rows: usize) -> usize {
+        let end = rows.min(row + BLOCK_ROWS_MAX);
+        let mut bits = 64u64;
+        for i in row..end {
+            let present = match (&self.validity, self.compact) {
+                (Some((validity, _)), true) => validity.get(i),
+                _ => true,
+            };
+            bits += u64::from(self.validity.is_some());
+            if present {
+                let bytes = match self.values {
+                    Values::Bytes(strings) => strings.value_bytes(value).into(),
+                    Values::Fixed(fixed) => fixed.width() as u64,
+                    Values::Bits(_) => 1,
+                };
+                bits += bytes * 8 + 9;
+                value += 1;
+            }
+            if bits > BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8 {
+                return (i - row).max(1);
+            }
+        }
+        end - row
+    }
+
+    /// The values of `rows`, where `value` is the first of them.
+    fn values_of(&self, rows: Range<usize>, value: usize) -> Range<usize> {
+        match (&self.validity, self.compact) {
+            (Some((validity, _)), true) => value..value + validity.slice(rows).count_ones(),
+            _ => rows,
+        }
+    }
+
+    /// Appends one block and returns its payload's length.
+    fn encode_block(&mut self, rows: Range<usize>, values: Range<usize>) -> Result<usize> {
+        let start = self.bytes.len();
+        self.starts.push(start as u64);
+        self.bytes.resize(start + BLOCK_HEADER_BYTES, 0);
+        let payload_start = self.bytes.len();
+        let mut null_count = 0;
+        if let Some((validity, encoder)) = &self.validity {
+            let n_rows = rows.len();
+            let valid = validity.slice(rows.clone()).count_ones();
+            null_count = n_rows - valid;
+            let descriptor = self.bytes.len();
+            self.bytes.resize(descriptor + 8, 0);
+            let tree = match valid {
+                valid if valid == n_rows => LAYER_ALL_VALID,
+                0 => LAYER_ALL_NULL,
+                _ => {
+                    encoder.encode(Values::Bits(*validity), rows.clone(), &mut self.bytes)?;
+                    0
+                }
+            };
+            let len = self.bytes.len() - descriptor - 8;
+            self.bytes[descriptor] = tree;
+            self.bytes[descriptor + 4..descriptor + 8]
+                .copy_from_slice(&length(len)?.to_le_bytes());
+            let padded = len.next_multiple_of(BLOCK_ALIGN);
+            self.bytes.resize(descriptor + 8 + padded, 0);
+        }
+        let decoded = self.values.slice(values.clone()).decoded_bytes();
+        let tree = self.encode_unit(values.clone(), decoded)?;
+        let payload = self.bytes.len() - payload_start;
+        let mut header = BlockHeader {
+            tree,
+            salted: false,
+            logical_rows: length(rows.len())?,
+            present_rows: length(rows.len())?,
+            n_values: length(values.len())?,
+            decoded_bytes: u32::try_from(decoded)
+                .map_err(|_| Error::invalid("a row is larger than 2 GiB"))?,
+            payload_bytes: length(payload)?,
+            crc: 0,
+            null_count: length(null_count)?,
+        };
+        let fixed = header.to_bytes();
+        header.crc = (self.checksum)(&[
+            &fixed[..24],
+            &fixed[28..],
+            self.bytes.get(payload_start..).unwrap_or_default(),
+        ]);
+        let fixed = header.to_bytes();
+        // One predicate for reader and writer.
+        BlockHeader::parse(&fixed)?;
+        self.bytes[start..payload_start].copy_from_slice(&fixed);
+        let padded = self.bytes.len().next_multiple_of(BLOCK_ALIGN);
+        self.bytes.resize(padded, 0);
+        Ok(payload)
+    }
+
+    /// Appends the unit under the first tree, or under the last where that is no larger. Returns the tree's index.
+    fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
+        let start = self.bytes.len();
+        let last = self.trees.len() - 1;
+        self.trees[0].encode(self.values, values.clone(), &mut self.bytes)?;
+        let plain_bytes = match self.values {
+            Values::Bytes(_) => decoded + 4 + 4 * values.len() as u64,
+            _ => decoded,
+        };
+        if last > 0 && (self.bytes.len() - start) as u64 > plain_bytes {
+            let first_bytes = self.bytes.split_off(start);
+            self.trees[last].encode(self.values, values, &mut self.bytes)?;
+            if self.bytes.len() - start < first_bytes.len() {
+                return Ok(last as u8);
+            }
+            self.bytes.truncate(start);
+            self.bytes.extend_from_slice(&first_bytes);
+        }
+        Ok(0)
+    }
+}
+
+fn length(len: usize) -> Result<u32> {
+    u32::try_from(len).map_err(|_| Error::invalid("a block is larger than 4 GiB"))
+}
+
+fn prev_power_of_two(n: usize) -> usize {
+    1 << n.max(1).ilog2()
+}

@@ -1,0 +1,225 @@
+//! META: what a decoder is told about a page, in the fixed form that kernels read too.
+//!
+//! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The metadata crate
+//! treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
+
+use alloc::vec::Vec;
+
+use tarsia_codec::{Error, Reader, Result, Tree, ValueType};
+
+const META_VERSION: u8 = 1;
+const LAYOUT_MINI_BLOCK: u8 = 0;
+const FLAG_COMPACT: u8 = 1;
+const LAYER_ITEM_VALIDITY: u8 = 1;
+const TREES_MAX: usize = 254;
+
+/// What a layer says about the items under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LayerKind {
+    /// One bit per present row: 1 where the item is valid.
+    ItemValidity,
+}
+
+/// One layer of a page: its kind and the trees its blocks choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Layer {
+    /// What the layer says.
+    pub kind: LayerKind,
+    /// 1 ..= 254 trees over [`ValueType::Bits`].
+    pub trees: Vec<Tree>,
+}
+
+/// The description of a mini-block page.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Meta {
+    /// The values' type; `None` for a page of type Null, which stores nothing.
+    pub value_type: Option<ValueType>,
+    /// Values of null items are dropped, else null items hold filler.
+    pub compact: bool,
+    /// Outermost first; empty where no item of the page is null.
+    pub layers: Vec<Layer>,
+    /// 1 ..= 254 trees, the last of them able to hold any values of the type.
+    pub trees: Vec<Tree>,
+}
+
+impl Meta {
+    /// Appends the bytes of `docs/spec/page.md`.
+    ///
+    /// # Errors
+    /// What [`Meta::parse`] would refuse.
+    pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        let (kind, width) = match self.value_type {
+            None => (0, 0),
+            Some(ValueType::Bits) => (1, 0),
+            Some(ValueType::Fixed(width)) => (2, width),
+            Some(ValueType::Bytes) => (3, 0),
+        };
+        let flags = if self.compact { FLAG_COMPACT } else { 0 };
+        out.extend_from_slice(&[META_VERSION, LAYOUT_MINI_BLOCK, flags, kind]);
+        out.extend_from_slice(&width.to_le_bytes());
+        // Counts that do not fit are cut here and found by the parse that follows.
+        out.extend_from_slice(&[self.layers.len() as u8, self.trees.len() as u8, 0, 0]);
+        for layer in &self.layers {
+            let LayerKind::ItemValidity = layer.kind;
+            out.extend_from_slice(&[LAYER_ITEM_VALIDITY, layer.trees.len() as u8]);
+            for tree in &layer.trees {
+                tree.write_to(out)?;
+            }
+        }
+        for tree in &self.trees {
+            tree.write_to(out)?;
+        }
+        match Self::parse(out.get(start..).unwrap_or_default()) {
+            Ok(parsed) if parsed == *self => Ok(()),
+            Ok(_) => Err(Error::invalid("a page description has too many layers or trees")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the whole of `bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::Unsupported`] (another version, layout or layer),
+    /// [`Error::LimitExceeded`].
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let version = reader.u8("meta.version")?;
+        let layout = reader.u8("meta.layout")?;
+        if version != META_VERSION || layout != LAYOUT_MINI_BLOCK {
+            return Err(Error::Unsupported {
+                what: alloc::format!("page layout {layout} (description version {version})"),
+            });
+        }
+        let flags = reader.u8("meta.flags")?;
+        if flags & !FLAG_COMPACT != 0 {
+            return Err(Error::corrupt("meta.flags", 2, flags, "0 or 1"));
+        }
+        let kind = reader.u8("meta.value_type")?;
+        let width = reader.u32("meta.width")?;
+        let value_type = match (kind, width) {
+            (0, 0) => None,
+            (1, 0) => Some(ValueType::Bits),
+            (2, width) => Some(ValueType::Fixed(width).validate()?),
+            (3, 0) => Some(ValueType::Bytes),
+            (0..=3, _) => return Err(Error::corrupt("meta.width", 4, width, "zero")),
+            _ => return Err(Error::corrupt("meta.value_type", 3, kind, "0 ..= 3")),
+        };
+        let n_layers = reader.u8("meta.n_layers")?;
+        if n_layers > 1 {
+            return Err(Error::corrupt("meta.n_layers", 8, n_layers, "0 or 1"));
+        }
+        let n_trees = count(reader.u8("meta.n_trees")?, 9)?;
+        let reserved = reader.u16("meta.reserved")?;
+        if reserved != 0 {
+            return Err(Error::corrupt("meta.reserved", 10, reserved, "zero"));
+        }
+        let mut layers = Vec::new();
+        for _ in 0..n_layers {
+            let at = reader.position();
+            let kind = reader.u8("meta.layer.kind")?;
+            if kind != LAYER_ITEM_VALIDITY {
+                return Err(Error::Unsupported {
+                    what: alloc::format!("layer kind {kind} at byte {at} of the page description"),
+                });
+            }
+            let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
+            layers.push(Layer {
+                kind: LayerKind::ItemValidity,
+                trees: trees(&mut reader, n_trees)?,
+            });
+        }
+        let trees = trees(&mut reader, n_trees)?;
+        reader.finish("meta")?;
+        Ok(Self {
+            value_type,
+            compact: flags & FLAG_COMPACT != 0,
+            layers,
+            trees,
+        })
+    }
+}
+
+fn count(n_trees: u8, at: usize) -> Result<usize> {
+    match usize::from(n_trees) {
+        n_trees @ 1..=TREES_MAX => Ok(n_trees),
+        _ => Err(Error::corrupt("meta.n_trees", at, n_trees, "1 ..= 254")),
+    }
+}
+
+fn trees(reader: &mut Reader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
+    (0..n_trees).map(|_| Tree::parse(reader)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use tarsia_codec::Version;
+
+    fn sample() -> Meta {
+        let v = Version::new(1, 0);
+        Meta {
+            value_type: Some(ValueType::Fixed(8)),
+            compact: true,
+            layers: vec![Layer {
+                kind: LayerKind::ItemValidity,
+                trees: vec![Tree::leaf("tarsia.bitmap", v, &[])],
+            }],
+            trees: vec![
+                Tree::leaf("tarsia.bitpack", v, &[]),
+                Tree::leaf("tarsia.plain", v, &[]),
+            ],
+        }
+    }
+
+    #[test]
+    fn round_trip_and_every_prefix() {
+        let mut bytes = vec![];
+        sample().write_to(&mut bytes).unwrap();
+        assert_eq!(Meta::parse(&bytes), Ok(sample()));
+        for len in 0..bytes.len() {
+            assert!(matches!(
+                Meta::parse(&bytes[..len]),
+                Err(Error::Truncated { .. })
+            ));
+        }
+        bytes.push(0);
+        assert!(matches!(Meta::parse(&bytes), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn fields_out_of_range_are_named() {
+        let mut good = vec![];
+        sample().write_to(&mut good).unwrap();
+        for (at, value, field) in [
+            (2, 2, "meta.flags"),
+            (3, 4, "meta.value_type"),
+            (3, 1, "meta.width"),
+            (8, 2, "meta.n_layers"),
+            (9, 0, "meta.n_trees"),
+            (9, 255, "meta.n_trees"),
+            (10, 1, "meta.reserved"),
+            (13, 0, "meta.n_trees"),
+        ] {
+            let mut bad = good.clone();
+            bad[at] = value;
+            match Meta::parse(&bad) {
+                Err(Error::Corrupt { field: found, .. }) => assert_eq!(found, field),
+                other => panic!("{field}: {other:?}"),
+            }
+        }
+        for at in [0, 1, 12] {
+            let mut bad = good.clone();
+            bad[at] = 9;
+            assert!(matches!(Meta::parse(&bad), Err(Error::Unsupported { .. })));
+        }
+    }
+
+    #[test]
+    fn too_many_trees_are_refused_by_the_writer() {
+        let mut meta = sample();
+        meta.trees = vec![meta.trees[0].clone(); 256];
+        assert!(meta.write_to(&mut vec![]).is_err());
+    }
+}

@@ -1,0 +1,515 @@
+//! Decoding blocks of a page into one run of column memory.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use tarsia_codec::{
+    AlignedBuf, BitSlice, Decoder, Error, Features, Node, Output, Registry, Result, Scratch,
+    Selection, Shared, Tree, Unit, ValueType, build_decoder,
+};
+
+use crate::block::{Block, BlockExpectation, Validity};
+use crate::meta::Meta;
+use crate::slots;
+
+/// The prepared decoders of a page: made once per META and shared buffers, used by many threads.
+pub struct PageDecoder {
+    value_type: ValueType,
+    compact: bool,
+    validity: Option<Vec<Box<dyn Decoder>>>,
+    trees: Vec<Box<dyn Decoder>>,
+    features: Features,
+}
+
+impl core::fmt::Debug for PageDecoder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PageDecoder")
+            .field("value_type", &self.value_type)
+            .field("compact", &self.compact)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PageDecoder {
+    /// **init** for every tree of the page.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
+    /// [`Error::InvalidInput`] for a page without values.
+    pub fn new(registry: &Registry, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
+        let value_type = meta
+            .value_type
+            .ok_or_else(|| Error::invalid("a page of type Null has nothing to decode"))?;
+        let build = |trees: &[Tree], value_type: ValueType, shared: Shared<'_>| {
+            trees
+                .iter()
+                .map(|tree| build_decoder(registry, tree, value_type, shared))
+                .collect::<Result<Vec<_>>>()
+        };
+        let mut features = Features::POINT | Features::RANGE;
+        for tree in &meta.trees {
+            let node = Node {
+                value_type,
+                params: &tree.params,
+            };
+            features = features.and(registry.encoding(tree)?.check(&node)?);
+        }
+        Ok(Self {
+            value_type,
+            compact: meta.compact,
+            validity: match meta.layers.first() {
+                Some(layer) => Some(build(&layer.trees, ValueType::Bits, Shared::default())?),
+                None => None,
+            },
+            trees: build(&meta.trees, value_type, shared)?,
+            features,
+        })
+    }
+
+    /// The type of the page's values.
+    pub fn value_type(&self) -> ValueType {
+        self.value_type
+    }
+
+    /// What every tree of the page can do.
+    pub fn features(&self) -> Features {
+        self.features
+    }
+
+    /// What a block of `rows` rows in this page must look like.
+    pub fn expect(&self, rows: u32) -> BlockExpectation {
+        BlockExpectation {
+            value_type: self.value_type,
+            has_validity: self.validity.is_some(),
+            compact: self.compact,
+            rows,
+        }
+    }
+
+    fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
+        match self.trees.get(usize::from(block.header.tree)) {
+            Some(tree) => Ok(tree.as_ref()),
+            None => Err(Error::corrupt(
+                "block.tree",
+                0,
+                block.header.tree,
+                "the page's trees",
+            )),
+        }
+    }
+
+    fn validity_tree(&self, tree: u8) -> Result<&dyn Decoder> {
+        match self
+            .validity
+            .as_ref()
+            .and_then(|trees| trees.get(usize::from(tree)))
+        {
+            Some(tree) => Ok(tree.as_ref()),
+            None => Err(Error::corrupt("layer.tree", 0, tree, "the layer's trees")),
+        }
+    }
+}
+
+/// Memory that blocks are decoded into, one after the other: the values and validity of a run of rows of one column.
+#[derive(Debug)]
+pub struct RawColumn {
+    value_type: ValueType,
+    rows: usize,
+    rows_max: usize,
+    null_count: usize,
+    validity: Option<AlignedBuf>,
+    values: AlignedBuf,
+    ends: AlignedBuf,
+    data_len: usize,
+}
+
+/// The finished parts of a [`RawColumn`].
+#[derive(Debug)]
+pub struct RawParts {
+    /// Number of rows.
+    pub rows: usize,
+    /// Bits, 1 for valid; `None` where all are.
+    pub validity: Option<AlignedBuf>,
+    /// Null rows.
+    pub null_count: usize,
+    /// Packed bits, fixed-width values or the bytes of strings.
+    pub values: AlignedBuf,
+    /// For byte strings `rows + 1` offsets as u32, else empty.
+    pub offsets: AlignedBuf,
+    /// Bytes of `values` that are filled.
+    pub values_len: usize,
+}
+
+impl RawColumn {
+    /// Room for `rows_max` rows and, for byte strings, `data_bytes_max` bytes; memory comes from `take`, which may hand
+    /// out memory used before.
+    ///
+    /// # Errors
+    /// [`Error::LimitExceeded`] where that does not fit the address space or 32-bit offsets.
+    pub fn new(
+        value_type: ValueType,
+        rows_max: usize,
+        data_bytes_max: usize,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Self> {
+        let too_large = |found: u64| Error::LimitExceeded {
+            limit: "bytes of a batch's column",
+            found,
+            max: (u32::MAX >> 1).into(),
+        };
+        let bytes = match value_type {
+            ValueType::Bits => rows_max.div_ceil(8),
+            ValueType::Fixed(width) => rows_max
+                .checked_mul(width as usize)
+                .ok_or_else(|| too_large(u64::MAX))?,
+            ValueType::Bytes => data_bytes_max,
+        };
+        if bytes > isize::MAX as usize / 2 {
+            return Err(too_large(bytes as u64));
+        }
+        let mut ends = AlignedBuf::default();
+        if value_type == ValueType::Bytes {
+            if data_bytes_max > (u32::MAX >> 1) as usize {
+                return Err(too_large(data_bytes_max as u64));
+            }
+            ends = take((rows_max + 1) * 4);
+            if let Some(first) = ends.get_mut(..4) {
+                first.fill(0);
+            }
+        }
+        Ok(Self {
+            value_type,
+            rows: 0,
+            rows_max,
+            null_count: 0,
+            validity: None,
+            values: take(bytes),
+            ends,
+            data_len: 0,
+        })
+    }
+
+    /// Rows decoded so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Null rows so far.
+    pub fn null_count(&self) -> usize {
+        self.null_count
+    }
+
+    /// The parts, cut to what was decoded.
+    pub fn finish(self) -> RawParts {
+        let values_len = match self.value_type {
+            ValueType::Bits => self.rows.div_ceil(8),
+            ValueType::Fixed(width) => self.rows * width as usize,
+            ValueType::Bytes => self.data_len,
+        };
+        RawParts {
+            rows: self.rows,
+            validity: self.validity.filter(|_| self.null_count > 0),
+            null_count: self.null_count,
+            values: self.values,
+            offsets: self.ends,
+            values_len,
+        }
+    }
+
+    /// Decodes the selected rows of a block behind those decoded before.
+    ///
+    /// # Errors
+    /// What the decoders refuse; [`Error::InvalidInput`] where the rows do not fit the room given at the start. After an error
+    /// the column must not be used.
+    pub fn push(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        if page.value_type != self.value_type {
+            return Err(Error::invalid("pages of one column differ in their type"));
+        }
+        let n_rows = selection.check(block.header.present_rows)?;
+        if n_rows > self.rows_max - self.rows {
+            return Err(Error::invalid("more rows than the column has room for"));
+        }
+        match block.validity {
+            Validity::AllValid => {
+                if let Some(validity) = &mut self.validity {
+                    slots::set_bits(validity, self.rows, n_rows, true);
+                }
+                self.push_values(page, block, selection, n_rows, scratch)?;
+            }
+            Validity::AllNull => {
+                let validity = self.validity(take);
+                let at = validity.1;
+                slots::set_bits(validity.0, at, n_rows, false);
+                self.null_count += n_rows;
+                if page.compact {
+                    self.push_filler(n_rows)?;
+                } else {
+                    self.push_values(page, block, selection, n_rows, scratch)?;
+                }
+            }
+            Validity::Encoded { tree, bytes } => {
+                let decoder = page.validity_tree(tree)?;
+                let unit = Unit {
+                    bytes,
+                    len: block.header.present_rows,
+                    decoded_bytes: block.header.present_rows.div_ceil(8),
+                };
+                if page.compact {
+                    self.push_compact(page, block, decoder, unit, selection, scratch, take)?;
+                } else {
+                    let (validity, offset) = self.validity(take);
+                    decoder.decode(
+                        unit,
+                        selection,
+                        scratch,
+                        Output::Bits {
+                            bytes: validity,
+                            offset,
+                        },
+                    )?;
+                    let valid = BitSlice::new(validity, offset, n_rows)?.count_ones();
+                    self.null_count += n_rows - valid;
+                    self.push_values(page, block, selection, n_rows, scratch)?;
+                }
+            }
+        }
+        self.rows += n_rows;
+        Ok(())
+    }
+
+    /// The validity bits and the place of the next row's; rows so far are valid when it is made.
+    fn validity(&mut self, take: &mut dyn FnMut(usize) -> AlignedBuf) -> (&mut [u8], usize) {
+        let (rows, rows_max) = (self.rows, self.rows_max);
+        let validity = self.validity.get_or_insert_with(|| {
+            let mut validity = take(rows_max.div_ceil(8));
+            slots::set_bits(&mut validity, 0, rows, true);
+            validity
+        });
+        (validity, rows)
+    }
+
+    fn unit<'a>(block: &Block<'a>) -> Unit<'a> {
+        Unit {
+            bytes: block.unit,
+            len: block.header.n_values,
+            decoded_bytes: block.header.decoded_bytes,
+        }
+    }
+
+    fn push_values(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        selection: Selection<'_>,
+        n_rows: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let tree = page.tree(block)?;
+        let rows = self.rows;
+        let out = match self.value_type {
+            ValueType::Bits => Output::Bits {
+                bytes: &mut self.values,
+                offset: rows,
+            },
+            ValueType::Fixed(width) => {
+                let width = width as usize;
+                Output::Fixed(
+                    self.values
+                        .get_mut(rows * width..(rows + n_rows) * width)
+                        .unwrap_or_default(),
+                )
+            }
+            ValueType::Bytes => {
+                let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                Output::Bytes {
+                    ends: ends.get_mut(rows + 1..rows + 1 + n_rows).unwrap_or_default(),
+                    // At most 2 GiB, checked when the column was made.
+                    base: self.data_len as u32,
+                    data: self.values.get_mut(self.data_len..).unwrap_or_default(),
+                }
+            }
+        };
+        self.data_len += tree.decode(Self::unit(block), selection, scratch, out)?;
+        Ok(())
+    }
+
+    /// Rows that hold nothing: zeros or empty strings.
+    fn push_filler(&mut self, n_rows: usize) -> Result<()> {
+        let rows = self.rows;
+        match self.value_type {
+            ValueType::Bits => slots::set_bits(&mut self.values, rows, n_rows, false),
+            ValueType::Fixed(width) => {
+                let width = width as usize;
+                if let Some(slots) = self.values.get_mut(rows * width..(rows + n_rows) * width) {
+                    slots.fill(0);
+                }
+            }
+            ValueType::Bytes => {
+                let data_len = self.data_len as u32;
+                let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                if let Some(ends) = ends.get_mut(rows + 1..rows + 1 + n_rows) {
+                    ends.fill(data_len);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A block whose null items have no value: decode the valid ones, then spread them to their slots.
+    #[expect(clippy::too_many_arguments, reason = "one step of push, split for reading")]
+    fn push_compact(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        validity_decoder: &dyn Decoder,
+        validity_unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let block_rows = validity_unit.len as usize;
+        let mut all = scratch.take(block_rows.div_ceil(8));
+        let done = validity_decoder.decode(
+            validity_unit,
+            Selection::All,
+            scratch,
+            Output::Bits {
+                bytes: &mut all,
+                offset: 0,
+            },
+        );
+        let done = done.and_then(|_| {
+            let bits = BitSlice::new(&all, 0, block_rows)?;
+            let valid = bits.count_ones();
+            if valid != block.header.n_values as usize {
+                return Err(Error::corrupt(
+                    "block.values",
+                    12,
+                    block.header.n_values,
+                    "the number of valid items",
+                ));
+            }
+            match selection {
+                Selection::All => self.spread(page, block, bits, Selection::All, scratch, take),
+                Selection::Range { start, len } => {
+                    let start = start as usize;
+                    let bits = bits.slice(start..start + len as usize);
+                    let before = BitSlice::new(&all, 0, start)?.count_ones();
+                    let values = Selection::Range {
+                        start: before as u32,
+                        len: bits.count_ones() as u32,
+                    };
+                    self.spread(page, block, bits, values, scratch, take)
+                }
+                Selection::Indices(indices) => {
+                    let mut selected = scratch.take(indices.len().div_ceil(8));
+                    let mut ranks = scratch.take(indices.len() * 4);
+                    let n_valid = slots::rank_indices(
+                        bits,
+                        indices,
+                        &mut selected,
+                        bytemuck::cast_slice_mut(&mut ranks),
+                    );
+                    let ranks_u32: &[u32] = bytemuck::cast_slice(&ranks);
+                    let done = BitSlice::new(&selected, 0, indices.len()).and_then(|bits| {
+                        let values =
+                            Selection::Indices(ranks_u32.get(..n_valid).unwrap_or_default());
+                        self.spread(page, block, bits, values, scratch, take)
+                    });
+                    scratch.give(ranks);
+                    scratch.give(selected);
+                    done
+                }
+            }
+        });
+        scratch.give(all);
+        done
+    }
+
+    /// Appends `bits.len()` rows: those with a set bit get the next of `values`, the others are null.
+    fn spread(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        bits: BitSlice<'_>,
+        values: Selection<'_>,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let n_rows = bits.len();
+        let n_valid = values.check(block.header.n_values)?;
+        {
+            let (validity, offset) = self.validity(take);
+            slots::copy_bits(validity, offset, bits)?;
+        }
+        self.null_count += n_rows - n_valid;
+        let tree = page.tree(block)?;
+        let rows = self.rows;
+        match self.value_type {
+            ValueType::Bits => {
+                let mut dense = scratch.take(n_valid.div_ceil(8));
+                let done = tree.decode(
+                    Self::unit(block),
+                    values,
+                    scratch,
+                    Output::Bits {
+                        bytes: &mut dense,
+                        offset: 0,
+                    },
+                );
+                if done.is_ok() {
+                    slots::spread_bits(&mut self.values, rows, bits, &dense);
+                }
+                scratch.give(dense);
+                done?;
+            }
+            ValueType::Fixed(width) => {
+                let width = width as usize;
+                let mut dense = scratch.take(n_valid * width);
+                let done = tree.decode(
+                    Self::unit(block),
+                    values,
+                    scratch,
+                    Output::Fixed(&mut dense),
+                );
+                let slots = self
+                    .values
+                    .get_mut(rows * width..(rows + n_rows) * width)
+                    .unwrap_or_default();
+                let done =
+                    done.and_then(|_| slots::spread_fixed(slots, width, bits, &dense));
+                scratch.give(dense);
+                done?;
+            }
+            ValueType::Bytes => {
+                let mut dense = scratch.take(n_valid * 4);
+                let base = self.data_len as u32;
+                let done = tree.decode(
+                    Self::unit(block),
+                    values,
+                    scratch,
+                    Output::Bytes {
+                        ends: bytemuck::cast_slice_mut(&mut dense),
+                        base,
+                        data: self.values.get_mut(self.data_len..).unwrap_or_default(),
+                    },
+                );
+                if done.is_ok() {
+                    let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                    let ends = ends.get_mut(rows + 1..rows + 1 + n_rows).unwrap_or_default();
+                    slots::spread_ends(ends, base, bits, bytemuck::cast_slice(&dense));
+                }
+                scratch.give(dense);
+                self.data_len += done?;
+            }
+        }
+        Ok(())
+    }
+}
