@@ -1,1 +1,63 @@
-//! Stub.
+//! Tarsia: a columnar file format for machine-learning data. Full scans and single rows from the same file, checksums down to the
+//! block, tables of many thousand columns that open at once.
+//!
+//! This crate is the facade: [`Writer`] takes Arrow record batches, [`File`] gives them back, as scans ([`File::scan`]) or
+//! as random rows ([`File::take`]). It is synchronous; decoding and encoding use the global rayon pool unless told otherwise.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use arrow_array::{Float32Array, RecordBatch, UInt64Array};
+//! use tarsia::{File, WriteOptions, Writer};
+//!
+//! let batch = RecordBatch::try_from_iter([
+//!     ("user", Arc::new(UInt64Array::from_iter_values(0..10_000)) as arrow_array::ArrayRef),
+//!     ("score", Arc::new(Float32Array::from_iter_values((0..10_000).map(|i| i as f32 / 8.0)))),
+//! ])?;
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("scores.tarsia");
+//! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::default())?;
+//! writer.write(&batch)?;
+//! writer.finish()?;
+//!
+//! let file = File::open(&path)?;
+//! assert_eq!(file.num_rows(), 10_000);
+//! let mut rows = 0;
+//! for batch in file.scan().columns(&["score"]).rows(100..5_000).build()? {
+//!     rows += batch?.num_rows();
+//! }
+//! assert_eq!(rows, 4_900);
+//! assert_eq!(file.take(&[9_999, 7, 7])?.num_rows(), 3);
+//! file.verify()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | what | where the bytes are specified |
+//! |---|---|
+//! | header, footer, records, digests | `docs/spec/file.md` |
+//! | pages and blocks | `docs/spec/page.md` |
+//! | each encoding | `docs/spec/encodings/` |
+//!
+//! # What this crate does not do
+//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Nested columns are refused by
+//! name in this version; so are files that an eraser has changed.
+#![forbid(unsafe_code)]
+
+mod column;
+mod error;
+mod file;
+mod inspect;
+mod options;
+mod registry;
+mod scan;
+mod take;
+mod verify;
+mod write;
+
+pub use error::{Error, ErrorKind, Result};
+pub use file::{File, FileMetadata};
+pub use inspect::{ColumnInspection, Inspection, Region};
+pub use options::{Access, OpenOptions, Preset, Threads, WriteOptions};
+pub use registry::registry;
+pub use scan::{Scan, ScanBuilder};
+pub use verify::VerifyReport;
+pub use write::{WriteSummary, Writer};

@@ -291,7 +291,7 @@ fn resolve(array: &dyn Array) -> Result<ArrayRef> {
                 .as_any_dictionary_opt()
                 .ok_or_else(|| Error::invalid("not a dictionary array"))?;
             let keys = dictionary.keys();
-            let values = arrow_select::take::take(dictionary.values(), keys, None)
+            let values = super::reorder(dictionary.values(), keys)
                 .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
             debug_assert_eq!(values.data_type(), logical_type(array.data_type()));
             Ok(values)

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
     LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
@@ -10,7 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use tarsia_codec::{Error, Result, ValueType};
 
 use super::{Pool, logical_type, value_type};
@@ -83,15 +84,9 @@ fn fixed_array(
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     if let DataType::FixedSizeBinary(width) = data_type {
-        // `FixedSizeBinaryArray` cannot tell the length of zero-width values from the buffer.
         if *width == 0 {
-            let data = ArrayData::builder(data_type.clone())
-                .len(rows)
-                .add_buffer(values)
-                .nulls(nulls)
-                .build()
-                .map_err(|_| Error::invalid("fixed-size binary of width 0"))?;
-            return Ok(make_array(data));
+            return zero_width(rows, nulls)
+                .map_err(|_| Error::invalid("fixed-size binary of width 0"));
         }
         let array = FixedSizeBinaryArray::try_new(*width, values, nulls)
             .map_err(|_| Error::invalid("fixed-size binary values of another size"))?;
@@ -110,6 +105,32 @@ fn fixed_array(
         data_type => (primitive, data_type, rows, values, nulls),
         other => Err(Error::Unsupported { what: format!("type {other}") })
     }
+}
+
+/// `FixedSizeBinaryArray` cannot tell the length of zero-width values from their buffer.
+fn zero_width(rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let data = ArrayData::builder(DataType::FixedSizeBinary(0))
+        .len(rows)
+        .add_buffer(Buffer::default())
+        .nulls(nulls)
+        .build()?;
+    Ok(make_array(data))
+}
+
+/// The items at `places`, in that order; null where the place is. As Arrow's `take`, which forgets how many values of width 0
+/// there are.
+///
+/// # Errors
+/// What Arrow refuses: places out of range, offsets that overflow.
+pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() != &DataType::FixedSizeBinary(0) {
+        return arrow_select::take::take(array, places, None);
+    }
+    let valid = BooleanArray::from_iter((0..array.len()).map(|i| Some(array.is_valid(i))));
+    let picked = arrow_select::take::take(&valid, places, None)?;
+    let picked = picked.as_boolean();
+    let nulls = picked.iter().map(|valid| valid == Some(true)).collect::<BooleanBuffer>();
+    zero_width(places.len(), Some(NullBuffer::new(nulls)).filter(|nulls| nulls.null_count() > 0))
 }
 
 fn bytes_array(
@@ -197,7 +218,6 @@ mod dictionary {
     //! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is full.
 
     use super::*;
-    use arrow_array::cast::AsArray;
     use arrow_array::types::{
         ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
         UInt32Type, UInt64Type,
@@ -265,7 +285,7 @@ mod dictionary {
                 keys.push(key);
                 row += 1;
             }
-            let dictionary = arrow_select::take::take(values, &UInt32Array::from(entries), None)
+            let dictionary = super::super::reorder(values, &UInt32Array::from(entries))
                 .map_err(|_| Error::invalid("dictionary entries out of range"))?;
             let nulls = values.nulls().map(|nulls| nulls.slice(start, row - start));
             let keys = PrimitiveArray::<K>::try_new(keys.into(), nulls)

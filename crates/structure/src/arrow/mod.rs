@@ -11,7 +11,7 @@ use arrow_schema::{DataType, IntervalUnit};
 use tarsia_codec::ValueType;
 
 pub use collect::LeafBuffer;
-pub use emit::{Emitted, array_from_raw};
+pub use emit::{Emitted, array_from_raw, reorder};
 pub use pool::Pool;
 
 /// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing.

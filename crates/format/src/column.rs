@@ -1,0 +1,512 @@
+//! One column of an open file: its pages, their decoders and block tables, made when first touched and kept.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::FieldRef;
+use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
+use tarsia_metadata::{BlockTable, PageDescriptor};
+use tarsia_structure::{Block, BlockHeader, PageDecoder, RawColumn};
+
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::file::Inner;
+
+/// Most bytes a dictionary may decode to: what writers keep to, with room.
+const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
+
+/// The block table of a page.
+pub(crate) type Blocks = BlockTable<Vec<u8>>;
+
+/// A column whose pages are known.
+pub(crate) struct Column {
+    pub(crate) leaf: u32,
+    pub(crate) field: FieldRef,
+    /// Physical type; `None` for type Null.
+    pub(crate) value_type: Option<ValueType>,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) dictionaries: Vec<Page>,
+    /// Digest over the column, for `verify`.
+    pub(crate) digest: [u8; 32],
+    /// Bytes of metadata: record, FlatBuffer, block tables and digests.
+    pub(crate) metadata_bytes: u64,
+}
+
+/// One page and what was made of it so far.
+pub(crate) struct Page {
+    pub(crate) descriptor: PageDescriptor,
+    decoder: OnceLock<Arc<PageDecoder>>,
+    blocks: OnceLock<Blocks>,
+    entries: OnceLock<Arc<OwnedValues>>,
+}
+
+impl Page {
+    pub(crate) fn new(descriptor: PageDescriptor) -> Self {
+        Self {
+            descriptor,
+            decoder: OnceLock::new(),
+            blocks: OnceLock::new(),
+            entries: OnceLock::new(),
+        }
+    }
+
+    fn rows(&self) -> Range<u64> {
+        self.descriptor.row_range()
+    }
+}
+
+/// One block to be read, and which of its rows.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPart {
+    pub(crate) page: u32,
+    pub(crate) block: u32,
+    /// The block's place in the file.
+    pub(crate) place: Range<u64>,
+    /// Rows of the block.
+    pub(crate) rows: u32,
+    pub(crate) selected: Selected,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Selected {
+    Range { start: u32, len: u32 },
+    /// A part of the plan's indices.
+    Indices(Range<usize>),
+}
+
+/// The blocks of one column that a read touches, in row order.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) parts: Vec<BlockPart>,
+    /// Row indices inside blocks.
+    pub(crate) indices: Vec<u32>,
+    pub(crate) rows: usize,
+}
+
+impl Column {
+    pub(crate) fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    /// Adds the place to an error.
+    fn at(&self, error: Error, page: usize) -> Error {
+        error.in_page(page).in_column(self.name())
+    }
+
+    /// Index of the page that holds `row`.
+    fn page_of(&self, row: u64) -> Result<usize> {
+        let index = self.pages.partition_point(|page| page.rows().end <= row);
+        match self.pages.get(index) {
+            Some(page) if page.rows().contains(&row) => Ok(index),
+            _ => Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("no page holds row {row}"),
+            )
+            .in_column(self.name())),
+        }
+    }
+
+    fn page(&self, index: usize) -> Result<&Page> {
+        self.pages.get(index).ok_or_else(|| {
+            Error::new(
+                ErrorKind::OutOfRange,
+                format!("the column has {} pages", self.pages.len()),
+            )
+            .in_column(self.name())
+        })
+    }
+
+    /// The block table of a page, read once.
+    pub(crate) fn blocks<'a>(&self, file: &Inner, page: &'a Page) -> Result<&'a Blocks> {
+        if let Some(blocks) = page.blocks.get() {
+            return Ok(blocks);
+        }
+        let bytes = match page.descriptor.table_range() {
+            Some(range) => file.read(range)?.to_vec(),
+            None => Vec::new(),
+        };
+        let blocks = BlockTable::parse(bytes, &page.descriptor)?;
+        Ok(page.blocks.get_or_init(|| blocks))
+    }
+
+    /// The decoders of a page, made once.
+    pub(crate) fn decoder(&self, file: &Inner, page: &Page) -> Result<Arc<PageDecoder>> {
+        if let Some(decoder) = page.decoder.get() {
+            return Ok(decoder.clone());
+        }
+        let meta = file.meta(page.descriptor.meta)?;
+        if meta.value_type != self.value_type {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "the page's values are not of the column's type",
+            ));
+        }
+        let decoder = match page.descriptor.dictionary {
+            None => file.shared_decoder(page.descriptor.meta)?,
+            Some(number) => {
+                let entries = self.entries(file, number.into())?;
+                let shared = Shared {
+                    buffers: &[entries],
+                };
+                Arc::new(
+                    PageDecoder::new(crate::registry(), &meta, shared).map_err(while_reading)?,
+                )
+            }
+        };
+        Ok(page.decoder.get_or_init(|| decoder).clone())
+    }
+
+    /// The decoded entries of a dictionary page, made once.
+    fn entries(&self, file: &Inner, number: usize) -> Result<Arc<OwnedValues>> {
+        let page = self.dictionaries.get(number).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Corrupt,
+                format!("the page names dictionary {number} of {}", self.dictionaries.len()),
+            )
+        })?;
+        if let Some(entries) = page.entries.get() {
+            return Ok(entries.clone());
+        }
+        let decode = || -> Result<OwnedValues> {
+            let meta = file.meta(page.descriptor.meta)?;
+            if meta.value_type != self.value_type || !meta.layers.is_empty() {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    "the dictionary's entries are not of the column's type",
+                ));
+            }
+            let value_type = meta.value_type.unwrap_or(ValueType::Fixed(0));
+            let decoder = file.shared_decoder(page.descriptor.meta)?;
+            let rows = page.descriptor.rows as usize;
+            let plan = self.plan_range(file, page, 0, 0..page.descriptor.rows)?;
+            let fetched = file.fetch(&plan.parts)?;
+            let parts = plan.parts.iter().zip(fetched.iter().map(|bytes| &**bytes));
+            let data_bytes = decoded_bytes(parts.clone().map(|(_, bytes)| bytes))?;
+            if data_bytes > DICTIONARY_BYTES_MAX {
+                return Err(Error::new(
+                    ErrorKind::LimitExceeded,
+                    format!("a dictionary of {data_bytes} bytes"),
+                ));
+            }
+            let mut take = AlignedBuf::zeroed;
+            let mut scratch = Scratch::new();
+            let mut raw = RawColumn::new(value_type, rows, data_bytes as usize, &mut take)
+                .map_err(while_reading)?;
+            for (part, bytes) in parts {
+                decode_part(file, &decoder, part, bytes, &plan, &mut raw, &mut scratch, &mut take)
+                    .map_err(|error| error.in_block(part.block.into()))?;
+            }
+            let parts = raw.finish();
+            let mut values = parts.values;
+            values.reset_len(parts.values_len);
+            Ok(match value_type {
+                ValueType::Bits => OwnedValues::Bits {
+                    bytes: values,
+                    len: rows,
+                },
+                ValueType::Fixed(width) => OwnedValues::Fixed {
+                    bytes: values,
+                    width: width as usize,
+                    len: rows,
+                },
+                ValueType::Bytes => {
+                    let offsets = parts
+                        .offsets
+                        .chunks_exact(4)
+                        .take(rows + 1)
+                        .map(|end| end.try_into().map_or(0, u32::from_le_bytes))
+                        .collect();
+                    OwnedValues::Bytes {
+                        offsets,
+                        data: values,
+                    }
+                }
+            })
+        };
+        let entries =
+            decode().map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
+        // What was decoded must fit together, since decoders index into it.
+        entries.as_values().map_err(while_reading)?;
+        Ok(page.entries.get_or_init(|| Arc::new(entries)).clone())
+    }
+
+    /// The blocks of one page that hold `rows` of it.
+    fn plan_range(
+        &self,
+        file: &Inner,
+        page: &Page,
+        index: usize,
+        rows: Range<u32>,
+    ) -> Result<Plan> {
+        let mut plan = Plan::default();
+        self.plan_page_range(file, page, index, rows, &mut plan)?;
+        Ok(plan)
+    }
+
+    fn plan_page_range(
+        &self,
+        file: &Inner,
+        page: &Page,
+        index: usize,
+        rows: Range<u32>,
+        plan: &mut Plan,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let blocks = self.blocks(file, page)?;
+        let mut block = blocks.block_of_row(rows.start)?;
+        let mut row = rows.start;
+        while row < rows.end {
+            let held = blocks.rows_of(block)?;
+            if !held.contains(&row) {
+                return Err(Error::new(ErrorKind::Corrupt, "block rows do not follow each other"));
+            }
+            let upto = rows.end.min(held.end);
+            plan.parts.push(BlockPart {
+                page: index as u32,
+                block,
+                place: place_of(page, blocks, block)?,
+                rows: held.end - held.start,
+                selected: Selected::Range {
+                    start: row - held.start,
+                    len: upto - row,
+                },
+            });
+            plan.rows += (upto - row) as usize;
+            row = upto;
+            block += 1;
+        }
+        Ok(())
+    }
+
+    /// The blocks that hold `rows` of the table.
+    pub(crate) fn plan_rows(&self, file: &Inner, rows: Range<u64>) -> Result<Plan> {
+        let mut plan = Plan::default();
+        if rows.is_empty() || self.value_type.is_none() {
+            plan.rows = (rows.end - rows.start) as usize;
+            return Ok(plan);
+        }
+        let mut row = rows.start;
+        let mut index = self.page_of(row)?;
+        while row < rows.end {
+            let page = self.page(index)?;
+            let held = page.rows();
+            if !held.contains(&row) {
+                return Err(self.at(
+                    Error::new(ErrorKind::Corrupt, format!("no page holds row {row}")),
+                    index,
+                ));
+            }
+            let upto = held.end.min(rows.end);
+            self.plan_page_range(
+                file,
+                page,
+                index,
+                // Inside a page, whose rows are counted in 32 bits.
+                (row - held.start) as u32..(upto - held.start) as u32,
+                &mut plan,
+            )
+            .map_err(|error| self.at(error, index))?;
+            row = upto;
+            index += 1;
+        }
+        Ok(plan)
+    }
+
+    /// The blocks that hold the rows `sorted` (rising, repeats allowed). Blocks of which every row is asked for once are read
+    /// as ranges.
+    pub(crate) fn plan_indices(&self, file: &Inner, sorted: &[u64]) -> Result<Plan> {
+        let mut plan = Plan {
+            rows: sorted.len(),
+            ..Plan::default()
+        };
+        if self.value_type.is_none() {
+            return Ok(plan);
+        }
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            let index = self.page_of(*row)?;
+            let page = self.page(index)?;
+            let held = page.rows();
+            let page_end = at + sorted[at..].partition_point(|row| *row < held.end);
+            self.plan_page_indices(file, page, index, &sorted[at..page_end], &mut plan)
+                .map_err(|error| self.at(error, index))?;
+            at = page_end;
+        }
+        Ok(plan)
+    }
+
+    fn plan_page_indices(
+        &self,
+        file: &Inner,
+        page: &Page,
+        index: usize,
+        sorted: &[u64],
+        plan: &mut Plan,
+    ) -> Result<()> {
+        let first_row = page.descriptor.first_row;
+        let blocks = self.blocks(file, page)?;
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            // Inside a page, whose rows are counted in 32 bits.
+            let block = blocks.block_of_row((row - first_row) as u32)?;
+            let held = blocks.rows_of(block)?;
+            let n_rows = held.end - held.start;
+            let start = first_row + u64::from(held.start);
+            let end = first_row + u64::from(held.end);
+            let block_end = at + sorted[at..].partition_point(|row| *row < end);
+            let rows = &sorted[at..block_end];
+            let contiguous = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+            let selected = if contiguous {
+                Selected::Range {
+                    start: (row - start) as u32,
+                    len: rows.len() as u32,
+                }
+            } else {
+                let from = plan.indices.len();
+                plan.indices.extend(rows.iter().map(|row| (row - start) as u32));
+                Selected::Indices(from..plan.indices.len())
+            };
+            plan.parts.push(BlockPart {
+                page: index as u32,
+                block,
+                place: place_of(page, blocks, block)?,
+                rows: n_rows,
+                selected,
+            });
+            at = block_end;
+        }
+        Ok(())
+    }
+
+    /// Decodes what was planned and fetched. `take` hands out output memory.
+    pub(crate) fn decode(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<RawColumn> {
+        let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
+        let data_bytes = match value_type {
+            ValueType::Bytes => {
+                self.data_bytes(plan, fetched)?
+            }
+            _ => 0,
+        };
+        let mut raw = RawColumn::new(value_type, plan.rows, data_bytes as usize, take)
+            .map_err(|error| while_reading(error).in_column(self.name()))?;
+        let mut decoder: Option<(u32, Arc<PageDecoder>)> = None;
+        for (part, bytes) in plan.parts.iter().zip(fetched) {
+            let decoder = match &decoder {
+                Some((page, decoder)) if *page == part.page => decoder,
+                _ => {
+                    let index = part.page as usize;
+                    let made = self
+                        .decoder(file, self.page(index)?)
+                        .map_err(|error| self.at(error, index))?;
+                    &decoder.insert((part.page, made)).1
+                }
+            };
+            decode_part(file, decoder, part, bytes.as_ref(), plan, &mut raw, scratch, take)
+                .map_err(|error| {
+                    self.at(error.in_block(part.block.into()), part.page as usize)
+                })?;
+        }
+        if raw.rows() != plan.rows {
+            return Err(Error::new(ErrorKind::Corrupt, "blocks hold fewer rows than they say")
+                .in_column(self.name()));
+        }
+        Ok(raw)
+    }
+
+    /// An upper bound on the bytes of the strings that a plan decodes to.
+    pub(crate) fn data_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
+        let mut total = 0;
+        for (part, bytes) in plan.parts.iter().zip(fetched) {
+            let header = BlockHeader::parse(bytes.as_ref()).map_err(|error| {
+                self.at(
+                    while_reading(error).in_block(part.block.into()),
+                    part.page as usize,
+                )
+            })?;
+            let bound = match &part.selected {
+                // A value may be asked for more than once.
+                Selected::Indices(range) => {
+                    u64::from(header.decoded_bytes) * repeats(plan.indices.get(range.clone()))
+                }
+                Selected::Range { .. } => header.decoded_bytes.into(),
+            };
+            total += bound;
+        }
+        Ok(total)
+    }
+}
+
+/// How often the most frequent of some rising indices occurs.
+fn repeats(indices: Option<&[u32]>) -> u64 {
+    let (mut most, mut run, mut last) = (1, 0, None);
+    for index in indices.unwrap_or_default() {
+        run = if last == Some(*index) { run + 1 } else { 1 };
+        last = Some(*index);
+        most = most.max(run);
+    }
+    most
+}
+
+fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
+    let mut total = 0;
+    for block in blocks {
+        total += u64::from(BlockHeader::parse(block).map_err(while_reading)?.decoded_bytes);
+    }
+    Ok(total)
+}
+
+fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
+    let range = blocks.block_range(block)?;
+    Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
+}
+
+#[expect(clippy::too_many_arguments, reason = "one step of two loops, split for sharing")]
+fn decode_part(
+    file: &Inner,
+    decoder: &PageDecoder,
+    part: &BlockPart,
+    bytes: &[u8],
+    plan: &Plan,
+    raw: &mut RawColumn,
+    scratch: &mut Scratch,
+    take: &mut dyn FnMut(usize) -> AlignedBuf,
+) -> Result<()> {
+    if file.verify_checksums {
+        check_crc(bytes)?;
+    }
+    let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
+    let selection = match &part.selected {
+        Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
+        Selected::Range { start, len } => Selection::Range {
+            start: *start,
+            len: *len,
+        },
+        Selected::Indices(range) => {
+            Selection::Indices(plan.indices.get(range.clone()).unwrap_or_default())
+        }
+    };
+    raw.push(decoder, &block, selection, scratch, take)
+        .map_err(while_reading)
+}
+
+/// Compares a block's stored checksum with its bytes.
+pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
+    let (parts, stored) =
+        tarsia_structure::block::checksummed_parts(place).map_err(while_reading)?;
+    let computed = crate::registry::crc32c(&parts);
+    match computed == stored {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("checksum {stored:08x} stored, {computed:08x} computed"),
+        )),
+    }
+}

@@ -1,0 +1,205 @@
+//! Errors of the facade: what went wrong, and where in which file.
+
+use std::fmt;
+use std::io;
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it is. Programs decide by this, never by the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system or the store refused.
+    Io,
+    /// The file's bytes are damaged or malicious.
+    Corrupt,
+    /// The file, or a type, needs what this build does not have.
+    Unsupported,
+    /// The caller's data or options do not fit.
+    InvalidInput,
+    /// A limit of the format would be exceeded.
+    LimitExceeded,
+    /// The file has no column of that name, or several.
+    NoSuchColumn,
+    /// A row or page the file does not have.
+    OutOfRange,
+    /// The file was changed while it was being read.
+    FileChanged,
+}
+
+/// A failure with its place: file, column, page and block as far as they are known.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    what: String,
+    file: Option<String>,
+    column: Option<String>,
+    page: Option<u64>,
+    block: Option<u64>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            what: what.into(),
+            file: None,
+            column: None,
+            page: None,
+            block: None,
+            source: None,
+        }))
+    }
+
+    fn with_source(
+        kind: ErrorKind,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        let mut error = Self::new(kind, source.to_string());
+        error.0.source = Some(Box::new(source));
+        error
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file's name, where it has one.
+    pub fn file(&self) -> Option<&str> {
+        self.0.file.as_deref()
+    }
+
+    /// The column.
+    pub fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
+    }
+
+    /// The page of the column, from 0.
+    pub fn page(&self) -> Option<u64> {
+        self.0.page
+    }
+
+    /// The block of the page, from 0.
+    pub fn block(&self) -> Option<u64> {
+        self.0.block
+    }
+
+    // Each adds a place only where an inner layer has not named one already.
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.0.file.get_or_insert_with(|| file.to_owned());
+        self
+    }
+
+    pub(crate) fn in_column(mut self, column: &str) -> Self {
+        self.0.column.get_or_insert_with(|| column.to_owned());
+        self
+    }
+
+    pub(crate) fn in_page(mut self, page: usize) -> Self {
+        self.0.page.get_or_insert(page as u64);
+        self
+    }
+
+    pub(crate) fn in_block(mut self, block: u64) -> Self {
+        self.0.block.get_or_insert(block);
+        self
+    }
+
+    pub(crate) fn prefixed(mut self, what: &str) -> Self {
+        self.0.what = format!("{what}: {}", self.0.what);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    /// One line: `file: column `x`, page 2, block 17: what`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        if let Some(file) = &inner.file {
+            write!(f, "{file}: ")?;
+        }
+        let mut separator = "";
+        if let Some(column) = &inner.column {
+            write!(f, "column `{}`", column.escape_debug())?;
+            separator = ", ";
+        }
+        if let Some(page) = inner.page {
+            write!(f, "{separator}page {page}")?;
+            separator = ", ";
+        }
+        if let Some(block) = inner.block {
+            write!(f, "{separator}block {block}")?;
+            separator = ", ";
+        }
+        if !separator.is_empty() {
+            f.write_str(": ")?;
+        }
+        f.write_str(&inner.what.replace(['\n', '\r'], " "))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        // Reading beyond the end is a damaged file, not a failing disk.
+        let kind = match error.kind() {
+            io::ErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+            _ => ErrorKind::Io,
+        };
+        Self::with_source(kind, error)
+    }
+}
+
+impl From<tarsia_codec::Error> for Error {
+    fn from(error: tarsia_codec::Error) -> Self {
+        use tarsia_codec::Error as E;
+        let kind = match &error {
+            E::Truncated { .. } | E::Corrupt { .. } => ErrorKind::Corrupt,
+            E::Unsupported { .. } => ErrorKind::Unsupported,
+            E::LimitExceeded { .. } => ErrorKind::LimitExceeded,
+            _ => ErrorKind::InvalidInput,
+        };
+        Self::with_source(kind, error)
+    }
+}
+
+/// While reading, an argument that does not fit was computed from the file's bytes: the file is to blame.
+pub(crate) fn while_reading(error: tarsia_codec::Error) -> Error {
+    let mut error = Error::from(error);
+    if error.0.kind == ErrorKind::InvalidInput {
+        error.0.kind = ErrorKind::Corrupt;
+    }
+    error
+}
+
+impl From<tarsia_metadata::Error> for Error {
+    fn from(error: tarsia_metadata::Error) -> Self {
+        use tarsia_metadata::Error as E;
+        let kind = match &error {
+            error if error.is_corruption() => ErrorKind::Corrupt,
+            E::Unsupported { .. } | E::UnsupportedFeature { .. } | E::UnsupportedVersion { .. } => {
+                ErrorKind::Unsupported
+            }
+            E::LimitExceeded { .. } => ErrorKind::LimitExceeded,
+            E::AmbiguousPath { .. } => ErrorKind::NoSuchColumn,
+            _ => ErrorKind::InvalidInput,
+        };
+        Self::with_source(kind, error)
+    }
+}

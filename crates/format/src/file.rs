@@ -1,0 +1,574 @@
+//! Opening a file: what is read at once, and what when it is first needed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, SchemaRef};
+use tarsia_codec::Shared;
+use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
+use tarsia_metadata as metadata;
+use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
+use tarsia_structure::arrow::{Pool, value_type};
+use tarsia_structure::{Meta, PageDecoder};
+
+use crate::column::{BlockPart, Column, Page, Plan};
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::inspect::{ColumnInspection, Inspection, Region};
+use crate::options::{Access, OpenOptions, Threads};
+use crate::scan::ScanBuilder;
+use crate::verify::VerifyReport;
+use crate::{inspect, registry, take, verify};
+
+/// An open file. Cloning shares it; all methods can be called from many threads.
+///
+/// Opening reads the header, the footer and the postscript, however many columns there are. A column's metadata is read and checked
+/// when the column is first used.
+///
+/// ```no_run
+/// let file = tarsia::File::open("ads.tarsia")?;
+/// for batch in file.scan().columns(&["user_id", "label"]).rows(0..1_000_000).build()? {
+///     println!("{} rows", batch?.num_rows());
+/// }
+/// let rows = file.take_columns(&[17, 3, 17], &["label"])?;
+/// assert_eq!(rows.num_rows(), 3);
+/// # Ok::<(), tarsia::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct File {
+    inner: Arc<Inner>,
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Top-level fields.
+    pub columns: u32,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Format version: major, minor.
+    pub version: (u8, u8),
+    /// Random, or zero where the writer was deterministic.
+    pub file_id: [u8; 16],
+    /// BLAKE3 over everything but the state slots.
+    pub root_digest: [u8; 32],
+    /// Grows with every change of the file; a new file's is 1.
+    pub epoch: u64,
+    /// The writer's name and version.
+    pub created_by: String,
+}
+
+pub(crate) struct Inner {
+    reader: Arc<dyn ReadAt>,
+    name: String,
+    header_bytes: Vec<u8>,
+    header: Header,
+    epoch: u64,
+    footer_bytes: Vec<u8>,
+    footer: Footer,
+    postscript: Postscript,
+    shape: metadata::FileShape,
+    n_columns: u32,
+    metas: Vec<OnceLock<Arc<Meta>>>,
+    /// Decoders of pages without dictionary, by META index: shared by all columns.
+    decoders: Vec<OnceLock<Arc<PageDecoder>>>,
+    columns: Mutex<HashMap<String, Arc<Column>>>,
+    all_columns: OnceLock<Vec<Arc<Column>>>,
+    schema: OnceLock<SchemaRef>,
+    root: OnceLock<HashMap<String, String>>,
+    pub(crate) pool: Pool,
+    pub(crate) threads: Threads,
+    pub(crate) verify_checksums: bool,
+}
+
+impl File {
+    /// Opens a local file, mapped into memory, with checksums checked on every read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]; [`ErrorKind::Corrupt`] for what is no file of this format or is damaged; [`ErrorKind::Unsupported`] for a
+    /// version or feature this build cannot read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, OpenOptions::default())
+    }
+
+    /// Opens a local file.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let open = || -> Result<Self> {
+            let reader: Arc<dyn ReadAt> = match options.access {
+                Access::Map => Arc::new(MappedFile::open(path)?),
+                Access::Read => Arc::new(LocalFile::open(path)?),
+            };
+            Self::open_named(reader, name.clone(), options)
+        };
+        open().map_err(|error| error.in_file(&name))
+    }
+
+    /// Opens anything that can be read at any place. `access` does not matter then.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_reader(reader: Arc<dyn ReadAt>, options: OpenOptions) -> Result<Self> {
+        Self::open_named(reader, String::from("<reader>"), options)
+    }
+
+    fn open_named(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
+        let inner = Inner::open(reader, name, options)?;
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.in_file(self.inner.name()))
+    }
+
+    /// Rows of the table.
+    pub fn num_rows(&self) -> u64 {
+        self.inner.rows()
+    }
+
+    /// Top-level fields.
+    pub fn num_columns(&self) -> u32 {
+        self.inner.n_columns
+    }
+
+    /// The whole schema, with the metadata of schema and fields. Reads the records of all columns, once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], [`ErrorKind::Unsupported`].
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.named(self.inner.schema().cloned())
+    }
+
+    /// What the file says of itself.
+    pub fn metadata(&self) -> FileMetadata {
+        self.inner.metadata()
+    }
+
+    /// Describes a scan; see [`ScanBuilder`].
+    pub fn scan(&self) -> ScanBuilder<'_> {
+        ScanBuilder::new(self)
+    }
+
+    /// The rows of all columns, in the order asked for; a row may be asked for more than once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`] for a row the file does not have; [`ErrorKind::LimitExceeded`] where a dictionary column's key type
+    /// cannot number the values of the rows, or strings pass 2 GiB; what reading may meet.
+    pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
+        self.named(take::take(&self.inner, rows, None))
+    }
+
+    /// The same for some columns, in the order named.
+    ///
+    /// # Errors
+    /// As [`File::take`], and [`ErrorKind::NoSuchColumn`].
+    pub fn take_columns(&self, rows: &[u64], columns: &[&str]) -> Result<RecordBatch> {
+        let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+        self.named(take::take(&self.inner, rows, Some(&columns)))
+    }
+
+    /// Sizes, trees and layout of the whole file. Reads every block's header.
+    ///
+    /// # Errors
+    /// What reading may meet.
+    pub fn inspect(&self) -> Result<Inspection> {
+        self.named(inspect::file(&self.inner))
+    }
+
+    /// The same for one column.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`], and what reading may meet.
+    pub fn inspect_column(&self, name: &str) -> Result<ColumnInspection> {
+        self.named(self.inner.column(name).and_then(|column| inspect::column(&self.inner, &column)))
+    }
+
+    /// Checks every byte of the file (state slots apart) against the digests, and that all of it decodes.
+    ///
+    /// # Errors
+    /// The first thing that is bad, with its place.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.named(verify::file(&self.inner))
+    }
+
+    /// Checks one column.
+    ///
+    /// # Errors
+    /// As [`File::verify`], and [`ErrorKind::NoSuchColumn`].
+    pub fn verify_column(&self, name: &str) -> Result<VerifyReport> {
+        self.named(self.inner.column(name).and_then(|column| verify::column(&self.inner, &column)))
+    }
+
+    /// Checks one page of a column; pages count from 0.
+    ///
+    /// # Errors
+    /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`].
+    pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
+        self.named(
+            self.inner
+                .column(name)
+                .and_then(|column| verify::page(&self.inner, &column, page)),
+        )
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File")
+            .field("name", &self.inner.name)
+            .field("rows", &self.inner.rows())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn open(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
+        let file_bytes = reader.len();
+        let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
+        if file_bytes < least {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("{file_bytes} bytes are too few for a file of this format"),
+            ));
+        }
+        let read = |range: Range<u64>| -> Result<Vec<u8>> {
+            Ok(tarsia_io::read_range(&*reader, range)?.to_vec())
+        };
+        let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
+        let header = Header::parse(&header_bytes)?;
+        let committed = header.committed(file_bytes)?;
+        let end = committed.bytes;
+        let start = end.checked_sub(limits::POSTSCRIPT_BYTES as u64).ok_or_else(|| {
+            Error::new(ErrorKind::Corrupt, format!("committed length of {end} bytes"))
+        })?;
+        let postscript_bytes = read(start..end)?;
+        let footer_bytes = read(Postscript::footer_range(&postscript_bytes, end)?)?;
+        let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
+        let footer = Footer::parse(&footer_bytes, &postscript, &[])?;
+        footer.check_header(&header)?;
+        let shape = footer.shape(&postscript);
+        let n_metas = footer.metas.len();
+        Ok(Self {
+            reader,
+            name,
+            header_bytes,
+            header,
+            epoch: committed.epoch,
+            shape,
+            // Flat tables: every node but the root is a field.
+            n_columns: footer.n_nodes.saturating_sub(1),
+            footer_bytes,
+            footer,
+            postscript,
+            metas: (0..n_metas).map(|_| OnceLock::new()).collect(),
+            decoders: (0..n_metas).map(|_| OnceLock::new()).collect(),
+            columns: Mutex::new(HashMap::new()),
+            all_columns: OnceLock::new(),
+            schema: OnceLock::new(),
+            root: OnceLock::new(),
+            pool: Pool::new(options.pool_bytes),
+            threads: options.threads,
+            verify_checksums: options.verify_checksums,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.postscript.rows
+    }
+
+    /// Major and minor; a byte each in the postscript.
+    fn postscript_version(&self) -> (u8, u8) {
+        (limits::VERSION_MAJOR as u8, limits::VERSION_MINOR as u8)
+    }
+
+    pub(crate) fn metadata(&self) -> FileMetadata {
+        FileMetadata {
+            rows: self.rows(),
+            columns: self.n_columns,
+            file_bytes: self.reader.len(),
+            version: self.postscript_version(),
+            file_id: self.header.file_id,
+            root_digest: self.postscript.root_digest,
+            epoch: self.epoch,
+            created_by: self.footer.created_by.clone(),
+        }
+    }
+
+    /// The bytes of a range of the file.
+    pub(crate) fn read(&self, range: Range<u64>) -> Result<ReadBytes<'_>> {
+        Ok(tarsia_io::read_range(&*self.reader, range)?)
+    }
+
+    /// The blocks of a plan.
+    pub(crate) fn fetch(&self, parts: &[BlockPart]) -> Result<Vec<ReadBytes<'_>>> {
+        let ranges: Vec<_> = parts.iter().map(|part| part.place.clone()).collect();
+        Ok(tarsia_io::read_ranges(&*self.reader, &ranges, ReadOptions::LOCAL)?)
+    }
+
+    /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
+    pub(crate) fn fetch_all(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
+        if self.reader.mapped().is_some() {
+            return plans.iter().map(|plan| self.fetch(&plan.parts)).collect();
+        }
+        let ranges: Vec<_> = plans
+            .iter()
+            .flat_map(|plan| plan.parts.iter().map(|part| part.place.clone()))
+            .collect();
+        let mut fetched =
+            tarsia_io::read_ranges(&*self.reader, &ranges, ReadOptions::LOCAL)?.into_iter();
+        Ok(plans
+            .iter()
+            .map(|plan| fetched.by_ref().take(plan.parts.len()).collect())
+            .collect())
+    }
+
+    /// A local file that somebody erases from meanwhile says so in its slots.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        let now = self.read(0..limits::HEADER_BYTES as u64)?;
+        match *now == *self.header_bytes {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::FileChanged,
+                "the file was changed while it was open",
+            )),
+        }
+    }
+
+    /// The parsed META of an index.
+    pub(crate) fn meta(&self, index: u16) -> Result<Arc<Meta>> {
+        let (Some(cell), Some(blob)) = (
+            self.metas.get(usize::from(index)),
+            self.footer.metas.get(usize::from(index)),
+        ) else {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("page description {index} of {}", self.metas.len()),
+            ));
+        };
+        if let Some(meta) = cell.get() {
+            return Ok(meta.clone());
+        }
+        let meta = Arc::new(Meta::parse(blob).map_err(while_reading)?);
+        Ok(cell.get_or_init(|| meta).clone())
+    }
+
+    /// The decoders of pages with this META and no shared buffers.
+    pub(crate) fn shared_decoder(&self, index: u16) -> Result<Arc<PageDecoder>> {
+        let meta = self.meta(index)?;
+        let cell = self.decoders.get(usize::from(index)).ok_or_else(|| {
+            Error::new(ErrorKind::Corrupt, format!("page description {index}"))
+        })?;
+        if let Some(decoder) = cell.get() {
+            return Ok(decoder.clone());
+        }
+        let decoder = PageDecoder::new(registry(), &meta, Shared::default()).map_err(while_reading)?;
+        Ok(cell.get_or_init(|| Arc::new(decoder)).clone())
+    }
+
+    /// The column of a name; reads one bucket, one record and, where there are several pages, their list.
+    pub(crate) fn column(&self, name: &str) -> Result<Arc<Column>> {
+        let lock = || self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(column) = lock().get(name) {
+            return Ok(column.clone());
+        }
+        let none = || {
+            Error::new(
+                ErrorKind::NoSuchColumn,
+                format!("no column is named `{}`", name.escape_debug()),
+            )
+        };
+        let path = metadata::encode_path([name])?;
+        let hash = metadata::path_hash(&path);
+        let buckets = self.footer.buckets(&self.postscript)?;
+        let bytes = self.read(buckets.range(hash))?;
+        let bucket = metadata::Bucket::parse(&bytes, &buckets, buckets.index(hash))
+            .map_err(|error| Error::from(error).prefixed("bucket"))?;
+        let records = bucket
+            .lookup(hash)
+            .map(|entry| self.record_bytes(entry.place, entry.record_bytes))
+            .collect::<Result<Vec<_>>>()?;
+        let parsed = records
+            .iter()
+            .map(|bytes| NodeRecord::parse(bytes))
+            .collect::<metadata::Result<Vec<_>>>()?;
+        let record = metadata::unique_record(&path, parsed)?.ok_or_else(none)?;
+        let column = record.column.ok_or_else(none)?;
+        let leaf = record.ordinal.checked_sub(1).ok_or_else(none)?;
+        let field = record.to_field()?;
+        let column = Arc::new(self.make_column(leaf, field, &column)?);
+        lock().insert(name.to_owned(), column.clone());
+        Ok(column)
+    }
+
+    fn record_bytes(&self, place: u64, known: Option<u32>) -> Result<ReadBytes<'_>> {
+        let length = match known {
+            Some(length) => length,
+            None => NodeRecord::length(&*self.read(place..place.saturating_add(4))?)?,
+        };
+        let range = place..place.saturating_add(length.into());
+        let records = self.footer.records_range(&self.postscript);
+        if range.start < records.start || range.end > records.end {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("a bucket leads to byte {place}, where no record is"),
+            ));
+        }
+        self.read(range)
+    }
+
+    fn make_column(
+        &self,
+        leaf: u32,
+        field: Field,
+        record: &metadata::ColumnRecord,
+    ) -> Result<Column> {
+        let value_type = value_type(field.data_type()).map_err(|unsupported| {
+            Error::new(ErrorKind::Unsupported, format!("type {unsupported}")).in_column(field.name())
+        })?;
+        let meta = ColumnMeta::load(record, &self.shape, |range| self.read(range))
+            .map_err(|error: Error| error.in_column(field.name()))?;
+        if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
+            return Err(Error::new(ErrorKind::Corrupt, "a column without pages in a file with rows")
+                .in_column(field.name()));
+        }
+        let listed = match record.source {
+            metadata::ColumnSource::Meta { length, .. } => u64::from(length),
+            _ => 0,
+        };
+        let sides: u64 = meta
+            .pages
+            .iter()
+            .chain(&meta.dictionaries)
+            .map(|page| u64::from(page.side_length))
+            .sum();
+        Ok(Column {
+            leaf,
+            field: Arc::new(field),
+            value_type,
+            pages: meta.pages.into_iter().map(Page::new).collect(),
+            dictionaries: meta.dictionaries.into_iter().map(Page::new).collect(),
+            digest: record.digest,
+            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
+        })
+    }
+
+    /// All columns in order; reads all records, once.
+    pub(crate) fn all_columns(&self) -> Result<&[Arc<Column>]> {
+        if let Some(columns) = self.all_columns.get() {
+            return Ok(columns);
+        }
+        let table = self.table_schema()?;
+        let columns = table
+            .schema
+            .fields()
+            .iter()
+            .zip(&table.columns)
+            .zip(0..)
+            .map(|((field, record), leaf)| {
+                Ok(Arc::new(self.make_column(leaf, field.as_ref().clone(), record)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(self.all_columns.get_or_init(|| columns))
+    }
+
+    fn table_schema(&self) -> Result<metadata::TableSchema> {
+        let range = self.footer.records_range(&self.postscript);
+        let bytes = self.read(range.clone())?;
+        let table = metadata::read_schema(&bytes, range.start, self.footer.n_nodes)?;
+        let _ = self.schema.set(Arc::new(table.schema.clone()));
+        Ok(table)
+    }
+
+    /// The whole schema.
+    pub(crate) fn schema(&self) -> Result<&SchemaRef> {
+        if self.schema.get().is_none() {
+            self.table_schema()?;
+        }
+        self.schema
+            .get()
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "no schema"))
+    }
+
+    /// The metadata of the schema; reads the root's record alone.
+    pub(crate) fn schema_metadata(&self) -> Result<HashMap<String, String>> {
+        if let Some(metadata) = self.root.get() {
+            return Ok(metadata.clone());
+        }
+        let bytes = self.record_bytes(self.footer.root_place, Some(self.footer.root_bytes))?;
+        let metadata = NodeRecord::parse(&bytes)?.metadata_map();
+        Ok(self.root.get_or_init(|| metadata).clone())
+    }
+
+    pub(crate) fn header_bytes(&self) -> &[u8] {
+        &self.header_bytes
+    }
+
+    pub(crate) fn footer_bytes(&self) -> &[u8] {
+        &self.footer_bytes
+    }
+
+    pub(crate) fn root_digest(&self) -> [u8; 32] {
+        self.postscript.root_digest
+    }
+
+    pub(crate) fn postscript_for_digest(&self) -> Result<[u8; limits::POSTSCRIPT_BYTES]> {
+        Ok(self.postscript.bytes_for_root_digest(&self.footer_bytes)?)
+    }
+
+    pub(crate) fn meta_range(&self) -> Range<u64> {
+        self.footer.meta_place..self.footer.tree_place
+    }
+
+    pub(crate) fn tree_range(&self) -> Range<u64> {
+        let end = self.committed_bytes() - limits::POSTSCRIPT_BYTES as u64;
+        self.footer.tree_place..end - self.footer_bytes.len() as u64
+    }
+
+    fn committed_bytes(&self) -> u64 {
+        self.postscript.committed_bytes
+    }
+
+    /// The parts of the file, in order.
+    pub(crate) fn layout(&self) -> Vec<Region> {
+        let end = self.committed_bytes();
+        let postscript = end - limits::POSTSCRIPT_BYTES as u64;
+        let starts = [
+            ("header", 0),
+            ("pages", limits::HEADER_BYTES as u64),
+            ("column metadata", self.footer.meta_place),
+            ("records", self.footer.root_place),
+            ("buckets", self.postscript.bucket_place),
+            ("digest tree", self.footer.tree_place),
+            ("footer", postscript - self.footer_bytes.len() as u64),
+            ("postscript", postscript),
+        ];
+        let ends = starts.iter().skip(1).map(|(_, start)| *start).chain([end]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|((name, place), end)| Region {
+                name,
+                place: *place,
+                bytes: end.saturating_sub(*place),
+            })
+            .collect()
+    }
+}

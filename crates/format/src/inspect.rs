@@ -1,0 +1,171 @@
+//! What a file is made of.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use tarsia_codec::ValueType;
+use tarsia_structure::BlockHeader;
+use tarsia_structure::arrow::logical_type;
+
+use crate::column::{Column, Page};
+use crate::error::{Result, while_reading};
+use crate::file::{FileMetadata, Inner};
+
+/// The whole file.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// Rows, sizes, identity.
+    pub file: FileMetadata,
+    /// The parts of the file in order; together they are all of it.
+    pub layout: Vec<Region>,
+    /// One per top-level field.
+    pub columns: Vec<ColumnInspection>,
+}
+
+/// A part of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What it is.
+    pub name: &'static str,
+    /// Its first byte.
+    pub place: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// One column.
+#[derive(Clone, Debug)]
+pub struct ColumnInspection {
+    /// The field's name.
+    pub name: String,
+    /// The Arrow type.
+    pub data_type: String,
+    /// Whether the field allows nulls.
+    pub nullable: bool,
+    /// Rows.
+    pub rows: u64,
+    /// Null rows.
+    pub nulls: u64,
+    /// Pages, dictionary pages not counted.
+    pub pages: u64,
+    /// Blocks of those pages.
+    pub blocks: u64,
+    /// Trees of encodings, and how many blocks each encodes; most used first.
+    pub trees: Vec<(String, u64)>,
+    /// Bytes of pages and dictionary pages.
+    pub encoded_bytes: u64,
+    /// Bytes of the column's record, block tables and digests.
+    pub metadata_bytes: u64,
+    /// Bytes of the Arrow buffers the column decodes to.
+    pub decoded_bytes: u64,
+}
+
+impl ColumnInspection {
+    /// Decoded bytes per stored byte; 0 where nothing is stored.
+    pub fn ratio(&self) -> f64 {
+        match self.encoded_bytes + self.metadata_bytes {
+            0 => 0.0,
+            stored => self.decoded_bytes as f64 / stored as f64,
+        }
+    }
+}
+
+pub(crate) fn file(inner: &Arc<Inner>) -> Result<Inspection> {
+    let columns = inner
+        .all_columns()?
+        .iter()
+        .map(|column| self::column(inner, column))
+        .collect::<Result<_>>()?;
+    Ok(Inspection {
+        file: inner.metadata(),
+        layout: inner.layout(),
+        columns,
+    })
+}
+
+pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection> {
+    let mut trees: Vec<(String, u64)> = Vec::new();
+    let mut value_bytes = 0;
+    for (number, page) in column.pages.iter().enumerate() {
+        value_bytes += page_blocks(inner, column, page, &mut trees)
+            .map_err(|error| error.in_page(number).in_column(column.name()))?;
+    }
+    trees.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let rows = inner.rows();
+    let nulls = match column.value_type {
+        None => rows,
+        Some(_) => column.pages.iter().map(|page| u64::from(page.descriptor.null_count)).sum(),
+    };
+    let validity = if nulls > 0 && column.value_type.is_some() {
+        rows.div_ceil(8)
+    } else {
+        0
+    };
+    let values = match column.value_type {
+        None => 0,
+        Some(ValueType::Bits) => rows.div_ceil(8),
+        Some(ValueType::Fixed(width)) => rows * u64::from(width),
+        Some(ValueType::Bytes) => value_bytes + offsets_bytes(column.field.data_type(), rows),
+    };
+    let stored = |pages: &[Page]| -> u64 {
+        pages.iter().map(|page| u64::from(page.descriptor.length)).sum()
+    };
+    Ok(ColumnInspection {
+        name: column.name().to_owned(),
+        data_type: column.field.data_type().to_string(),
+        nullable: column.field.is_nullable(),
+        rows,
+        nulls,
+        pages: column.pages.len() as u64,
+        blocks: column.pages.iter().map(|page| u64::from(page.descriptor.n_blocks)).sum(),
+        trees,
+        encoded_bytes: stored(&column.pages) + stored(&column.dictionaries),
+        metadata_bytes: column.metadata_bytes,
+        decoded_bytes: values + validity,
+    })
+}
+
+/// Bytes of the offsets or views of a string column; a dictionary counts as its values would.
+fn offsets_bytes(data_type: &DataType, rows: u64) -> u64 {
+    match logical_type(data_type) {
+        DataType::LargeUtf8 | DataType::LargeBinary => (rows + 1) * 8,
+        DataType::Utf8View | DataType::BinaryView => rows * 16,
+        _ => (rows + 1) * 4,
+    }
+}
+
+/// Counts blocks per tree; returns the decoded bytes of all blocks.
+fn page_blocks(
+    inner: &Inner,
+    column: &Column,
+    page: &Page,
+    trees: &mut Vec<(String, u64)>,
+) -> Result<u64> {
+    let meta = inner.meta(page.descriptor.meta)?;
+    let blocks = column.blocks(inner, page)?;
+    let mut counts = vec![0u64; meta.trees.len()];
+    let mut decoded = 0;
+    for block in 0..page.descriptor.n_blocks {
+        let range = blocks.block_range(block)?;
+        let start = page.descriptor.place + range.start;
+        let header_end = range.end.min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64);
+        let bytes = inner.read(start..page.descriptor.place + header_end)?;
+        let header = BlockHeader::parse(&bytes)
+            .map_err(|error| while_reading(error).in_block(block.into()))?;
+        decoded += u64::from(header.decoded_bytes);
+        if let Some(count) = counts.get_mut(usize::from(header.tree)) {
+            *count += 1;
+        }
+    }
+    for (tree, count) in meta.trees.iter().zip(counts) {
+        if count == 0 {
+            continue;
+        }
+        let name = tree.to_string();
+        match trees.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known += count,
+            None => trees.push((name, count)),
+        }
+    }
+    Ok(decoded)
+}

@@ -1,0 +1,127 @@
+//! Options of writers and readers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tarsia_cascade::Objective;
+
+use crate::{Error, ErrorKind, Result};
+
+/// What a writer cares about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Cheapest to write and to read.
+    Fast,
+    /// Small where it costs little reading time.
+    #[default]
+    Balanced,
+    /// Smallest.
+    Compact,
+}
+
+impl Preset {
+    pub(crate) fn objective(self) -> Objective {
+        match self {
+            Self::Fast => Objective::Fast,
+            Self::Balanced => Objective::Balanced,
+            Self::Compact => Objective::Compact,
+        }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "fast" => Ok(Self::Fast),
+            "balanced" => Ok(Self::Balanced),
+            "compact" => Ok(Self::Compact),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("no preset `{name}`; there are fast, balanced, compact"),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fast => "fast",
+            Self::Balanced => "balanced",
+            Self::Compact => "compact",
+        })
+    }
+}
+
+/// How many threads encode or decode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Those of the global rayon pool.
+    #[default]
+    All,
+    /// The caller's alone.
+    One,
+}
+
+/// Options of a [`crate::Writer`].
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Size against speed.
+    pub preset: Preset,
+    /// A column is flushed as a page when it holds this many bytes (values, offsets and validity as Arrow has them). Default 8 MiB.
+    pub page_bytes: u64,
+    /// All columns together hold at most about this many bytes; then the largest are flushed. Default 256 MiB.
+    pub memory_budget_bytes: u64,
+    /// Threads that encode. The bytes do not depend on it.
+    pub threads: Threads,
+    /// File id zero, so that the same input and options give the same bytes. Default `false`.
+    pub deterministic: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            preset: Preset::default(),
+            page_bytes: 8 << 20,
+            memory_budget_bytes: 256 << 20,
+            threads: Threads::default(),
+            deterministic: false,
+        }
+    }
+}
+
+/// How a local file is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Mapped into memory: no copy, no request. Another process that cuts the file meanwhile crashes this one, as with any mapping.
+    #[default]
+    Map,
+    /// Positional reads.
+    Read,
+}
+
+/// Options of a [`crate::File`].
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// How a local file is read.
+    pub access: Access,
+    /// Check the CRC-32C of every block that is read. Default `true`.
+    pub verify_checksums: bool,
+    /// Threads that decode a scan.
+    pub threads: Threads,
+    /// Output memory kept for the next batch. Default 256 MiB.
+    pub pool_bytes: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            access: Access::default(),
+            verify_checksums: true,
+            threads: Threads::default(),
+            pool_bytes: 256 << 20,
+        }
+    }
+}

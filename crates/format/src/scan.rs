@@ -1,0 +1,421 @@
+//! Scans: batches in row order, decoded in parallel ahead of the caller.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use rayon::prelude::*;
+use tarsia_codec::{Scratch, ValueType};
+use tarsia_structure::arrow::{Emitted, array_from_raw};
+
+use crate::column::{Column, Plan};
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::file::{File, Inner};
+use crate::options::Threads;
+
+/// Batches are multiples of this many rows, so that they align with blocks.
+const BATCH_ROWS_MULTIPLE: usize = 8192;
+const BATCH_ROWS_MAX: usize = 65_536;
+
+/// A batch of fixed-width columns aims at this many bytes.
+const BATCH_BYTES_TARGET: usize = 16 << 20;
+
+/// A batch that would decode to more is cut.
+const BATCH_BYTES_MAX: u64 = 64 << 20;
+
+/// A scan being described. Without more it yields all rows of all columns.
+#[must_use = "a scan does nothing before it is built"]
+pub struct ScanBuilder<'f> {
+    file: &'f File,
+    columns: Option<Vec<String>>,
+    rows: Option<Range<u64>>,
+    batch_rows: Option<usize>,
+}
+
+impl<'f> ScanBuilder<'f> {
+    pub(crate) fn new(file: &'f File) -> Self {
+        Self {
+            file,
+            columns: None,
+            rows: None,
+            batch_rows: None,
+        }
+    }
+
+    /// These columns only, in this order.
+    pub fn columns<S: AsRef<str>>(mut self, names: &[S]) -> Self {
+        self.columns = Some(names.iter().map(|name| name.as_ref().to_owned()).collect());
+        self
+    }
+
+    /// These rows only, half-open.
+    pub fn rows(mut self, range: Range<u64>) -> Self {
+        self.rows = Some(range);
+        self
+    }
+
+    /// Rows of a batch. A batch may hold fewer where its bytes or its dictionaries' keys would be too many. By default
+    /// a multiple of 8,192 that depends on the width of the rows.
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = Some(rows);
+        self
+    }
+
+    /// Resolves the columns and checks the rows; reads no data yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`], [`ErrorKind::OutOfRange`], [`ErrorKind::InvalidInput`] for batches of no rows, and what
+    /// reading metadata may meet.
+    pub fn build(self) -> Result<Scan> {
+        let inner = self.file.inner();
+        self.build_inner().map_err(|error| error.in_file(inner.name()))
+    }
+
+    fn build_inner(self) -> Result<Scan> {
+        let inner = self.file.inner().clone();
+        let n_rows = inner.rows();
+        let rows = self.rows.unwrap_or(0..n_rows);
+        if rows.start > rows.end || rows.end > n_rows {
+            return Err(Error::new(
+                ErrorKind::OutOfRange,
+                format!("rows {}..{} of {n_rows}", rows.start, rows.end),
+            ));
+        }
+        let projection = Projection::new(&inner, self.columns.as_deref())?;
+        let batch_rows = match self.batch_rows {
+            Some(0) => {
+                return Err(Error::new(ErrorKind::InvalidInput, "batches of no rows"));
+            }
+            Some(rows) => rows.min(1 << 30),
+            None => projection.batch_rows(),
+        };
+        Ok(Scan::start(inner, projection, rows, batch_rows))
+    }
+}
+
+/// The columns of a read and the schema they make.
+pub(crate) struct Projection {
+    pub(crate) columns: Vec<Arc<Column>>,
+    pub(crate) schema: SchemaRef,
+}
+
+impl Projection {
+    pub(crate) fn new(inner: &Arc<Inner>, names: Option<&[String]>) -> Result<Self> {
+        let (columns, metadata) = match names {
+            Some(names) => {
+                let columns = names
+                    .iter()
+                    .map(|name| inner.column(name))
+                    .collect::<Result<Vec<_>>>()?;
+                (columns, inner.schema_metadata()?)
+            }
+            None => (inner.all_columns()?.to_vec(), inner.schema()?.metadata().clone()),
+        };
+        let fields: Vec<_> = columns.iter().map(|column| column.field.clone()).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Ok(Self { columns, schema })
+    }
+
+    fn batch_rows(&self) -> usize {
+        let width: usize = self
+            .columns
+            .iter()
+            .map(|column| match column.value_type {
+                None => 0,
+                Some(ValueType::Bits) => 1,
+                Some(ValueType::Fixed(width)) => width as usize,
+                // What strings take is known block by block; a batch that grows too large is cut.
+                Some(ValueType::Bytes) => 16,
+            })
+            .sum();
+        let rows = BATCH_BYTES_TARGET / width.max(1);
+        (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE)
+            .clamp(BATCH_ROWS_MULTIPLE, BATCH_ROWS_MAX)
+    }
+}
+
+/// The batches of a scan, in row order. Several are decoded at once, ahead of the caller.
+pub struct Scan {
+    job: Arc<Job>,
+    pending: VecDeque<Arc<Task>>,
+    ready: VecDeque<RecordBatch>,
+    next_row: u64,
+    rows: Range<u64>,
+    batch_rows: usize,
+    ahead: usize,
+    failed: bool,
+}
+
+/// What all tasks of a scan share.
+struct Job {
+    inner: Arc<Inner>,
+    projection: Projection,
+    /// Few batches: their columns are decoded in parallel too.
+    split_columns: bool,
+}
+
+enum State {
+    Waiting,
+    Running,
+    Done(Result<Vec<RecordBatch>>),
+    Taken,
+}
+
+struct Task {
+    rows: Range<u64>,
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+impl Task {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic elsewhere must not hide behind a second one; the state itself is always whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs unless somebody else does.
+    fn run(&self, job: &Job) {
+        {
+            let mut state = self.lock();
+            if !matches!(*state, State::Waiting) {
+                return;
+            }
+            *state = State::Running;
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            job.decode(self.rows.clone())
+        }))
+        .unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::Corrupt,
+                "decoding failed unexpectedly; this is a bug in the reader",
+            ))
+        });
+        *self.lock() = State::Done(result);
+        self.done.notify_all();
+    }
+
+    /// The result; runs the task here if nobody has begun, so that a scan never waits for a pool that is busy with its caller.
+    fn take(&self, job: &Job) -> Result<Vec<RecordBatch>> {
+        self.run(job);
+        let mut state = self.lock();
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Done(result) => return result,
+                other => *state = other,
+            }
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Scan {
+    fn start(
+        inner: Arc<Inner>,
+        projection: Projection,
+        rows: Range<u64>,
+        batch_rows: usize,
+    ) -> Self {
+        let threads = match inner.threads {
+            Threads::One => 1,
+            Threads::All => rayon::current_num_threads(),
+        };
+        let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
+        let split_columns =
+            threads > 1 && n_batches < 2 * threads as u64 && projection.columns.len() > 1;
+        Self {
+            job: Arc::new(Job {
+                inner,
+                projection,
+                split_columns,
+            }),
+            pending: VecDeque::new(),
+            ready: VecDeque::new(),
+            next_row: rows.start,
+            rows,
+            batch_rows,
+            // One more than threads, so that none is idle while the caller looks at a batch.
+            ahead: if threads > 1 && !split_columns { threads + 1 } else { 1 },
+            failed: false,
+        }
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.job.projection.schema.clone()
+    }
+
+    fn fill(&mut self) {
+        while self.pending.len() < self.ahead && self.next_row < self.rows.end {
+            let end = (self.next_row + self.batch_rows as u64).min(self.rows.end);
+            let task = Arc::new(Task {
+                rows: self.next_row..end,
+                state: Mutex::new(State::Waiting),
+                done: Condvar::new(),
+            });
+            self.next_row = end;
+            if self.ahead > 1 {
+                let (job, task) = (self.job.clone(), task.clone());
+                rayon::spawn(move || task.run(&job));
+            }
+            self.pending.push_back(task);
+        }
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
+            }
+            if self.failed {
+                return None;
+            }
+            self.fill();
+            let task = self.pending.pop_front()?;
+            match task.take(&self.job) {
+                Ok(batches) => self.ready.extend(batches),
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error.in_file(self.job.inner.name())));
+                }
+            }
+            // Keep the pool busy while the caller looks at this batch.
+            self.fill();
+        }
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        // Tasks that nobody has begun are not worth beginning.
+        for task in &self.pending {
+            let mut state = task.lock();
+            if matches!(*state, State::Waiting) {
+                *state = State::Taken;
+            }
+        }
+    }
+}
+
+impl Job {
+    fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
+        self.inner.check_unchanged()?;
+        let columns = &self.projection.columns;
+        let plans = columns
+            .iter()
+            .map(|column| column.plan_rows(&self.inner, rows.clone()))
+            .collect::<Result<Vec<_>>>()?;
+        let fetched = self.inner.fetch_all(&plans)?;
+        let mut decoded_bytes = 0;
+        for ((column, plan), fetched) in columns.iter().zip(&plans).zip(&fetched) {
+            decoded_bytes += match column.value_type {
+                Some(ValueType::Bytes) => column.data_bytes(plan, fetched)?,
+                Some(ValueType::Fixed(width)) => u64::from(width) * plan.rows as u64,
+                _ => plan.rows as u64 / 8,
+            };
+        }
+        let n_rows = rows.end - rows.start;
+        if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
+            drop(fetched);
+            let middle = rows.start + n_rows / 2;
+            let mut batches = self.decode(rows.start..middle)?;
+            batches.extend(self.decode(middle..rows.end)?);
+            return Ok(batches);
+        }
+        let one = |index: usize| {
+            emit(&self.inner, &columns[index], &plans[index], &fetched[index])
+        };
+        let emitted: Vec<Emitted> = match self.split_columns {
+            true => (0..columns.len())
+                .into_par_iter()
+                .map(one)
+                .collect::<Result<_>>()?,
+            false => (0..columns.len()).map(one).collect::<Result<_>>()?,
+        };
+        self.inner.check_unchanged()?;
+        assemble(&self.projection.schema, emitted, n_rows as usize)
+    }
+}
+
+thread_local! {
+    static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::new(Scratch::new());
+}
+
+/// Decodes one column's plan into Arrow arrays.
+pub(crate) fn emit(
+    inner: &Inner,
+    column: &Column,
+    plan: &Plan,
+    fetched: &[impl AsRef<[u8]>],
+) -> Result<Emitted> {
+    if column.value_type.is_none() {
+        return Ok(Emitted::nulls(plan.rows));
+    }
+    let pool = &inner.pool;
+    let raw = SCRATCH.with_borrow_mut(|scratch| {
+        column.decode(inner, plan, fetched, scratch, &mut |len| pool.take(len))
+    })?;
+    if raw.null_count() > 0 && !column.field.is_nullable() {
+        return Err(
+            Error::new(ErrorKind::Corrupt, "nulls in a column that allows none")
+                .in_column(column.name()),
+        );
+    }
+    array_from_raw(column.field.data_type(), raw.finish(), pool)
+        .map_err(|error| while_reading(error).in_column(column.name()))
+}
+
+/// Batches of columns of which some may come in several parts: cut wherever any is.
+fn assemble(schema: &SchemaRef, emitted: Vec<Emitted>, rows: usize) -> Result<Vec<RecordBatch>> {
+    let mut cuts: Vec<usize> = vec![rows];
+    for column in &emitted {
+        let mut at = 0;
+        for part in &column.parts {
+            at += part.len();
+            cuts.push(at);
+        }
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut start = 0;
+    let mut batches = Vec::with_capacity(cuts.len());
+    for end in cuts {
+        if end == start && rows > 0 {
+            continue;
+        }
+        let columns = emitted
+            .iter()
+            .map(|column| slice_parts(&column.parts, start, end))
+            .collect::<Result<Vec<_>>>()?;
+        batches.push(batch(schema, columns, end - start)?);
+        start = end;
+    }
+    Ok(batches)
+}
+
+/// Rows `start..end` of parts laid end to end; they lie inside one part.
+fn slice_parts(parts: &[ArrayRef], start: usize, end: usize) -> Result<ArrayRef> {
+    let mut first = 0;
+    for part in parts {
+        if start >= first && end <= first + part.len() {
+            return Ok(match (start - first, end - start) {
+                (0, len) if len == part.len() => part.clone(),
+                (offset, len) => part.slice(offset, len),
+            });
+        }
+        first += part.len();
+    }
+    Err(Error::new(ErrorKind::Corrupt, "columns decoded to different numbers of rows"))
+}
+
+pub(crate) fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| Error::new(ErrorKind::Corrupt, error.to_string()))
+}

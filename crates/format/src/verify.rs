@@ -1,0 +1,231 @@
+//! Checking a file, a column or a page against its digests, and that all of it decodes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tarsia_compliance as compliance;
+use tarsia_metadata::PageDescriptor;
+
+use crate::column::{Column, Page, check_crc};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::Inner;
+use crate::options::Threads;
+use crate::scan::emit;
+
+/// Rows decoded at a time, to see that everything decodes.
+const STEP_ROWS: u64 = 65_536;
+
+/// Bytes read at a time when looking for gaps that are not zero.
+const GAP_STEP_BYTES: u64 = 1 << 20;
+
+/// What was checked and found good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Columns.
+    pub columns: u64,
+    /// Pages, dictionary pages counted.
+    pub pages: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Bytes of those blocks, and of the metadata where the whole file was checked.
+    pub bytes: u64,
+}
+
+impl VerifyReport {
+    fn add(mut self, other: Self) -> Self {
+        self.columns += other.columns;
+        self.pages += other.pages;
+        self.blocks += other.blocks;
+        self.bytes += other.bytes;
+        self
+    }
+}
+
+fn corrupt(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, what)
+}
+
+/// Every byte of the file outside the state slots.
+pub(crate) fn file(inner: &Arc<Inner>) -> Result<VerifyReport> {
+    let mut report = metadata(inner)?;
+    let columns = inner.all_columns()?;
+    let reports: Vec<VerifyReport> = match inner.threads {
+        Threads::All => columns
+            .par_iter()
+            .map(|column| self::column(inner, column))
+            .collect::<Result<_>>()?,
+        Threads::One => columns
+            .iter()
+            .map(|column| self::column(inner, column))
+            .collect::<Result<_>>()?,
+    };
+    report = reports.into_iter().fold(report, VerifyReport::add);
+    gaps(inner, columns)?;
+    inner.check_unchanged()?;
+    Ok(report)
+}
+
+/// Footer, postscript, header and metadata region, against the root digest.
+fn metadata(inner: &Inner) -> Result<VerifyReport> {
+    let region = inner.meta_range();
+    let region_bytes = inner.read(region.clone())?;
+    let tree = compliance::DigestTree::build(&region_bytes);
+    let stored = inner.read(inner.tree_range())?;
+    if let Err(error) = compliance::verify_region(&region_bytes, &stored) {
+        return Err(corrupt(format!("metadata at byte {}: {error}", region.start)));
+    }
+    let root = compliance::root_digest(
+        inner.header_bytes(),
+        &tree.top,
+        inner.footer_bytes(),
+        &inner.postscript_for_digest()?,
+    );
+    if root != inner.root_digest() {
+        return Err(corrupt(
+            "root digest: header, metadata, footer or postscript were changed",
+        ));
+    }
+    Ok(VerifyReport {
+        bytes: region_bytes.len() as u64 + stored.len() as u64,
+        ..VerifyReport::default()
+    })
+}
+
+/// All pages of a column, their digests up to the column's, and that every row decodes.
+pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
+    let check = || {
+        let mut report = VerifyReport {
+            columns: 1,
+            ..VerifyReport::default()
+        };
+        for (number, entries) in column.dictionaries.iter().enumerate() {
+            let bound = compliance::DICTIONARY_PAGE_FIRST + number as u32;
+            let checked = page_digests(inner, column, entries, bound)
+                .map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
+            report = report.add(checked);
+        }
+        for number in 0..column.pages.len() {
+            report = report.add(page(inner, column, number)?);
+        }
+        let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
+            pages.iter().map(|page| page.descriptor.digest).collect()
+        };
+        let expected = match (column.pages.as_slice(), column.dictionaries.as_slice()) {
+            ([], []) => [0; 32],
+            (pages, dictionaries) => {
+                compliance::column_digest(column.leaf, &digests(pages), &digests(dictionaries))
+            }
+        };
+        if expected != column.digest {
+            return Err(corrupt("column digest: the pages are not those that were written"));
+        }
+        Ok(report)
+    };
+    check().map_err(|error| error.in_column(column.name()))
+}
+
+/// One page: checksums and digests of its blocks, and that every row decodes.
+pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<VerifyReport> {
+    let found = column.pages.get(number).ok_or_else(|| {
+        Error::new(
+            ErrorKind::OutOfRange,
+            format!("page {number} of {}", column.pages.len()),
+        )
+        .in_column(column.name())
+    })?;
+    let check = || {
+        let report = page_digests(inner, column, found, number as u32)?;
+        let rows = found.descriptor.row_range();
+        for start in rows.clone().step_by(STEP_ROWS as usize) {
+            let plan = column.plan_rows(inner, start..rows.end.min(start + STEP_ROWS))?;
+            let fetched = inner.fetch(&plan.parts)?;
+            emit(inner, column, &plan, &fetched)?;
+        }
+        Ok(report)
+    };
+    check().map_err(|error: Error| error.in_page(number).in_column(column.name()))
+}
+
+fn page_digests(
+    inner: &Inner,
+    column: &Column,
+    page: &Page,
+    bound: u32,
+) -> Result<VerifyReport> {
+    let descriptor = &page.descriptor;
+    let stored = stored_digests(inner, descriptor)?;
+    let blocks = column.blocks(inner, page)?;
+    for block in 0..descriptor.n_blocks {
+        let check = || {
+            let range = blocks.block_range(block)?;
+            let place = descriptor.place + range.start..descriptor.place + range.end;
+            let bytes = inner.read(place)?;
+            check_crc(&bytes)?;
+            let digest = compliance::block_digest(column.leaf, bound, block, &bytes);
+            let equal = match &stored {
+                // A page of one block has its block's digest.
+                None => digest == descriptor.digest,
+                Some(stored) => {
+                    stored.get(block as usize) == Some(&compliance::stored_block_digest(&digest))
+                }
+            };
+            match equal {
+                true => Ok(()),
+                false => Err(corrupt("block digest: the block is not the one that was written")),
+            }
+        };
+        check().map_err(|error: Error| error.in_block(block.into()))?;
+    }
+    if let Some(stored) = &stored
+        && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
+    {
+        return Err(corrupt("page digest: the block digests are not those that were written"));
+    }
+    Ok(VerifyReport {
+        columns: 0,
+        pages: 1,
+        blocks: descriptor.n_blocks.into(),
+        bytes: descriptor.length.into(),
+    })
+}
+
+fn stored_digests(inner: &Inner, descriptor: &PageDescriptor) -> Result<Option<Vec<[u8; 16]>>> {
+    match descriptor.digests_range() {
+        None => Ok(None),
+        Some(range) => {
+            let bytes = inner.read(range)?;
+            Ok(Some(bytes.as_chunks::<16>().0.to_vec()))
+        }
+    }
+}
+
+/// Between header, pages and metadata there are only zeros.
+fn gaps(inner: &Inner, columns: &[Arc<Column>]) -> Result<()> {
+    let mut used: Vec<Range<u64>> = columns
+        .iter()
+        .flat_map(|column| column.pages.iter().chain(&column.dictionaries))
+        .map(|page| page.descriptor.range())
+        .collect();
+    used.sort_unstable_by_key(|range| (range.start, range.end));
+    let meta_start = inner.meta_range().start;
+    let mut at = tarsia_metadata::limits::HEADER_BYTES as u64;
+    for range in used.into_iter().chain([meta_start..meta_start]) {
+        if range.start < at && !range.is_empty() {
+            return Err(corrupt(format!("pages overlap at byte {}", range.start)));
+        }
+        while at < range.start {
+            let end = range.start.min(at + GAP_STEP_BYTES);
+            let bytes = inner.read(at..end)?;
+            if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
+                return Err(corrupt(format!(
+                    "byte {} lies between pages and is not zero",
+                    at + byte as u64
+                )));
+            }
+            at = end;
+        }
+        at = at.max(range.end);
+    }
+    Ok(())
+}

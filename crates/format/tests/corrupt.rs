@@ -1,0 +1,226 @@
+//! Damaged and malicious files: an error with its place, or the same rows; never a panic, a hang or a huge allocation.
+
+mod common;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use common::{deterministic, open, open_with, read_all, write};
+use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions};
+use tarsia_testkit::memory::measure;
+use tarsia_testkit::rng::Rng;
+
+/// A small file with several pages, a dictionary page, nulls, and every encoding.
+fn sample() -> (RecordBatch, Vec<u8>) {
+    let rows = 2600;
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("small", DataType::Int32, false),
+        Field::new("flag", DataType::Boolean, true),
+        Field::new("city", DataType::Utf8, true),
+        Field::new("text", DataType::Utf8, false),
+        Field::new("noise", DataType::Float64, true),
+        Field::new("same", DataType::Int32, false),
+    ]));
+    let mut rng = Rng::new(5);
+    let cities: Vec<String> = (0..40).map(|i| format!("a city whose name is {} long, number {i}", "very ".repeat(i))).collect();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from_iter_values((0..rows).map(|i| if i % 500 == 3 { i * 70_000 } else { i % 37 }))),
+        Arc::new(BooleanArray::from_iter((0..rows).map(|i| (i % 9 != 0).then_some(i % 5 == 0)))),
+        Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 != 0).then(|| cities[(i * i % 40) as usize].as_str())))),
+        Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("é{}", i * 31)))),
+        Arc::new(Float64Array::from_iter((0..rows).map(|_| rng.flip().then(|| f64::from_bits(rng.u64()))))),
+        Arc::new(Int32Array::from_iter_values((0..rows).map(|_| -4))),
+    ];
+    let batch = RecordBatch::try_new(schema, columns).unwrap();
+    let options = WriteOptions { page_bytes: 9000, ..deterministic() };
+    let bytes = write(batch.schema(), &[batch.clone()], options);
+    (batch, bytes)
+}
+
+fn unchecked() -> OpenOptions {
+    OpenOptions { verify_checksums: false, threads: Threads::One, ..OpenOptions::default() }
+}
+
+/// Everything a reader can be asked for.
+fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
+    let batches = read_all(file)?;
+    let rows = file.num_rows();
+    if rows > 0 {
+        file.take(&[rows - 1, 0, rows / 2, 0])?;
+        file.scan().rows(rows / 3..rows / 2 + 1).batch_rows(100).build()?.collect::<tarsia::Result<Vec<_>>>()?;
+    }
+    file.inspect()?;
+    Ok(batches)
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let (_, bytes) = sample();
+    for len in 0..bytes.len() {
+        // Far from both ends one in a few is enough.
+        if len > 300 && len + 600 < bytes.len() && len % 97 != 0 {
+            continue;
+        }
+        match open(&bytes[..len]) {
+            Ok(_) => panic!("a prefix of {len} bytes opened"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{len}: {error}"),
+        }
+    }
+}
+
+/// The byte ranges that `verify` answers for: all but the state slots.
+fn verified(bytes: &[u8]) -> [Range<usize>; 2] {
+    [0..64, 192..bytes.len()]
+}
+
+#[test]
+fn verify_finds_a_flipped_byte_anywhere() {
+    let (_, bytes) = sample();
+    let pages = open(&bytes).unwrap().inspect().unwrap().layout[1].clone();
+    for range in verified(&bytes) {
+        for at in range {
+            // Every byte of what is not pages, and some of the pages.
+            let in_pages = (pages.place..pages.place + pages.bytes).contains(&(at as u64));
+            if in_pages && at % 13 != 0 {
+                continue;
+            }
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << (at % 8);
+            let found = open(&bad).and_then(|file| file.verify());
+            match found {
+                Ok(_) => panic!("byte {at} was flipped and nothing found"),
+                Err(error) if in_pages => {
+                    let named = error.column().is_some() || error.to_string().contains("between pages");
+                    assert!(named, "byte {at}: {error}");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_mutations_with_checks_on_are_refused_or_read_the_same() {
+    let (batch, bytes) = sample();
+    let mut rng = Rng::new(99);
+    let mut n_refused = 0;
+    for i in 0..10_000u32 {
+        let mut bad = bytes.clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(bad.len());
+            bad[at] = rng.u8();
+        }
+        match open(&bad).and_then(|file| read_all(&file)) {
+            Err(_) => n_refused += 1,
+            // What was hit was not read (a digest, a slot, a gap) or did not change.
+            Ok(batches) => common::assert_rows(&batches, &batch),
+        }
+        // Takes and metadata meet the same bytes; once in a while is enough.
+        if i % 20 == 0
+            && let Ok(file) = open(&bad)
+        {
+            let _ = exercise(&file);
+            let _ = file.verify();
+        }
+    }
+    assert!(n_refused > 5_000, "only {n_refused} of 10,000 were refused");
+}
+
+/// One mutation of the bytes under a checksum, and the checksums and digests made right again.
+mod reseal {
+    use super::*;
+
+    pub(super) fn mutate(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
+        let mut bad = bytes.to_vec();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(bad.len());
+            bad[at] = match rng.below(4) {
+                0 => rng.u8(),
+                1 => 0xff,
+                2 => bad[at].wrapping_add(1),
+                _ => bad[at] ^ 1 << rng.below(8),
+            };
+        }
+        tarsia::testing::reseal(&mut bad);
+        bad
+    }
+}
+
+#[test]
+fn resealed_mutations_never_panic_hang_or_take_much_memory() {
+    let (_, bytes) = sample();
+    let mut rng = Rng::new(1234);
+    let (mut n_opened, mut n_read) = (0, 0);
+    for i in 0..10_000u32 {
+        let bad = reseal::mutate(&bytes, &mut rng);
+        let start = Instant::now();
+        let (read, allocated) = measure(|| {
+            let options = if i % 2 == 0 { OpenOptions { threads: Threads::One, ..OpenOptions::default() } } else { unchecked() };
+            let file = open_with(&bad, options).ok()?;
+            Some(exercise(&file).is_ok())
+        });
+        n_opened += u32::from(read.is_some());
+        n_read += u32::from(read == Some(true));
+        assert!(start.elapsed() < Duration::from_secs(20), "mutation {i} took {:?}", start.elapsed());
+        assert!(
+            allocated.largest_bytes < 256 << 20,
+            "mutation {i} allocated {} bytes at once",
+            allocated.largest_bytes
+        );
+    }
+    // Without resealing hardly any would get this far.
+    assert!(n_opened > 8_000, "{n_opened} opened");
+    assert!(n_read > 500, "{n_read} read");
+}
+
+#[test]
+fn unchecked_reads_of_mutated_files_never_panic() {
+    let (_, bytes) = sample();
+    let mut rng = Rng::new(77);
+    let layout = open(&bytes).unwrap().inspect().unwrap().layout;
+    let pages = layout[1].place as usize..(layout[1].place + layout[1].bytes) as usize;
+    for _ in 0..3_000 {
+        let mut bad = bytes.clone();
+        for _ in 0..1 + rng.below(6) {
+            bad[pages.start + rng.below(pages.len())] = rng.u8();
+        }
+        if let Ok(file) = open_with(&bad, unchecked()) {
+            let _ = exercise(&file);
+        }
+    }
+}
+
+#[test]
+fn a_text_column_that_is_not_utf8_is_refused() {
+    let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..50).map(|i| format!("text {i}"))));
+    let batch = common::one_column(array);
+    let bytes = write(batch.schema(), &[batch], deterministic());
+    let at = bytes.windows(4).position(|window| window == b"text").unwrap();
+    let mut bad = bytes;
+    bad[at] = 0xff;
+    tarsia::testing::reseal(&mut bad);
+    let file = open(&bad).unwrap();
+    let error = read_all(&file).unwrap_err();
+    assert_eq!((error.kind(), error.column()), (ErrorKind::Corrupt, Some("x")));
+    assert!(error.to_string().contains("UTF-8"), "{error}");
+}
+
+#[test]
+fn what_this_build_does_not_know_is_refused_as_unsupported() {
+    let (_, bytes) = sample();
+    // The format version, and a required feature bit with its number.
+    let mut newer = bytes.clone();
+    newer[8] = 9;
+    tarsia::testing::reseal(&mut newer);
+    assert_eq!(open(&newer).unwrap_err().kind(), ErrorKind::Unsupported);
+    let mut feature = bytes.clone();
+    feature[32 + 5] = 1;
+    tarsia::testing::reseal(&mut feature);
+    let error = open(&feature).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("40"), "{error}");
+    assert_eq!(open(b"PAR1 and then something else, long enough to hold a header and a tail".repeat(9).as_slice()).unwrap_err().kind(), ErrorKind::Corrupt);
+}
