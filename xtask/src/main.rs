@@ -1,2 +1,52 @@
-//! Stub.
-fn main() {}
+//! Project tasks: `cargo xtask <task>`.
+//!
+//! | task | does |
+//! |---|---|
+//! | `codegen` | regenerates the Rust code of `fbs/` with flatc; needs cmake, about a minute the first time |
+//! | `codegen --check` | the same, but only says whether the committed code is what flatc makes |
+//! | `codegen --check-digest` | says whether the committed code was made from `fbs/` as it is; needs nothing |
+//! | `tidy` | the project's rules; every violation says how to repair it |
+//! | `wasm` | builds what has to build for the wasm32 targets |
+//! | `ci` | formatting, clippy, docs, `tidy`, `wasm`, `codegen --check-digest` |
+
+mod ci;
+mod codegen;
+mod process;
+mod tidy;
+mod wasm;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a task says when it fails: text for the person in front of it.
+type Outcome = Result<(), String>;
+
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | tidy | wasm | ci";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let root = root();
+    let outcome = match args.as_slice() {
+        ["codegen"] => codegen::write(&root),
+        ["codegen", "--check"] => codegen::check(&root),
+        ["codegen", "--check-digest"] => codegen::check_digest(&root),
+        ["tidy"] => tidy::run(&root),
+        ["wasm"] => wasm::run(&root),
+        ["ci"] => ci::run(&root),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository.
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}

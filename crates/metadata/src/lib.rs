@@ -1,1 +1,53 @@
-//! Stub.
+//! Everything a file says about its pages: header, postscript, footer, buckets, records, column metadata, block tables.
+//!
+//! Pure functions between bytes and plain structs. The bytes are in `docs/spec/file.md`, the FlatBuffers in `fbs/`; both are
+//! normative. Nothing here does I/O: each parse takes the bytes it needs and says what to read next.
+//!
+//! # Opening a file, and finding one column of 20,000
+//! | read | parse | says |
+//! |---|---|---|
+//! | bytes 0 .. 192 | [`Header::parse`], [`Header::committed`] | where the file ends |
+//! | the last 64 bytes before that | [`Postscript::footer_range`] | where the footer is |
+//! | the footer | [`Postscript::parse`], [`Footer::parse`] | rows, buckets, encodings, META blobs |
+//! | one bucket of 4 KiB: [`Buckets::range`] | [`Bucket::parse`], [`Bucket::lookup`] | where the column's record is |
+//! | the record, about 100 bytes | [`NodeRecord::parse`] | type, and the page or where its metadata is |
+//! | the column metadata, if any | [`ColumnMeta::load`] | the pages |
+//! | the block table of a page: [`PageDescriptor::table_range`] | [`BlockTable::parse`] | the byte range of any row |
+//!
+//! The header can be left out where the object's length is known to be the committed length, as in an object store.
+//! [`read_schema`] reads all records at once.
+//!
+//! # Hostile bytes
+//! Whatever the bytes, parsing returns an error or a value whose places lie inside the file. It allocates at most a small
+//! multiple of the bytes it was given.
+//!
+//! # What this crate does not do
+//! I/O, caching, digests (`tarsia-compliance`), and the META blobs of pages: those are opaque here, so that a reader that does
+//! not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version alone. Nested types
+//! have no format string yet.
+#![deny(unsafe_code)]
+
+mod block_table;
+mod bucket;
+mod bytes;
+mod column;
+mod error;
+mod footer;
+mod generated;
+mod header;
+pub mod limits;
+mod postscript;
+mod record;
+mod schema;
+
+pub use block_table::{BlockTable, Rows, build_block_table};
+pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
+pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor};
+pub use error::{Error, Result};
+pub use footer::{EncodingUse, Footer, Section, SectionFlags};
+pub use header::{Committed, FeatureWord, FeatureWords, Header, Slot, SlotState, SlotView};
+pub use postscript::Postscript;
+pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
+pub use schema::{
+    EncodedSchema, TableSchema, format_string, parse_type, read_schema, write_schema,
+};

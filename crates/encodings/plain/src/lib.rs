@@ -1,1 +1,35 @@
-//! Stub.
+//! Plain: bits or fixed-width values as they are. The fallback of every page but those of byte strings.
+//!
+//! # Layout (little-endian; `n` values)
+//! | type | offset | bytes | field | rule |
+//! |---|---|---|---|---|
+//! | fixed width `w` | 0 | n·w | values | back to back, nothing behind them; `w` may be 0 |
+//! | bits | 0 | ceil(n/8) | values | value `i` is bit `i % 8` of byte `i / 8`; spare bits zero, else `Corrupt` |
+//!
+//! The node has no parameters and no children.
+//!
+//! # Limits
+//! A unit takes exactly the bytes above, which is also what `encoded_bytes_max` says. Decoding allocates nothing, and
+//! survivors of an erasure always fit.
+//!
+//! # What this crate does not do
+//! Byte strings (`tarsia.bytes` stores their lengths as a child), nulls, byte order: numbers are little-endian already.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod copy;
+mod decode;
+#[cfg(feature = "encode")]
+mod encode;
+mod layout;
+
+pub use layout::{ID, VERSION, tree};
+
+/// The encoding, for a [`tarsia_codec::Registry`].
+pub static PLAIN: Plain = Plain;
+
+/// The type of [`PLAIN`].
+#[derive(Debug, Clone, Copy)]
+pub struct Plain;

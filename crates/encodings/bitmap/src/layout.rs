@@ -1,0 +1,70 @@
+//! Sizes and checks that decoder and encoder share.
+
+use alloc::string::ToString;
+
+use tarsia_codec::{BitSlice, Error, Node, Result, Tree, Unit, ValueType, Version};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.bitmap";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The tree `bitmap`.
+pub fn tree() -> Tree {
+    Tree::leaf(ID, VERSION, &[])
+}
+
+/// Bytes of a unit of `n_values`.
+pub(crate) fn unit_bytes(n_values: u64) -> u64 {
+    n_values.div_ceil(8)
+}
+
+/// Refuses parameters and values that are not bits.
+pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
+    if !node.params.is_empty() {
+        return Err(Error::corrupt(
+            "bitmap.params_len",
+            0,
+            node.params.len(),
+            "0 (bitmap has no parameters)",
+        ));
+    }
+    match node.value_type {
+        ValueType::Bits => Ok(()),
+        ValueType::Fixed(_) | ValueType::Bytes => Err(Error::Unsupported {
+            what: "values other than bits in tarsia.bitmap".to_string(),
+        }),
+    }
+}
+
+/// The unit's bits, which fill it exactly; spare ones are zero.
+pub(crate) fn parse<'a>(unit: &Unit<'a>) -> Result<BitSlice<'a>> {
+    let needed_bytes = unit_bytes(unit.len.into());
+    let have_bytes = unit.bytes.len() as u64;
+    if have_bytes < needed_bytes {
+        return Err(Error::Truncated {
+            field: "bitmap.bits",
+            needed_bytes,
+            have_bytes,
+        });
+    }
+    if have_bytes > needed_bytes {
+        return Err(Error::Corrupt {
+            field: "bitmap.bits",
+            at_byte: needed_bytes,
+            found: have_bytes - needed_bytes,
+            allowed: "no bytes after the last value",
+        });
+    }
+    let n_used = unit.len % 8;
+    match unit.bytes.last() {
+        Some(last) if n_used != 0 && last >> n_used != 0 => Err(Error::corrupt(
+            "bitmap.spare_bits",
+            unit.bytes.len() - 1,
+            last >> n_used,
+            "zero",
+        )),
+        _ => BitSlice::new(unit.bytes, 0, unit.len as usize),
+    }
+}

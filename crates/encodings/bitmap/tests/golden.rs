@@ -1,0 +1,24 @@
+//! Frozen bytes, both directions.
+
+#[path = "../../plain/tests/support/mod.rs"]
+mod support;
+
+use tarsia_codec::Registry;
+use tarsia_testkit::cases::Case;
+
+fn check(name: &str, case: &Case) {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_bitmap::BITMAP)
+        .add_writer(&tarsia_bitmap::BITMAP);
+    let folder = env!("CARGO_MANIFEST_DIR");
+    support::check_golden(folder, &registry, &tarsia_bitmap::tree(), name, case);
+}
+
+#[test]
+fn frozen_bytes_stay() {
+    let bits: Vec<bool> = (0..77).map(|i| i * i % 5 < 2).collect();
+    check("bits77", &Case::bits("", &bits));
+    check("ones8", &Case::bits("", &[true; 8]));
+    check("none", &Case::bits("", &[]));
+}

@@ -1,0 +1,285 @@
+//! The decoder: lengths become ends, the data is copied in one piece where the selection is one.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use tarsia_codec::{
+    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
+    Scratch, Selection, Shared, Unit, Version,
+};
+
+use crate::Bytes;
+use crate::layout::{self, ID, LENGTH_BYTES, LENGTHS_TYPE, Parts, VERSION};
+
+/// Most lengths in scratch memory at a time. Any block of more than one row is far below; the largest rows are walked
+/// in pieces, so that a unit that claims 2^31 strings in a few bytes cannot ask for 8 GiB.
+const LENGTHS_AT_ONCE: usize = 1 << 20;
+
+/// Strings up to this length are copied with one load and one store.
+const SHORT_BYTES: usize = 16;
+
+impl Encoding for Bytes {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+        layout::check_node(node)?;
+        Ok(vec![LENGTHS_TYPE])
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<Features> {
+        layout::check_node(node)?;
+        // The lengths in front of a value are decoded and added up, at a fraction of a nanosecond each.
+        Ok(Features::POINT | Features::RANGE)
+    }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn init(
+        &self,
+        node: &Node<'_>,
+        children: Children,
+        _shared: Shared<'_>,
+    ) -> Result<Box<dyn Decoder>> {
+        layout::check_node(node)?;
+        let mut children = children.into_iter();
+        match (children.next(), children.next()) {
+            (Some(lengths), None) => Ok(Box::new(BytesDecoder { lengths })),
+            _ => Err(Error::invalid("bytes has one child")),
+        }
+    }
+}
+
+struct BytesDecoder {
+    lengths: Box<dyn Decoder>,
+}
+
+impl Decoder for BytesDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let parts = Parts::parse(&unit)?;
+        let (ends, base, data) = out.into_bytes(n_selected)?;
+        match selection {
+            Selection::All => self.decode_range(&parts, 0, ends, base, data, scratch),
+            Selection::Range { start, .. } => {
+                self.decode_range(&parts, start, ends, base, data, scratch)
+            }
+            Selection::Indices(indices) => {
+                self.decode_indices(&parts, indices, ends, base, data, scratch)
+            }
+        }
+    }
+}
+
+impl BytesDecoder {
+    fn decode_range(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let n = ends.len() as u64;
+        let from = self.sum_before(parts, start, scratch)?;
+        // The ends hold the lengths until they are added up.
+        self.lengths_into(parts, start, ends, scratch)?;
+        let (bytes, fits) = running_sum(ends, base);
+        let reaches_end = u64::from(start) + n == u64::from(parts.lengths.len);
+        let to = from.saturating_add(bytes);
+        if to > parts.data.len() as u64 || reaches_end && to != parts.data.len() as u64 {
+            return Err(Parts::bad_lengths(to));
+        }
+        if !fits {
+            return Err(ends_overflow());
+        }
+        // Both are at most the length of a slice now.
+        let (from, bytes) = (from as usize, bytes as usize);
+        let (Some(from), Some(to)) = (parts.data.get(from..from + bytes), data.get_mut(..bytes))
+        else {
+            return Err(no_room());
+        };
+        to.copy_from_slice(from);
+        Ok(bytes)
+    }
+
+    fn decode_indices(
+        &self,
+        parts: &Parts<'_>,
+        indices: &[u32],
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let n_needed = indices.last().map_or(0, |last| *last as usize + 1);
+        let mut selected = indices.iter().zip(ends).peekable();
+        let mut n_done = 0;
+        let mut data_at = 0u64;
+        let mut written = 0usize;
+        while n_done < n_needed {
+            let n_now = (n_needed - n_done).min(LENGTHS_AT_ONCE);
+            let chunk_start = n_done as u32;
+            let chunk_at = data_at;
+            data_at += self.with_lengths(parts, chunk_start, n_now, scratch, |lengths| {
+                // `lengths` become ends inside the data, which is shorter than 2^32 bytes.
+                let (bytes, fits) = running_sum(lengths, chunk_at as u32);
+                let chunk_end = bytes.saturating_add(chunk_at);
+                if chunk_end > parts.data.len() as u64 || !fits {
+                    return Err(Parts::bad_lengths(chunk_end));
+                }
+                while let Some((index, end)) =
+                    selected.next_if(|(index, _)| (**index as usize) < n_done + n_now)
+                {
+                    let i = (index - chunk_start) as usize;
+                    let from = match i {
+                        0 => chunk_at as usize,
+                        _ => lengths.get(i - 1).map_or(0, |end| *end as usize),
+                    };
+                    let to = lengths.get(i).map_or(0, |end| *end as usize);
+                    written = copy_string(parts.data, from, to, data, written)?;
+                    *end = base.wrapping_add(written as u32);
+                }
+                Ok(bytes)
+            })?;
+            n_done += n_now;
+        }
+        check_ends(base, written)?;
+        Ok(written)
+    }
+}
+
+impl BytesDecoder {
+    /// Bytes of the values in front of `start`.
+    fn sum_before(&self, parts: &Parts<'_>, start: u32, scratch: &mut Scratch) -> Result<u64> {
+        let mut bytes = 0u64;
+        let mut n_done = 0;
+        while n_done < start as usize {
+            let n_now = (start as usize - n_done).min(LENGTHS_AT_ONCE);
+            let more = self.with_lengths(parts, n_done as u32, n_now, scratch, |lengths| {
+                Ok(sum(lengths))
+            })?;
+            bytes = bytes.saturating_add(more);
+            n_done += n_now;
+        }
+        Ok(bytes)
+    }
+
+    /// Hands `n` lengths from value `start` on to `with`, in scratch memory.
+    fn with_lengths<R>(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        n: usize,
+        scratch: &mut Scratch,
+        with: impl FnOnce(&mut [u32]) -> Result<R>,
+    ) -> Result<R> {
+        let mut buf = scratch.take(n * LENGTH_BYTES);
+        let result = match bytemuck::try_cast_slice_mut(&mut buf) {
+            Ok(lengths) => self
+                .lengths_into(parts, start, lengths, scratch)
+                .and_then(|()| with(lengths)),
+            Err(_) => Err(Error::invalid("scratch memory is not aligned")),
+        };
+        scratch.give(buf);
+        result
+    }
+
+    /// Decodes lengths from value `start` on.
+    fn lengths_into(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        to: &mut [u32],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let n = to.len() as u32;
+        let selection = match start {
+            0 if n == parts.lengths.len => Selection::All,
+            _ => Selection::Range { start, len: n },
+        };
+        let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
+        self.lengths
+            .decode(parts.lengths, selection, scratch, bytes)?;
+        for length in to {
+            *length = u32::from_le(*length);
+        }
+        Ok(())
+    }
+}
+
+fn sum(lengths: &[u32]) -> u64 {
+    lengths.iter().map(|length| u64::from(*length)).sum()
+}
+
+/// Turns lengths into ends from `base` on. Returns the sum of the lengths, and whether the ends fit 32 bits: where they do
+/// not they hold anything.
+fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
+    let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
+        Ok(end) => (end.into(), true),
+        Err(tarsia_bits::Error::Overflow { sum }) => (sum, false),
+        Err(_) => (u64::MAX, false),
+    };
+    (end.saturating_sub(base.into()), fits)
+}
+
+/// The last end fits 32 bits, and so do the others.
+fn check_ends(base: u32, bytes: usize) -> Result<()> {
+    match u32::try_from(bytes)
+        .ok()
+        .and_then(|bytes| base.checked_add(bytes))
+    {
+        Some(_) => Ok(()),
+        None => Err(ends_overflow()),
+    }
+}
+
+#[cold]
+fn ends_overflow() -> Error {
+    Error::invalid("the ends of the byte strings exceed 32 bits")
+}
+
+/// Copies `from[start..end]` to `to[at..]` and returns the place behind it.
+#[inline]
+fn copy_string(from: &[u8], start: usize, end: usize, to: &mut [u8], at: usize) -> Result<usize> {
+    let len = end.wrapping_sub(start);
+    // Bytes behind the value are undefined until the next one covers them, so a short string may be copied with more
+    // than it has, which is several times faster than a copy of a length that is known only now.
+    if len <= SHORT_BYTES
+        && let Some(from) = from
+            .get(start..)
+            .and_then(<[u8]>::first_chunk::<SHORT_BYTES>)
+        && let Some(to) = to
+            .get_mut(at..)
+            .and_then(<[u8]>::first_chunk_mut::<SHORT_BYTES>)
+    {
+        *to = *from;
+        return Ok(at + len);
+    }
+    let from = from.get(start..end).ok_or_else(no_room)?;
+    let to = to
+        .get_mut(at..)
+        .and_then(|to| to.get_mut(..len))
+        .ok_or_else(no_room)?;
+    to.copy_from_slice(from);
+    Ok(at + len)
+}
+
+#[cold]
+fn no_room() -> Error {
+    Error::invalid("the output is too short for the selection")
+}

@@ -1,0 +1,28 @@
+//! Frozen bytes, both directions.
+
+#[path = "../../plain/tests/support/mod.rs"]
+mod support;
+
+use tarsia_codec::Registry;
+use tarsia_testkit::cases::Case;
+
+fn check(name: &str, case: &Case) {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_bytes::BYTES)
+        .add_writer(&tarsia_bytes::BYTES)
+        .add(&tarsia_plain::PLAIN)
+        .add_writer(&tarsia_plain::PLAIN);
+    let tree = tarsia_bytes::tree(tarsia_plain::tree());
+    support::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, &tree, name, case);
+}
+
+#[test]
+fn frozen_bytes_stay() {
+    check(
+        "words",
+        &Case::strings("", &["wood", "", "Grüße", "a longer piece of text", "\0"]),
+    );
+    check("empty_strings", &Case::strings("", &["", "", ""]));
+    check("none", &Case::strings::<&str>("", &[]));
+}

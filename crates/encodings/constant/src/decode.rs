@@ -1,0 +1,206 @@
+//! The decoder: a fill.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use tarsia_codec::{
+    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
+    Scratch, Selection, Shared, Unit, ValueType, Version,
+};
+
+use crate::Constant;
+use crate::layout::{self, ID, VERSION};
+
+/// Most bytes copied at a time where a value is repeated.
+const DOUBLING_BYTES_MAX: usize = 1 << 13;
+
+impl Encoding for Constant {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+        layout::check_node(node)?;
+        Ok(Vec::new())
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<Features> {
+        layout::check_node(node)?;
+        Ok(Features::POINT | Features::RANGE)
+    }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn init(
+        &self,
+        node: &Node<'_>,
+        children: Children,
+        _shared: Shared<'_>,
+    ) -> Result<Box<dyn Decoder>> {
+        layout::check_node(node)?;
+        if !children.is_empty() {
+            return Err(Error::invalid("constant has no children"));
+        }
+        Ok(Box::new(ConstantDecoder {
+            value_type: node.value_type,
+        }))
+    }
+}
+
+struct ConstantDecoder {
+    value_type: ValueType,
+}
+
+impl Decoder for ConstantDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        _scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let value = layout::parse(&unit, self.value_type)?;
+        match self.value_type {
+            ValueType::Fixed(width) => {
+                let to = out.into_fixed(width as usize, n_selected)?;
+                fill(to, value);
+                Ok(0)
+            }
+            ValueType::Bits => {
+                let (to, offset) = out.into_bits(n_selected)?;
+                fill_bits(to, offset, n_selected, value == [1]);
+                Ok(0)
+            }
+            ValueType::Bytes => {
+                let (ends, base, data) = out.into_bytes(n_selected)?;
+                fill_strings(value, ends, base, data)
+            }
+        }
+    }
+}
+
+/// Repeats `value`; `to` is a multiple of it.
+fn fill(to: &mut [u8], value: &[u8]) {
+    match value.len() {
+        0 => {}
+        1 => fill_fixed::<1>(to, value),
+        2 => fill_fixed::<2>(to, value),
+        4 => fill_fixed::<4>(to, value),
+        8 => fill_fixed::<8>(to, value),
+        16 => fill_fixed::<16>(to, value),
+        _ => fill_by_doubling(to, value),
+    }
+}
+
+/// One copy of the value, then two, then four: a copy per value would spend its time on calls.
+fn fill_by_doubling(to: &mut [u8], value: &[u8]) {
+    let Some(first) = to.get_mut(..value.len()) else {
+        return;
+    };
+    first.copy_from_slice(value);
+    let mut n_done = value.len();
+    while n_done < to.len() {
+        // Beyond this, copies would leave the cache closest to the core.
+        let n = n_done
+            .min(to.len() - n_done)
+            .min(DOUBLING_BYTES_MAX.max(value.len()) / value.len() * value.len());
+        to.copy_within(..n, n_done);
+        n_done += n;
+    }
+}
+
+fn fill_fixed<const W: usize>(to: &mut [u8], value: &[u8]) {
+    if let Some(value) = value.first_chunk::<W>() {
+        to.as_chunks_mut::<W>().0.fill(*value);
+    }
+}
+
+/// Sets or clears `n` bits from `offset` on and leaves the others.
+fn fill_bits(to: &mut [u8], offset: usize, n: usize, bit: bool) {
+    let end = offset + n;
+    let (first, last) = (offset / 8, end / 8);
+    let below_start = (1u8 << (offset % 8)) - 1;
+    let below_end = (1u8 << (end % 8)) - 1;
+    let byte = if bit { u8::MAX } else { 0 };
+    let mut merge = |at: usize, mask: u8| {
+        if mask != 0
+            && let Some(to) = to.get_mut(at)
+        {
+            *to = *to & !mask | byte & mask;
+        }
+    };
+    if first == last {
+        merge(first, below_end & !below_start);
+        return;
+    }
+    merge(first, !below_start);
+    merge(last, below_end);
+    to.get_mut(first + 1..last).unwrap_or_default().fill(byte);
+}
+
+/// Writes `ends.len()` copies of `value` and returns their bytes.
+fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> Result<usize> {
+    let all_bytes = value.len().checked_mul(ends.len());
+    let to = all_bytes
+        .and_then(|all_bytes| data.get_mut(..all_bytes))
+        .ok_or_else(|| Error::invalid("the output is too short for the selection"))?;
+    let last_end = u32::try_from(to.len())
+        .ok()
+        .and_then(|len| base.checked_add(len));
+    if last_end.is_none() {
+        return Err(Error::invalid(
+            "the ends of the byte strings exceed 32 bits",
+        ));
+    }
+    // Neither the product nor the sum wraps: the last end is the largest of them.
+    let value_bytes = value.len() as u32;
+    for (i, end) in ends.iter_mut().enumerate() {
+        *end = base.wrapping_add((i as u32).wrapping_add(1).wrapping_mul(value_bytes));
+    }
+    fill(to, value);
+    Ok(to.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn bits_are_filled_and_neighbours_stay() {
+        for offset in 0..17 {
+            for n in 0..40usize {
+                for bit in [false, true] {
+                    let before = if bit { 0u8 } else { 0xff };
+                    let mut to = vec![before; (offset + n).div_ceil(8) + 1];
+                    fill_bits(&mut to, offset, n, bit);
+                    for at in 0..to.len() * 8 {
+                        let got = to[at / 8] >> (at % 8) & 1 == 1;
+                        let inside = (offset..offset + n).contains(&at);
+                        assert_eq!(got, inside == bit, "{offset} {n} {bit} {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends_that_would_wrap_are_refused() {
+        let mut data = [0; 8];
+        let mut ends = [0; 2];
+        assert_eq!(
+            fill_strings(b"ab", &mut ends, u32::MAX - 4, &mut data),
+            Ok(4)
+        );
+        assert_eq!(ends, [u32::MAX - 2, u32::MAX]);
+        assert!(fill_strings(b"ab", &mut ends, u32::MAX - 3, &mut data).is_err());
+        assert!(fill_strings(b"abcde", &mut ends, 0, &mut data).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! Sizes and checks that decoder and encoder share.
+
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.constant";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The tree `constant`.
+pub fn tree() -> Tree {
+    Tree::leaf(ID, VERSION, &[])
+}
+
+/// Bytes of the value; `None` where the unit's length says it (byte strings).
+pub(crate) fn value_bytes(value_type: ValueType) -> Option<u64> {
+    match value_type {
+        ValueType::Bits => Some(1),
+        ValueType::Fixed(width) => Some(width.into()),
+        ValueType::Bytes => None,
+    }
+}
+
+/// Refuses parameters.
+pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
+    node.value_type.validate()?;
+    match node.params.len() {
+        0 => Ok(()),
+        found => Err(Error::corrupt(
+            "constant.params_len",
+            0,
+            found,
+            "0 (constant has no parameters)",
+        )),
+    }
+}
+
+/// The value's bytes, which are all of the unit; empty where there are no values.
+pub(crate) fn parse<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u8]> {
+    let have_bytes = unit.bytes.len() as u64;
+    let needed_bytes = match value_bytes(value_type) {
+        _ if unit.len == 0 => 0,
+        Some(needed_bytes) => needed_bytes,
+        None => {
+            let all_bytes = have_bytes.saturating_mul(unit.len.into());
+            if all_bytes != u64::from(unit.decoded_bytes) {
+                return Err(Error::Corrupt {
+                    field: "constant.value",
+                    at_byte: 0,
+                    found: have_bytes,
+                    allowed: "decoded bytes / number of values",
+                });
+            }
+            have_bytes
+        }
+    };
+    if have_bytes < needed_bytes {
+        return Err(Error::Truncated {
+            field: "constant.value",
+            needed_bytes,
+            have_bytes,
+        });
+    }
+    if have_bytes > needed_bytes {
+        return Err(Error::Corrupt {
+            field: "constant.value",
+            at_byte: needed_bytes,
+            found: have_bytes - needed_bytes,
+            allowed: "no bytes after the value",
+        });
+    }
+    if value_type == ValueType::Bytes && unit.len == 0 && unit.decoded_bytes != 0 {
+        return Err(Error::corrupt(
+            "constant.value",
+            0,
+            unit.decoded_bytes,
+            "no decoded bytes where there are no values",
+        ));
+    }
+    match unit.bytes.first() {
+        Some(bit) if value_type == ValueType::Bits && *bit > 1 => {
+            Err(Error::corrupt("constant.value", 0, *bit, "0 or 1"))
+        }
+        _ => Ok(unit.bytes),
+    }
+}

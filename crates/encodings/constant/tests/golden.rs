@@ -1,0 +1,26 @@
+//! Frozen bytes, both directions.
+
+#[path = "../../plain/tests/support/mod.rs"]
+mod support;
+
+use tarsia_codec::Registry;
+use tarsia_testkit::cases::Case;
+
+fn check(name: &str, case: &Case) {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_constant::CONSTANT)
+        .add_writer(&tarsia_constant::CONSTANT);
+    let folder = env!("CARGO_MANIFEST_DIR");
+    support::check_golden(folder, &registry, &tarsia_constant::tree(), name, case);
+}
+
+#[test]
+fn frozen_bytes_stay() {
+    check("bits_true", &Case::bits("", &[true; 11]));
+    check("bits_false", &Case::bits("", &[false; 3]));
+    check("u64", &Case::numbers("", 8, &[0x0807_0605_0403_0201; 4]));
+    check("strings", &Case::strings("", &["Grüße"; 7]));
+    check("empty_strings", &Case::strings("", &[""; 9]));
+    check("none", &Case::numbers("", 8, &[]));
+}

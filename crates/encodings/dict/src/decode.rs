@@ -1,0 +1,462 @@
+//! The decoders of both scopes.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use tarsia_codec::{
+    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, OwnedValues,
+    Result, Scratch, Selection, Shared, Unit, ValueType, Version,
+};
+
+use crate::Dict;
+use crate::gather::{Code, Misfit, Strings, check_codes, gather_strings};
+use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
+
+/// Where at least this many entries come on a selected value, entries are looked up one by one instead of decoded all.
+const ENTRIES_PER_LOOKUP: usize = 8;
+
+impl Encoding for Dict {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+        Ok(Params::parse(node)?.child_types(node.value_type))
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<Features> {
+        Params::parse(node)?;
+        Ok(Features::POINT | Features::RANGE)
+    }
+
+    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
+        match Params::parse(node).map(|params| params.scope) {
+            // The codes of survivors are a subsequence of the codes.
+            Ok(Scope::Page { .. }) => EraseFit::Always,
+            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it had,
+            // and then a child that packs most codes narrowly and patches the others needs more bytes.
+            Ok(Scope::Block) | Err(_) => EraseFit::MayGrow,
+        }
+    }
+
+    fn init(
+        &self,
+        node: &Node<'_>,
+        children: Children,
+        shared: Shared<'_>,
+    ) -> Result<Box<dyn Decoder>> {
+        let params = Params::parse(node)?;
+        let mut children = children.into_iter();
+        let (codes, values, more) = (children.next(), children.next(), children.next());
+        let code_bytes = params.code_bytes;
+        let value_type = node.value_type;
+        match (params.scope, codes, values, more) {
+            (Scope::Block, Some(codes), Some(values), None) => Ok(Box::new(BlockDecoder {
+                code_bytes,
+                value_type,
+                codes,
+                values,
+            })),
+            (Scope::Page { shared_index }, Some(codes), None, None) => {
+                let dictionary = Arc::clone(shared.get(shared_index.into())?);
+                if dictionary.as_values()?.value_type() != value_type {
+                    return Err(Error::corrupt(
+                        "dict.shared_index",
+                        2,
+                        shared_index,
+                        "a shared buffer of the node's type",
+                    ));
+                }
+                Ok(Box::new(PageDecoder {
+                    code_bytes,
+                    value_type,
+                    codes,
+                    dictionary,
+                }))
+            }
+            _ => Err(Error::invalid(
+                "dict has the child codes, and in scope 0 values",
+            )),
+        }
+    }
+}
+
+/// Scope 0.
+struct BlockDecoder {
+    code_bytes: CodeBytes,
+    value_type: ValueType,
+    codes: Box<dyn Decoder>,
+    values: Box<dyn Decoder>,
+}
+
+/// Scope 1.
+struct PageDecoder {
+    code_bytes: CodeBytes,
+    value_type: ValueType,
+    codes: Box<dyn Decoder>,
+    dictionary: Arc<OwnedValues>,
+}
+
+impl Decoder for BlockDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let out = Target::new(out, self.value_type, n_selected)?;
+        let parts = BlockParts::parse(&unit, self.code_bytes, self.value_type)?;
+        let codes = Codes {
+            decoder: &*self.codes,
+            unit: parts.codes,
+            selection,
+            n_selected,
+        };
+        let room = out.room();
+        let done = match self.code_bytes {
+            CodeBytes::One => codes.with(scratch, |codes: &[u8], scratch| {
+                self.gather(&parts.values, codes, scratch, out)
+            }),
+            CodeBytes::Two => codes.with(scratch, |codes: &[u16], scratch| {
+                self.gather(&parts.values, codes, scratch, out)
+            }),
+            CodeBytes::Four => codes.with(scratch, |codes: &[u32], scratch| {
+                self.gather(&parts.values, codes, scratch, out)
+            }),
+        };
+        finish(done, &unit, selection, room)
+    }
+}
+
+impl Decoder for PageDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let out = Target::new(out, self.value_type, n_selected)?;
+        let codes = Codes {
+            decoder: &*self.codes,
+            unit: layout::codes_unit(unit.bytes, unit.len, self.code_bytes),
+            selection,
+            n_selected,
+        };
+        let room = out.room();
+        let done = match self.code_bytes {
+            CodeBytes::One => codes.with(scratch, |codes: &[u8], _| self.gather(codes, out)),
+            CodeBytes::Two => codes.with(scratch, |codes: &[u16], _| self.gather(codes, out)),
+            CodeBytes::Four => codes.with(scratch, |codes: &[u32], _| self.gather(codes, out)),
+        };
+        finish(done, &unit, selection, room)
+    }
+}
+
+/// An output that was checked against the node's type and the number of values selected.
+enum Target<'a> {
+    Fixed {
+        to: &'a mut [u8],
+        width: usize,
+    },
+    Bytes {
+        ends: &'a mut [u32],
+        base: u32,
+        data: &'a mut [u8],
+    },
+}
+
+impl<'a> Target<'a> {
+    fn new(out: Output<'a>, value_type: ValueType, n_selected: usize) -> Result<Self> {
+        match value_type.fixed_bytes() {
+            Some(width) => Ok(Self::Fixed {
+                to: out.into_fixed(width, n_selected)?,
+                width,
+            }),
+            None => {
+                let (ends, base, data) = out.into_bytes(n_selected)?;
+                Ok(Self::Bytes { ends, base, data })
+            }
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Bytes there are for strings.
+    fn room(&self) -> Option<usize> {
+        match self {
+            Self::Fixed { .. } => None,
+            Self::Bytes { data, .. } => Some(data.len()),
+        }
+    }
+}
+
+/// The codes of the selected values, not decoded yet.
+struct Codes<'a> {
+    decoder: &'a dyn Decoder,
+    unit: Unit<'a>,
+    selection: Selection<'a>,
+    n_selected: usize,
+}
+
+impl Codes<'_> {
+    /// Decodes them into scratch memory for the length of `with`.
+    fn with<C: Code>(
+        &self,
+        scratch: &mut Scratch,
+        with: impl FnOnce(&[C], &mut Scratch) -> Result<usize, Failure>,
+    ) -> Result<usize, Failure> {
+        with_buf(scratch, self.n_selected, |codes: &mut [C], scratch| {
+            let out = Output::Fixed(bytemuck::cast_slice_mut(codes));
+            self.decoder
+                .decode(self.unit, self.selection, scratch, out)?;
+            with(codes, scratch)
+        })
+    }
+}
+
+/// `n` values of scratch memory for the length of `with`.
+fn with_buf<T: bytemuck::Pod, R>(
+    scratch: &mut Scratch,
+    n: usize,
+    with: impl FnOnce(&mut [T], &mut Scratch) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let bytes = n.checked_mul(size_of::<T>());
+    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
+    let Some(bytes) = bytes else {
+        return Err(
+            Error::invalid("the selection needs more scratch memory than there can be").into(),
+        );
+    };
+    let mut buf = scratch.take(bytes);
+    let done = match bytemuck::try_cast_slice_mut(&mut buf) {
+        Ok(slice) => with(slice, scratch),
+        Err(_) => Err(Error::invalid("scratch memory is not aligned").into()),
+    };
+    scratch.give(buf);
+    done
+}
+
+/// An error of the contract, or strings that did not fit.
+enum Failure {
+    Error(Error),
+    Misfit(Misfit),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Misfit> for Failure {
+    fn from(misfit: Misfit) -> Self {
+        Self::Misfit(misfit)
+    }
+}
+
+/// Compares what all strings add up to with what the unit says, and finds out who is to blame for a misfit.
+fn finish(
+    done: Result<usize, Failure>,
+    unit: &Unit<'_>,
+    selection: Selection<'_>,
+    room: Option<usize>,
+) -> Result<usize> {
+    let all_bytes = u64::from(unit.decoded_bytes);
+    let is_whole = room.is_some() && matches!(selection, Selection::All);
+    let bad_sum = |found: u64| {
+        let allowed = "strings that add up to the unit's decoded bytes";
+        Err(Error::corrupt("dict.codes", 0, found, allowed))
+    };
+    match done {
+        Ok(written) if is_whole && written as u64 != all_bytes => bad_sum(written as u64),
+        Err(Failure::Misfit(Misfit::Output))
+            if is_whole && room.is_some_and(|room| room as u64 >= all_bytes) =>
+        {
+            bad_sum(all_bytes + 1)
+        }
+        Ok(written) => Ok(written),
+        Err(Failure::Error(error)) => Err(error),
+        Err(Failure::Misfit(Misfit::Entries)) => Err(Error::corrupt(
+            "dict.values",
+            0,
+            unit.decoded_bytes,
+            "entries with rising ends",
+        )),
+        Err(Failure::Misfit(Misfit::Output)) => {
+            Err(Error::invalid("the output is too short for the selection"))
+        }
+    }
+}
+
+/// Copies entries of `width` bytes, one per code; checks the codes.
+fn gather_fixed<C: Code>(
+    entries: &[u8],
+    width: usize,
+    codes: &[C],
+    to: &mut [u8],
+) -> Result<usize, Failure> {
+    match tarsia_bits::gather::<C>(entries, width, bytemuck::cast_slice(codes), to) {
+        Ok(()) => Ok(0),
+        Err(_) => {
+            check_codes(codes, entries.len().checked_div(width).unwrap_or_default())?;
+            Err(Error::invalid("the output is not sized for these fixed-width values").into())
+        }
+    }
+}
+
+/// [`gather_strings`] between a check of the codes and a look at the last end.
+fn gather_checked<C: Code>(
+    entries: &Strings<'_>,
+    codes: &[C],
+    ends: &mut [u32],
+    base: u32,
+    data: &mut [u8],
+) -> Result<usize, Failure> {
+    check_codes(codes, entries.len())?;
+    let written = gather_strings(entries, codes, ends, base, data)?;
+    match u32::try_from(written)
+        .ok()
+        .and_then(|written| base.checked_add(written))
+    {
+        Some(_) => Ok(written),
+        None => Err(Error::invalid("the ends of the byte strings exceed 32 bits").into()),
+    }
+}
+
+impl PageDecoder {
+    fn gather<C: Code>(&self, codes: &[C], out: Target<'_>) -> Result<usize, Failure> {
+        match (&*self.dictionary, out) {
+            (OwnedValues::Fixed { bytes, .. }, Target::Fixed { to, width }) => {
+                gather_fixed(bytes, width, codes, to)
+            }
+            (
+                OwnedValues::Bytes {
+                    offsets,
+                    data: from,
+                },
+                Target::Bytes { ends, base, data },
+            ) => gather_checked(&Strings::new(offsets, from), codes, ends, base, data),
+            _ => Err(Error::invalid("the dictionary is of another type").into()),
+        }
+    }
+}
+
+impl BlockDecoder {
+    fn gather<C: Code>(
+        &self,
+        values: &Unit<'_>,
+        codes: &[C],
+        scratch: &mut Scratch,
+        out: Target<'_>,
+    ) -> Result<usize, Failure> {
+        let n_entries = values.len as usize;
+        if codes.len() < n_entries.div_ceil(ENTRIES_PER_LOOKUP) {
+            check_codes(codes, n_entries)?;
+            return self.gather_few(values, codes, scratch, out);
+        }
+        self.gather_from(values, Selection::All, n_entries, codes, scratch, out)
+    }
+
+    /// Decodes only the entries that are named: sorts the codes, selects those entries, and gathers from them by their
+    /// place among the sorted.
+    fn gather_few<C: Code>(
+        &self,
+        values: &Unit<'_>,
+        codes: &[C],
+        scratch: &mut Scratch,
+        out: Target<'_>,
+    ) -> Result<usize, Failure> {
+        with_buf(scratch, codes.len(), |sorted: &mut [u32], scratch| {
+            for (to, code) in sorted.iter_mut().zip(codes) {
+                *to = code.number();
+            }
+            sorted.sort_unstable();
+            let n_distinct = dedup(sorted);
+            let sorted = sorted.get(..n_distinct).unwrap_or_default();
+            with_buf(scratch, codes.len(), |places: &mut [u32], scratch| {
+                for (to, code) in places.iter_mut().zip(codes) {
+                    let place = sorted.binary_search(&code.number()).unwrap_or_default();
+                    // As codes are: little-endian.
+                    *to = (place as u32).to_le();
+                }
+                let selection = Selection::Indices(sorted);
+                self.gather_from(values, selection, n_distinct, places, scratch, out)
+            })
+        })
+    }
+
+    /// Decodes the selected entries, `n_entries`, into scratch memory and gathers from them.
+    fn gather_from<C: Code>(
+        &self,
+        values: &Unit<'_>,
+        selection: Selection<'_>,
+        n_entries: usize,
+        codes: &[C],
+        scratch: &mut Scratch,
+        out: Target<'_>,
+    ) -> Result<usize, Failure> {
+        match out {
+            Target::Fixed { to, width } => {
+                // Bounded: the entries are a few times the selected values at most, and those have their memory.
+                let entries_bytes = n_entries.saturating_mul(width);
+                with_buf(scratch, entries_bytes, |entries: &mut [u8], scratch| {
+                    self.values
+                        .decode(*values, selection, scratch, Output::Fixed(entries))?;
+                    gather_fixed(entries, width, codes, to)
+                })
+            }
+            Target::Bytes { ends, base, data } => {
+                let is_whole = matches!(selection, Selection::All);
+                // Distinct entries take no more room than the values that name them.
+                let room = match usize::try_from(values.decoded_bytes).unwrap_or(usize::MAX) {
+                    all if is_whole => all,
+                    all => all.min(data.len()),
+                };
+                let n_offsets = n_entries.saturating_add(1);
+                with_buf(scratch, n_offsets, |offsets: &mut [u32], scratch| {
+                    with_buf(scratch, room, |entries: &mut [u8], scratch| {
+                        let (first, entry_ends) = offsets
+                            .split_first_mut()
+                            .ok_or_else(|| Error::invalid("no room for offsets"))?;
+                        *first = 0;
+                        let to = Output::Bytes {
+                            ends: entry_ends,
+                            base: 0,
+                            data: &mut *entries,
+                        };
+                        let used = self.values.decode(*values, selection, scratch, to)?;
+                        if is_whole && used != room {
+                            let allowed = "what the entries decode to";
+                            return Err(
+                                Error::corrupt("dict.entries_bytes", 8, room, allowed).into()
+                            );
+                        }
+                        let entries = entries.get(..used).ok_or(Misfit::Entries)?;
+                        gather_checked(&Strings::new(offsets, entries), codes, ends, base, data)
+                    })
+                })
+            }
+        }
+    }
+}
+
+/// Moves the distinct numbers of a rising slice to its front and says how many they are.
+fn dedup(sorted: &mut [u32]) -> usize {
+    let mut n = 0;
+    for i in 0..sorted.len() {
+        let number = sorted[i];
+        if n == 0 || sorted[n - 1] != number {
+            sorted[n] = number;
+            n += 1;
+        }
+    }
+    n
+}

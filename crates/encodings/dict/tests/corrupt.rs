@@ -1,0 +1,233 @@
+//! One broken unit or tree per field, with the exact error.
+
+#[path = "../../plain/tests/support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use tarsia_codec::{Error, OwnedValues, Registry, Shared, Tree, Unit, ValueType, build_decoder};
+use tarsia_dict::{CodeBytes, Distinct, block_tree, page_tree, shared_tree};
+use tarsia_testkit::cases::Case;
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_dict::DICT)
+        .add(&tarsia_bytes::BYTES)
+        .add(&tarsia_plain::PLAIN);
+    registry
+}
+
+fn block() -> Tree {
+    block_tree(CodeBytes::One, tarsia_plain::tree(), tarsia_plain::tree())
+}
+
+fn string_block() -> Tree {
+    let values = tarsia_bytes::tree(tarsia_plain::tree());
+    block_tree(CodeBytes::One, tarsia_plain::tree(), values)
+}
+
+/// Four values of two bytes, two entries.
+fn good() -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0];
+    bytes.extend([0, 1, 1, 0]);
+    bytes.extend([10, 11, 20, 21]);
+    bytes
+}
+
+/// Three strings "ab", "c", "ab", two entries.
+fn good_strings() -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0];
+    bytes.extend([0, 1, 0, 0]);
+    bytes.extend([8, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0]);
+    bytes.extend(b"abc");
+    bytes
+}
+
+fn decode(
+    tree: &Tree,
+    value_type: ValueType,
+    bytes: &[u8],
+    len: u32,
+    sum: u32,
+) -> Result<(), Error> {
+    let unit = Unit {
+        bytes,
+        len,
+        decoded_bytes: sum,
+    };
+    support::decode(&registry(), tree, value_type, unit, &[]).map(|_| ())
+}
+
+fn check(change: impl FnOnce(&mut Vec<u8>), expected: Error) {
+    let mut bytes = good();
+    change(&mut bytes);
+    let got = decode(&block(), ValueType::Fixed(2), &bytes, 4, 8);
+    assert_eq!(got, Err(expected));
+}
+
+#[test]
+fn every_field_of_a_block_is_checked() {
+    assert_eq!(decode(&block(), ValueType::Fixed(2), &good(), 4, 8), Ok(()));
+    check(
+        |bytes| bytes.truncate(3),
+        Error::truncated("dict.n_entries", 4, 3),
+    );
+    check(
+        |bytes| bytes.truncate(7),
+        Error::truncated("dict.codes_len", 8, 7),
+    );
+    check(
+        |bytes| bytes.truncate(11),
+        Error::truncated("dict.entries_bytes", 12, 11),
+    );
+    check(
+        |bytes| bytes.truncate(15),
+        Error::truncated("dict.codes", 16, 15),
+    );
+    check(
+        |bytes| bytes.truncate(19),
+        Error::truncated("plain.values", 4, 3),
+    );
+    let too_many = Error::corrupt("dict.n_entries", 0, 5u8, "0 ..= number of values");
+    check(|bytes| bytes[0] = 5, too_many);
+    let allowed = "n_entries x width, below 2^32";
+    let other_size = Error::corrupt("dict.entries_bytes", 8, 6u8, allowed);
+    check(|bytes| bytes[8] = 6, other_size);
+    let codes = "below the number of entries; place is the value's index";
+    check(
+        |bytes| bytes[14] = 2,
+        Error::corrupt("dict.code", 2, 2u8, codes),
+    );
+    check(
+        |bytes| bytes[13] = 255,
+        Error::corrupt("dict.code", 1, 255u8, codes),
+    );
+    let no_entries = Error::corrupt("dict.code", 0, 0u8, codes);
+    check(
+        |bytes| {
+            bytes[0] = 0;
+            bytes[8] = 0;
+            bytes.truncate(16);
+        },
+        no_entries,
+    );
+    let huge = Error::Truncated {
+        field: "dict.codes",
+        needed_bytes: u64::from(u32::MAX) + 12,
+        have_bytes: 20,
+    };
+    check(|bytes| bytes[4..8].fill(255), huge);
+}
+
+#[test]
+fn padding_is_zero() {
+    let mut bytes = good_strings();
+    let decode = |bytes: &[u8]| decode(&string_block(), ValueType::Bytes, bytes, 3, 5);
+    assert_eq!(decode(&bytes), Ok(()));
+    bytes[15] = 7;
+    let padding = Error::corrupt("dict.padding", 15, 7u8, "zero (padding or reserved)");
+    assert_eq!(decode(&bytes), Err(padding));
+    assert_eq!(
+        decode(&bytes[..15]),
+        Err(Error::truncated("dict.padding", 16, 15))
+    );
+}
+
+#[test]
+fn strings_add_up() {
+    let decode = |bytes: &[u8], sum| decode(&string_block(), ValueType::Bytes, bytes, 3, sum);
+    let allowed = "strings that add up to the unit's decoded bytes";
+    let sum = |found: u8| Err(Error::corrupt("dict.codes", 0, found, allowed));
+    assert_eq!(decode(&good_strings(), 6), sum(5));
+    assert_eq!(decode(&good_strings(), 4), sum(5));
+    let entries = Error::corrupt(
+        "dict.entries_bytes",
+        8,
+        3u8,
+        "at most the unit's decoded bytes",
+    );
+    assert_eq!(decode(&good_strings(), 2), Err(entries));
+    let mut shorter = good_strings();
+    shorter[8] = 2;
+    let data = Error::corrupt("bytes.data", 12, 3u8, "the unit's decoded bytes");
+    assert_eq!(decode(&shorter, 5), Err(data));
+}
+
+fn dictionary(case: &Case) -> Arc<OwnedValues> {
+    let distinct = Distinct::of(case.values(), usize::MAX).expect("no cap");
+    Arc::new(distinct.entries(case.values()))
+}
+
+#[test]
+fn codes_into_a_shared_dictionary_are_checked() {
+    let shared = [dictionary(&Case::strings("", &["ab", "c"]))];
+    let tree = page_tree(CodeBytes::Two, tarsia_plain::tree());
+    let decode = |bytes: &[u8], len, sum| {
+        let unit = Unit {
+            bytes,
+            len,
+            decoded_bytes: sum,
+        };
+        support::decode(&registry(), &tree, ValueType::Bytes, unit, &shared).map(|_| ())
+    };
+    assert_eq!(decode(&[0, 0, 1, 0], 2, 3), Ok(()));
+    let allowed = "below the number of entries; place is the value's index";
+    let bad = Error::corrupt("dict.code", 1, 257u16, allowed);
+    assert_eq!(decode(&[0, 0, 1, 1], 2, 3), Err(bad));
+    assert_eq!(
+        decode(&[0, 0, 1], 2, 3),
+        Err(Error::truncated("plain.values", 4, 3))
+    );
+    let allowed = "strings that add up to the unit's decoded bytes";
+    let sum = Error::corrupt("dict.codes", 0, 3u8, allowed);
+    assert_eq!(decode(&[0, 0, 1, 0], 2, 4), Err(sum));
+}
+
+fn init(params: &[u8], value_type: ValueType, buffers: &[Arc<OwnedValues>]) -> Result<(), Error> {
+    let n_children = if params.first() == Some(&0) { 2 } else { 1 };
+    let children = vec![tarsia_plain::tree(); n_children];
+    let tree = Tree::node(tarsia_dict::ID, tarsia_dict::VERSION, params, children);
+    build_decoder(&registry(), &tree, value_type, Shared { buffers }).map(|_| ())
+}
+
+#[test]
+fn parameters_are_checked() {
+    let numbers = [dictionary(&Case::numbers("", 4, &[9]))];
+    let u32s = ValueType::Fixed(4);
+    let shared_tree = shared_tree(CodeBytes::Four, 200, tarsia_plain::tree());
+    assert_eq!(shared_tree.params, [1, 4, 200]);
+    assert_eq!(init(&[0, 1, 0], u32s, &[]), Ok(()));
+    assert_eq!(init(&[0, 1], u32s, &[]), Ok(()));
+    assert_eq!(init(&[1, 4], u32s, &numbers), Ok(()));
+    assert_eq!(
+        init(&[], u32s, &[]),
+        Err(Error::truncated("dict.scope", 1, 0))
+    );
+    assert_eq!(
+        init(&[1], u32s, &[]),
+        Err(Error::truncated("dict.code_bytes", 2, 1))
+    );
+    let scope = Error::corrupt("dict.scope", 0, 2u8, "0 (block) or 1 (page)");
+    assert_eq!(init(&[2, 1, 0], u32s, &numbers), Err(scope));
+    let width = Error::corrupt("dict.code_bytes", 1, 3u8, "1, 2 or 4");
+    assert_eq!(init(&[1, 3, 0], u32s, &numbers), Err(width));
+    let index = "0 (the dictionary is in the block)";
+    let index = Error::corrupt("dict.shared_index", 2, 1u8, index);
+    assert_eq!(init(&[0, 1, 1], u32s, &numbers), Err(index));
+    let more = Error::corrupt("dict.params", 3, 1u8, "no bytes after the last field");
+    assert_eq!(init(&[1, 1, 0, 0], u32s, &numbers), Err(more));
+    let missing = Error::corrupt("shared buffer index", 0, 1u8, "the page's shared buffers");
+    assert_eq!(init(&[1, 1, 1], u32s, &numbers), Err(missing));
+    let other = Error::corrupt(
+        "dict.shared_index",
+        2,
+        0u8,
+        "a shared buffer of the node's type",
+    );
+    assert_eq!(init(&[1, 1, 0], ValueType::Fixed(8), &numbers), Err(other));
+    for value_type in [ValueType::Bits, ValueType::Fixed(0)] {
+        let got = init(&[1, 1, 0], value_type, &numbers);
+        assert!(matches!(got, Err(Error::Unsupported { .. })), "{got:?}");
+    }
+}

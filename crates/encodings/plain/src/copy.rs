@@ -1,0 +1,74 @@
+//! Copies of bits and values. Runs of bits are the business of `tarsia-bits`.
+
+use tarsia_codec::{BitSlice, Error, Result};
+
+/// Copies `from` to the bits of `to` from bit `offset` on and leaves the bits around them as they are.
+pub(crate) fn copy_bits(from: BitSlice<'_>, to: &mut [u8], offset: usize) -> Result<()> {
+    tarsia_bits::copy_bits(to, offset, from.bytes(), from.offset(), from.len())
+        .map_err(|_| Error::invalid("the output is not sized for these bits"))
+}
+
+/// Copies the bits that `indices` name to the bits of `to` from bit `offset` on.
+pub(crate) fn gather_bits(from: BitSlice<'_>, indices: &[u32], to: &mut [u8], offset: usize) {
+    for (i, index) in indices.iter().enumerate() {
+        let bit = u8::from(from.get(*index as usize));
+        let at = offset + i;
+        if let Some(byte) = to.get_mut(at / 8) {
+            *byte = *byte & !(1 << (at % 8)) | bit << (at % 8);
+        }
+    }
+}
+
+/// Copies the values of `width` bytes that `indices` name. An index beyond the values copies nothing; the caller has
+/// checked that there is none.
+pub(crate) fn gather(values: &[u8], width: usize, indices: &[u32], to: &mut [u8]) {
+    match width {
+        0 => {}
+        1 => gather_fixed::<1>(values, indices, to),
+        2 => gather_fixed::<2>(values, indices, to),
+        4 => gather_fixed::<4>(values, indices, to),
+        8 => gather_fixed::<8>(values, indices, to),
+        16 => gather_fixed::<16>(values, indices, to),
+        _ => {
+            for (index, to) in indices.iter().zip(to.chunks_exact_mut(width)) {
+                let start = *index as usize * width;
+                if let Some(value) = values.get(start..start + width) {
+                    to.copy_from_slice(value);
+                }
+            }
+        }
+    }
+}
+
+fn gather_fixed<const W: usize>(values: &[u8], indices: &[u32], to: &mut [u8]) {
+    let (values, _) = values.as_chunks::<W>();
+    let (to, _) = to.as_chunks_mut::<W>();
+    for (index, to) in indices.iter().zip(to) {
+        if let Some(value) = values.get(*index as usize) {
+            *to = *value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn every_width_gathers() {
+        for width in [0, 1, 2, 3, 4, 7, 8, 16, 33] {
+            let values: Vec<u8> = (0..width * 9).map(|i| i as u8).collect();
+            let indices = [0, 0, 3, 8, 8];
+            let mut to = vec![0; width * indices.len()];
+            gather(&values, width, &indices, &mut to);
+            let expect: Vec<u8> = indices
+                .iter()
+                .flat_map(|i| &values[*i as usize * width..][..width])
+                .copied()
+                .collect();
+            assert_eq!(to, expect, "{width}");
+        }
+    }
+}

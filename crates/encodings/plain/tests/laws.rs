@@ -1,0 +1,31 @@
+//! What every encoding promises, for plain.
+
+use tarsia_codec::{Registry, ValueType};
+use tarsia_testkit::laws::{cases, check_cases};
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_plain::PLAIN)
+        .add_writer(&tarsia_plain::PLAIN);
+    registry
+}
+
+#[test]
+fn bits_obey_the_laws() {
+    check_cases(&registry(), &tarsia_plain::tree(), &cases(ValueType::Bits));
+}
+
+#[test]
+fn fixed_widths_obey_the_laws() {
+    for width in [1, 2, 3, 4, 8, 16, 33] {
+        let all = cases(ValueType::Fixed(width));
+        check_cases(&registry(), &tarsia_plain::tree(), &all);
+    }
+}
+
+#[test]
+fn width_zero_obeys_the_laws() {
+    let all = cases(ValueType::Fixed(0));
+    check_cases(&registry(), &tarsia_plain::tree(), &all);
+}

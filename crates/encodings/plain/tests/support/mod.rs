@@ -1,0 +1,109 @@
+//! Encoding and decoding whole units, and comparing them with frozen bytes. The golden and corrupt tests of the five
+//! basic encodings share this file.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tarsia_codec::{
+    Output, OwnedValues, Registry, Result, Scratch, Selection, Shared, Tree, Unit, ValueType,
+    Values, build_decoder, build_encoder,
+};
+use tarsia_testkit::cases::{Case, CaseValues};
+
+/// The unit of all values, and the shared buffers that the encoder made.
+pub(crate) fn encode(
+    registry: &Registry,
+    tree: &Tree,
+    values: Values<'_>,
+) -> Result<(Vec<u8>, Vec<Arc<OwnedValues>>)> {
+    let encoder = build_encoder(registry, tree, values, Shared::default())?;
+    let mut out = vec![];
+    encoder.encode(values, 0..values.len(), &mut out)?;
+    Ok((out, encoder.shared()))
+}
+
+/// The unit that `values` would have with these bytes.
+pub(crate) fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
+    Unit {
+        bytes,
+        len: values.len() as u32,
+        decoded_bytes: values.decoded_bytes() as u32,
+    }
+}
+
+/// Decodes all of a unit.
+pub(crate) fn decode(
+    registry: &Registry,
+    tree: &Tree,
+    value_type: ValueType,
+    unit: Unit<'_>,
+    shared: &[Arc<OwnedValues>],
+) -> Result<CaseValues> {
+    let decoder = build_decoder(registry, tree, value_type, Shared { buffers: shared })?;
+    let mut scratch = Scratch::new();
+    let len = unit.len as usize;
+    let mut decode = |out: Output<'_>| decoder.decode(unit, Selection::All, &mut scratch, out);
+    match value_type {
+        ValueType::Bits => {
+            let mut bytes = vec![0; len.div_ceil(8)];
+            decode(Output::Bits {
+                bytes: &mut bytes,
+                offset: 0,
+            })?;
+            Ok(CaseValues::Bits { bytes, len })
+        }
+        ValueType::Fixed(width) => {
+            let width = width as usize;
+            let mut bytes = vec![0; len * width];
+            decode(Output::Fixed(&mut bytes))?;
+            Ok(CaseValues::Fixed { bytes, width, len })
+        }
+        ValueType::Bytes => {
+            let mut offsets = vec![0; len + 1];
+            let mut data = vec![0; unit.decoded_bytes as usize];
+            let written = decode(Output::Bytes {
+                ends: &mut offsets[1..],
+                base: 0,
+                data: &mut data,
+            })?;
+            data.truncate(written);
+            Ok(CaseValues::Bytes { offsets, data })
+        }
+    }
+}
+
+/// The values encode to the bytes of `<crate>/tests/golden/v1/<name>.bin`, and those decode to the values. With
+/// `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
+pub(crate) fn check_golden(
+    folder: &str,
+    registry: &Registry,
+    tree: &Tree,
+    name: &str,
+    case: &Case,
+) {
+    let values = case.values();
+    let (encoded, shared) = encode(registry, tree, values).expect("encode");
+    let path = Path::new(folder).join(format!("tests/golden/v1/{name}.bin"));
+    if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("create the folder");
+        fs::write(&path, &encoded).expect("write the golden file");
+    }
+    let frozen = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(encoded, frozen, "{name}: the encoder's bytes changed");
+    let decoded = decode(
+        registry,
+        tree,
+        values.value_type(),
+        unit_of(&frozen, &values),
+        &shared,
+    )
+    .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let expected = &case.values;
+    assert_eq!(
+        format!("{decoded:?}"),
+        format!("{expected:?}"),
+        "{name}: the frozen bytes decode to other values"
+    );
+}

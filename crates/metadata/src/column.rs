@@ -1,0 +1,879 @@
+//! Where a column's pages are: the column record, and the FlatBuffer of columns that need more.
+
+use std::ops::Range;
+
+use flatbuffers::{FlatBufferBuilder, VerifierOptions};
+use tarsia_codec::Reader;
+
+use crate::bytes::{check_crc, crc, len_u32, pad};
+use crate::generated::column as fb;
+use crate::limits::{
+    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, DICTIONARIES_MAX, HEADER_BYTES,
+    PAGE_ALIGN_LARGE_FROM, PAGE_STRUCT_BYTES,
+};
+use crate::{Error, Result};
+
+const KIND_EMPTY: u8 = 0;
+const KIND_PAGE: u8 = 1;
+const KIND_META: u8 = 2;
+const NO_DICTIONARY: u16 = u16::MAX;
+
+const _: () = assert!(size_of::<fb::Page>() == PAGE_STRUCT_BYTES);
+
+/// What the places of a file have to agree with; [`crate::Footer::shape`] gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileShape {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Number of META blobs.
+    pub n_metas: u32,
+    /// Where pages end and the metadata region starts.
+    pub meta_place: u64,
+    /// Where the metadata region ends.
+    pub tree_place: u64,
+}
+
+/// One page of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageDescriptor {
+    /// Row of the table that is the page's first; 0 for a dictionary page.
+    pub first_row: u64,
+    /// Place of the first block.
+    pub place: u64,
+    /// Place of the block table and the digests after it; 0 for a page of one block.
+    pub side_place: u64,
+    /// Epoch in which the page was last written; 0 where it is not recorded, in a column record.
+    pub epoch: u64,
+    /// Bytes of all blocks.
+    pub length: u32,
+    /// Rows, or entries of a dictionary.
+    pub rows: u32,
+    /// Blocks.
+    pub n_blocks: u32,
+    /// Bytes of block table and digests.
+    pub side_length: u32,
+    /// Null items.
+    pub null_count: u32,
+    /// Index of the META blob.
+    pub meta: u16,
+    /// Index of the dictionary page the page's codes refer to.
+    pub dictionary: Option<u16>,
+    /// The page's digest.
+    pub digest: [u8; 32],
+}
+
+impl PageDescriptor {
+    /// Where the blocks lie.
+    pub fn range(&self) -> Range<u64> {
+        self.place..self.place.saturating_add(self.length.into())
+    }
+
+    /// The page's rows in the table.
+    pub fn row_range(&self) -> Range<u64> {
+        self.first_row..self.first_row.saturating_add(self.rows.into())
+    }
+
+    /// Where block table and digests lie, the table first; `None` for a page of one block.
+    pub fn side(&self) -> Option<Range<u64>> {
+        (self.n_blocks > 1)
+            .then(|| self.side_place..self.side_place.saturating_add(self.side_length.into()))
+    }
+
+    /// Where the block table lies: what [`crate::BlockTable::parse`] wants. `None` for a page of one block.
+    pub fn table_range(&self) -> Option<Range<u64>> {
+        let side = self.side()?;
+        let end = side.end.saturating_sub(self.digest_bytes());
+        Some(side.start..end.max(side.start))
+    }
+
+    /// Where the block digests lie, 16 bytes each. `None` for a page of one block.
+    pub fn digests_range(&self) -> Option<Range<u64>> {
+        Some(self.table_range()?.end..self.side()?.end)
+    }
+
+    fn digest_bytes(&self) -> u64 {
+        u64::from(self.n_blocks) * BLOCK_DIGEST_BYTES as u64
+    }
+
+    /// Refuses a page that no writer describes; `at` is where its description starts.
+    fn check(&self, shape: &FileShape, at: usize) -> Result<()> {
+        let bad = |field, found: u64, allowed| Err(Error::corrupt(field, at, found, allowed));
+        let (rows, n_blocks) = (u64::from(self.rows), u64::from(self.n_blocks));
+        let length = u64::from(self.length);
+        if rows == 0 {
+            return bad("page.rows", rows, "1 or more");
+        }
+        if n_blocks == 0 || n_blocks > rows || rows > n_blocks * u64::from(BLOCK_ROWS_MAX) {
+            return bad("page.n_blocks", n_blocks, "blocks of 1 ..= 65,536 rows");
+        }
+        if !length.is_multiple_of(8) || length < n_blocks * BLOCK_BYTES_MIN {
+            return bad(
+                "page.length",
+                length,
+                "a multiple of 8, 32 or more per block",
+            );
+        }
+        let align = if length < PAGE_ALIGN_LARGE_FROM {
+            8
+        } else {
+            64
+        };
+        let inside = self
+            .place
+            .checked_add(length)
+            .is_some_and(|end| end <= shape.meta_place);
+        if self.place < HEADER_BYTES as u64 || !inside || !self.place.is_multiple_of(align) {
+            return bad(
+                "page.place",
+                self.place,
+                "aligned places between header and metadata",
+            );
+        }
+        if u64::from(self.null_count) > rows {
+            return bad(
+                "page.null_count",
+                self.null_count.into(),
+                "at most the rows",
+            );
+        }
+        if u32::from(self.meta) >= shape.n_metas {
+            return bad("page.meta", self.meta.into(), "the file's META blobs");
+        }
+        let side_length = u64::from(self.side_length);
+        if n_blocks == 1 {
+            if self.side_place != 0 || side_length != 0 {
+                return bad(
+                    "page.side_place",
+                    self.side_place,
+                    "zero for a page of one block",
+                );
+            }
+            return Ok(());
+        }
+        let inside = self
+            .side_place
+            .checked_add(side_length)
+            .is_some_and(|end| end <= shape.tree_place);
+        if self.side_place < shape.meta_place || !inside || !self.side_place.is_multiple_of(8) {
+            return bad(
+                "page.side_place",
+                self.side_place,
+                "aligned places in the metadata",
+            );
+        }
+        if !side_length.is_multiple_of(8) || side_length <= self.digest_bytes() {
+            return bad(
+                "page.side_length",
+                side_length,
+                "a block table and 16 bytes per block",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The fixed part of a node's record that says where its column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnRecord {
+    /// The pages, or where they are listed.
+    pub source: ColumnSource,
+    /// The column's digest; zero for [`ColumnSource::Empty`].
+    pub digest: [u8; 32],
+}
+
+/// See [`ColumnRecord::source`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnSource {
+    /// No pages: no rows, or of type Null.
+    Empty,
+    /// One page with all rows, and no dictionary.
+    Page {
+        /// Index of the META blob.
+        meta: u16,
+        /// Blocks.
+        n_blocks: u32,
+        /// Place of the first block.
+        place: u64,
+        /// Bytes of all blocks.
+        length: u32,
+        /// Null items.
+        null_count: u32,
+        /// Place of block table and digests; 0 for a page of one block.
+        side_place: u64,
+        /// Bytes of those.
+        side_length: u32,
+    },
+    /// The pages are listed by a [`ColumnMeta`].
+    Meta {
+        /// Place of its FlatBuffer.
+        place: u64,
+        /// Bytes of it, padding counted.
+        length: u32,
+        /// CRC-32C of those bytes.
+        crc: u32,
+    },
+}
+
+impl ColumnRecord {
+    /// Of a column without pages.
+    pub const EMPTY: Self = Self {
+        source: ColumnSource::Empty,
+        digest: [0; 32],
+    };
+
+    /// Of a column that is this one page; its digest is the page's.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a page that starts later or has a dictionary: that takes a [`ColumnMeta`].
+    pub fn of_page(page: &PageDescriptor) -> Result<Self> {
+        if page.first_row != 0 || page.dictionary.is_some() {
+            return Err(Error::invalid("a page that does not fit a column record"));
+        }
+        Ok(Self {
+            source: ColumnSource::Page {
+                meta: page.meta,
+                n_blocks: page.n_blocks,
+                place: page.place,
+                length: page.length,
+                null_count: page.null_count,
+                side_place: page.side_place,
+                side_length: page.side_length,
+            },
+            digest: page.digest,
+        })
+    }
+
+    /// Of a column whose [`ColumnMeta`] is stored as `bytes` at `place`.
+    ///
+    /// # Errors
+    /// [`Error::LimitExceeded`] for 4 GiB or more.
+    pub fn of_meta(place: u64, bytes: &[u8], digest: [u8; 32]) -> Result<Self> {
+        Ok(Self {
+            source: ColumnSource::Meta {
+                place,
+                length: len_u32(bytes.len(), "column.length")?,
+                crc: crc(&[bytes]),
+            },
+            digest,
+        })
+    }
+
+    /// The page of a [`ColumnSource::Page`]; `None` for another source.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the page does not fit the file.
+    pub fn page(&self, shape: &FileShape) -> Result<Option<PageDescriptor>> {
+        let ColumnSource::Page {
+            meta,
+            n_blocks,
+            place,
+            length,
+            null_count,
+            side_place,
+            side_length,
+        } = self.source
+        else {
+            return Ok(None);
+        };
+        let rows = u32::try_from(shape.rows).map_err(|_| {
+            Error::corrupt(
+                "column.kind",
+                0,
+                KIND_PAGE,
+                "2 for as many rows as the file has",
+            )
+        })?;
+        let page = PageDescriptor {
+            first_row: 0,
+            place,
+            side_place,
+            epoch: 0,
+            length,
+            rows,
+            n_blocks,
+            side_length,
+            null_count,
+            meta,
+            dictionary: None,
+            digest: self.digest,
+        };
+        page.check(shape, 0)?;
+        Ok(Some(page))
+    }
+
+    /// Appends the 72 bytes.
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        let (kind, meta, n_blocks, place, length, nulls, side_place, side_length, crc) =
+            match self.source {
+                ColumnSource::Empty => (KIND_EMPTY, 0, 0, 0, 0, 0, 0, 0, 0),
+                ColumnSource::Page {
+                    meta,
+                    n_blocks,
+                    place,
+                    length,
+                    null_count,
+                    side_place,
+                    side_length,
+                } => (
+                    KIND_PAGE,
+                    meta,
+                    n_blocks,
+                    place,
+                    length,
+                    null_count,
+                    side_place,
+                    side_length,
+                    0,
+                ),
+                ColumnSource::Meta { place, length, crc } => {
+                    (KIND_META, 0, 0, place, length, 0, 0, 0, crc)
+                }
+            };
+        out.extend_from_slice(&[kind, 0]);
+        out.extend_from_slice(&meta.to_le_bytes());
+        out.extend_from_slice(&n_blocks.to_le_bytes());
+        out.extend_from_slice(&place.to_le_bytes());
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&nulls.to_le_bytes());
+        out.extend_from_slice(&side_place.to_le_bytes());
+        out.extend_from_slice(&side_length.to_le_bytes());
+        out.extend_from_slice(&crc.to_le_bytes());
+        out.extend_from_slice(&self.digest);
+    }
+
+    /// Reads the 72 bytes; whether places fit the file is checked when they are used.
+    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        let start = reader.position();
+        let bad = |field, at: usize, found: u64, allowed| {
+            Err(Error::corrupt(field, start + at, found, allowed))
+        };
+        let kind = reader.u8("column.kind")?;
+        let flags = reader.u8("column.flags")?;
+        let meta = reader.u16("column.meta")?;
+        let n_blocks = reader.u32("column.n_blocks")?;
+        let place = reader.u64("column.place")?;
+        let length = reader.u32("column.length")?;
+        let null_count = reader.u32("column.null_count")?;
+        let side_place = reader.u64("column.side_place")?;
+        let side_length = reader.u32("column.side_length")?;
+        let crc = reader.u32("column.crc")?;
+        let mut digest = [0; 32];
+        digest.copy_from_slice(reader.take(32, "column.digest")?);
+        if flags != 0 {
+            return bad("column.flags", 1, flags.into(), "zero (reserved)");
+        }
+        let page_fields = u64::from(meta) | u64::from(n_blocks) | u64::from(null_count);
+        let page_fields = page_fields | side_place | u64::from(side_length);
+        let source = match kind {
+            KIND_EMPTY => {
+                let fields = page_fields | place | u64::from(length) | u64::from(crc);
+                if fields != 0 || digest != [0; 32] {
+                    return bad(
+                        "column.kind",
+                        0,
+                        kind.into(),
+                        "a kind whose fields are used",
+                    );
+                }
+                ColumnSource::Empty
+            }
+            KIND_PAGE => {
+                if crc != 0 {
+                    return bad("column.crc", 36, crc.into(), "zero for kind 1");
+                }
+                ColumnSource::Page {
+                    meta,
+                    n_blocks,
+                    place,
+                    length,
+                    null_count,
+                    side_place,
+                    side_length,
+                }
+            }
+            KIND_META => {
+                if page_fields != 0 {
+                    return bad("column.meta", 2, page_fields, "zero for kind 2");
+                }
+                ColumnSource::Meta { place, length, crc }
+            }
+            _ => return bad("column.kind", 0, kind.into(), "0, 1, 2"),
+        };
+        Ok(Self { source, digest })
+    }
+}
+
+/// All pages of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ColumnMeta {
+    /// In row order, covering all rows; empty for [`ColumnSource::Empty`].
+    pub pages: Vec<PageDescriptor>,
+    /// Dictionary pages, in the order of their indices.
+    pub dictionaries: Vec<PageDescriptor>,
+}
+
+impl ColumnMeta {
+    /// The pages of a column. `read` is called at most once, with the place of the column's metadata.
+    ///
+    /// # Errors
+    /// What `read` returns, and as [`ColumnMeta::parse`].
+    pub fn load<B, E>(
+        record: &ColumnRecord,
+        shape: &FileShape,
+        read: impl FnOnce(Range<u64>) -> Result<B, E>,
+    ) -> Result<Self, E>
+    where
+        B: AsRef<[u8]>,
+        E: From<Error>,
+    {
+        if let ColumnSource::Meta { place, length, crc } = record.source {
+            let end = place.checked_add(length.into());
+            let range = match end {
+                Some(end) if place >= shape.meta_place && end <= shape.tree_place => place..end,
+                _ => {
+                    return Err(
+                        Error::corrupt("column.place", 8, place, "places in the metadata").into(),
+                    );
+                }
+            };
+            let bytes = read(range)?;
+            return Ok(Self::parse(bytes.as_ref(), crc, shape).map_err(|error| error.at(place))?);
+        }
+        Ok(Self {
+            pages: record.page(shape)?.into_iter().collect(),
+            dictionaries: Vec::new(),
+        })
+    }
+
+    /// Reads the FlatBuffer of `fbs/column.fbs` with its padding.
+    ///
+    /// # Errors
+    /// [`Error::Crc`], [`Error::FlatBuffer`], [`Error::Corrupt`] where the pages do not cover the rows or do not fit the
+    /// file.
+    pub fn parse(bytes: &[u8], stored_crc: u32, shape: &FileShape) -> Result<Self> {
+        check_crc("column metadata", 0, stored_crc, &[bytes])?;
+        let options = VerifierOptions {
+            max_depth: 4,
+            max_tables: 4,
+            // Pages and dictionaries lie beside each other; nothing is shared.
+            max_apparent_size: bytes.len().saturating_mul(2).saturating_add(1024),
+            ignore_missing_null_terminator: false,
+        };
+        let meta = flatbuffers::root_with_opts::<fb::ColumnMeta<'_>>(&options, bytes).map_err(
+            |error| Error::FlatBuffer {
+                what: "column metadata",
+                reason: error.to_string(),
+            },
+        )?;
+        let parsed = Self {
+            pages: meta.pages().iter().map(from_fb).collect(),
+            dictionaries: meta
+                .dictionaries()
+                .iter()
+                .flat_map(|pages| pages.iter().map(from_fb))
+                .collect(),
+        };
+        parsed.check(shape)?;
+        Ok(parsed)
+    }
+
+    /// The FlatBuffer, padded to a multiple of 8 bytes. Its checksum and place go into a [`ColumnRecord::of_meta`].
+    ///
+    /// # Errors
+    /// What [`ColumnMeta::parse`] would refuse.
+    pub fn to_bytes(&self, shape: &FileShape) -> Result<Vec<u8>> {
+        self.check(shape)?;
+        let mut builder = FlatBufferBuilder::new();
+        let dictionaries: Vec<_> = self.dictionaries.iter().map(to_fb).collect();
+        let dictionaries = (!dictionaries.is_empty()).then(|| builder.create_vector(&dictionaries));
+        let pages: Vec<_> = self.pages.iter().map(to_fb).collect();
+        let pages = builder.create_vector(&pages);
+        let root = fb::ColumnMeta::create(
+            &mut builder,
+            &fb::ColumnMetaArgs {
+                pages: Some(pages),
+                dictionaries,
+            },
+        );
+        builder.finish(root, None);
+        let mut out = builder.finished_data().to_vec();
+        pad(&mut out, 8);
+        Ok(out)
+    }
+
+    /// Index in [`ColumnMeta::pages`] of the page that holds `row`; `None` beyond the last.
+    pub fn page_of_row(&self, row: u64) -> Option<usize> {
+        let behind = self.pages.partition_point(|page| page.first_row <= row);
+        let index = behind.checked_sub(1)?;
+        self.pages
+            .get(index)?
+            .row_range()
+            .contains(&row)
+            .then_some(index)
+    }
+
+    /// Null items of all pages.
+    pub fn null_count(&self) -> u64 {
+        self.pages
+            .iter()
+            .map(|page| u64::from(page.null_count))
+            .sum()
+    }
+
+    fn check(&self, shape: &FileShape) -> Result<()> {
+        let n_dictionaries = self.dictionaries.len();
+        if n_dictionaries > DICTIONARIES_MAX {
+            return Err(Error::limit(
+                "DICTIONARIES_MAX",
+                n_dictionaries as u64,
+                DICTIONARIES_MAX as u64,
+            ));
+        }
+        let mut next_row = 0;
+        for page in &self.pages {
+            page.check(shape, 0)?;
+            if page.first_row != next_row {
+                return Err(Error::corrupt(
+                    "page.first_row",
+                    0,
+                    page.first_row,
+                    "where the page before ends",
+                ));
+            }
+            next_row = page.row_range().end;
+            if let Some(index) = page.dictionary
+                && usize::from(index) >= n_dictionaries
+            {
+                return Err(Error::corrupt(
+                    "page.dictionary",
+                    0,
+                    index,
+                    "the column's dictionaries",
+                ));
+            }
+        }
+        if next_row != shape.rows || self.pages.is_empty() {
+            return Err(Error::corrupt(
+                "column.pages",
+                0,
+                next_row,
+                "pages that cover all rows",
+            ));
+        }
+        for page in &self.dictionaries {
+            page.check(shape, 0)?;
+            if page.first_row != 0 || page.dictionary.is_some() || page.null_count != 0 {
+                return Err(Error::corrupt(
+                    "page.dictionary",
+                    0,
+                    page.dictionary.unwrap_or_default(),
+                    "dictionary pages without row, dictionary or nulls",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn from_fb(page: &fb::Page) -> PageDescriptor {
+    PageDescriptor {
+        first_row: page.first_row(),
+        place: page.place(),
+        side_place: page.side_place(),
+        epoch: page.epoch(),
+        length: page.length(),
+        rows: page.rows(),
+        n_blocks: page.n_blocks(),
+        side_length: page.side_length(),
+        null_count: page.null_count(),
+        meta: page.meta(),
+        dictionary: (page.dictionary() != NO_DICTIONARY).then_some(page.dictionary()),
+        digest: page.digest().into(),
+    }
+}
+
+fn to_fb(page: &PageDescriptor) -> fb::Page {
+    fb::Page::new(
+        page.first_row,
+        page.place,
+        page.side_place,
+        page.epoch,
+        page.length,
+        page.rows,
+        page.n_blocks,
+        page.side_length,
+        page.null_count,
+        page.meta,
+        page.dictionary.unwrap_or(NO_DICTIONARY),
+        &page.digest,
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::limits::COLUMN_RECORD_BYTES;
+
+    pub(crate) const SHAPE: FileShape = FileShape {
+        rows: 3000,
+        n_metas: 2,
+        meta_place: 100_000,
+        tree_place: 200_000,
+    };
+
+    pub(crate) fn page(first_row: u64, rows: u32) -> PageDescriptor {
+        PageDescriptor {
+            first_row,
+            place: 256,
+            side_place: 100_008,
+            epoch: 1,
+            length: 4096,
+            rows,
+            n_blocks: 4,
+            side_length: 128,
+            null_count: 5,
+            meta: 1,
+            dictionary: None,
+            digest: [3; 32],
+        }
+    }
+
+    fn sample() -> ColumnMeta {
+        ColumnMeta {
+            pages: vec![
+                PageDescriptor {
+                    dictionary: Some(0),
+                    ..page(0, 1024)
+                },
+                page(1024, 1976),
+            ],
+            dictionaries: vec![PageDescriptor {
+                null_count: 0,
+                ..page(0, 50)
+            }],
+        }
+    }
+
+    fn record_bytes(record: &ColumnRecord) -> Vec<u8> {
+        let mut out = Vec::new();
+        record.write_to(&mut out);
+        assert_eq!(out.len(), COLUMN_RECORD_BYTES);
+        out
+    }
+
+    #[test]
+    fn column_metadata_round_trips_and_loads() {
+        for meta in [
+            sample(),
+            ColumnMeta {
+                pages: vec![page(0, 3000)],
+                dictionaries: vec![],
+            },
+        ] {
+            let bytes = meta.to_bytes(&SHAPE).unwrap();
+            assert_eq!(bytes.len() % 8, 0);
+            assert_eq!(
+                ColumnMeta::parse(&bytes, crc(&[&bytes]), &SHAPE),
+                Ok(meta.clone())
+            );
+            let record = ColumnRecord::of_meta(150_000, &bytes, [1; 32]).unwrap();
+            let loaded = ColumnMeta::load(&record, &SHAPE, |range| {
+                assert_eq!(range, 150_000..150_000 + bytes.len() as u64);
+                Ok::<_, Error>(&bytes)
+            });
+            assert_eq!(loaded, Ok(meta));
+        }
+        assert_eq!(sample().page_of_row(1023), Some(0));
+        assert_eq!(sample().page_of_row(1024), Some(1));
+        assert_eq!(sample().page_of_row(3000), None);
+        assert_eq!(sample().null_count(), 10);
+    }
+
+    #[test]
+    fn records_round_trip() {
+        let one_page = PageDescriptor {
+            epoch: 0,
+            ..page(0, 3000)
+        };
+        let records = [
+            ColumnRecord::EMPTY,
+            ColumnRecord::of_page(&one_page).unwrap(),
+            ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap(),
+        ];
+        for record in records {
+            let bytes = record_bytes(&record);
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(ColumnRecord::parse(&mut reader), Ok(record));
+            for len in 0..bytes.len() {
+                let got = ColumnRecord::parse(&mut Reader::new(&bytes[..len]));
+                assert!(matches!(got, Err(Error::Truncated { .. })), "{len}");
+            }
+        }
+        assert_eq!(records[1].page(&SHAPE), Ok(Some(one_page)));
+        assert_eq!(records[0].page(&SHAPE), Ok(None));
+        assert!(ColumnRecord::of_page(&page(1, 10)).is_err());
+    }
+
+    #[test]
+    fn records_refuse_fields_of_another_kind() {
+        let page = record_bytes(&ColumnRecord::of_page(&page(0, 3000)).unwrap());
+        let meta = record_bytes(&ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap());
+        let empty = record_bytes(&ColumnRecord::EMPTY);
+        for (bytes, at) in [
+            (&empty, vec![1, 2, 4, 8, 16, 20, 24, 32, 36, 40]),
+            (&page, vec![1, 36]),
+            (&meta, vec![1, 2, 4, 20, 24, 32]),
+        ] {
+            for at in at {
+                let mut bad = bytes.clone();
+                bad[at] ^= 1;
+                let got = ColumnRecord::parse(&mut Reader::new(&bad));
+                assert!(matches!(got, Err(Error::Corrupt { .. })), "{at}: {got:?}");
+            }
+        }
+        let mut bad = page;
+        bad[0] = 3;
+        assert!(ColumnRecord::parse(&mut Reader::new(&bad)).is_err());
+    }
+
+    #[test]
+    fn pages_that_no_writer_describes_are_refused() {
+        let good = page(0, 3000);
+        let refused = [
+            PageDescriptor { rows: 0, ..good },
+            PageDescriptor {
+                n_blocks: 0,
+                ..good
+            },
+            PageDescriptor {
+                n_blocks: 3001,
+                ..good
+            },
+            PageDescriptor {
+                length: 127,
+                ..good
+            },
+            PageDescriptor { length: 96, ..good },
+            PageDescriptor { place: 184, ..good },
+            PageDescriptor { place: 264, ..good },
+            PageDescriptor {
+                place: 96_064,
+                ..good
+            },
+            PageDescriptor {
+                place: u64::MAX - 63,
+                ..good
+            },
+            PageDescriptor {
+                null_count: 3001,
+                ..good
+            },
+            PageDescriptor { meta: 2, ..good },
+            PageDescriptor {
+                n_blocks: 1,
+                ..good
+            },
+            PageDescriptor {
+                side_place: 99_992,
+                ..good
+            },
+            PageDescriptor {
+                side_place: 199_880,
+                ..good
+            },
+            PageDescriptor {
+                side_place: u64::MAX - 7,
+                ..good
+            },
+            PageDescriptor {
+                side_length: 64,
+                ..good
+            },
+            PageDescriptor {
+                dictionary: Some(0),
+                ..good
+            },
+            PageDescriptor {
+                first_row: 1,
+                ..good
+            },
+            PageDescriptor { rows: 2999, ..good },
+        ];
+        for page in refused {
+            let meta = ColumnMeta {
+                pages: vec![page],
+                dictionaries: vec![],
+            };
+            assert!(
+                matches!(meta.to_bytes(&SHAPE), Err(Error::Corrupt { .. })),
+                "{page:?}"
+            );
+        }
+        let many_rows = FileShape {
+            rows: u64::from(BLOCK_ROWS_MAX) * 4 + 1,
+            ..SHAPE
+        };
+        assert!(
+            ColumnRecord::of_page(&good)
+                .unwrap()
+                .page(&many_rows)
+                .is_err()
+        );
+        let too_many_rows = FileShape {
+            rows: 1 << 32,
+            ..SHAPE
+        };
+        assert!(
+            ColumnRecord::of_page(&good)
+                .unwrap()
+                .page(&too_many_rows)
+                .is_err()
+        );
+        assert!(ColumnMeta::default().to_bytes(&SHAPE).is_err());
+        let mut null_entry = sample();
+        null_entry.dictionaries[0].null_count = 1;
+        assert!(null_entry.to_bytes(&SHAPE).is_err());
+    }
+
+    #[test]
+    fn metadata_outside_the_region_is_not_read() {
+        for (place, length) in [(99_999, 8), (199_993, 8), (u64::MAX, 8)] {
+            let record = ColumnRecord {
+                source: ColumnSource::Meta {
+                    place,
+                    length,
+                    crc: 0,
+                },
+                digest: [0; 32],
+            };
+            let got = ColumnMeta::load(&record, &SHAPE, |_| -> Result<Vec<u8>> {
+                panic!("read outside the metadata")
+            });
+            assert!(matches!(got, Err(Error::Corrupt { .. })), "{place}");
+        }
+    }
+
+    #[test]
+    fn every_prefix_and_flipped_bit_is_an_error_even_with_a_right_checksum_no_panic() {
+        let bytes = sample().to_bytes(&SHAPE).unwrap();
+        let stored = crc(&[&bytes]);
+        for len in 0..bytes.len() {
+            let got = ColumnMeta::parse(&bytes[..len], stored, &SHAPE);
+            assert!(matches!(got, Err(Error::Crc { .. })), "{len}");
+            // Whatever the checksum: at worst the cut bytes are padding.
+            let cut = &bytes[..len];
+            let got = ColumnMeta::parse(cut, crc(&[cut]), &SHAPE);
+            assert!(
+                got.is_err() || got.as_ref() == Ok(&sample()),
+                "{len}: {got:?}"
+            );
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let got = ColumnMeta::parse(&bad, stored, &SHAPE);
+            assert!(matches!(got, Err(Error::Crc { .. })), "bit {bit}");
+            let _ = ColumnMeta::parse(&bad, crc(&[&bad]), &SHAPE);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Errors of the metadata.
+
+use crate::header::FeatureWord;
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why bytes or arguments were refused. Places count bytes from the start of the buffer the function was given;
+/// [`Error::at`] makes them absolute.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The buffer ends before the field does. `needed_bytes` is the total, not the missing rest.
+    #[error("{field}: need {needed_bytes} bytes, have {have_bytes}")]
+    Truncated {
+        /// The field, as the spec names it.
+        field: &'static str,
+        /// Bytes the buffer would have to hold.
+        needed_bytes: u64,
+        /// Bytes it holds.
+        have_bytes: u64,
+    },
+    /// A field holds what no writer writes.
+    #[error("{field} at byte {at_byte}: {found} is outside {allowed}")]
+    Corrupt {
+        /// The field, as the spec names it.
+        field: &'static str,
+        /// Where the field starts.
+        at_byte: u64,
+        /// Its value.
+        found: u64,
+        /// What is allowed, in words.
+        allowed: &'static str,
+    },
+    /// A checksum does not match the bytes it covers.
+    #[error("{what} at byte {place}: CRC-32C is {computed:#010x}, stored is {stored:#010x}")]
+    Crc {
+        /// What the checksum covers.
+        what: &'static str,
+        /// Where that starts.
+        place: u64,
+        /// As the bytes say.
+        stored: u32,
+        /// As it should be.
+        computed: u32,
+    },
+    /// A FlatBuffer that its verifier refuses.
+    #[error("{what} is not a well-formed FlatBuffer: {reason}")]
+    FlatBuffer {
+        /// Which.
+        what: &'static str,
+        /// The verifier's words.
+        reason: String,
+    },
+    /// A feature bit that this build does not know.
+    #[error("the file needs feature {bit} {word}, which this build does not know")]
+    UnsupportedFeature {
+        /// The word the bit is in.
+        word: FeatureWord,
+        /// The bit's number, 0 for the least significant.
+        bit: u32,
+    },
+    /// A version that this build does not know.
+    #[error("{what} version {major}.{minor} is not supported by this build")]
+    UnsupportedVersion {
+        /// What has the version.
+        what: &'static str,
+        /// As found.
+        major: u16,
+        /// As found.
+        minor: u16,
+    },
+    /// Well formed, but this build cannot use it.
+    #[error("not supported by this build: {what}")]
+    Unsupported {
+        /// What it is.
+        what: String,
+    },
+    /// Two fields share a path, so that it names neither.
+    #[error("two fields have the path {path}: select by position instead")]
+    AmbiguousPath {
+        /// Components joined by dots.
+        path: String,
+    },
+    /// The caller asked for something that cannot be.
+    #[error("invalid input: {what}")]
+    InvalidInput {
+        /// What is wrong, in words.
+        what: String,
+    },
+    /// A named limit of [`crate::limits`] would be exceeded.
+    #[error("{limit}: {found} exceeds the limit of {max}")]
+    LimitExceeded {
+        /// The limit's name.
+        limit: &'static str,
+        /// The value found.
+        found: u64,
+        /// The largest allowed.
+        max: u64,
+    },
+}
+
+impl Error {
+    /// The same error with places counted from where the buffer lies in the file.
+    #[must_use]
+    pub fn at(mut self, buffer_place: u64) -> Self {
+        match &mut self {
+            Self::Corrupt { at_byte: at, .. } | Self::Crc { place: at, .. } => {
+                *at = at.saturating_add(buffer_place);
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// Whether the bytes are to blame, and not the caller or the build.
+    pub fn is_corruption(&self) -> bool {
+        matches!(
+            self,
+            Self::Truncated { .. }
+                | Self::Corrupt { .. }
+                | Self::Crc { .. }
+                | Self::FlatBuffer { .. }
+        )
+    }
+
+    #[cold]
+    pub(crate) fn corrupt(
+        field: &'static str,
+        at_byte: usize,
+        found: impl TryInto<u64>,
+        allowed: &'static str,
+    ) -> Self {
+        Self::Corrupt {
+            field,
+            at_byte: at_byte as u64,
+            found: found.try_into().unwrap_or(u64::MAX),
+            allowed,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn truncated(field: &'static str, needed_bytes: u64, have_bytes: usize) -> Self {
+        Self::Truncated {
+            field,
+            needed_bytes,
+            have_bytes: have_bytes as u64,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn invalid(what: impl Into<String>) -> Self {
+        Self::InvalidInput { what: what.into() }
+    }
+
+    #[cold]
+    pub(crate) fn limit(limit: &'static str, found: u64, max: u64) -> Self {
+        Self::LimitExceeded { limit, found, max }
+    }
+}
+
+impl From<tarsia_codec::Error> for Error {
+    fn from(error: tarsia_codec::Error) -> Self {
+        use tarsia_codec::Error as Codec;
+        match error {
+            Codec::Truncated {
+                field,
+                needed_bytes,
+                have_bytes,
+            } => Self::Truncated {
+                field,
+                needed_bytes,
+                have_bytes,
+            },
+            Codec::Corrupt {
+                field,
+                at_byte,
+                found,
+                allowed,
+            } => Self::Corrupt {
+                field,
+                at_byte,
+                found,
+                allowed,
+            },
+            Codec::Unsupported { what } => Self::Unsupported { what },
+            Codec::InvalidInput { what } => Self::invalid(what),
+            Codec::LimitExceeded { limit, found, max } => Self::limit(limit, found, max),
+            other => Self::Unsupported {
+                what: other.to_string(),
+            },
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Every limit of the metadata, in one place. A writer refuses what a reader would refuse.
+
+/// The format version this crate writes and the newest it reads.
+pub const VERSION_MAJOR: u16 = 0;
+
+/// See [`VERSION_MAJOR`]. Readers take minors from 1 to their own.
+pub const VERSION_MINOR: u16 = 1;
+
+/// Bytes of the header with both slots; no place before it can hold anything else.
+pub const HEADER_BYTES: usize = 192;
+
+/// Bytes of the postscript.
+pub const POSTSCRIPT_BYTES: usize = 64;
+
+/// Largest number a u48 holds; bounds every place that is stored in one, so the length of a file.
+pub const U48_MAX: u64 = (1 << 48) - 1;
+
+/// Longest footer in bytes: its length is stored in 8-byte words in 16 bits.
+pub const FOOTER_BYTES_MAX: usize = u16::MAX as usize * 8;
+
+/// Most META blobs, so that an index fits in 16 bits.
+pub const METAS_MAX: usize = 1 << 16;
+
+/// Most dictionary pages of a column; 65,535 stands for none.
+pub const DICTIONARIES_MAX: usize = u16::MAX as usize;
+
+/// Longest name of a writer in bytes.
+pub const CREATED_BY_BYTES_MAX: usize = 256;
+
+/// Bytes of a bucket.
+pub const BUCKET_BYTES: usize = 4096;
+
+/// Most entries of a bucket.
+pub const BUCKET_ENTRIES_MAX: usize = 255;
+
+/// Largest log2 of the number of buckets.
+pub const BUCKETS_LOG2_MAX: u8 = 24;
+
+/// A writer that would need more buckets than this many entries per bucket allow refuses. Random hashes need a bucket per 150
+/// entries or so; only hundreds of equal paths, or names made to collide, need more.
+pub const BUCKET_ENTRIES_MEAN_MIN: usize = 16;
+
+/// Record lengths from this many 8-byte words on are not in the bucket's entry.
+pub const RECORD_WORDS_IN_ENTRY_MAX: u64 = u16::MAX as u64 - 1;
+
+/// Bytes of a record's fixed part, without children, column and anything after.
+pub const RECORD_HEADER_BYTES: usize = 24;
+
+/// Bytes of a record's children field.
+pub const RECORD_CHILDREN_BYTES: usize = 24;
+
+/// Bytes of a column record.
+pub const COLUMN_RECORD_BYTES: usize = 72;
+
+/// Bytes of a page's entry in a column's metadata.
+pub const PAGE_STRUCT_BYTES: usize = 88;
+
+/// Bytes of a page's smallest block: its header.
+pub const BLOCK_BYTES_MIN: u64 = 32;
+
+/// Most rows of a block.
+pub const BLOCK_ROWS_MAX: u32 = 1 << 16;
+
+/// Largest log2 of the rows of a block.
+pub const BLOCK_ROWS_LOG2_MAX: u8 = 16;
+
+/// Blocks per group of a block table.
+pub const BLOCK_GROUP: u32 = 64;
+
+/// Bytes of a block's digest.
+pub const BLOCK_DIGEST_BYTES: usize = 16;
+
+/// Pages from this many bytes on start at multiples of 64, smaller ones at multiples of 8.
+pub const PAGE_ALIGN_LARGE_FROM: u64 = 4096;
+
+const _: () = assert!(1 << BLOCK_ROWS_LOG2_MAX == BLOCK_ROWS_MAX);
+const _: () = assert!(16 + 16 * BUCKET_ENTRIES_MAX == BUCKET_BYTES);

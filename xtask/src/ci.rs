@@ -1,0 +1,39 @@
+//! What continuous integration runs besides the tests.
+
+use std::path::Path;
+
+use crate::process::{self, cargo, show};
+use crate::{Outcome, codegen, tidy, wasm};
+
+/// All checks in order, cheapest first; stops at the first that fails.
+pub(crate) fn run(root: &Path) -> Outcome {
+    let checks: [&[&str]; 2] = [
+        &["fmt", "--all", "--check"],
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ];
+    for args in checks {
+        let mut command = cargo(root);
+        command.args(args);
+        println!("$ {}", show(&command));
+        process::run(&mut command)?;
+    }
+    let mut doc = cargo(root);
+    doc.args(["doc", "--workspace", "--no-deps", "--quiet"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    println!("$ RUSTDOCFLAGS=\"-D warnings\" {}", show(&doc));
+    process::run(&mut doc)?;
+    println!("$ cargo xtask tidy");
+    tidy::run(root)?;
+    println!("$ cargo xtask wasm");
+    wasm::run(root)?;
+    println!("$ cargo xtask codegen --check-digest");
+    codegen::check_digest(root)
+}
