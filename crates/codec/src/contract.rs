@@ -300,7 +300,8 @@ pub trait EncodingWriter: Send + Sync {
 
 /// Encodes the blocks of one page.
 pub trait PageEncoder: Send + Sync {
-    /// Appends the unit of `values[range]` to `out`; `values` are those given to [`EncodingWriter::prepare`].
+    /// Appends the unit of `values[range]` to `out`; `values` are those given to [`EncodingWriter::prepare`], or (from a parent
+    /// that cuts its children's values per block) values of the same type that all occur among them.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for values the node cannot hold.

@@ -89,8 +89,12 @@ impl TreeNode {
         // One predicate for reader and writer: what was written must parse.
         let written = out.get(start..).unwrap_or_default();
         let mut reader = Reader::new(written);
-        Self::parse(&mut reader)?;
-        reader.finish("tree")
+        let parsed = Self::parse(&mut reader)?;
+        reader.finish("tree")?;
+        match parsed == *self {
+            true => Ok(()),
+            false => Err(Error::invalid("an encoding's id, parameters or children are too many")),
+        }
     }
 
     fn write_node(&self, out: &mut Vec<u8>) {
@@ -221,7 +225,9 @@ mod tests {
         assert!(matches!(wide.write_to(&mut vec![]), Err(Error::LimitExceeded { .. })));
         assert!(Tree::leaf("", V, &[]).write_to(&mut vec![]).is_err());
         assert!(Tree::leaf("a b", V, &[]).write_to(&mut vec![]).is_err());
-        assert!(Tree::leaf(&"x".repeat(256 + 3), V, &[]).write_to(&mut vec![]).is_err());
+        for len in [65, 256 + 3, 512] {
+            assert!(Tree::leaf(&"x".repeat(len), V, &[]).write_to(&mut vec![]).is_err());
+        }
         assert!(Tree::leaf("x", V, &[0; 65]).write_to(&mut vec![]).is_err());
     }
 

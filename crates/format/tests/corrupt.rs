@@ -12,6 +12,7 @@ use common::{deterministic, open, open_with, read_all, write};
 use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::rng::Rng;
+use tarsia_testkit::seal::Seals;
 
 /// A small file with several pages, a dictionary page, nulls, and every encoding.
 fn sample() -> (RecordBatch, Vec<u8>) {
@@ -129,33 +130,33 @@ fn ten_thousand_mutations_with_checks_on_are_refused_or_read_the_same() {
     assert!(n_refused > 5_000, "only {n_refused} of 10,000 were refused");
 }
 
-/// One mutation of the bytes under a checksum, and the checksums and digests made right again.
-mod reseal {
-    use super::*;
-
-    pub(super) fn mutate(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
-        let mut bad = bytes.to_vec();
-        for _ in 0..1 + rng.below(3) {
-            let at = rng.below(bad.len());
-            bad[at] = match rng.below(4) {
-                0 => rng.u8(),
-                1 => 0xff,
-                2 => bad[at].wrapping_add(1),
-                _ => bad[at] ^ 1 << rng.below(8),
-            };
-        }
-        tarsia::testing::reseal(&mut bad);
-        bad
+/// A few bytes changed, and the checksums and digests over them made right again.
+fn mutate_and_reseal(bytes: &[u8], seals: &Seals, rng: &mut Rng) -> Vec<u8> {
+    let mut bad = bytes.to_vec();
+    for _ in 0..1 + rng.below(3) {
+        let at = rng.below(bad.len());
+        bad[at] = match rng.below(4) {
+            0 => rng.u8(),
+            1 => 0xff,
+            2 => bad[at].wrapping_add(1),
+            _ => bad[at] ^ (1 << rng.below(8)),
+        };
     }
+    seals.reseal(&mut bad);
+    bad
 }
 
 #[test]
 fn resealed_mutations_never_panic_hang_or_take_much_memory() {
     let (_, bytes) = sample();
+    let seals = Seals::of(&bytes);
+    let mut same = bytes.clone();
+    seals.reseal(&mut same);
+    assert!(same == bytes, "resealing an intact file changes nothing");
     let mut rng = Rng::new(1234);
     let (mut n_opened, mut n_read) = (0, 0);
     for i in 0..10_000u32 {
-        let bad = reseal::mutate(&bytes, &mut rng);
+        let bad = mutate_and_reseal(&bytes, &seals, &mut rng);
         let start = Instant::now();
         let (read, allocated) = measure(|| {
             let options = if i % 2 == 0 { OpenOptions { threads: Threads::One, ..OpenOptions::default() } } else { unchecked() };
@@ -199,9 +200,10 @@ fn a_text_column_that_is_not_utf8_is_refused() {
     let batch = common::one_column(array);
     let bytes = write(batch.schema(), &[batch], deterministic());
     let at = bytes.windows(4).position(|window| window == b"text").unwrap();
+    let seals = Seals::of(&bytes);
     let mut bad = bytes;
     bad[at] = 0xff;
-    tarsia::testing::reseal(&mut bad);
+    seals.reseal(&mut bad);
     let file = open(&bad).unwrap();
     let error = read_all(&file).unwrap_err();
     assert_eq!((error.kind(), error.column()), (ErrorKind::Corrupt, Some("x")));
@@ -211,14 +213,15 @@ fn a_text_column_that_is_not_utf8_is_refused() {
 #[test]
 fn what_this_build_does_not_know_is_refused_as_unsupported() {
     let (_, bytes) = sample();
+    let seals = Seals::of(&bytes);
     // The format version, and a required feature bit with its number.
     let mut newer = bytes.clone();
     newer[8] = 9;
-    tarsia::testing::reseal(&mut newer);
+    seals.reseal(&mut newer);
     assert_eq!(open(&newer).unwrap_err().kind(), ErrorKind::Unsupported);
     let mut feature = bytes.clone();
     feature[32 + 5] = 1;
-    tarsia::testing::reseal(&mut feature);
+    seals.reseal(&mut feature);
     let error = open(&feature).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("40"), "{error}");

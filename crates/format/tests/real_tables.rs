@@ -4,7 +4,7 @@ mod common;
 
 use arrow_array::UInt64Array;
 use arrow_schema::SchemaRef;
-use common::{assert_rows, concat, deterministic, open, read_all, write};
+use common::{assert_rows, deterministic, open, read_all, write};
 use tarsia::{ErrorKind, WriteOptions, Writer};
 use tarsia_io::MemorySink;
 use tarsia_structure::arrow::reorder;
@@ -16,7 +16,7 @@ use tarsia_testkit::tables::{flat_tables, nested_tables, read_parquet};
 fn flat_tables_come_back_bit_equal() {
     for (name, path) in flat_tables() {
         let (schema, batches) = read_parquet(&path);
-        let whole = concat(&schema, &batches);
+        let whole = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
         let bytes = write(schema.clone(), &batches, deterministic());
         let file = open(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(file.schema().unwrap(), schema, "{name}");

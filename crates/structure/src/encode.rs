@@ -17,8 +17,12 @@ use crate::block::{
 };
 use crate::meta::{Layer, LayerKind, Meta};
 
-/// A block's payload is at most this long, unless it is one row or the fewest rows a block may have.
+/// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
 pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = 8192;
+
+/// Validity may come on top of that where rows per block are uniform: else 4,096 nullable values of 16 bits would need two blocks, and
+/// their headers would show in the size.
+const LAYER_BYTES_ALLOWED: usize = 1024;
 
 /// Fixed-width values of up to 8 bytes have at least this many rows in a block.
 pub const BLOCK_ROWS_MIN: usize = 1024;
@@ -351,13 +355,12 @@ impl<'a> Encoder<'a> {
                 (4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN),
             ),
         };
-        // Bits of a row: its value (unless dropped) and its validity.
+        // Bits of a row's value, unless dropped.
         let valid_share = match self.compact {
             true => (rows - null_count) as u64 * 1024 / rows.max(1) as u64,
             false => 1024,
         };
-        let bits = u64::from(choice.bits_per_value) * valid_share / 1024
-            + u64::from(self.validity.is_some());
+        let bits = u64::from(choice.bits_per_value) * valid_share / 1024;
         let fitting = (BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8) / bits.max(1);
         let mut block_rows =
             prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
@@ -384,7 +387,8 @@ impl<'a> Encoder<'a> {
                 return Ok(Fit::TooLarge);
             }
             let payload = self.encode_block(start..end, values)?;
-            if payload > BLOCK_PAYLOAD_BYTES_TARGET && !any_payload {
+            let layers = if self.validity.is_some() { LAYER_BYTES_ALLOWED } else { 0 };
+            if payload > BLOCK_PAYLOAD_BYTES_TARGET + layers && !any_payload {
                 return Ok(Fit::TooLarge);
             }
         }

@@ -7,6 +7,7 @@
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
+//! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
 //! | [`memory`] | counts what the current thread allocates |
 //!
@@ -22,4 +23,6 @@ pub mod faults;
 pub mod laws;
 pub mod memory;
 pub mod rng;
+#[cfg(feature = "seal")]
+pub mod seal;
 pub mod tables;

@@ -1,0 +1,258 @@
+//! Makes the checksums and digests of a changed file right again, so that mutations get past them to the parsers and decoders.
+
+use std::ops::Range;
+
+use tarsia_compliance as compliance;
+use tarsia_metadata::{
+    BlockTable, ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, PageDescriptor, Postscript,
+    Records, limits, read_schema,
+};
+use tarsia_structure::block::checksummed_parts;
+
+/// Where the checksums of a well-formed file are, and what they cover.
+#[derive(Debug)]
+pub struct Seals {
+    /// Block places, innermost first in the order of resealing.
+    pages: Vec<SealedPage>,
+    /// CRC fields over fixed ranges: place of the field, ranges it covers.
+    fixed: Vec<(usize, Vec<Range<usize>>)>,
+    /// Column digests: place of the field, column, and its pages' indices in `pages`.
+    columns: Vec<SealedColumn>,
+    footer: Range<usize>,
+    postscript: usize,
+    region: Range<usize>,
+    tree: Range<usize>,
+}
+
+#[derive(Debug)]
+struct SealedPage {
+    column: u32,
+    number: u32,
+    blocks: Vec<Range<usize>>,
+    /// Where the block digests are; `None` for one block.
+    digests: Option<usize>,
+    /// Where the page's digest is, if it has a field of its own.
+    digest: Option<usize>,
+}
+
+#[derive(Debug)]
+struct SealedColumn {
+    column: u32,
+    field: usize,
+    pages: Range<usize>,
+    dictionaries: Range<usize>,
+}
+
+fn crc32c(parts: &[&[u8]]) -> u32 {
+    parts.iter().fold(0, |crc, part| crc32c::crc32c_append(crc, part))
+}
+
+impl Seals {
+    /// Finds them in a file that is as its writer left it.
+    ///
+    /// # Panics
+    /// Where the file is damaged: this is for tests.
+    pub fn of(bytes: &[u8]) -> Self {
+        let end = bytes.len() as u64;
+        let header = Header::parse(bytes).expect("header");
+        header.current_slot().expect("slots");
+        let postscript = bytes.len() - limits::POSTSCRIPT_BYTES;
+        let footer = Postscript::footer_range(&bytes[postscript..], end).expect("postscript");
+        let footer = footer.start as usize..footer.end as usize;
+        let tail = Postscript::parse(&bytes[postscript..], end, &bytes[footer.clone()])
+            .expect("postscript");
+        let parsed = Footer::parse(&bytes[footer.clone()], &tail, &[]).expect("footer");
+        let mut seals = Self {
+            pages: Vec::new(),
+            fixed: Vec::new(),
+            columns: Vec::new(),
+            region: parsed.meta_place as usize..parsed.tree_place as usize,
+            tree: parsed.tree_place as usize..footer.start,
+            footer,
+            postscript,
+        };
+        // The header's fixed part and slot A.
+        seals.fixed.push((60, vec![0..60]));
+        seals.fixed.push((124, vec![64..124]));
+        seals.find_columns(bytes, &parsed, &tail);
+        seals.find_records(bytes, &parsed, &tail);
+        seals.find_buckets(bytes, &parsed, &tail);
+        seals
+    }
+
+    fn find_columns(&mut self, bytes: &[u8], footer: &Footer, tail: &Postscript) {
+        let range = footer.records_range(tail);
+        let records = &bytes[range.start as usize..range.end as usize];
+        let schema = read_schema(records, range.start, footer.n_nodes).expect("records");
+        let shape = footer.shape(tail);
+        let mut walk = Records::new(records, footer.n_nodes);
+        walk.next();
+        for (column, record) in schema.columns.iter().enumerate() {
+            let start = range.start as usize + walk.position();
+            walk.next();
+            // The column record follows the fixed header of a node without children.
+            let field = start + limits::RECORD_HEADER_BYTES;
+            self.find_pages(bytes, column as u32, record, field, &shape);
+        }
+    }
+
+    fn find_pages(
+        &mut self,
+        bytes: &[u8],
+        column: u32,
+        record: &ColumnRecord,
+        record_place: usize,
+        shape: &tarsia_metadata::FileShape,
+    ) {
+        const DIGEST_AT: usize = limits::COLUMN_RECORD_BYTES - compliance::DIGEST_BYTES;
+        const CRC_AT: usize = DIGEST_AT - 4;
+        let read = |range: Range<u64>| -> Result<&[u8], tarsia_metadata::Error> {
+            Ok(&bytes[range.start as usize..range.end as usize])
+        };
+        let meta = ColumnMeta::load(record, shape, read).expect("column");
+        let flatbuffer = match record.source {
+            ColumnSource::Meta { place, length, .. } => {
+                let range = place as usize..place as usize + length as usize;
+                self.fixed.push((record_place + CRC_AT, vec![range.clone()]));
+                Some(range)
+            }
+            _ => None,
+        };
+        let first = self.pages.len();
+        for (number, page) in (0..).zip(&meta.pages) {
+            self.find_page(bytes, column, number, page, &flatbuffer);
+        }
+        let middle = self.pages.len();
+        for (number, page) in (compliance::DICTIONARY_PAGE_FIRST..).zip(&meta.dictionaries) {
+            self.find_page(bytes, column, number, page, &flatbuffer);
+        }
+        if !meta.pages.is_empty() {
+            self.columns.push(SealedColumn {
+                column,
+                field: record_place + DIGEST_AT,
+                pages: first..middle,
+                dictionaries: middle..self.pages.len(),
+            });
+        }
+    }
+
+    fn find_page(
+        &mut self,
+        bytes: &[u8],
+        column: u32,
+        number: u32,
+        page: &PageDescriptor,
+        flatbuffer: &Option<Range<usize>>,
+    ) {
+        let table = page.table_range().unwrap_or(0..0);
+        let table = table.start as usize..table.end as usize;
+        let blocks = BlockTable::parse(&bytes[table.clone()], page).expect("block table");
+        if !table.is_empty() {
+            let covered = vec![table.start..table.start + 8, table.start + 16..table.end];
+            self.fixed.push((table.start + 8, covered));
+        }
+        // Inside the FlatBuffer the page's digest stands where its bytes stand.
+        let digest = flatbuffer.as_ref().map(|range| {
+            let found = bytes[range.clone()]
+                .windows(compliance::DIGEST_BYTES)
+                .position(|window| window == page.digest);
+            range.start + found.expect("a page's digest in its list")
+        });
+        let place = page.place as usize;
+        self.pages.push(SealedPage {
+            column,
+            number,
+            blocks: (0..page.n_blocks)
+                .map(|block| blocks.block_range(block).expect("block"))
+                .map(|range| place + range.start as usize..place + range.end as usize)
+                .collect(),
+            digests: page.digests_range().map(|range| range.start as usize),
+            digest,
+        });
+    }
+
+    fn find_records(&mut self, bytes: &[u8], footer: &Footer, tail: &Postscript) {
+        let range = footer.records_range(tail);
+        let start = range.start as usize;
+        let mut records = Records::new(&bytes[start..range.end as usize], footer.n_nodes);
+        let mut at = 0;
+        while let Some(record) = records.next() {
+            record.expect("record");
+            let end = records.position();
+            self.fixed.push((start + at + 4, vec![start + at + 8..start + end]));
+            at = end;
+        }
+    }
+
+    fn find_buckets(&mut self, bytes: &[u8], footer: &Footer, tail: &Postscript) {
+        let buckets = footer.buckets(tail).expect("buckets");
+        for index in 0..buckets.count() {
+            let range = buckets.bucket_range(index);
+            let start = range.start as usize;
+            let n_entries = u32::from_le_bytes(bytes[start..start + 4].try_into().expect("4 bytes"));
+            let entries = start + 16..start + 16 + n_entries as usize * 16;
+            self.fixed.push((start + 4, vec![start..start + 4, entries]));
+        }
+    }
+
+    /// Recomputes every checksum and digest of a file of the same length, some of whose bytes were changed.
+    pub fn reseal(&self, bytes: &mut [u8]) {
+        let put = |bytes: &mut [u8], at: usize, value: &[u8]| {
+            bytes[at..at + value.len()].copy_from_slice(value);
+        };
+        let mut page_digests = Vec::with_capacity(self.pages.len());
+        for page in &self.pages {
+            let mut digests = Vec::with_capacity(page.blocks.len());
+            let mut last = [0; compliance::DIGEST_BYTES];
+            for (block, range) in (0..).zip(&page.blocks) {
+                // A header that says nonsense has no checksum to be made right.
+                if let Ok((parts, _)) = checksummed_parts(&bytes[range.clone()]) {
+                    let crc = crc32c(&parts);
+                    put(bytes, range.start + 24, &crc.to_le_bytes());
+                }
+                last = compliance::block_digest(page.column, page.number, block, &bytes[range.clone()]);
+                digests.push(compliance::stored_block_digest(&last));
+            }
+            let digest = match page.digests {
+                Some(at) => {
+                    put(bytes, at, digests.as_flattened());
+                    compliance::page_digest(page.column, page.number, &digests)
+                }
+                None => last,
+            };
+            if let Some(at) = page.digest {
+                put(bytes, at, &digest);
+            }
+            page_digests.push(digest);
+        }
+        for column in &self.columns {
+            let digest = compliance::column_digest(
+                column.column,
+                &page_digests[column.pages.clone()],
+                &page_digests[column.dictionaries.clone()],
+            );
+            put(bytes, column.field, &digest);
+        }
+        for (at, covered) in &self.fixed {
+            let parts: Vec<&[u8]> = covered.iter().map(|range| &bytes[range.clone()]).collect();
+            let crc = crc32c(&parts);
+            put(bytes, *at, &crc.to_le_bytes());
+        }
+        let tree = compliance::DigestTree::build(&bytes[self.region.clone()]);
+        put(bytes, self.tree.start, &tree.stored);
+        let mut postscript = bytes[self.postscript..].to_vec();
+        postscript[24..60].fill(0);
+        let root = compliance::root_digest(
+            bytes,
+            &tree.top,
+            &bytes[self.footer.clone()],
+            &postscript,
+        );
+        put(bytes, self.postscript + 24, &root);
+        let crc = crc32c(&[
+            &bytes[self.footer.clone()],
+            &bytes[self.postscript..self.postscript + 56],
+        ]);
+        put(bytes, self.postscript + 56, &crc.to_le_bytes());
+    }
+}
