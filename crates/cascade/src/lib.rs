@@ -26,7 +26,7 @@ use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose};
 pub enum Objective {
     /// Cheapest to write and read: a dictionary must save half.
     Fast,
-    /// Small where it costs little reading time: a dictionary must save a tenth.
+    /// Small where it costs little reading time: a dictionary must save 3 %.
     #[default]
     Balanced,
     /// Smallest.
@@ -38,7 +38,7 @@ impl Objective {
     fn dictionary_penalty_percent(self) -> u64 {
         match self {
             Self::Fast => 200,
-            Self::Balanced => 110,
+            Self::Balanced => 103,
             Self::Compact => 101,
         }
     }
@@ -159,7 +159,10 @@ fn packed_bytes(values: FixedSlice<'_>, block_values: usize) -> Result<u64> {
 /// A dictionary that would pay.
 struct Dictionary {
     n_entries: usize,
+    /// Codes and entries.
     bytes: u64,
+    /// Those of them that lie in blocks.
+    block_bytes: u64,
     in_block: bool,
 }
 
@@ -197,7 +200,7 @@ impl Chooser {
                     dictionary_tree(&dictionary, tarsia_plain::tree()),
                     tarsia_plain::tree(),
                 ],
-                bits_of(dictionary.bytes, n),
+                bits_of(dictionary.block_bytes, n),
             );
         }
         Ok(choice)
@@ -231,7 +234,7 @@ impl Chooser {
         Ok(match found {
             Some(dictionary) if dictionary.bytes <= bytes => uniform(
                 vec![dictionary_tree(&dictionary, packed), plain],
-                bits_of(dictionary.bytes, n),
+                bits_of(dictionary.block_bytes, n),
             ),
             _ => by_size,
         })
@@ -250,26 +253,45 @@ impl Chooser {
             return None;
         }
         let distinct = tarsia_dict::count_distinct(values, usize::try_from(cap).ok()?)?;
-        let n_entries = distinct.n_entries as u64;
         if distinct.entry_bytes > STRING_DICTIONARY_BYTES_MAX {
             return None;
         }
-        let codes = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
+        let n_entries = distinct.n_entries as u64;
         let entries = size_of(n_entries, distinct.entry_bytes);
+        let penalty = self.objective.dictionary_penalty_percent();
+        let pays = |total: u64| total * penalty < bytes * 100;
+        let codes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
+        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or two.
+        // Where that could decide, the codes themselves are measured.
+        if !pays(codes_max * 3 / 4 + entries) {
+            return None;
+        }
+        let codes = match measured_codes(values, distinct.n_entries) {
+            Some(codes) => codes.min(codes_max),
+            None => codes_max,
+        };
         let in_block_bytes = codes + entries + DICTIONARY_IN_BLOCK_OVERHEAD_BYTES;
         let in_block = n <= limits::BLOCK_VALUES_MAX as usize
             && in_block_bytes <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 7 / 8;
-        let total = match in_block {
-            true => in_block_bytes,
-            false => codes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES,
+        let (total, block_bytes) = match in_block {
+            true => (in_block_bytes, in_block_bytes),
+            false => (codes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES, codes),
         };
-        let pays = total * self.objective.dictionary_penalty_percent() < bytes * 100;
-        pays.then_some(Dictionary {
+        pays(total).then_some(Dictionary {
             n_entries: distinct.n_entries,
             bytes: total,
+            block_bytes,
             in_block,
         })
     }
+}
+
+/// Bytes of the codes of `values`, bit-packed.
+fn measured_codes(values: Values<'_>, n_entries: usize) -> Option<u64> {
+    let distinct = tarsia_dict::Distinct::of(values, n_entries)?;
+    let codes: Vec<u8> = distinct.codes().iter().flat_map(|code| code.to_le_bytes()).collect();
+    let codes = FixedSlice::new(&codes, 4, values.len()).ok()?;
+    packed_bytes(codes, limits::BLOCK_VALUES_MAX as usize).ok()
 }
 
 fn dictionary_tree(dictionary: &Dictionary, entries: Tree) -> Tree {
