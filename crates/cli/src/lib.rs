@@ -1,1 +1,31 @@
-//! Stub.
+//! The `tarsia` command as a library: what `main` runs, so that tests can reach the parts.
+//!
+//! | module      | job                                                                         |
+//! |-------------|-----------------------------------------------------------------------------|
+//! | [`args`]    | the command line: commands, options, lists of rows and columns              |
+//! | [`failure`] | why a command stops, and with which exit code                               |
+//! | [`source`]  | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
+//! | [`target`]  | record batches to files: Parquet, Arrow IPC, CSV, JSON lines                |
+//! | [`text`]    | one Arrow value as JSON or as a CSV field                                   |
+//! | [`command`] | one function per command                                                    |
+//!
+//! # Exit codes
+//! 0: done. 1: a file or its data is bad, missing or refused; one line on the standard error says which file, column, page
+//! and block, and why. 2: the command line asks for what does not exist: an unknown option or file extension, a malformed
+//! range, a column or a row that the file does not have. A reader that closes our standard output is no failure.
+//!
+//! # What this crate does not do
+//! Storage: every byte of a Tarsia file is read and written by the crate `tarsia`.
+
+pub mod args;
+pub mod failure;
+pub mod source;
+pub mod target;
+pub mod text;
+
+pub mod command;
+
+mod foreign;
+mod progress;
+
+pub use foreign::quiet_foreign_panics;

@@ -1,0 +1,47 @@
+//! Other crates' readers and writers, where they panic.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    /// Whether a panic now is one of a reader that is not ours, to be reported as a bad file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the panics of guarded code off the standard error; they are reported as one line instead. For `main`, once.
+pub fn quiet_foreign_panics() {
+    let loud = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !GUARDED.get() {
+            loud(info);
+        }
+    }));
+}
+
+/// Runs a reader or writer that is not ours. Some panic over bytes or types they did not expect, and such a file is no bug of this
+/// command. After a panic the reader is not used again, so its state does not matter.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    GUARDED.set(true);
+    let result = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(format!(
+            "the reader gave up: {}",
+            text.unwrap_or("no reason given")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_of_readers_become_errors() {
+        assert_eq!(guarded(|| Ok(1)), Ok(1));
+        let caught = guarded::<()>(|| panic!("index {}", 7));
+        assert_eq!(caught, Err("the reader gave up: index 7".into()));
+    }
+}

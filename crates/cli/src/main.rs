@@ -1,0 +1,28 @@
+//! The `tarsia` command; everything but the process itself is in the library.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tarsia_cli::{args, command};
+
+fn main() -> ExitCode {
+    tarsia_cli::quiet_foreign_panics();
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to the standard output, which may be closed; there is nobody left to tell.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match command::run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(line) = failure.line() {
+                // As above: without a standard error the exit code has to do.
+                let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{line}\n"));
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Files to import, as a stream of Arrow record batches. No source holds a whole table in memory.
+
+mod builders;
+mod csv;
+mod json;
+mod timestamp;
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use crate::failure::Failure;
+use crate::foreign::guarded;
+
+/// The types of CSV and JSON lines come from this many rows.
+pub const INFERENCE_ROWS: usize = 10_000;
+
+/// Rows of a batch at most; fewer where rows are wide.
+const BATCH_ROWS: usize = 8_192;
+
+/// What a batch should hold at most, as far as this is known before it is decoded.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// The kinds of file that can be imported and exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow IPC: the file format, when reading also the stream format.
+    Arrow,
+    /// Comma-separated values with a header line (RFC 4180).
+    Csv,
+    /// One JSON object per line.
+    JsonLines,
+}
+
+impl Format {
+    /// The format that a file name's extension says, in either case.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tarsia_cli::source::Format;
+    /// assert_eq!(Format::of(Path::new("a/b.NDJSON")), Some(Format::JsonLines));
+    /// assert_eq!(Format::of(Path::new("b.tarsia")), None);
+    /// ```
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "parquet" => Some(Format::Parquet),
+            "arrow" | "feather" => Some(Format::Arrow),
+            "csv" => Some(Format::Csv),
+            "jsonl" | "ndjson" => Some(Format::JsonLines),
+            _ => None,
+        }
+    }
+
+    /// As [`Format::of`].
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the extensions that are known.
+    pub fn of_or_usage(path: &Path) -> Result<Format, Failure> {
+        Format::of(path).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: unknown file extension; known are .parquet, .arrow, .feather, .csv, .jsonl and .ndjson",
+                path.display()
+            ))
+        })
+    }
+}
+
+/// A file being imported.
+pub struct Source {
+    path: PathBuf,
+    schema: SchemaRef,
+    batches: Batches,
+    bytes: u64,
+    position: Position,
+}
+
+/// The readers of the four formats. Each yields `None` at its end.
+enum Batches {
+    Parquet(ParquetRecordBatchReader),
+    IpcFile(FileReader<BufReader<Counted>>),
+    IpcStream(StreamReader<BufReader<Counted>>),
+    Csv(csv::Reader<BufReader<Counted>>),
+    Json(json::Reader<BufReader<Counted>>),
+}
+
+/// How far the reading is.
+enum Position {
+    /// In rows, of so many.
+    Rows { done: u64, total: u64 },
+    /// In bytes, of the file's length.
+    Bytes(Rc<Cell<u64>>),
+}
+
+impl Source {
+    /// Opens a file whose name says its format and reads its schema, which for CSV and JSON lines means its first
+    /// [`INFERENCE_ROWS`] rows.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for an unknown extension; [`Failure::Bad`] when the file is missing or not what its name says.
+    pub fn open(path: &Path) -> Result<Source, Failure> {
+        let format = Format::of_or_usage(path)?;
+        let bad = |what: String| Failure::bad(path, what);
+        let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
+        let metadata = file.metadata().map_err(|error| bad(error.to_string()))?;
+        if metadata.is_dir() {
+            return Err(bad("is a directory".into()));
+        }
+        let bytes = metadata.len();
+        let read_bytes = Rc::new(Cell::new(0));
+        let mut position = Position::Bytes(Rc::clone(&read_bytes));
+        let (schema, batches) = match format {
+            Format::Parquet => guarded(|| {
+                let builder = ParquetRecordBatchReaderBuilder::try_new(file)
+                    .map_err(|error| error.to_string())?;
+                let metadata = builder.metadata();
+                let rows = u64::try_from(metadata.file_metadata().num_rows())
+                    .map_err(|_| "negative number of rows")?;
+                let decoded_bytes: u64 = metadata
+                    .row_groups()
+                    .iter()
+                    .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0))
+                    .sum();
+                let schema = builder.schema().clone();
+                let reader = builder
+                    .with_batch_size(batch_rows(rows, decoded_bytes))
+                    .build();
+                position = Position::Rows {
+                    done: 0,
+                    total: rows,
+                };
+                Ok((
+                    schema,
+                    Batches::Parquet(reader.map_err(|error| error.to_string())?),
+                ))
+            }),
+            Format::Arrow => guarded(|| {
+                let mut magic = [0; 6];
+                let is_file = match file.read_exact(&mut magic) {
+                    Ok(()) => magic == *b"ARROW1",
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
+                    Err(error) => return Err(error.to_string()),
+                };
+                file.seek(SeekFrom::Start(0))
+                    .map_err(|error| error.to_string())?;
+                if is_file {
+                    let reader = FileReader::try_new(counted(file, &read_bytes), None)
+                        .map_err(arrow_text)?;
+                    Ok((reader.schema(), Batches::IpcFile(reader)))
+                } else {
+                    let reader = StreamReader::try_new(counted(file, &read_bytes), None)
+                        .map_err(arrow_text)?;
+                    Ok((reader.schema(), Batches::IpcStream(reader)))
+                }
+            }),
+            Format::Csv => (|| {
+                let columns = csv::infer(&mut counted(&mut file, &read_bytes))?;
+                file.seek(SeekFrom::Start(0))
+                    .map_err(|error| error.to_string())?;
+                read_bytes.set(0);
+                let reader = csv::Reader::new(counted(file, &read_bytes), columns)?;
+                Ok((reader.schema(), Batches::Csv(reader)))
+            })(),
+            Format::JsonLines => (|| {
+                let columns = json::infer(&mut counted(&mut file, &read_bytes))?;
+                file.seek(SeekFrom::Start(0))
+                    .map_err(|error| error.to_string())?;
+                read_bytes.set(0);
+                let reader = json::Reader::new(counted(file, &read_bytes), columns);
+                Ok((reader.schema(), Batches::Json(reader)))
+            })(),
+        }
+        .map_err(bad)?;
+        Ok(Source {
+            path: path.to_owned(),
+            schema,
+            batches,
+            bytes,
+            position,
+        })
+    }
+
+    /// The schema of every batch, with all metadata.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Length of the file.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How much is done of how much, in rows or bytes.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        match &self.position {
+            Position::Rows { done, total } => (*done, *total),
+            Position::Bytes(read_bytes) => (read_bytes.get(), self.bytes),
+        }
+    }
+
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Failure::Bad`] with the file's name and, for CSV and JSON lines, the line and column.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        let next = match &mut self.batches {
+            Batches::Parquet(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::IpcFile(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::IpcStream(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::Csv(reader) => reader.next_batch(),
+            Batches::Json(reader) => reader.next_batch(),
+        };
+        let batch = next.map_err(|what| Failure::bad(&self.path, what))?;
+        if let (Position::Rows { done, .. }, Some(batch)) = (&mut self.position, &batch) {
+            *done += batch.num_rows() as u64;
+        }
+        Ok(batch)
+    }
+}
+
+/// A file that counts what is read of it, for the progress bar.
+struct Counted<F = File> {
+    file: F,
+    read_bytes: Rc<Cell<u64>>,
+}
+
+impl<F: Read> Read for Counted<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.read_bytes.set(self.read_bytes.get() + n as u64);
+        Ok(n)
+    }
+}
+
+impl<F: Seek> Seek for Counted<F> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>> {
+    BufReader::with_capacity(
+        1 << 18,
+        Counted {
+            file,
+            read_bytes: Rc::clone(read_bytes),
+        },
+    )
+}
+
+/// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
+fn batch_rows(rows: u64, bytes: u64) -> usize {
+    let row_bytes = (bytes / rows.max(1)).max(1);
+    usize::try_from(BATCH_BYTES / row_bytes)
+        .unwrap_or(BATCH_ROWS)
+        .clamp(1, BATCH_ROWS)
+}
+
+/// The inner message: "Parquet argument error:" and the like say nothing to the caller.
+fn arrow_text(error: ArrowError) -> String {
+    match error {
+        ArrowError::ParquetError(text)
+        | ArrowError::IpcError(text)
+        | ArrowError::ParseError(text) => text,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_rows_make_small_batches() {
+        assert_eq!(batch_rows(0, 0), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000_000, 8_000_000), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000, 1_000 << 20), 16);
+        assert_eq!(batch_rows(1, u64::MAX), 1);
+    }
+}

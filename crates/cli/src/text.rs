@@ -1,0 +1,923 @@
+//! One Arrow value as JSON or as a CSV field.
+//!
+//! | type                              | JSON                                              | CSV                          |
+//! |-----------------------------------|---------------------------------------------------|------------------------------|
+//! | null                              | `null`                                            | empty field                  |
+//! | integers, booleans                | number, `true`, `false`                           | the same                     |
+//! | floats                            | shortest number that reads back the same          | the same                     |
+//! | NaN and infinities                | `"NaN"`, `"Infinity"`, `"-Infinity"`              | the same, unquoted           |
+//! | text                              | string                                            | quoted where needed          |
+//! | decimals                          | string with all digits                            | the same, unquoted           |
+//! | dates, times of day, timestamps   | ISO 8601 string; a number where there is no such text | ISO 8601; else refused   |
+//! | durations, intervals              | ISO 8601 duration string                          | the same, unquoted           |
+//! | binary                            | base64 string                                     | refused                      |
+//! | dictionaries                      | the value                                         | the value                    |
+//! | lists, structs, maps              | array, object, array of entries                   | refused                      |
+//!
+//! Unions, run-end encoded arrays and list views are refused.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
+    Decimal256Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::ArrowNativeType;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// What the text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A JSON value.
+    Json,
+    /// A field of a CSV line.
+    Csv,
+}
+
+/// Appends the value of a row to a buffer. The error says what the value is and why it has no text.
+pub type Cell<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
+
+/// Whether values of this type have a text in this style.
+///
+/// ```
+/// use arrow_schema::DataType;
+/// use tarsia_cli::text::{Style, holds};
+/// assert!(holds(Style::Json, &DataType::Binary));
+/// assert!(!holds(Style::Csv, &DataType::Binary));
+/// ```
+#[must_use]
+pub fn holds(style: Style, data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+        | DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::FixedSizeList(_, _)
+        | DataType::Struct(_)
+        | DataType::Map(_, _)
+            if style == Style::Csv =>
+        {
+            false
+        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => holds(style, item.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| holds(style, field.data_type())),
+        DataType::Dictionary(_, values) => holds(style, values),
+        DataType::Union(_, _)
+        | DataType::RunEndEncoded(_, _)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_) => false,
+        _ => true,
+    }
+}
+
+/// The first name that a schema has twice: a JSON object holds a name once.
+#[must_use]
+pub fn repeated_name(schema: &Schema) -> Option<&str> {
+    let mut seen = HashSet::new();
+    schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .find(|name| !seen.insert(*name))
+}
+
+/// The rows of one batch as JSON objects, one key per column.
+pub struct JsonRows<'a> {
+    /// Key with quotes and colon, and the column's values.
+    columns: Vec<(Vec<u8>, Cell<'a>)>,
+}
+
+impl<'a> JsonRows<'a> {
+    /// # Errors
+    /// Names the column whose type has no JSON text.
+    pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let mut key = Vec::new();
+            json_string(&mut key, field.name());
+            key.push(b':');
+            let cell = cell(Style::Json, array.as_ref())
+                .map_err(|what| format!("column `{}`: {what}", field.name()))?;
+            columns.push((key, cell));
+        }
+        Ok(JsonRows { columns })
+    }
+
+    /// Appends the row's object, without a line end.
+    ///
+    /// # Errors
+    /// None in this style today; the type leaves room for it.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.push(b'{');
+        for (i, (key, cell)) in self.columns.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(key);
+            cell(row, out)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// The values of an array as text.
+///
+/// # Errors
+/// The type has no text in this style ([`holds`]).
+pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> {
+    if !holds(style, array.data_type()) {
+        return Err(format!("type {} has no text here", array.data_type()));
+    }
+    let not_null: Cell<'a> = match array.data_type() {
+        DataType::Null => return Ok(Box::new(move |_, out| null(style, out))),
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            Box::new(move |row, out| plain(out, values.value(row)))
+        }
+        DataType::Int8 => integers::<Int8Type>(array),
+        DataType::Int16 => integers::<Int16Type>(array),
+        DataType::Int32 => integers::<Int32Type>(array),
+        DataType::Int64 => integers::<Int64Type>(array),
+        DataType::UInt8 => integers::<UInt8Type>(array),
+        DataType::UInt16 => integers::<UInt16Type>(array),
+        DataType::UInt32 => integers::<UInt32Type>(array),
+        DataType::UInt64 => integers::<UInt64Type>(array),
+        DataType::Float16 => {
+            let values = array.as_primitive::<Float16Type>();
+            // Every half is a single exactly, so nothing is lost on the way.
+            Box::new(move |row, out| {
+                float(
+                    style,
+                    out,
+                    f64::from(values.value(row)),
+                    values.value(row).to_f32(),
+                )
+            })
+        }
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>();
+            Box::new(move |row, out| {
+                float(style, out, f64::from(values.value(row)), values.value(row))
+            })
+        }
+        DataType::Float64 => {
+            let values = array.as_primitive::<Float64Type>();
+            Box::new(move |row, out| float(style, out, values.value(row), values.value(row)))
+        }
+        DataType::Utf8 => {
+            let values = array.as_string::<i32>();
+            Box::new(move |row, out| string(style, out, values.value(row)))
+        }
+        DataType::LargeUtf8 => {
+            let values = array.as_string::<i64>();
+            Box::new(move |row, out| string(style, out, values.value(row)))
+        }
+        DataType::Utf8View => {
+            let values = array.as_string_view();
+            Box::new(move |row, out| string(style, out, values.value(row)))
+        }
+        DataType::Binary => {
+            let values = array.as_binary::<i32>();
+            Box::new(move |row, out| base64(out, values.value(row)))
+        }
+        DataType::LargeBinary => {
+            let values = array.as_binary::<i64>();
+            Box::new(move |row, out| base64(out, values.value(row)))
+        }
+        DataType::BinaryView => {
+            let values = array.as_binary_view();
+            Box::new(move |row, out| base64(out, values.value(row)))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = array.as_fixed_size_binary();
+            Box::new(move |row, out| base64(out, values.value(row)))
+        }
+        DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(style, array, *scale),
+        DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(style, array, *scale),
+        DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(style, array, *scale),
+        DataType::Decimal256(_, scale) => decimals::<Decimal256Type>(style, array, *scale),
+        DataType::Date32 => calendar::<Date32Type>(style, array),
+        DataType::Date64 => calendar::<Date64Type>(style, array),
+        DataType::Time32(TimeUnit::Second) => calendar::<Time32SecondType>(style, array),
+        DataType::Time32(_) => calendar::<Time32MillisecondType>(style, array),
+        DataType::Time64(TimeUnit::Microsecond) => calendar::<Time64MicrosecondType>(style, array),
+        DataType::Time64(_) => calendar::<Time64NanosecondType>(style, array),
+        DataType::Timestamp(TimeUnit::Second, _) => calendar::<TimestampSecondType>(style, array),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            calendar::<TimestampMillisecondType>(style, array)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            calendar::<TimestampMicrosecondType>(style, array)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            calendar::<TimestampNanosecondType>(style, array)
+        }
+        DataType::Duration(TimeUnit::Second) => durations::<DurationSecondType>(style, array, 0),
+        DataType::Duration(TimeUnit::Millisecond) => {
+            durations::<DurationMillisecondType>(style, array, 3)
+        }
+        DataType::Duration(TimeUnit::Microsecond) => {
+            durations::<DurationMicrosecondType>(style, array, 6)
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            durations::<DurationNanosecondType>(style, array, 9)
+        }
+        DataType::Interval(IntervalUnit::YearMonth) => {
+            let values = array.as_primitive::<IntervalYearMonthType>();
+            Box::new(move |row, out| ascii(style, out, &format!("P{}M", values.value(row))))
+        }
+        DataType::Interval(IntervalUnit::DayTime) => {
+            let values = array.as_primitive::<IntervalDayTimeType>();
+            Box::new(move |row, out| {
+                let value = values.value(row);
+                ascii(
+                    style,
+                    out,
+                    &format!(
+                        "P{}DT{}S",
+                        value.days,
+                        fraction(i64::from(value.milliseconds), 3)
+                    ),
+                )
+            })
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>();
+            Box::new(move |row, out| {
+                let value = values.value(row);
+                ascii(
+                    style,
+                    out,
+                    &format!(
+                        "P{}M{}DT{}S",
+                        value.months,
+                        value.days,
+                        fraction(value.nanoseconds, 9)
+                    ),
+                )
+            })
+        }
+        DataType::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            // Normalising keys needs at least one value; without any, every row is null.
+            let keys = if dictionary.values().is_empty() {
+                Vec::new()
+            } else {
+                dictionary.normalized_keys()
+            };
+            let value = cell(style, dictionary.values().as_ref())?;
+            Box::new(move |row, out| match keys.get(row) {
+                Some(&key) => value(key, out),
+                None => null(style, out),
+            })
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let item = cell(style, list.values().as_ref())?;
+            Box::new(move |row, out| {
+                let offsets = list.value_offsets();
+                items(&item, offsets[row] as usize..offsets[row + 1] as usize, out)
+            })
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let item = cell(style, list.values().as_ref())?;
+            Box::new(move |row, out| {
+                let offsets = list.value_offsets();
+                items(&item, offsets[row] as usize..offsets[row + 1] as usize, out)
+            })
+        }
+        DataType::FixedSizeList(_, _) => {
+            let list = array.as_fixed_size_list();
+            let item = cell(style, list.values().as_ref())?;
+            let length = list.value_length() as usize;
+            Box::new(move |row, out| items(&item, row * length..(row + 1) * length, out))
+        }
+        DataType::Map(_, _) => {
+            let map = array.as_map();
+            let entry = cell(style, map.entries())?;
+            Box::new(move |row, out| {
+                let offsets = map.value_offsets();
+                items(
+                    &entry,
+                    offsets[row] as usize..offsets[row + 1] as usize,
+                    out,
+                )
+            })
+        }
+        DataType::Struct(fields) => {
+            let mut cells = Vec::with_capacity(fields.len());
+            for (field, child) in fields.iter().zip(array.as_struct().columns()) {
+                let mut key = Vec::new();
+                json_string(&mut key, field.name());
+                key.push(b':');
+                cells.push((key, cell(style, child.as_ref())?));
+            }
+            let object = JsonRows { columns: cells };
+            Box::new(move |row, out| object.write(row, out))
+        }
+        other => return Err(format!("type {other} has no text here")),
+    };
+    Ok(match array.nulls() {
+        None => not_null,
+        Some(nulls) => Box::new(move |row, out| {
+            if nulls.is_null(row) {
+                null(style, out)
+            } else {
+                not_null(row, out)
+            }
+        }),
+    })
+}
+
+/// A value as a table shows it: JSON, but text without quotes; control characters escaped; at most `n_chars` characters.
+///
+/// # Errors
+/// As the cell's.
+pub fn shown(cell: &Cell<'_>, row: usize, n_chars: usize) -> Result<String, String> {
+    let mut json = Vec::new();
+    cell(row, &mut json)?;
+    let text = serde_json::from_slice::<String>(&json)
+        .unwrap_or_else(|_| String::from_utf8_lossy(&json).into_owned());
+    Ok(printable(&text, n_chars))
+}
+
+/// Text for a table: control characters escaped, cut after `n_chars` characters.
+#[must_use]
+pub fn printable(text: &str, n_chars: usize) -> String {
+    let mut line = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i >= n_chars {
+            line.push('…');
+            break;
+        }
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// Appends a JSON string.
+pub(crate) fn json_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text)
+        .expect("a string always has a JSON form, and writing to memory cannot fail");
+}
+
+/// Appends a CSV field. An empty text is quoted, since an empty field is null.
+pub(crate) fn csv_text(out: &mut Vec<u8>, text: &str) {
+    if !text.is_empty()
+        && !text
+            .bytes()
+            .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
+    {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for (i, part) in text.split('"').enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
+
+fn null(style: Style, out: &mut Vec<u8>) -> Result<(), String> {
+    if style == Style::Json {
+        out.extend_from_slice(b"null");
+    }
+    Ok(())
+}
+
+fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
+    match style {
+        Style::Json => json_string(out, text),
+        Style::Csv => csv_text(out, text),
+    }
+    Ok(())
+}
+
+/// Text that needs no escaping in either style.
+fn ascii(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
+    match style {
+        Style::Json => plain(out, format_args!("\"{text}\"")),
+        Style::Csv => plain(out, text),
+    }
+}
+
+fn plain(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<(), String> {
+    write!(out, "{value}").map_err(|error| error.to_string())
+}
+
+fn base64(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+    plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
+}
+
+/// `shortest` is the value in its own width: its shortest digits are fewer than those of the same number as a double.
+fn float(
+    style: Style,
+    out: &mut Vec<u8>,
+    value: f64,
+    shortest: impl std::fmt::Debug,
+) -> Result<(), String> {
+    if value.is_nan() {
+        ascii(style, out, "NaN")
+    } else if value.is_infinite() {
+        ascii(
+            style,
+            out,
+            if value > 0.0 { "Infinity" } else { "-Infinity" },
+        )
+    } else {
+        plain(out, format_args!("{shortest:?}"))
+    }
+}
+
+fn integers<T: ArrowPrimitiveType<Native: std::fmt::Display>>(array: &dyn Array) -> Cell<'_> {
+    let values = array.as_primitive::<T>();
+    Box::new(move |row, out| plain(out, values.value(row)))
+}
+
+/// All digits of the number, also where it has more than its type's precision says.
+fn decimals<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
+    style: Style,
+    array: &dyn Array,
+    scale: i8,
+) -> Cell<'_> {
+    let values = array.as_primitive::<T>();
+    Box::new(move |row, out| {
+        let digits = values.value(row).to_string();
+        let (sign, digits) = match digits.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", digits.as_str()),
+        };
+        let places = usize::from(scale.unsigned_abs());
+        let text = if scale < 0 && digits != "0" {
+            format!("{sign}{digits}{:0<places$}", "")
+        } else if scale <= 0 {
+            format!("{sign}{digits}")
+        } else {
+            let digits = format!("{digits:0>width$}", width = places + 1);
+            let (whole, part) = digits.split_at(digits.len() - places);
+            format!("{sign}{whole}.{part}")
+        };
+        ascii(style, out, &text)
+    })
+}
+
+/// Dates, times of day and timestamps. A value outside the calendar (a time of day of 25 hours, a year beyond 262,000) and any
+/// value in an unknown time zone has no such text: JSON gets the stored number, which is no string and so can be told apart.
+fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
+    style: Style,
+    array: &dyn Array,
+) -> Cell<'_> {
+    const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
+    let values = array.as_primitive::<T>();
+    let formatter = ArrayFormatter::try_new(array, &OPTIONS).ok();
+    // Timestamps closer than this to the ends of chrono's calendar make it panic where a zone moves them beyond. In seconds:
+    // the years -258,000 to 261,800.
+    const ZONED_SECONDS: i64 = 8_200_000_000_000;
+    let within = match array.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            let per_second = match unit {
+                TimeUnit::Second => 1,
+                TimeUnit::Millisecond => 1_000,
+                TimeUnit::Microsecond => 1_000_000,
+                TimeUnit::Nanosecond => 1_000_000_000,
+            };
+            let bound = ZONED_SECONDS.saturating_mul(per_second);
+            -bound..=bound
+        }
+        _ => i64::MIN..=i64::MAX,
+    };
+    Box::new(move |row, out| {
+        let text = formatter
+            .as_ref()
+            .filter(|_| {
+                values
+                    .value(row)
+                    .to_i64()
+                    .is_some_and(|value| within.contains(&value))
+            })
+            .and_then(|formatter| formatter.value(row).try_to_string().ok());
+        match (text, style) {
+            (Some(text), _) => ascii(style, out, &text),
+            (None, Style::Json) => plain(out, values.value(row)),
+            (None, Style::Csv) => Err(format!(
+                "value {} of type {} has no calendar text",
+                values.value(row),
+                values.data_type()
+            )),
+        }
+    })
+}
+
+/// ISO 8601 in seconds only: `PT90S`, `PT-0.5S`. `places` is the number of decimal places of the unit.
+fn durations<T: ArrowPrimitiveType<Native = i64>>(
+    style: Style,
+    array: &dyn Array,
+    places: u32,
+) -> Cell<'_> {
+    let values = array.as_primitive::<T>();
+    Box::new(move |row, out| {
+        ascii(
+            style,
+            out,
+            &format!("PT{}S", fraction(values.value(row), places)),
+        )
+    })
+}
+
+/// `value` divided by 10 to the power of `places`, exactly, without trailing zeros.
+fn fraction(value: i64, places: u32) -> String {
+    let unit = 10_u64.pow(places);
+    let sign = if value < 0 { "-" } else { "" };
+    let (whole, part) = (value.unsigned_abs() / unit, value.unsigned_abs() % unit);
+    if part == 0 {
+        return format!("{sign}{whole}");
+    }
+    let part = format!("{part:0>width$}", width = places as usize);
+    format!("{sign}{whole}.{}", part.trim_end_matches('0'))
+}
+
+fn items(item: &Cell<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'[');
+    let first = rows.start;
+    for row in rows {
+        if row > first {
+            out.push(b',');
+        }
+        item(row, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder, StringBuilder};
+    use arrow_array::types::{IntervalDayTime, IntervalMonthDayNano};
+    use arrow_array::*;
+    use arrow_buffer::i256;
+    use half::f16;
+
+    use super::*;
+
+    /// Every value of the array in both styles; `!` stands for a value without CSV text.
+    fn texts(array: &dyn Array) -> (Vec<String>, Vec<String>) {
+        let all = |style| {
+            let cell = cell(style, array).unwrap();
+            (0..array.len())
+                .map(|row| {
+                    let mut out = Vec::new();
+                    match cell(row, &mut out) {
+                        Ok(()) => String::from_utf8(out).unwrap(),
+                        Err(_) => "!".into(),
+                    }
+                })
+                .collect::<Vec<_>>()
+        };
+        let json = all(Style::Json);
+        for text in &json {
+            serde_json::from_str::<serde_json::Value>(text)
+                .unwrap_or_else(|e| panic!("{text}: {e}"));
+        }
+        let csv = if holds(Style::Csv, array.data_type()) {
+            all(Style::Csv)
+        } else {
+            Vec::new()
+        };
+        (json, csv)
+    }
+
+    #[track_caller]
+    fn check(array: impl Array, json: &[&str], csv: &[&str]) {
+        let (json_got, csv_got) = texts(&array);
+        assert_eq!(json_got, json);
+        assert_eq!(csv_got, csv);
+    }
+
+    #[test]
+    fn numbers() {
+        check(
+            Int64Array::from(vec![Some(i64::MIN), None]),
+            &["-9223372036854775808", "null"],
+            &["-9223372036854775808", ""],
+        );
+        check(
+            UInt64Array::from(vec![u64::MAX]),
+            &["18446744073709551615"],
+            &["18446744073709551615"],
+        );
+        check(
+            BooleanArray::from(vec![Some(true), None]),
+            &["true", "null"],
+            &["true", ""],
+        );
+        check(
+            Float64Array::from(vec![
+                0.1,
+                -0.0,
+                1e300,
+                5e-324,
+                f64::NAN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+            ]),
+            &[
+                "0.1",
+                "-0.0",
+                "1e300",
+                "5e-324",
+                "\"NaN\"",
+                "\"Infinity\"",
+                "\"-Infinity\"",
+            ],
+            &[
+                "0.1",
+                "-0.0",
+                "1e300",
+                "5e-324",
+                "NaN",
+                "Infinity",
+                "-Infinity",
+            ],
+        );
+        check(
+            Float32Array::from(vec![0.1, f32::MAX]),
+            &["0.1", "3.4028235e38"],
+            &["0.1", "3.4028235e38"],
+        );
+        check(
+            Float16Array::from(vec![f16::from_f32(0.5), f16::NAN, f16::MAX]),
+            &["0.5", "\"NaN\"", "65504.0"],
+            &["0.5", "NaN", "65504.0"],
+        );
+        check(NullArray::new(2), &["null", "null"], &["", ""]);
+    }
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        let of = |values: Vec<i128>, scale| {
+            Decimal128Array::from(values)
+                .with_precision_and_scale(38, scale)
+                .unwrap()
+        };
+        check(
+            of(vec![0, 5, -5, 12345, i128::MIN], 2),
+            &[
+                "\"0.00\"",
+                "\"0.05\"",
+                "\"-0.05\"",
+                "\"123.45\"",
+                "\"-1701411834604692317316873037158841057.28\"",
+            ],
+            &[
+                "0.00",
+                "0.05",
+                "-0.05",
+                "123.45",
+                "-1701411834604692317316873037158841057.28",
+            ],
+        );
+        check(of(vec![12, 0], 0), &["\"12\"", "\"0\""], &["12", "0"]);
+        check(
+            of(vec![-12, 0], -3),
+            &["\"-12000\"", "\"0\""],
+            &["-12000", "0"],
+        );
+        // More digits than the precision says: nothing is cut.
+        let wide = Decimal128Array::from(vec![123_456_i128])
+            .with_precision_and_scale(3, 1)
+            .unwrap();
+        check(wide, &["\"12345.6\""], &["12345.6"]);
+        let huge = Decimal256Array::from(vec![i256::MAX])
+            .with_precision_and_scale(76, 10)
+            .unwrap();
+        let (json, _) = texts(&huge);
+        assert_eq!(json[0].len(), 77 + 3);
+        check(
+            Decimal32Array::from(vec![i32::MIN])
+                .with_precision_and_scale(9, 9)
+                .unwrap(),
+            &["\"-2.147483648\""],
+            &["-2.147483648"],
+        );
+        check(
+            Decimal64Array::from(vec![i64::MAX])
+                .with_precision_and_scale(18, 1)
+                .unwrap(),
+            &["\"922337203685477580.7\""],
+            &["922337203685477580.7"],
+        );
+    }
+
+    #[test]
+    fn texts_and_bytes() {
+        check(
+            StringArray::from(vec![
+                Some("a"),
+                Some(""),
+                Some("x,\"y\"\n"),
+                Some("\u{1b}[1m"),
+                None,
+            ]),
+            &[
+                "\"a\"",
+                "\"\"",
+                "\"x,\\\"y\\\"\\n\"",
+                "\"\\u001b[1m\"",
+                "null",
+            ],
+            &["a", "\"\"", "\"x,\"\"y\"\"\n\"", "\u{1b}[1m", ""],
+        );
+        check(LargeStringArray::from(vec!["é"]), &["\"é\""], &["é"]);
+        check(
+            StringViewArray::from(vec!["a text that is long enough for a buffer"]),
+            &["\"a text that is long enough for a buffer\""],
+            &["a text that is long enough for a buffer"],
+        );
+        check(
+            BinaryArray::from(vec![Some(&[0_u8, 255][..]), None, Some(b"")]),
+            &["\"AP8=\"", "null", "\"\""],
+            &[],
+        );
+        check(
+            LargeBinaryArray::from(vec![&b"abc"[..]]),
+            &["\"YWJj\""],
+            &[],
+        );
+        check(BinaryViewArray::from(vec![&b"abc"[..]]), &["\"YWJj\""], &[]);
+        check(
+            FixedSizeBinaryArray::try_from_iter([[1_u8, 2]].into_iter()).unwrap(),
+            &["\"AQI=\""],
+            &[],
+        );
+    }
+
+    #[test]
+    fn calendar_values_and_those_outside_of_it() {
+        check(
+            Date32Array::from(vec![0, 19_000, i32::MAX]),
+            &["\"1970-01-01\"", "\"2022-01-08\"", "2147483647"],
+            &["1970-01-01", "2022-01-08", "!"],
+        );
+        check(
+            Date64Array::from(vec![0, i64::MIN]),
+            &["\"1970-01-01T00:00:00\"", "-9223372036854775808"],
+            &["1970-01-01T00:00:00", "!"],
+        );
+        check(
+            Time32SecondArray::from(vec![3_661, -1]),
+            &["\"01:01:01\"", "-1"],
+            &["01:01:01", "!"],
+        );
+        check(
+            Time64NanosecondArray::from(vec![1, i64::MAX]),
+            &["\"00:00:00.000000001\"", "9223372036854775807"],
+            &["00:00:00.000000001", "!"],
+        );
+        check(
+            TimestampMicrosecondArray::from(vec![1_500_000, -1, i64::MAX]),
+            &[
+                "\"1970-01-01T00:00:01.500\"",
+                "\"1969-12-31T23:59:59.999999\"",
+                "9223372036854775807",
+            ],
+            &["1970-01-01T00:00:01.500", "1969-12-31T23:59:59.999999", "!"],
+        );
+        check(
+            TimestampSecondArray::from(vec![0]).with_timezone("UTC"),
+            &["\"1970-01-01T00:00:00Z\""],
+            &["1970-01-01T00:00:00Z"],
+        );
+        check(
+            TimestampMillisecondArray::from(vec![1_700_000_000_000])
+                .with_timezone("America/New_York"),
+            &["\"2023-11-14T17:13:20-05:00\""],
+            &["2023-11-14T17:13:20-05:00"],
+        );
+        check(
+            TimestampSecondArray::from(vec![7]).with_timezone("Nowhere/Else"),
+            &["7"],
+            &["!"],
+        );
+        // The ends of the calendar, moved by an offset: no panic.
+        for zone in ["+14:00", "-12:00", "Asia/Tokyo"] {
+            let seconds: Vec<i64> = vec![
+                8_210_266_876_799,
+                -8_334_601_228_800,
+                8_210_266_876_800,
+                i64::MAX,
+                i64::MIN,
+            ];
+            let (json, _) = texts(&TimestampSecondArray::from(seconds).with_timezone(zone));
+            assert_eq!(json.len(), 5);
+        }
+    }
+
+    #[test]
+    fn durations_and_intervals() {
+        check(
+            DurationSecondArray::from(vec![90, i64::MIN]),
+            &["\"PT90S\"", "\"PT-9223372036854775808S\""],
+            &["PT90S", "PT-9223372036854775808S"],
+        );
+        check(
+            DurationMillisecondArray::from(vec![-500]),
+            &["\"PT-0.5S\""],
+            &["PT-0.5S"],
+        );
+        check(
+            DurationNanosecondArray::from(vec![1, i64::MIN]),
+            &["\"PT0.000000001S\"", "\"PT-9223372036.854775808S\""],
+            &["PT0.000000001S", "PT-9223372036.854775808S"],
+        );
+        check(
+            IntervalYearMonthArray::from(vec![-14]),
+            &["\"P-14M\""],
+            &["P-14M"],
+        );
+        check(
+            IntervalDayTimeArray::from(vec![IntervalDayTime::new(-2, i32::MIN)]),
+            &["\"P-2DT-2147483.648S\""],
+            &["P-2DT-2147483.648S"],
+        );
+        check(
+            IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(1, 2, 1_500_000_000)]),
+            &["\"P1M2DT1.5S\""],
+            &["P1M2DT1.5S"],
+        );
+    }
+
+    #[test]
+    fn dictionaries_by_value_and_nested_values() {
+        let dictionary: DictionaryArray<Int8Type> = vec![Some("b"), None, Some("a"), Some("b")]
+            .into_iter()
+            .collect();
+        check(
+            dictionary,
+            &["\"b\"", "null", "\"a\"", "\"b\""],
+            &["b", "", "a", "b"],
+        );
+        let empty = DictionaryArray::<Int32Type>::new(
+            Int32Array::from(vec![None, None]),
+            Arc::new(StringArray::from(Vec::<&str>::new())),
+        );
+        check(empty, &["null", "null"], &["", ""]);
+        let null_value = DictionaryArray::<Int32Type>::new(
+            Int32Array::from(vec![0, 1]),
+            Arc::new(StringArray::from(vec![None, Some("x")])),
+        );
+        check(null_value, &["null", "\"x\""], &["", "x"]);
+
+        let mut list = FixedSizeListBuilder::new(Float32Builder::new(), 2);
+        list.values().append_slice(&[1.0, f32::NAN]);
+        list.append(true);
+        list.values().append_nulls(2);
+        list.append(false);
+        list.values().append_slice(&[3.5, 4.0]);
+        list.append(true);
+        let list = list.finish();
+        check(list.slice(1, 2), &["null", "[3.5,4.0]"], &[]);
+        check(list, &["[1.0,\"NaN\"]", "null", "[3.5,4.0]"], &[]);
+
+        let mut list = ListBuilder::new(StringBuilder::new());
+        list.append_value([Some("a"), None]);
+        list.append_value(Vec::<Option<&str>>::new());
+        let list = list.finish();
+        check(list.slice(1, 1), &["[]"], &[]);
+        check(list, &["[\"a\",null]", "[]"], &[]);
+    }
+
+    #[test]
+    fn tables_show_one_harmless_line() {
+        let array = StringArray::from(vec!["a\nb\u{1b}[31m", "0123456789abcdef"]);
+        let cell = cell(Style::Json, &array).unwrap();
+        assert_eq!(shown(&cell, 0, 60).unwrap(), "a\\nb\\u{1b}[31m");
+        assert_eq!(shown(&cell, 1, 10).unwrap(), "0123456789…");
+    }
+}

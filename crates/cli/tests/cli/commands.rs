@@ -1,0 +1,364 @@
+//! What the commands print.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use serde_json::{Value, json};
+
+use crate::run::{Folder, small_table};
+
+fn small() -> Folder {
+    let folder = Folder::new();
+    let (schema, batches) = small_table();
+    folder.import(&schema, &batches);
+    folder
+}
+
+/// The value of a line `name  value`.
+#[track_caller]
+fn fact<'a>(text: &'a str, name: &str) -> &'a str {
+    let line = text
+        .lines()
+        .find(|line| line.split("  ").next() == Some(name));
+    line.unwrap_or_else(|| panic!("no {name} in {text}"))[name.len()..].trim()
+}
+
+#[test]
+fn import_and_export_say_what_they_did() {
+    let folder = Folder::new();
+    folder.write("a.csv", "n,t\n".to_owned() + &"1,hello\n".repeat(1_000));
+    for preset in ["fast", "balanced", "compact"] {
+        let text = folder
+            .run(&["import", "a.csv", "a.tarsia", "--preset", preset])
+            .ok();
+        let bytes = std::fs::metadata(folder.path("a.tarsia")).unwrap().len();
+        assert_eq!((fact(&text, "rows"), fact(&text, "columns")), ("1000", "2"));
+        assert_eq!(
+            (fact(&text, "bytes in"), fact(&text, "bytes out")),
+            ("8004", bytes.to_string().as_str())
+        );
+        assert_eq!(
+            fact(&text, "ratio"),
+            format!("{:.2}", 8_004.0 / bytes as f64)
+        );
+        assert!(fact(&text, "seconds").parse::<f64>().unwrap() < 60.0);
+    }
+    let text = folder
+        .run(&[
+            "export",
+            "a.tarsia",
+            "b.csv",
+            "--rows",
+            "10..20",
+            "--columns",
+            "t",
+        ])
+        .ok();
+    assert_eq!(
+        (
+            fact(&text, "rows"),
+            fact(&text, "columns"),
+            fact(&text, "bytes out")
+        ),
+        ("10", "1", "62")
+    );
+    assert_eq!(
+        folder.read("b.csv"),
+        "t\n".to_owned() + &"hello\n".repeat(10)
+    );
+}
+
+#[test]
+fn schema_as_table_and_json() {
+    let folder = small();
+    let text = folder.run(&["schema", "t.tarsia"]).ok();
+    assert!(text.contains("| price  | Decimal128(10, 2)"), "{text}");
+    assert!(
+        text.contains("unit=none") && text.contains("| made by"),
+        "{text}"
+    );
+    let document = folder.run(&["schema", "t.tarsia", "--json"]).json();
+    assert_eq!(document["rows"], 5);
+    assert_eq!(document["metadata"], json!({"made by": "a test"}));
+    assert_eq!(
+        document["fields"][0],
+        json!({"name": "id", "type": "Int64", "nullable": true, "metadata": {"unit": "none"}})
+    );
+    let names: Vec<&str> = document["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["id", "x", "name", "flag", "price", "day", "at", "raw"]
+    );
+}
+
+#[test]
+fn head_shows_the_first_rows() {
+    let folder = small();
+    let rows = folder
+        .run(&["head", "t.tarsia", "-n", "2", "--json"])
+        .json();
+    assert_eq!(
+        rows,
+        json!([
+            {"id": 1, "x": 0.1, "name": "a,b", "flag": true, "price": "0.01", "day": "1970-01-01",
+             "at": "1970-01-01T00:00:00Z", "raw": "AP8="},
+            {"id": 2, "x": null, "name": "", "flag": false, "price": "-2.50", "day": "2024-02-29",
+             "at": "1970-01-01T00:00:01.500Z", "raw": null},
+        ])
+    );
+    assert_eq!(
+        folder
+            .run(&["head", "t.tarsia", "--json"])
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        5
+    );
+    assert_eq!(
+        folder
+            .run(&["head", "t.tarsia", "-n", "0", "--json"])
+            .json(),
+        json!([])
+    );
+    let table = folder.run(&["head", "t.tarsia"]).ok();
+    // Header, rule and five rows: no value breaks its line.
+    assert_eq!(table.lines().count(), 7, "{table}");
+    assert!(table.contains("\\u{1b}[31mred\\n\"q\""), "{table}");
+}
+
+#[test]
+fn take_keeps_order_and_repeats() {
+    let folder = small();
+    let rows = folder
+        .run(&[
+            "take",
+            "t.tarsia",
+            "--rows",
+            "4,1,1,0",
+            "--columns",
+            "name,id",
+            "--json",
+        ])
+        .json();
+    let row = |name: &str, id: i64| json!({"name": name, "id": id});
+    assert_eq!(
+        rows,
+        json!([row("é", 5), row("", 2), row("", 2), row("a,b", 1)])
+    );
+    let text = folder
+        .run(&[
+            "take",
+            "t.tarsia",
+            "--rows",
+            "4,1,1,0",
+            "--columns",
+            "name,id",
+            "--json",
+        ])
+        .ok();
+    assert!(
+        text.find("\"name\"").unwrap() < text.find("\"id\"").unwrap(),
+        "columns in the order asked for: {text}"
+    );
+    let table = folder
+        .run(&["take", "t.tarsia", "--rows", "2", "--columns", "id"])
+        .ok();
+    assert_eq!(table.lines().last().unwrap(), "| 9223372036854775807 |");
+}
+
+#[test]
+fn scan_decodes_counts_and_prints() {
+    let folder = small();
+    let text = folder
+        .run(&["scan", "t.tarsia", "--columns", "id", "--rows", "1..4"])
+        .ok();
+    assert_eq!(fact(&text, "rows"), "3");
+    let bytes: u64 = fact(&text, "bytes").parse().unwrap();
+    assert!(
+        (24..=25).contains(&bytes),
+        "three integers, perhaps with validity: {text}"
+    );
+    assert!(
+        fact(&text, "seconds").parse::<f64>().is_ok() && fact(&text, "GB/s").parse::<f64>().is_ok(),
+        "{text}"
+    );
+    assert_eq!(folder.run(&["scan", "t.tarsia", "--count"]).ok(), "5\n");
+    assert_eq!(
+        folder
+            .run(&["scan", "t.tarsia", "--count", "--rows", "3.."])
+            .ok(),
+        "2\n"
+    );
+    assert_eq!(
+        folder
+            .run(&["scan", "t.tarsia", "--count", "--rows", "3..3"])
+            .ok(),
+        "0\n"
+    );
+    let lines = folder
+        .run(&[
+            "scan",
+            "t.tarsia",
+            "--columns",
+            "x,id",
+            "--rows",
+            "2..5",
+            "--json",
+        ])
+        .ok();
+    assert_eq!(
+        lines,
+        "{\"x\":\"NaN\",\"id\":9223372036854775807}\n{\"x\":\"Infinity\",\"id\":-9223372036854775808}\n{\"x\":-0.0,\"id\":5}\n"
+    );
+}
+
+#[test]
+fn scan_over_many_batches_keeps_the_order() {
+    let folder = Folder::new();
+    let numbers = Int64Array::from_iter_values(0..300_000);
+    let floats =
+        Float64Array::from_iter((0..300_000).map(|i| (i % 7 != 0).then_some(f64::from(i) / 8.0)));
+    let batch = RecordBatch::try_from_iter([
+        ("n", Arc::new(numbers) as ArrayRef),
+        ("f", Arc::new(floats) as ArrayRef),
+    ])
+    .unwrap();
+    folder.import(&batch.schema(), &[batch]);
+    let text = folder.run(&["scan", "t.tarsia"]).ok();
+    assert_eq!(fact(&text, "rows"), "300000");
+    assert!(
+        fact(&text, "bytes").parse::<u64>().unwrap() >= 300_000 * 16,
+        "{text}"
+    );
+    let lines = folder
+        .run(&["scan", "t.tarsia", "--json", "--rows", "100000..200000"])
+        .ok();
+    for (i, line) in (100_000..200_000_i64).zip(lines.lines()) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(row["n"], i);
+        assert_eq!(row["f"].as_f64(), (i % 7 != 0).then_some(i as f64 / 8.0));
+    }
+    assert_eq!(lines.lines().count(), 100_000);
+}
+
+#[test]
+fn inspect_shows_file_layout_and_columns() {
+    let folder = small();
+    let text = folder.run(&["inspect", "t.tarsia"]).ok();
+    assert_eq!(fact(&text, "rows"), "5");
+    for word in ["| region", "| column", "Decimal128(10, 2)"] {
+        assert!(text.contains(word), "{text}");
+    }
+    let document = folder.run(&["inspect", "t.tarsia", "--json"]).json();
+    let bytes = std::fs::metadata(folder.path("t.tarsia")).unwrap().len();
+    assert_eq!(document["file"]["bytes"], bytes);
+    assert_eq!(document["file"]["root_digest"].as_str().unwrap().len(), 64);
+    let regions: u64 = document["layout"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|region| region["bytes"].as_u64().unwrap())
+        .sum();
+    assert!(0 < regions && regions <= bytes, "{document}");
+    assert_eq!(document["columns"].as_array().unwrap().len(), 8);
+    let x = &document["columns"][1];
+    assert_eq!(
+        (&x["name"], &x["type"], &x["rows"], &x["nulls"]),
+        (&json!("x"), &json!("Float64"), &json!(5), &json!(1))
+    );
+    assert_eq!(x["pages"], 1);
+    assert!(x["blocks"].as_u64().unwrap() >= 1);
+    assert!(!x["trees"][0]["tree"].as_str().unwrap().is_empty());
+    assert_eq!(
+        x["bytes"].as_u64().unwrap(),
+        x["encoded_bytes"].as_u64().unwrap() + x["metadata_bytes"].as_u64().unwrap()
+    );
+    assert!(x["ratio"].as_f64().unwrap() > 0.0);
+    let one = folder
+        .run(&["inspect", "t.tarsia", "--column", "x", "--json"])
+        .json();
+    assert_eq!(one["columns"], json!([x]));
+    assert!(one.get("layout").is_none());
+    let text = folder.run(&["inspect", "t.tarsia", "--column", "x"]).ok();
+    assert!(text.contains("| x ") && !text.contains("| price"), "{text}");
+}
+
+#[test]
+fn verify_counts_what_it_checked() {
+    let folder = small();
+    let text = folder.run(&["verify", "t.tarsia"]).ok();
+    assert!(text.starts_with("ok: 8 columns, "), "{text}");
+    let document = folder.run(&["verify", "t.tarsia", "--json"]).json();
+    assert_eq!(
+        (&document["ok"], &document["columns"], &document["pages"]),
+        (&json!(true), &json!(8), &json!(8))
+    );
+    assert_eq!(document["file"], "t.tarsia");
+    let document = folder
+        .run(&["verify", "t.tarsia", "--json", "--column", "x"])
+        .json();
+    assert_eq!(
+        (&document["columns"], &document["pages"]),
+        (&json!(1), &json!(1)),
+        "{document}"
+    );
+    let page = ["verify", "t.tarsia", "--column", "x", "--page", "0"];
+    let document = folder.run(&[&page[..], &["--json"]].concat()).json();
+    assert_eq!(
+        (&document["ok"], &document["pages"]),
+        (&json!(true), &json!(1)),
+        "{document}"
+    );
+    assert!(folder.run(&page).ok().starts_with("ok: 1 pages, "));
+}
+
+#[test]
+fn tables_without_rows() {
+    let folder = Folder::new();
+    folder.write("a.csv", "n,t\n");
+    folder.run(&["import", "a.csv", "a.tarsia"]).ok();
+    folder.run(&["verify", "a.tarsia"]).ok();
+    assert_eq!(folder.run(&["scan", "a.tarsia", "--count"]).ok(), "0\n");
+    assert_eq!(folder.run(&["scan", "a.tarsia", "--json"]).ok(), "");
+    assert_eq!(
+        folder.run(&["head", "a.tarsia", "--json"]).json(),
+        json!([])
+    );
+    folder.run(&["inspect", "a.tarsia", "--json"]).json();
+    folder.run(&["inspect", "a.tarsia"]).ok();
+    for name in ["b.csv", "b.parquet", "b.arrow", "b.jsonl"] {
+        folder.run(&["export", "a.tarsia", name]).ok();
+    }
+    assert_eq!(
+        (
+            folder.read("b.csv").as_str(),
+            folder.read("b.jsonl").as_str()
+        ),
+        ("n,t\n", "")
+    );
+}
+
+#[test]
+fn names_with_commas_and_quotes_can_be_asked_for() {
+    let folder = Folder::new();
+    folder.write("a.csv", "\"a,b\",\"say \"\"hi\"\"\",c\n1,2,3\n");
+    folder.run(&["import", "a.csv", "a.tarsia"]).ok();
+    let rows = folder
+        .run(&[
+            "take",
+            "a.tarsia",
+            "--rows",
+            "0",
+            "--columns",
+            "\"say \"\"hi\"\"\",\"a,b\"",
+            "--json",
+        ])
+        .json();
+    assert_eq!(rows, json!([{"say \"hi\"": 2, "a,b": 1}]));
+}

@@ -1,0 +1,171 @@
+//! From other formats through a Tarsia file and back.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tarsia_testkit::arrays::{
+    DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, flat_types,
+};
+use tarsia_testkit::tables::{flat_tables, nested_tables, read_parquet};
+
+use crate::run::{
+    Folder, assert_same_table, read_table, small_table, small_table_without, write_table,
+};
+
+/// A column of every flat type, in batches of these many rows.
+fn every_type(
+    rows: &[usize],
+    nulls: Nulls,
+    distribution: Distribution,
+) -> (SchemaRef, Vec<RecordBatch>) {
+    let types = flat_types();
+    let fields: Vec<Field> = types
+        .iter()
+        .enumerate()
+        .map(|(i, t)| Field::new(format!("c{i}"), t.clone(), true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batches = rows.iter().zip(1..).map(|(&rows, seed)| {
+        let profile = Profile::new(nulls, distribution, seed);
+        let arrays: Vec<ArrayRef> = types.iter().map(|t| array(t, rows, profile)).collect();
+        RecordBatch::try_new(schema.clone(), arrays).unwrap()
+    });
+    (schema.clone(), batches.collect())
+}
+
+#[test]
+fn arrow_to_tarsia_to_arrow_for_every_type() {
+    let folder = Folder::new();
+    for (i, distribution) in DISTRIBUTIONS.into_iter().enumerate() {
+        let table = every_type(&[100, 27], NULLS[i % NULLS.len()], distribution);
+        folder.import(&table.0, &table.1);
+        folder.run(&["verify", "t.tarsia"]).ok();
+        folder.run(&["export", "t.tarsia", "back.arrow"]).ok();
+        assert_same_table(&read_table(&folder.path("back.arrow")), &table);
+        let lines = folder.run(&["scan", "t.tarsia", "--json"]).ok();
+        folder.run(&["export", "t.tarsia", "back.jsonl"]).ok();
+        assert_eq!(folder.read("back.jsonl"), lines);
+    }
+}
+
+#[test]
+fn every_format_in_and_out() {
+    let folder = Folder::new();
+    let full = small_table();
+    for source in ["s.parquet", "s.arrow", "s.feather"] {
+        write_table(&folder.path(source), &full.0, &full.1);
+        folder.run(&["import", source, "t.tarsia"]).ok();
+        folder.run(&["verify", "t.tarsia"]).ok();
+        for target in ["b.parquet", "b.arrow", "b.feather"] {
+            folder.run(&["export", "t.tarsia", target]).ok();
+            assert_same_table(&read_table(&folder.path(target)), &full);
+        }
+    }
+    // What text holds comes back as the same text.
+    let plain = small_table_without(&["raw"]);
+    for (source, target) in [
+        ("s.csv", "b.csv"),
+        ("s.jsonl", "b.jsonl"),
+        ("s.ndjson", "b.ndjson"),
+    ] {
+        write_table(&folder.path(source), &plain.0, &plain.1);
+        folder.run(&["import", source, "t.tarsia"]).ok();
+        folder.run(&["export", "t.tarsia", target]).ok();
+        let decimals_are_floats = folder
+            .read(source)
+            .replace("-2.50", "-2.5")
+            .replace(",0.00,", ",0.0,");
+        match source {
+            "s.csv" => assert_eq!(folder.read(target), decimals_are_floats),
+            _ => assert_eq!(folder.read(target), folder.read(source)),
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_table() {
+    let folder = Folder::new();
+    let (schema, batches) = small_table();
+    folder.import(&schema, &batches);
+    folder
+        .run(&[
+            "export",
+            "t.tarsia",
+            "b.parquet",
+            "--columns",
+            "name,id",
+            "--rows",
+            "1..4",
+        ])
+        .ok();
+    let (read, rows) = read_table(&folder.path("b.parquet"));
+    let expected = batches[0].project(&[2, 0]).unwrap().slice(1, 3);
+    assert_same_table(&(read, rows), &(expected.schema(), vec![expected]));
+}
+
+#[test]
+fn dictionaries_of_many_batches_are_one_in_an_arrow_file() {
+    let folder = Folder::new();
+    let key = |t| DataType::Dictionary(Box::new(t), Box::new(DataType::Utf8));
+    let types = [key(DataType::Int32), key(DataType::UInt16)];
+    let fields: Vec<Field> = types
+        .iter()
+        .enumerate()
+        .map(|(i, t)| Field::new(format!("d{i}"), t.clone(), true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batches: Vec<RecordBatch> = (0..4)
+        .map(|seed| {
+            let profile = Profile::new(Nulls::Percent(30), Distribution::LowCardinality, seed);
+            RecordBatch::try_new(
+                schema.clone(),
+                types.iter().map(|t| array(t, 50_000, profile)).collect(),
+            )
+            .unwrap()
+        })
+        .collect();
+    folder.import(&schema, &batches);
+    folder.run(&["export", "t.tarsia", "b.arrow"]).ok();
+    assert_same_table(
+        &read_table(&folder.path("b.arrow")),
+        &(schema.clone(), batches.clone()),
+    );
+    folder.run(&["export", "t.tarsia", "b.parquet"]).ok();
+    assert_same_table(&read_table(&folder.path("b.parquet")), &(schema, batches));
+}
+
+#[test]
+fn real_tables_survive_import_and_export() {
+    let folder = Folder::new();
+    for (name, path) in flat_tables() {
+        let source = path.to_str().unwrap();
+        let expected = read_parquet(&path);
+        folder.run(&["import", source, "t.tarsia"]).ok();
+        folder.run(&["verify", "t.tarsia"]).ok();
+        folder.run(&["export", "t.tarsia", "back.parquet"]).ok();
+        let rows: usize = expected.1.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(
+            folder.run(&["scan", "t.tarsia", "--count"]).ok(),
+            format!("{rows}\n"),
+            "{name}"
+        );
+        assert_same_table(&read_parquet(&folder.path("back.parquet")), &expected);
+    }
+}
+
+#[test]
+fn real_tables_with_nested_columns_are_refused_with_column_and_type() {
+    let folder = Folder::new();
+    for (name, path) in nested_tables() {
+        let (schema, _) = read_parquet(&path);
+        let line = folder
+            .run(&["import", path.to_str().unwrap(), "t.tarsia"])
+            .fails(1);
+        let named = schema.fields().iter().any(|field| {
+            field.data_type().is_nested() && line.contains(&format!("`{}`", field.name()))
+        });
+        assert!(named, "{name}: {line}");
+        assert_eq!(folder.names(), Vec::<String>::new());
+    }
+}
