@@ -1,1 +1,95 @@
-//! Stub.
+//! Kernels: the hot loops beneath the encodings. Bit-packing fused with a frame of reference, statistics for encoders,
+//! gathering from dictionaries, prefix sums, bitmaps. It knows no encoding and no file.
+//!
+//! # Linear interleaved bit-packing (little-endian; values of `T` bits, `w` bits kept of each)
+//! `n` values are cut into groups of 1,024 as long as there are so many, then of 256, then of 64; fewer than 64 are left
+//! over. With `L = G / T` lanes in a group of `G`:
+//!
+//! | values | place of value `i` | bytes |
+//! |---|---|---|
+//! | a group of `G` | lane `i mod L`, row `i div L`; row `r` is bits `r*w .. r*w + w` of its lane | `G*w/8` |
+//! | fewer than 64 | bits `i*w .. i*w + w`, least significant bit first, spare bits zero | `ceil(r*w/8)` |
+//!
+//! A lane is a stream of `w` words of `T` bits; word `j` of lane `l` is word `j*L + l` of the group. Consecutive
+//! values are thus in consecutive lanes: one row is one or a few vector registers, all lanes shift by the same
+//! amount, and rows are stored in the order of the values. Groups are whole bytes, so `n` values take exactly
+//! `ceil(n*w/8)` bytes ([`packed_bytes`]) and each group starts at byte `first*w/8`.
+//!
+//! This differs from FastLanes (VLDB 2023), section 3, in the order of values only: theirs is transposed for the sake
+//! of delta decoding, and so is stored out of order.
+//!
+//! # Dispatch
+//! Each kernel is one portable function, compiled three times: as the target allows, for AVX2, and for AVX-512. The
+//! [`Level`] is found once. Results do not depend on it.
+//!
+//! # Which functions refuse, and how
+//! None panics. Lengths that do not fit each other and codes beyond their dictionary are an [`Error`].
+//!
+//! # What this crate does not do
+//! Headers, patches, choosing widths, allocation.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+mod bitmap;
+mod gather;
+mod kernels;
+mod pack;
+mod prefix;
+mod stats;
+mod word;
+
+pub use bitmap::{compact, copy_bits, count_ones, expand};
+pub use gather::gather;
+pub use kernels::{Level, level, limit_level};
+pub use pack::{
+    GROUP_VALUES, HORIZONTAL_VALUES_MAX, pack, packed_bytes, spare_bits, unpack, unpack_bytes,
+    unpack_one, unpack_range,
+};
+pub use prefix::prefix_sum;
+pub use stats::{Extent, WidthHistogram, extent, width_histogram};
+pub use word::Word;
+
+use core::fmt;
+
+/// Why a kernel refused its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two lengths do not fit each other, or an index lies beyond the end; says which, in words.
+    Length(&'static str),
+    /// More bits than the type has.
+    Width {
+        /// The width asked for.
+        width: u32,
+        /// Bits of the type.
+        bits: u32,
+    },
+    /// A code is not the number of an entry.
+    Code {
+        /// The largest code.
+        largest: u64,
+        /// Number of entries.
+        n_entries: usize,
+    },
+    /// The sum of the lengths does not fit in 32 bits.
+    Overflow {
+        /// The sum.
+        sum: u64,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(what) => write!(f, "lengths do not fit: {what}"),
+            Self::Width { width, bits } => {
+                write!(f, "a width of {width} for values of {bits} bits")
+            }
+            Self::Code { largest, n_entries } => {
+                write!(f, "code {largest} in a dictionary of {n_entries} entries")
+            }
+            Self::Overflow { sum } => write!(f, "a sum of {sum} does not fit in 32 bits"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,1 +1,156 @@
-//! Stub.
+//! Frame of reference and bit-packing with patches, fused: each value minus a base, in as few bits as most of them
+//! need; what does not fit is patched.
+//!
+//! Source: PFOR, "Super-Scalar RAM-CPU Cache Compression" (ICDE 2006), sections 3 and 4, and the fused kernels of
+//! "The FastLanes Compression Layout" (VLDB 2023), section 3. We differ in: patches are a list beside the packed values
+//! (position and high part), not a chain through them, so that lookups stay cheap; and values are interleaved in their
+//! order (see the crate `tarsia-bits`).
+//!
+//! It holds values of 1, 2, 4 and 8 bytes as they are: all arithmetic wraps, so signed and unsigned integers, dates and
+//! even floats are bit patterns to it.
+//!
+//! # Layout (little-endian; `n` values of `S` bytes, `G = ceil(n / 1024)` groups, the last may be shorter)
+//! | offset | bytes | field | rule |
+//! |---|---|---|---|
+//! | 0 | 1 | `form` | bit 0: a width per group; bit 1: `base` is complemented; bits 2 and 3 zero; bits 4 .. 8: `patch_bytes`, 0 (no patches) ..= `S` |
+//! | 1 | 1 | `width` | bits kept per value, 0 ..= 8·`S`; zero where each group has its own |
+//! | 2 | 1 | `sizes` | bits 0 .. 4: `base_bytes`, 0 ..= `S`; bits 4 .. 8: `delta_bytes`, 0 (one base for all) ..= `S` |
+//! | 3 | `base_bytes` | `base` | zero-extended; then complemented if `form` says so |
+//! | | `G` | `group_widths` | if `form` bit 0: one byte each, 0 ..= 8·`S` |
+//! | | `G * delta_bytes` | `group_deltas` | base of group `g` is `base + delta[g]` |
+//! | | 2 | `n_patches - 1` | if `patch_bytes > 0`; only units of at most 65,536 values have patches |
+//! | | `2 * n_patches` | `positions` | strictly rising, below `n` |
+//! | | `n_patches * patch_bytes` | `patch_highs` | the bits of the difference above the group's width |
+//! | | to the end | `packed` | groups back to back, packed as `tarsia-bits` says, `ceil(m * width / 8)` bytes for `m` values |
+//!
+//! Value `i` of group `g` is `base[g] + packed[i] + (patch_high[i] << width[g])`, modulo 2^(8·`S`). A unit of no values
+//! has no bytes. Nothing is padded: kernels load unaligned bytes as fast as 8-aligned ones, and small units stay small.
+//!
+//! # Parameters of the node
+//! Empty or `[0]`: the encoder chooses per unit whether groups have widths and bases of their own. `[1]`: one width and one
+//! base per unit, the base always `S` bytes; then survivors of an erasure always fit ([`EraseFit::Always`]). The proof is at
+//! [`Mode::Uniform`].
+//!
+//! # Limits
+//! A unit takes at most `3 + S + n * S` bytes; decoding allocates nothing but one group of scratch memory.
+//!
+//! # What this crate does not do
+//! Nulls, running differences, choosing itself.
+//!
+//! # Alone
+//! ```
+//! # #[cfg(feature = "encode")] {
+//! let values: Vec<u32> = (0..5000).map(|i| 1_000_000 + i % 7).collect();
+//! let bytes = tarsia_bitpack::encode_slice(&values).unwrap();
+//! assert_eq!(bytes.len(), 3 + 3 + 5000 * 3 / 8);
+//!
+//! let mut decoded = vec![0u32; 5000];
+//! tarsia_bitpack::decode_slice(&bytes, &mut decoded).unwrap();
+//! assert_eq!(decoded, values);
+//! assert_eq!(tarsia_bitpack::decode_one::<u32>(&bytes, 5000, 4321), Ok(1_000_000 + 4321 % 7));
+//! # }
+//! ```
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod layout;
+
+#[cfg(feature = "arrow")]
+mod arrow;
+mod decode;
+#[cfg(feature = "encode")]
+mod encode;
+mod slices;
+
+#[cfg(all(feature = "arrow", feature = "encode"))]
+pub use arrow::encode_array;
+#[cfg(feature = "arrow")]
+pub use arrow::{decode_array, decode_array_one};
+/// The version of Arrow that these functions take and return.
+#[cfg(feature = "arrow")]
+pub use arrow_array;
+#[cfg(feature = "encode")]
+pub use encode::estimate;
+pub use layout::{GROUP_VALUES, HEADER_BYTES, Mode, PATCHED_VALUES_MAX, encoded_bytes_max};
+#[cfg(feature = "encode")]
+pub use slices::encode_slice;
+pub use slices::{Value, decode_one, decode_slice};
+pub use tarsia_codec::{EraseFit, Error, Result};
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use tarsia_codec::{
+    ChildTypes, Children, Decoder, Encoding, Features, Node, Shared, Tree, ValueType, Version,
+};
+
+/// The encoding's id.
+pub const ID: &str = "tarsia.bitpack";
+
+/// The version of the layout.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The encoding, for a [`tarsia_codec::Registry`].
+pub static BITPACK: Bitpack = Bitpack;
+
+/// See [`BITPACK`].
+#[derive(Debug, Clone, Copy)]
+pub struct Bitpack;
+
+/// A tree of this encoding alone, groups free to differ ([`Mode::Free`]).
+pub fn tree() -> Tree {
+    tree_of(Mode::Free)
+}
+
+/// A tree of this encoding alone.
+pub fn tree_of(mode: Mode) -> Tree {
+    Tree::leaf(ID, VERSION, mode.params())
+}
+
+/// Bytes of a value, and the mode.
+fn parse_node(node: &Node<'_>) -> Result<(usize, Mode)> {
+    let mode = Mode::parse(node.params)?;
+    match node.value_type {
+        ValueType::Fixed(width @ (1 | 2 | 4 | 8)) => Ok((width as usize, mode)),
+        _ => Err(Error::invalid("bitpack holds values of 1, 2, 4 or 8 bytes")),
+    }
+}
+
+impl Encoding for Bitpack {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+        parse_node(node).map(|_| Vec::new())
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<Features> {
+        parse_node(node).map(|_| Features::POINT | Features::RANGE)
+    }
+
+    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
+        match Mode::parse(node.params) {
+            Ok(Mode::Uniform) => EraseFit::Always,
+            _ => EraseFit::MayGrow,
+        }
+    }
+
+    fn init(
+        &self,
+        node: &Node<'_>,
+        children: Children,
+        _shared: Shared<'_>,
+    ) -> Result<Box<dyn Decoder>> {
+        let (value_bytes, mode) = parse_node(node)?;
+        if !children.is_empty() {
+            return Err(Error::invalid("bitpack has no children"));
+        }
+        Ok(Box::new(decode::BitpackDecoder { value_bytes, mode }))
+    }
+}

@@ -1,0 +1,228 @@
+//! Bitmaps: bit `i` of a map that starts at `offset` is bit `(offset + i) % 8` of byte `(offset + i) / 8`.
+
+use crate::Error;
+use crate::kernels::bitmap as kernel;
+
+fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
+    match offset.checked_add(len) {
+        Some(end) if end.div_ceil(8) <= bytes => Ok(()),
+        _ => Err(Error::Length("bits reach beyond their bytes")),
+    }
+}
+
+/// Copies `len` bits between any offsets, a word at a time; other bits of `dst` are left as they are.
+///
+/// ```
+/// let mut dst = [0b1000_0001, 0xff];
+/// tarsia_bits::copy_bits(&mut dst, 3, &[0b0110_0000], 5, 3).unwrap();
+/// assert_eq!(dst, [0b1001_1001, 0xff]);
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] where the bits reach beyond either slice; nothing is written then.
+pub fn copy_bits(
+    dst: &mut [u8],
+    dst_offset: usize,
+    src: &[u8],
+    src_offset: usize,
+    len: usize,
+) -> Result<(), Error> {
+    check(dst.len(), dst_offset, len)?;
+    check(src.len(), src_offset, len)?;
+    kernel::copy_bits(dst, dst_offset, src, src_offset, len);
+    Ok(())
+}
+
+/// Number of set bits among `len` from `offset`.
+///
+/// # Errors
+/// [`Error::Length`] where they reach beyond the slice.
+pub fn count_ones(bits: &[u8], offset: usize, len: usize) -> Result<usize, Error> {
+    check(bits.len(), offset, len)?;
+    Ok(kernel::count_ones(bits, offset, len))
+}
+
+fn check_values(
+    bits: &[u8],
+    offset: usize,
+    n_slots: usize,
+    width: usize,
+    slots: usize,
+    dense: usize,
+) -> Result<(), Error> {
+    if n_slots.checked_mul(width) != Some(slots) {
+        return Err(Error::Length("slots are not n x width"));
+    }
+    // Every set bit is below `n_slots`, so that product cannot overflow either.
+    if count_ones(bits, offset, n_slots)? * width != dense {
+        return Err(Error::Length("values are not set bits x width"));
+    }
+    Ok(())
+}
+
+/// Spreads `dense` values over `n_slots` by validity: a slot whose bit is set takes the next value, others are zero.
+/// Widths 1, 2, 4, 8 and 16 are fast.
+///
+/// ```
+/// let mut out = [9; 4];
+/// tarsia_bits::expand(&[0b1010], 0, 4, 1, &[5, 6], &mut out).unwrap();
+/// assert_eq!(out, [0, 5, 0, 6]);
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] where lengths do not fit: `dense` holds exactly one value per set bit, `out` one per slot.
+pub fn expand(
+    bits: &[u8],
+    offset: usize,
+    n_slots: usize,
+    width: usize,
+    dense: &[u8],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    check_values(bits, offset, n_slots, width, out.len(), dense.len())?;
+    match width {
+        1 => kernel::expand::<[u8; 1]>(bits, offset, dense, out),
+        2 => kernel::expand::<[u8; 2]>(bits, offset, dense, out),
+        4 => kernel::expand::<[u8; 4]>(bits, offset, dense, out),
+        8 => kernel::expand::<[u8; 8]>(bits, offset, dense, out),
+        16 => kernel::expand::<[u8; 16]>(bits, offset, dense, out),
+        _ => kernel::expand_any(bits, offset, width, dense, out),
+    }
+    Ok(())
+}
+
+/// Collects the values of the slots whose bit is set: the inverse of [`expand`].
+///
+/// ```
+/// let mut dense = [0; 2];
+/// tarsia_bits::compact(&[0b1010], 0, 4, 1, &[4, 5, 6, 7], &mut dense).unwrap();
+/// assert_eq!(dense, [5, 7]);
+/// ```
+///
+/// # Errors
+/// As [`expand`].
+pub fn compact(
+    bits: &[u8],
+    offset: usize,
+    n_slots: usize,
+    width: usize,
+    values: &[u8],
+    dense: &mut [u8],
+) -> Result<(), Error> {
+    check_values(bits, offset, n_slots, width, values.len(), dense.len())?;
+    match width {
+        1 => kernel::compact::<[u8; 1]>(bits, offset, values, dense),
+        2 => kernel::compact::<[u8; 2]>(bits, offset, values, dense),
+        4 => kernel::compact::<[u8; 4]>(bits, offset, values, dense),
+        8 => kernel::compact::<[u8; 8]>(bits, offset, values, dense),
+        16 => kernel::compact::<[u8; 16]>(bits, offset, values, dense),
+        _ => kernel::compact_any(bits, offset, width, values, dense),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn bit(bytes: &[u8], at: usize) -> bool {
+        bytes[at / 8] >> (at % 8) & 1 == 1
+    }
+
+    fn noise(n: usize) -> Vec<u8> {
+        (0..n)
+            .map(|i| (i * 167 + i * i * 31) as u8 ^ 0x5a)
+            .collect()
+    }
+
+    #[test]
+    fn copies_at_every_offset_leave_neighbours_alone() {
+        let src = noise(50);
+        let step = if cfg!(miri) { 7 } else { 1 };
+        for dst_at in (0..17).step_by(step) {
+            for src_at in (0..17).step_by(step) {
+                for len in [0, 1, 3, 7, 8, 9, 63, 64, 65, 128, 200, 50 * 8 - 17] {
+                    if cfg!(miri) && len > 64 {
+                        continue;
+                    }
+                    for fill in [0x00, 0xff] {
+                        let mut dst = std::vec![fill; 52];
+                        let before = dst.clone();
+                        copy_bits(&mut dst, dst_at, &src, src_at, len).unwrap();
+                        for i in 0..dst.len() * 8 {
+                            let expect = if (dst_at..dst_at + len).contains(&i) {
+                                bit(&src, i - dst_at + src_at)
+                            } else {
+                                bit(&before, i)
+                            };
+                            assert_eq!(bit(&dst, i), expect, "{dst_at} {src_at} {len} {i}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ones_are_counted_at_every_offset() {
+        let bytes = noise(40);
+        for offset in 0..20 {
+            for len in [0, 1, 5, 8, 63, 64, 65, 150, 320 - offset] {
+                let expect = (offset..offset + len).filter(|i| bit(&bytes, *i)).count();
+                assert_eq!(
+                    count_ones(&bytes, offset, len),
+                    Ok(expect),
+                    "{offset} {len}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn expand_and_compact_equal_plain_loops() {
+        let mut maps = std::vec![noise(40), std::vec![0xff; 40], std::vec![0; 40]];
+        // Long runs of either, as validity often is.
+        maps.push(
+            (0..40)
+                .map(|i| if i / 10 % 2 == 0 { 0xff } else { 0 })
+                .collect(),
+        );
+        for bits in &maps {
+            for width in [1, 2, 3, 4, 8, 16, 20] {
+                for (offset, n) in [(0, 0), (0, 1), (3, 64), (5, 200), (0, 320), (7, 313)] {
+                    if cfg!(miri) && n > 64 {
+                        continue;
+                    }
+                    let slots: Vec<u8> = (0..n * width).map(|i| (i * 3 + 1) as u8 | 1).collect();
+                    let mut expect_dense = Vec::new();
+                    let mut expect_slots = std::vec![0; n * width];
+                    for i in (0..n).filter(|i| bit(bits, offset + i)) {
+                        let range = i * width..(i + 1) * width;
+                        expect_dense.extend_from_slice(&slots[range.clone()]);
+                        expect_slots[range.clone()].copy_from_slice(&slots[range]);
+                    }
+                    let mut dense = std::vec![0xaa; expect_dense.len()];
+                    compact(bits, offset, n, width, &slots, &mut dense).unwrap();
+                    assert_eq!(dense, expect_dense);
+                    let mut out = std::vec![0xaa; n * width];
+                    expand(bits, offset, n, width, &dense, &mut out).unwrap();
+                    assert_eq!(out, expect_slots);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_are_checked() {
+        assert!(copy_bits(&mut [0], 1, &[0, 0], 0, 8).is_err());
+        assert!(copy_bits(&mut [0, 0], 0, &[0], 1, 8).is_err());
+        assert!(copy_bits(&mut [0], usize::MAX, &[0], 0, 2).is_err());
+        assert!(count_ones(&[0], 0, 9).is_err());
+        assert!(expand(&[0b11], 0, 2, 4, &[0; 4], &mut [0; 8]).is_err());
+        assert!(expand(&[0b11], 0, 2, 4, &[0; 8], &mut [0; 7]).is_err());
+        assert!(expand(&[], 0, 2, 4, &[0; 8], &mut [0; 8]).is_err());
+        assert!(compact(&[0b01], 0, 2, 4, &[0; 8], &mut [0; 8]).is_err());
+        assert_eq!(expand(&[0b11], 0, 2, 0, &[], &mut []), Ok(()));
+    }
+}

@@ -1,0 +1,127 @@
+//! Bodies of the kernels and their dispatch.
+//!
+//! A body is a portable `#[inline(always)]` function. [`dispatch!`] wraps it into shells that are compiled for more than
+//! the target promises, and picks one by [`level`]. The body itself, compiled for the target, is the oracle in tests.
+
+pub(crate) mod bitmap;
+pub(crate) mod gather;
+pub(crate) mod pack;
+mod row;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod row_wasm;
+pub(crate) mod stats;
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+use row::unpack_row;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use row_wasm::unpack_row;
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// What kernels may use of the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// What the compiler was told.
+    Baseline = 1,
+    /// AVX2, BMI1, BMI2, LZCNT, POPCNT.
+    Avx2 = 2,
+    /// The same, and AVX-512 F, BW, VL, DQ, CD.
+    Avx512 = 3,
+}
+
+/// The level found, or 0 before the first look. Relaxed is enough: every thread finds the same.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The level kernels run at.
+#[inline]
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        0 => {
+            let found = detect();
+            LEVEL.store(found as u8, Ordering::Relaxed);
+            found
+        }
+        2 => Level::Avx2,
+        3 => Level::Avx512,
+        _ => Level::Baseline,
+    }
+}
+
+/// Caps the level for the whole process, never beyond what the CPU has; for tests and benchmarks that compare levels.
+/// Returns the level in force.
+pub fn limit_level(most: Level) -> Level {
+    let level = detect().min(most);
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[cold]
+fn detect() -> Level {
+    let avx2 = std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt");
+    let avx512 = avx2
+        && std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512cd");
+    match (avx2, avx512) {
+        (_, true) => Level::Avx512,
+        (true, _) => Level::Avx2,
+        _ => Level::Baseline,
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", feature = "std")))]
+fn detect() -> Level {
+    Level::Baseline
+}
+
+/// `dispatch! { pub(crate) fn name<T: Word>(a: A, b: B) -> R = body; }` defines `name`, which runs `body` compiled
+/// for the best level of this CPU.
+macro_rules! dispatch {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident<$($gen:ident: $bound:path),*>(
+        $($arg:ident: $ty:ty),* $(,)?
+    ) -> $ret:ty = $body:ident;) => {
+        $(#[$meta])*
+        #[inline]
+        $vis fn $name<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
+            #[cfg(all(target_arch = "x86_64", feature = "std"))]
+            {
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                #[inline(never)]
+                fn avx2<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
+                    $body::<$($gen),*>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512cd")]
+                #[inline(never)]
+                fn avx512<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
+                    $body::<$($gen),*>($($arg),*)
+                }
+                match $crate::kernels::level() {
+                    $crate::kernels::Level::Avx512 => {
+                        // SAFETY: `detect` gives `Avx512` only where the CPU has every feature enabled on `avx512`,
+                        // and `limit_level` stores nothing above what `detect` gives.
+                        return unsafe { avx512::<$($gen),*>($($arg),*) };
+                    }
+                    // SAFETY: as above, for `Avx2` and the features of `avx2`.
+                    $crate::kernels::Level::Avx2 => return unsafe { avx2::<$($gen),*>($($arg),*) },
+                    $crate::kernels::Level::Baseline => {}
+                }
+            }
+            // Never inlined either: there is one copy per type, however many callers. That keeps Wasm kernels small.
+            #[inline(never)]
+            fn baseline<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
+                $body::<$($gen),*>($($arg),*)
+            }
+            baseline::<$($gen),*>($($arg),*)
+        }
+    };
+}
+pub(crate) use dispatch;

@@ -1,0 +1,64 @@
+//! One pass over the values for an encoder.
+
+use super::dispatch;
+use crate::Word;
+
+dispatch! {
+    /// The smallest and the largest, in the order of unsigned numbers after each value is xor-ed with `flip`.
+    /// Of no values, `(MAX, 0)`.
+    pub(crate) fn min_max<T: Word>(values: &[u8], flip: T) -> (T, T) = min_max_body;
+}
+
+dispatch! {
+    /// Counts of the bit widths of `values[i] - base`.
+    pub(crate) fn width_histogram<T: Word>(values: &[u8], base: T) -> [u32; 65] =
+        width_histogram_body;
+}
+
+#[inline(always)]
+pub(crate) fn min_max_body<T: Word>(values: &[u8], flip: T) -> (T, T) {
+    let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();
+    let (mut min, mut max) = (T::MAX, T::ZERO);
+    for value in values {
+        let value = T::from_le(*value).xor(flip);
+        min = min.min(value);
+        max = max.max(value);
+    }
+    (min.xor(flip), max.xor(flip))
+}
+
+/// Values whose widths are found together, so that the counting of leading zeros can be vectorised.
+const BATCH: usize = 64;
+
+#[inline(always)]
+pub(crate) fn width_histogram_body<T: Word>(values: &[u8], base: T) -> [u32; 65] {
+    let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();
+    // Four tables: equal widths follow each other, and an increment would wait for the one before it.
+    let mut tables = [[0u32; 128]; 4];
+    let (batches, rest) = values.as_chunks::<BATCH>();
+    let width = |value: &T::Bytes| T::BITS - T::from_le(*value).wrapping_sub(base).leading_zeros();
+    for batch in batches {
+        let mut widths = [0u8; BATCH];
+        for (to, value) in widths.iter_mut().zip(batch) {
+            *to = width(value) as u8;
+        }
+        let (fours, _) = widths.as_chunks::<4>();
+        for four in fours {
+            for (table, width) in tables.iter_mut().zip(four) {
+                let count = &mut table[usize::from(*width & 127)];
+                *count = count.wrapping_add(1);
+            }
+        }
+    }
+    for value in rest {
+        let count = &mut tables[0][(width(value) & 127) as usize];
+        *count = count.wrapping_add(1);
+    }
+    let mut counts = [0; 65];
+    for (i, count) in counts.iter_mut().enumerate() {
+        for table in &tables {
+            *count = table[i].wrapping_add(*count);
+        }
+    }
+    counts
+}
