@@ -175,7 +175,10 @@ impl Chooser {
             return Ok(uniform(vec![tarsia_plain::tree()], plain_bits));
         }
         if tarsia_constant::is_constant(values) {
-            return Ok(uniform(vec![tarsia_constant::tree(), tarsia_plain::tree()], 0));
+            return Ok(uniform(
+                vec![tarsia_constant::tree(), tarsia_plain::tree()],
+                0,
+            ));
         }
         let mut bytes = plain_bytes;
         let mut choice = uniform(vec![tarsia_plain::tree()], plain_bits);
@@ -289,7 +292,11 @@ impl Chooser {
 /// Bytes of the codes of `values`, bit-packed.
 fn measured_codes(values: Values<'_>, n_entries: usize) -> Option<u64> {
     let distinct = tarsia_dict::Distinct::of(values, n_entries)?;
-    let codes: Vec<u8> = distinct.codes().iter().flat_map(|code| code.to_le_bytes()).collect();
+    let codes: Vec<u8> = distinct
+        .codes()
+        .iter()
+        .flat_map(|code| code.to_le_bytes())
+        .collect();
     let codes = FixedSlice::new(&codes, 4, values.len()).ok()?;
     packed_bytes(codes, limits::BLOCK_VALUES_MAX as usize).ok()
 }

@@ -148,7 +148,9 @@ impl<'a> Output<'a> {
     pub fn into_fixed(self, width: usize, n_values: usize) -> Result<&'a mut [u8]> {
         match self {
             Self::Fixed(bytes) if width.checked_mul(n_values) == Some(bytes.len()) => Ok(bytes),
-            _ => Err(Error::invalid("the output is not sized for these fixed-width values")),
+            _ => Err(Error::invalid(
+                "the output is not sized for these fixed-width values",
+            )),
         }
     }
 
@@ -176,7 +178,9 @@ impl<'a> Output<'a> {
     pub fn into_bytes(self, n_values: usize) -> Result<(&'a mut [u32], u32, &'a mut [u8])> {
         match self {
             Self::Bytes { ends, base, data } if ends.len() == n_values => Ok((ends, base, data)),
-            _ => Err(Error::invalid("the output is not sized for these byte strings")),
+            _ => Err(Error::invalid(
+                "the output is not sized for these byte strings",
+            )),
         }
     }
 }
@@ -220,7 +224,12 @@ impl Shared<'_> {
     /// [`Error::Corrupt`] where the page has none of that number.
     pub fn get(&self, index: usize) -> Result<&Arc<OwnedValues>> {
         self.buffers.get(index).ok_or_else(|| {
-            Error::corrupt("shared buffer index", 0, index as u64, "the page's shared buffers")
+            Error::corrupt(
+                "shared buffer index",
+                0,
+                index as u64,
+                "the page's shared buffers",
+            )
         })
     }
 }
@@ -399,7 +408,9 @@ pub fn decode_by_gather(
                         .ok_or_else(|| Error::invalid("a decoder returned bad ends"))?;
                     let to = data
                         .get_mut(written..written + value.len())
-                        .ok_or_else(|| Error::invalid("the output is too short for the selection"))?;
+                        .ok_or_else(|| {
+                            Error::invalid("the output is too short for the selection")
+                        })?;
                     to.copy_from_slice(value);
                     written += value.len();
                     *end = base.wrapping_add(written as u32);

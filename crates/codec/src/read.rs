@@ -164,7 +164,10 @@ mod tests {
                 reader.u16("b")?;
                 reader.u32("c")
             })();
-            assert!(matches!(got, Err(Error::Truncated { .. })), "{len}: {got:?}");
+            assert!(
+                matches!(got, Err(Error::Truncated { .. })),
+                "{len}: {got:?}"
+            );
         }
         let mut reader = Reader::new(&bytes);
         assert_eq!(reader.u8("a"), Ok(1));
@@ -178,7 +181,10 @@ mod tests {
         let mut reader = Reader::new(&[9, 0, 0, 1]);
         reader.u8("a").unwrap();
         let error = reader.pad_to(4, "pad").unwrap_err();
-        assert_eq!(error, Error::corrupt("pad", 3, 1u8, "zero (padding or reserved)"));
+        assert_eq!(
+            error,
+            Error::corrupt("pad", 3, 1u8, "zero (padding or reserved)")
+        );
     }
 
     #[test]

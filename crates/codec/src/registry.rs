@@ -123,12 +123,15 @@ impl Registry {
             params: &tree.params,
         };
         match self.writer(tree) {
-            Ok(writer) => writer.encoded_bytes_max(&node, n_values, bytes, &|i, t, n, b| {
-                match tree.children.get(i) {
+            Ok(writer) => {
+                writer.encoded_bytes_max(&node, n_values, bytes, &|i, t, n, b| match tree
+                    .children
+                    .get(i)
+                {
                     Some(child) => self.bytes_max(child, t, n, b),
                     None => 0,
-                }
-            }),
+                })
+            }
             Err(_) => 0,
         }
     }
@@ -186,9 +189,7 @@ fn build_decoder_at(
     let children = types
         .into_iter()
         .zip(&tree.children)
-        .map(|(child_type, child)| {
-            build_decoder_at(registry, child, child_type, shared, depth + 1)
-        })
+        .map(|(child_type, child)| build_decoder_at(registry, child, child_type, shared, depth + 1))
         .collect::<Result<Vec<_>>>()?;
     encoding.init(&node, children, shared)
 }

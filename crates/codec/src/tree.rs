@@ -93,7 +93,9 @@ impl TreeNode {
         reader.finish("tree")?;
         match parsed == *self {
             true => Ok(()),
-            false => Err(Error::invalid("an encoding's id, parameters or children are too many")),
+            false => Err(Error::invalid(
+                "an encoding's id, parameters or children are too many",
+            )),
         }
     }
 
@@ -145,13 +147,25 @@ impl TreeNode {
         let id = reader.take(id_len.into(), "tree.id")?;
         let id = match core::str::from_utf8(id) {
             Ok(id) if id.bytes().all(|byte| byte.is_ascii_graphic()) => id.to_owned(),
-            _ => return Err(Error::corrupt("tree.id", at, id_len, "ASCII graphic characters")),
+            _ => {
+                return Err(Error::corrupt(
+                    "tree.id",
+                    at,
+                    id_len,
+                    "ASCII graphic characters",
+                ));
+            }
         };
         let version = Version::new(reader.u16("tree.major")?, reader.u16("tree.minor")?);
         let at = reader.position();
         let params_len = reader.u8("tree.params_len")?;
         if usize::from(params_len) > limits::NODE_PARAMS_BYTES_MAX {
-            return Err(Error::corrupt("tree.params_len", at, params_len, "0 ..= 64"));
+            return Err(Error::corrupt(
+                "tree.params_len",
+                at,
+                params_len,
+                "0 ..= 64",
+            ));
         }
         let params = reader.take(params_len.into(), "tree.params")?.to_owned();
         let n_children = reader.u8("tree.n_children")?;
@@ -183,7 +197,11 @@ impl fmt::Display for TreeNode {
         if self.children.is_empty() {
             return Ok(());
         }
-        let children: Vec<String> = self.children.iter().map(|child| format!("{child}")).collect();
+        let children: Vec<String> = self
+            .children
+            .iter()
+            .map(|child| format!("{child}"))
+            .collect();
         write!(f, "({})", children.join(", "))
     }
 }
@@ -197,7 +215,12 @@ mod tests {
 
     fn sample() -> Tree {
         let codes = Tree::leaf("tarsia.bitpack", V, &[]);
-        Tree::node("tarsia.dict", V, &[1, 2], vec![codes, Tree::leaf("org.example.x", V, &[7])])
+        Tree::node(
+            "tarsia.dict",
+            V,
+            &[1, 2],
+            vec![codes, Tree::leaf("org.example.x", V, &[7])],
+        )
     }
 
     #[test]
@@ -209,7 +232,10 @@ mod tests {
         assert_eq!(reader.rest(), b"");
         for len in 0..bytes.len() {
             let got = Tree::parse(&mut Reader::new(&bytes[..len]));
-            assert!(matches!(got, Err(Error::Truncated { .. })), "{len}: {got:?}");
+            assert!(
+                matches!(got, Err(Error::Truncated { .. })),
+                "{len}: {got:?}"
+            );
         }
         assert_eq!(format!("{}", sample()), "dict(bitpack, org.example.x)");
     }
@@ -220,13 +246,23 @@ mod tests {
         for _ in 0..limits::TREE_DEPTH_MAX {
             deep = Tree::node("x", V, &[], vec![deep]);
         }
-        assert!(matches!(deep.write_to(&mut vec![]), Err(Error::LimitExceeded { .. })));
+        assert!(matches!(
+            deep.write_to(&mut vec![]),
+            Err(Error::LimitExceeded { .. })
+        ));
         let wide = Tree::node("x", V, &[], vec![Tree::leaf("y", V, &[]); 32]);
-        assert!(matches!(wide.write_to(&mut vec![]), Err(Error::LimitExceeded { .. })));
+        assert!(matches!(
+            wide.write_to(&mut vec![]),
+            Err(Error::LimitExceeded { .. })
+        ));
         assert!(Tree::leaf("", V, &[]).write_to(&mut vec![]).is_err());
         assert!(Tree::leaf("a b", V, &[]).write_to(&mut vec![]).is_err());
         for len in [65, 256 + 3, 512] {
-            assert!(Tree::leaf(&"x".repeat(len), V, &[]).write_to(&mut vec![]).is_err());
+            assert!(
+                Tree::leaf(&"x".repeat(len), V, &[])
+                    .write_to(&mut vec![])
+                    .is_err()
+            );
         }
         assert!(Tree::leaf("x", V, &[0; 65]).write_to(&mut vec![]).is_err());
     }

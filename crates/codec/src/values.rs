@@ -90,7 +90,11 @@ impl<'a> BitSlice<'a> {
     #[inline]
     pub fn get(&self, i: usize) -> bool {
         let at = self.offset + i;
-        i < self.len && self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+        i < self.len
+            && self
+                .bytes
+                .get(at / 8)
+                .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
     }
 
     /// The bits of `range`; cut to what there is.
@@ -168,7 +172,9 @@ impl<'a> FixedSlice<'a> {
         if width.checked_mul(len) == Some(bytes.len()) {
             Ok(Self { bytes, width, len })
         } else {
-            Err(Error::invalid("fixed-width values need width x length bytes"))
+            Err(Error::invalid(
+                "fixed-width values need width x length bytes",
+            ))
         }
     }
 
@@ -233,7 +239,9 @@ impl<'a> BytesSlice<'a> {
         if rising && inside {
             Ok(Self { offsets, data })
         } else {
-            Err(Error::invalid("offsets of byte strings fall or reach beyond the data"))
+            Err(Error::invalid(
+                "offsets of byte strings fall or reach beyond the data",
+            ))
         }
     }
 
@@ -476,7 +484,11 @@ mod tests {
                 for start in [0, 1, 5, 64, 100] {
                     let word = bits.word(start);
                     for i in 0..64 {
-                        assert_eq!(word >> i & 1 == 1, bits.get(start + i), "{offset} {len} {start} {i}");
+                        assert_eq!(
+                            word >> i & 1 == 1,
+                            bits.get(start + i),
+                            "{offset} {len} {start} {i}"
+                        );
                     }
                 }
                 let naive = (0..len).filter(|i| bits.get(*i)).count();
@@ -507,7 +519,10 @@ mod tests {
         assert_eq!(values.get(1), b"");
         assert_eq!(values.get(2), b"bcd");
         let tail = values.slice(1..3);
-        assert_eq!((tail.len(), tail.get(1), tail.data_bytes()), (2, &b"bcd"[..], 3));
+        assert_eq!(
+            (tail.len(), tail.get(1), tail.data_bytes()),
+            (2, &b"bcd"[..], 3)
+        );
         assert_eq!(tail.value_data(), b"bcd");
         assert_eq!(values.slice(3..3).len(), 0);
         assert_eq!(values.slice(7..9).len(), 0);

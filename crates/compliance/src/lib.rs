@@ -177,7 +177,10 @@ pub fn verify_region(region: &[u8], stored: &[u8]) -> Result<(), RegionError> {
         });
     }
     let n_leaves = region.len().div_ceil(LEAF_BYTES);
-    let nodes = tree.stored.chunks(DIGEST_BYTES).zip(stored.chunks(DIGEST_BYTES));
+    let nodes = tree
+        .stored
+        .chunks(DIGEST_BYTES)
+        .zip(stored.chunks(DIGEST_BYTES));
     for (index, (computed, found)) in nodes.enumerate() {
         if computed == found {
             continue;
@@ -238,12 +241,22 @@ mod tests {
     fn the_input_is_the_specs() {
         let mut input = vec![1, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0];
         input.extend_from_slice(b"payload");
-        assert_eq!(block_digest(7, 8, 9, b"payload"), *blake3::hash(&input).as_bytes());
+        assert_eq!(
+            block_digest(7, 8, 9, b"payload"),
+            *blake3::hash(&input).as_bytes()
+        );
     }
 
     #[test]
     fn every_changed_leaf_and_node_is_named() {
-        for len in [0, 1, LEAF_BYTES, LEAF_BYTES + 1, LEAF_BYTES * 64, LEAF_BYTES * 65 + 9] {
+        for len in [
+            0,
+            1,
+            LEAF_BYTES,
+            LEAF_BYTES + 1,
+            LEAF_BYTES * 64,
+            LEAF_BYTES * 65 + 9,
+        ] {
             let good = region(len);
             let tree = DigestTree::build(&good);
             assert_eq!(verify_region(&good, &tree.stored), Ok(()), "{len}");
@@ -276,8 +289,14 @@ mod tests {
         let mut header = region(192);
         let root = root_digest(&header, &[1; 32], b"footer", b"postscript");
         header[100] ^= 1;
-        assert_eq!(root, root_digest(&header, &[1; 32], b"footer", b"postscript"));
+        assert_eq!(
+            root,
+            root_digest(&header, &[1; 32], b"footer", b"postscript")
+        );
         header[10] ^= 1;
-        assert_ne!(root, root_digest(&header, &[1; 32], b"footer", b"postscript"));
+        assert_ne!(
+            root,
+            root_digest(&header, &[1; 32], b"footer", b"postscript")
+        );
     }
 }

@@ -68,7 +68,10 @@ pub(crate) struct BlockPart {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Selected {
-    Range { start: u32, len: u32 },
+    Range {
+        start: u32,
+        len: u32,
+    },
     /// A part of the plan's indices.
     Indices(Range<usize>),
 }
@@ -97,11 +100,10 @@ impl Column {
         let index = self.pages.partition_point(|page| page.rows().end <= row);
         match self.pages.get(index) {
             Some(page) if page.rows().contains(&row) => Ok(index),
-            _ => Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("no page holds row {row}"),
-            )
-            .in_column(self.name())),
+            _ => Err(
+                Error::new(ErrorKind::Corrupt, format!("no page holds row {row}"))
+                    .in_column(self.name()),
+            ),
         }
     }
 
@@ -147,9 +149,7 @@ impl Column {
                 let shared = Shared {
                     buffers: &[entries],
                 };
-                Arc::new(
-                    PageDecoder::new(crate::registry(), &meta, shared).map_err(while_reading)?,
-                )
+                Arc::new(PageDecoder::new(crate::registry(), &meta, shared).map_err(while_reading)?)
             }
         };
         Ok(page.decoder.get_or_init(|| decoder).clone())
@@ -160,7 +160,10 @@ impl Column {
         let page = self.dictionaries.get(number).ok_or_else(|| {
             Error::new(
                 ErrorKind::Corrupt,
-                format!("the page names dictionary {number} of {}", self.dictionaries.len()),
+                format!(
+                    "the page names dictionary {number} of {}",
+                    self.dictionaries.len()
+                ),
             )
         })?;
         if let Some(entries) = page.entries.get() {
@@ -192,8 +195,17 @@ impl Column {
             let mut raw = RawColumn::new(value_type, rows, data_bytes as usize, &mut take)
                 .map_err(while_reading)?;
             for (part, bytes) in parts {
-                decode_part(file, &decoder, part, bytes, &plan, &mut raw, &mut scratch, &mut take)
-                    .map_err(|error| error.in_block(part.block.into()))?;
+                decode_part(
+                    file,
+                    &decoder,
+                    part,
+                    bytes,
+                    &plan,
+                    &mut raw,
+                    &mut scratch,
+                    &mut take,
+                )
+                .map_err(|error| error.in_block(part.block.into()))?;
             }
             let parts = raw.finish();
             let mut values = parts.values;
@@ -222,8 +234,7 @@ impl Column {
                 }
             })
         };
-        let entries =
-            decode().map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
+        let entries = decode().map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
         // What was decoded must fit together, since decoders index into it.
         entries.as_values().map_err(while_reading)?;
         Ok(page.entries.get_or_init(|| Arc::new(entries)).clone())
@@ -259,7 +270,10 @@ impl Column {
         while row < rows.end {
             let held = blocks.rows_of(block)?;
             if !held.contains(&row) {
-                return Err(Error::new(ErrorKind::Corrupt, "block rows do not follow each other"));
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    "block rows do not follow each other",
+                ));
             }
             let upto = rows.end.min(held.end);
             plan.parts.push(BlockPart {
@@ -364,7 +378,8 @@ impl Column {
                 }
             } else {
                 let from = plan.indices.len();
-                plan.indices.extend(rows.iter().map(|row| (row - start) as u32));
+                plan.indices
+                    .extend(rows.iter().map(|row| (row - start) as u32));
                 Selected::Indices(from..plan.indices.len())
             };
             plan.parts.push(BlockPart {
@@ -390,9 +405,7 @@ impl Column {
     ) -> Result<RawColumn> {
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
         let data_bytes = match value_type {
-            ValueType::Bytes => {
-                self.data_bytes(plan, fetched)?
-            }
+            ValueType::Bytes => self.data_bytes(plan, fetched)?,
             _ => 0,
         };
         let mut raw = RawColumn::new(value_type, plan.rows, data_bytes as usize, take)
@@ -409,14 +422,23 @@ impl Column {
                     &decoder.insert((part.page, made)).1
                 }
             };
-            decode_part(file, decoder, part, bytes.as_ref(), plan, &mut raw, scratch, take)
-                .map_err(|error| {
-                    self.at(error.in_block(part.block.into()), part.page as usize)
-                })?;
+            decode_part(
+                file,
+                decoder,
+                part,
+                bytes.as_ref(),
+                plan,
+                &mut raw,
+                scratch,
+                take,
+            )
+            .map_err(|error| self.at(error.in_block(part.block.into()), part.page as usize))?;
         }
         if raw.rows() != plan.rows {
-            return Err(Error::new(ErrorKind::Corrupt, "blocks hold fewer rows than they say")
-                .in_column(self.name()));
+            return Err(
+                Error::new(ErrorKind::Corrupt, "blocks hold fewer rows than they say")
+                    .in_column(self.name()),
+            );
         }
         Ok(raw)
     }
@@ -458,7 +480,11 @@ fn repeats(indices: Option<&[u32]>) -> u64 {
 fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
     let mut total = 0;
     for block in blocks {
-        total += u64::from(BlockHeader::parse(block).map_err(while_reading)?.decoded_bytes);
+        total += u64::from(
+            BlockHeader::parse(block)
+                .map_err(while_reading)?
+                .decoded_bytes,
+        );
     }
     Ok(total)
 }
@@ -468,7 +494,10 @@ fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
     Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
 }
 
-#[expect(clippy::too_many_arguments, reason = "one step of two loops, split for sharing")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one step of two loops, split for sharing"
+)]
 fn decode_part(
     file: &Inner,
     decoder: &PageDecoder,

@@ -150,8 +150,9 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {
+    /// The cause of the cause: the text of the cause itself is part of this error's.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().and_then(|source| source.source())
     }
 }
 

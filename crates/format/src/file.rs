@@ -194,7 +194,11 @@ impl File {
     /// # Errors
     /// [`ErrorKind::NoSuchColumn`], and what reading may meet.
     pub fn inspect_column(&self, name: &str) -> Result<ColumnInspection> {
-        self.named(self.inner.column(name).and_then(|column| inspect::column(&self.inner, &column)))
+        self.named(
+            self.inner
+                .column(name)
+                .and_then(|column| inspect::column(&self.inner, &column)),
+        )
     }
 
     /// Checks every byte of the file (state slots apart) against the digests, and that all of it decodes.
@@ -210,7 +214,11 @@ impl File {
     /// # Errors
     /// As [`File::verify`], and [`ErrorKind::NoSuchColumn`].
     pub fn verify_column(&self, name: &str) -> Result<VerifyReport> {
-        self.named(self.inner.column(name).and_then(|column| verify::column(&self.inner, &column)))
+        self.named(
+            self.inner
+                .column(name)
+                .and_then(|column| verify::column(&self.inner, &column)),
+        )
     }
 
     /// Checks one page of a column; pages count from 0.
@@ -252,9 +260,14 @@ impl Inner {
         let header = Header::parse(&header_bytes)?;
         let committed = header.committed(file_bytes)?;
         let end = committed.bytes;
-        let start = end.checked_sub(limits::POSTSCRIPT_BYTES as u64).ok_or_else(|| {
-            Error::new(ErrorKind::Corrupt, format!("committed length of {end} bytes"))
-        })?;
+        let start = end
+            .checked_sub(limits::POSTSCRIPT_BYTES as u64)
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    format!("committed length of {end} bytes"),
+                )
+            })?;
         let postscript_bytes = read(start..end)?;
         let footer_bytes = read(Postscript::footer_range(&postscript_bytes, end)?)?;
         let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
@@ -320,7 +333,11 @@ impl Inner {
     /// The blocks of a plan.
     pub(crate) fn fetch(&self, parts: &[BlockPart]) -> Result<Vec<ReadBytes<'_>>> {
         let ranges: Vec<_> = parts.iter().map(|part| part.place.clone()).collect();
-        Ok(tarsia_io::read_ranges(&*self.reader, &ranges, ReadOptions::LOCAL)?)
+        Ok(tarsia_io::read_ranges(
+            &*self.reader,
+            &ranges,
+            ReadOptions::LOCAL,
+        )?)
     }
 
     /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
@@ -373,13 +390,15 @@ impl Inner {
     /// The decoders of pages with this META and no shared buffers.
     pub(crate) fn shared_decoder(&self, index: u16) -> Result<Arc<PageDecoder>> {
         let meta = self.meta(index)?;
-        let cell = self.decoders.get(usize::from(index)).ok_or_else(|| {
-            Error::new(ErrorKind::Corrupt, format!("page description {index}"))
-        })?;
+        let cell = self
+            .decoders
+            .get(usize::from(index))
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("page description {index}")))?;
         if let Some(decoder) = cell.get() {
             return Ok(decoder.clone());
         }
-        let decoder = PageDecoder::new(registry(), &meta, Shared::default()).map_err(while_reading)?;
+        let decoder =
+            PageDecoder::new(registry(), &meta, Shared::default()).map_err(while_reading)?;
         Ok(cell.get_or_init(|| Arc::new(decoder)).clone())
     }
 
@@ -421,7 +440,7 @@ impl Inner {
     fn record_bytes(&self, place: u64, known: Option<u32>) -> Result<ReadBytes<'_>> {
         let length = match known {
             Some(length) => length,
-            None => NodeRecord::length(&*self.read(place..place.saturating_add(4))?)?,
+            None => NodeRecord::length(&self.read(place..place.saturating_add(4))?)?,
         };
         let range = place..place.saturating_add(length.into());
         let records = self.footer.records_range(&self.postscript);
@@ -441,13 +460,17 @@ impl Inner {
         record: &metadata::ColumnRecord,
     ) -> Result<Column> {
         let value_type = value_type(field.data_type()).map_err(|unsupported| {
-            Error::new(ErrorKind::Unsupported, format!("type {unsupported}")).in_column(field.name())
+            Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
+                .in_column(field.name())
         })?;
         let meta = ColumnMeta::load(record, &self.shape, |range| self.read(range))
             .map_err(|error: Error| error.in_column(field.name()))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
-            return Err(Error::new(ErrorKind::Corrupt, "a column without pages in a file with rows")
-                .in_column(field.name()));
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "a column without pages in a file with rows",
+            )
+            .in_column(field.name()));
         }
         let listed = match record.source {
             metadata::ColumnSource::Meta { length, .. } => u64::from(length),
@@ -483,7 +506,11 @@ impl Inner {
             .zip(&table.columns)
             .zip(0..)
             .map(|((field, record), leaf)| {
-                Ok(Arc::new(self.make_column(leaf, field.as_ref().clone(), record)?))
+                Ok(Arc::new(self.make_column(
+                    leaf,
+                    field.as_ref().clone(),
+                    record,
+                )?))
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(self.all_columns.get_or_init(|| columns))

@@ -94,7 +94,11 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
     let rows = inner.rows();
     let nulls = match column.value_type {
         None => rows,
-        Some(_) => column.pages.iter().map(|page| u64::from(page.descriptor.null_count)).sum(),
+        Some(_) => column
+            .pages
+            .iter()
+            .map(|page| u64::from(page.descriptor.null_count))
+            .sum(),
     };
     let validity = if nulls > 0 && column.value_type.is_some() {
         rows.div_ceil(8)
@@ -108,7 +112,10 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
         Some(ValueType::Bytes) => value_bytes + offsets_bytes(column.field.data_type(), rows),
     };
     let stored = |pages: &[Page]| -> u64 {
-        pages.iter().map(|page| u64::from(page.descriptor.length)).sum()
+        pages
+            .iter()
+            .map(|page| u64::from(page.descriptor.length))
+            .sum()
     };
     Ok(ColumnInspection {
         name: column.name().to_owned(),
@@ -117,7 +124,11 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
         rows,
         nulls,
         pages: column.pages.len() as u64,
-        blocks: column.pages.iter().map(|page| u64::from(page.descriptor.n_blocks)).sum(),
+        blocks: column
+            .pages
+            .iter()
+            .map(|page| u64::from(page.descriptor.n_blocks))
+            .sum(),
         trees,
         encoded_bytes: stored(&column.pages) + stored(&column.dictionaries),
         metadata_bytes: column.metadata_bytes,
@@ -148,7 +159,9 @@ fn page_blocks(
     for block in 0..page.descriptor.n_blocks {
         let range = blocks.block_range(block)?;
         let start = page.descriptor.place + range.start;
-        let header_end = range.end.min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64);
+        let header_end = range
+            .end
+            .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64);
         let bytes = inner.read(start..page.descriptor.place + header_end)?;
         let header = BlockHeader::parse(&bytes)
             .map_err(|error| while_reading(error).in_block(block.into()))?;

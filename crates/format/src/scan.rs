@@ -70,7 +70,8 @@ impl<'f> ScanBuilder<'f> {
     /// reading metadata may meet.
     pub fn build(self) -> Result<Scan> {
         let inner = self.file.inner();
-        self.build_inner().map_err(|error| error.in_file(inner.name()))
+        self.build_inner()
+            .map_err(|error| error.in_file(inner.name()))
     }
 
     fn build_inner(self) -> Result<Scan> {
@@ -111,7 +112,10 @@ impl Projection {
                     .collect::<Result<Vec<_>>>()?;
                 (columns, inner.schema_metadata()?)
             }
-            None => (inner.all_columns()?.to_vec(), inner.schema()?.metadata().clone()),
+            None => (
+                inner.all_columns()?.to_vec(),
+                inner.schema()?.metadata().clone(),
+            ),
         };
         let fields: Vec<_> = columns.iter().map(|column| column.field.clone()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
@@ -206,7 +210,10 @@ impl Task {
                 State::Done(result) => return result,
                 other => *state = other,
             }
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .done
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -237,7 +244,11 @@ impl Scan {
             rows,
             batch_rows,
             // One more than threads, so that none is idle while the caller looks at a batch.
-            ahead: if threads > 1 && !split_columns { threads + 1 } else { 1 },
+            ahead: if threads > 1 && !split_columns {
+                threads + 1
+            } else {
+                1
+            },
             failed: false,
         }
     }
@@ -328,9 +339,7 @@ impl Job {
             batches.extend(self.decode(middle..rows.end)?);
             return Ok(batches);
         }
-        let one = |index: usize| {
-            emit(&self.inner, &columns[index], &plans[index], &fetched[index])
-        };
+        let one = |index: usize| emit(&self.inner, &columns[index], &plans[index], &fetched[index]);
         let emitted: Vec<Emitted> = match self.split_columns {
             true => (0..columns.len())
                 .into_par_iter()
@@ -411,10 +420,17 @@ fn slice_parts(parts: &[ArrayRef], start: usize, end: usize) -> Result<ArrayRef>
         }
         first += part.len();
     }
-    Err(Error::new(ErrorKind::Corrupt, "columns decoded to different numbers of rows"))
+    Err(Error::new(
+        ErrorKind::Corrupt,
+        "columns decoded to different numbers of rows",
+    ))
 }
 
-pub(crate) fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+pub(crate) fn batch(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
         .map_err(|error| Error::new(ErrorKind::Corrupt, error.to_string()))

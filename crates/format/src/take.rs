@@ -45,10 +45,16 @@ pub(crate) fn take(
 ) -> Result<RecordBatch> {
     let n_rows = inner.rows();
     if let Some(row) = rows.iter().find(|row| **row >= n_rows) {
-        return Err(Error::new(ErrorKind::OutOfRange, format!("row {row} of {n_rows}")));
+        return Err(Error::new(
+            ErrorKind::OutOfRange,
+            format!("row {row} of {n_rows}"),
+        ));
     }
     if rows.len() > i32::MAX as usize {
-        return Err(Error::new(ErrorKind::LimitExceeded, "more than 2^31 rows in one take"));
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            "more than 2^31 rows in one take",
+        ));
     }
     inner.check_unchanged()?;
     let projection = Projection::new(inner, columns)?;

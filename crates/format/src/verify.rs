@@ -1,5 +1,6 @@
 //! Checking a file, a column or a page against its digests, and that all of it decodes.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -73,7 +74,10 @@ fn metadata(inner: &Inner) -> Result<VerifyReport> {
     let tree = compliance::DigestTree::build(&region_bytes);
     let stored = inner.read(inner.tree_range())?;
     if let Err(error) = compliance::verify_region(&region_bytes, &stored) {
-        return Err(corrupt(format!("metadata at byte {}: {error}", region.start)));
+        return Err(corrupt(format!(
+            "metadata at byte {}: {error}",
+            region.start
+        )));
     }
     let root = compliance::root_digest(
         inner.header_bytes(),
@@ -118,7 +122,9 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
             }
         };
         if expected != column.digest {
-            return Err(corrupt("column digest: the pages are not those that were written"));
+            return Err(corrupt(
+                "column digest: the pages are not those that were written",
+            ));
         }
         Ok(report)
     };
@@ -147,12 +153,7 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
     check().map_err(|error: Error| error.in_page(number).in_column(column.name()))
 }
 
-fn page_digests(
-    inner: &Inner,
-    column: &Column,
-    page: &Page,
-    bound: u32,
-) -> Result<VerifyReport> {
+fn page_digests(inner: &Inner, column: &Column, page: &Page, bound: u32) -> Result<VerifyReport> {
     let descriptor = &page.descriptor;
     let stored = stored_digests(inner, descriptor)?;
     let blocks = column.blocks(inner, page)?;
@@ -172,7 +173,9 @@ fn page_digests(
             };
             match equal {
                 true => Ok(()),
-                false => Err(corrupt("block digest: the block is not the one that was written")),
+                false => Err(corrupt(
+                    "block digest: the block is not the one that was written",
+                )),
             }
         };
         check().map_err(|error: Error| error.in_block(block.into()))?;
@@ -180,7 +183,9 @@ fn page_digests(
     if let Some(stored) = &stored
         && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
     {
-        return Err(corrupt("page digest: the block digests are not those that were written"));
+        return Err(corrupt(
+            "page digest: the block digests are not those that were written",
+        ));
     }
     Ok(VerifyReport {
         columns: 0,
@@ -210,7 +215,7 @@ fn gaps(inner: &Inner, columns: &[Arc<Column>]) -> Result<()> {
     used.sort_unstable_by_key(|range| (range.start, range.end));
     let meta_start = inner.meta_range().start;
     let mut at = tarsia_metadata::limits::HEADER_BYTES as u64;
-    for range in used.into_iter().chain([meta_start..meta_start]) {
+    for range in used.into_iter().chain(iter::once(meta_start..meta_start)) {
         if range.start < at && !range.is_empty() {
             return Err(corrupt(format!("pages overlap at byte {}", range.start)));
         }

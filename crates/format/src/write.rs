@@ -120,7 +120,11 @@ impl Metas {
                 "more than 65,536 different page descriptions in a file",
             )
         })?;
-        for tree in meta.trees.iter().chain(meta.layers.iter().flat_map(|layer| &layer.trees)) {
+        for tree in meta
+            .trees
+            .iter()
+            .chain(meta.layers.iter().flat_map(|layer| &layer.trees))
+        {
             tree.visit(&mut |node| {
                 let used = (node.id.clone(), node.version);
                 if !self.encodings.contains(&used) {
@@ -160,8 +164,7 @@ impl Writer {
         let path = path.as_ref();
         let name = path.display().to_string();
         let columns = column_writers(&schema).map_err(|error| error.in_file(&name))?;
-        let sink =
-            FileSink::create(path).map_err(|error| Error::from(error).in_file(&name))?;
+        let sink = FileSink::create(path).map_err(|error| Error::from(error).in_file(&name))?;
         Self::start(Box::new(sink), columns, schema, options, Some(name))
     }
 
@@ -366,9 +369,14 @@ impl Writer {
             let mut dictionary = None;
             if let Some(entries) = encoded.dictionary {
                 let number = self.columns[index].dictionaries.len();
-                dictionary = Some(u16::try_from(number).ok().filter(|n| *n < u16::MAX).ok_or_else(
-                    || Error::new(ErrorKind::LimitExceeded, "65,535 dictionaries in a column"),
-                )?);
+                dictionary = Some(
+                    u16::try_from(number)
+                        .ok()
+                        .filter(|n| *n < u16::MAX)
+                        .ok_or_else(|| {
+                            Error::new(ErrorKind::LimitExceeded, "65,535 dictionaries in a column")
+                        })?,
+                );
                 let written = self.append_finished(entries, 0, None)?;
                 self.columns[index].dictionaries.push(written);
             }
@@ -444,7 +452,11 @@ impl Writer {
             .filter(|(_, rows)| *rows > 0)
             .collect();
         self.flush(&rest)?;
-        let pages = self.columns.iter().map(|column| column.pages.len() as u64).sum();
+        let pages = self
+            .columns
+            .iter()
+            .map(|column| column.pages.len() as u64)
+            .sum();
         let file_bytes = self.write_metadata()?;
         let header = metadata::Header::new(self.file_id)
             .with_first_slot(file_bytes)
@@ -569,7 +581,8 @@ fn finish_page(page: EncodedPage, column: u32, number: u32) -> Result<Finished> 
     let mut side = metadata::build_block_table(&starts, rows)?;
     let digests: Vec<[u8; 16]> = (0..n_blocks)
         .map(|block| {
-            let digest = compliance::block_digest(column, number, block, page.block(block as usize));
+            let digest =
+                compliance::block_digest(column, number, block, page.block(block as usize));
             compliance::stored_block_digest(&digest)
         })
         .collect();

@@ -28,35 +28,51 @@ fn plans() -> impl Strategy<Value = Plan> {
         prop::sample::select(DISTRIBUTIONS.to_vec()),
         any::<u64>(),
     )
-        .prop_map(|(data_type, nulls, values, seed)| (data_type, Profile::new(nulls, values, seed)));
+        .prop_map(|(data_type, nulls, values, seed)| {
+            (data_type, Profile::new(nulls, values, seed))
+        });
     let presets = [Preset::Fast, Preset::Balanced, Preset::Compact];
     (
         prop::collection::vec(column, 1..5),
         prop_oneof![0..5usize, 1020..1030usize, 0..6000usize],
         prop::collection::vec(0..6000usize, 0..4),
-        (prop::sample::select(presets.to_vec()), 500..60_000u64, 1_000..100_000u64, any::<bool>()),
+        (
+            prop::sample::select(presets.to_vec()),
+            500..60_000u64,
+            1_000..100_000u64,
+            any::<bool>(),
+        ),
         1..5000usize,
         (0..6000usize, 0..6000usize),
     )
-        .prop_map(|(columns, rows, mut cuts, (preset, page_bytes, memory_budget_bytes, one), batch_rows, range)| {
-            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(rows));
-            cuts.sort_unstable();
-            let (a, b) = (range.0.min(rows), range.1.min(rows));
-            Plan {
+        .prop_map(
+            |(
                 columns,
                 rows,
-                cuts,
-                options: WriteOptions {
-                    preset,
-                    page_bytes,
-                    memory_budget_bytes,
-                    threads: if one { Threads::One } else { Threads::All },
-                    deterministic: true,
-                },
+                mut cuts,
+                (preset, page_bytes, memory_budget_bytes, one),
                 batch_rows,
-                range: (a.min(b), a.max(b)),
-            }
-        })
+                range,
+            )| {
+                cuts.iter_mut().for_each(|cut| *cut = (*cut).min(rows));
+                cuts.sort_unstable();
+                let (a, b) = (range.0.min(rows), range.1.min(rows));
+                Plan {
+                    columns,
+                    rows,
+                    cuts,
+                    options: WriteOptions {
+                        preset,
+                        page_bytes,
+                        memory_budget_bytes,
+                        threads: if one { Threads::One } else { Threads::All },
+                        deterministic: true,
+                    },
+                    batch_rows,
+                    range: (a.min(b), a.max(b)),
+                }
+            },
+        )
 }
 
 proptest! {

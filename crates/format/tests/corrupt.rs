@@ -26,23 +26,47 @@ fn sample() -> (RecordBatch, Vec<u8>) {
         Field::new("same", DataType::Int32, false),
     ]));
     let mut rng = Rng::new(5);
-    let cities: Vec<String> = (0..40).map(|i| format!("a city whose name is {} long, number {i}", "very ".repeat(i))).collect();
+    let cities: Vec<String> = (0..40)
+        .map(|i| {
+            format!(
+                "a city whose name is {} long, number {i}",
+                "very ".repeat(i)
+            )
+        })
+        .collect();
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int32Array::from_iter_values((0..rows).map(|i| if i % 500 == 3 { i * 70_000 } else { i % 37 }))),
-        Arc::new(BooleanArray::from_iter((0..rows).map(|i| (i % 9 != 0).then_some(i % 5 == 0)))),
-        Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 != 0).then(|| cities[(i * i % 40) as usize].as_str())))),
-        Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("é{}", i * 31)))),
-        Arc::new(Float64Array::from_iter((0..rows).map(|_| rng.flip().then(|| f64::from_bits(rng.u64()))))),
+        Arc::new(Int32Array::from_iter_values(
+            (0..rows).map(|i| if i % 500 == 3 { i * 70_000 } else { i % 37 }),
+        )),
+        Arc::new(BooleanArray::from_iter(
+            (0..rows).map(|i| (i % 9 != 0).then_some(i % 5 == 0)),
+        )),
+        Arc::new(StringArray::from_iter((0..rows).map(|i| {
+            (i % 7 != 0).then(|| cities[(i * i % 40) as usize].as_str())
+        }))),
+        Arc::new(StringArray::from_iter_values(
+            (0..rows).map(|i| format!("é{}", i * 31)),
+        )),
+        Arc::new(Float64Array::from_iter(
+            (0..rows).map(|_| rng.flip().then(|| f64::from_bits(rng.u64()))),
+        )),
         Arc::new(Int32Array::from_iter_values((0..rows).map(|_| -4))),
     ];
     let batch = RecordBatch::try_new(schema, columns).unwrap();
-    let options = WriteOptions { page_bytes: 9000, ..deterministic() };
-    let bytes = write(batch.schema(), &[batch.clone()], options);
+    let options = WriteOptions {
+        page_bytes: 9000,
+        ..deterministic()
+    };
+    let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     (batch, bytes)
 }
 
 fn unchecked() -> OpenOptions {
-    OpenOptions { verify_checksums: false, threads: Threads::One, ..OpenOptions::default() }
+    OpenOptions {
+        verify_checksums: false,
+        threads: Threads::One,
+        ..OpenOptions::default()
+    }
 }
 
 /// Everything a reader can be asked for.
@@ -51,7 +75,11 @@ fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
     let rows = file.num_rows();
     if rows > 0 {
         file.take(&[rows - 1, 0, rows / 2, 0])?;
-        file.scan().rows(rows / 3..rows / 2 + 1).batch_rows(100).build()?.collect::<tarsia::Result<Vec<_>>>()?;
+        file.scan()
+            .rows(rows / 3..rows / 2 + 1)
+            .batch_rows(100)
+            .build()?
+            .collect::<tarsia::Result<Vec<_>>>()?;
     }
     file.inspect()?;
     Ok(batches)
@@ -94,7 +122,8 @@ fn verify_finds_a_flipped_byte_anywhere() {
             match found {
                 Ok(_) => panic!("byte {at} was flipped and nothing found"),
                 Err(error) if in_pages => {
-                    let named = error.column().is_some() || error.to_string().contains("between pages");
+                    let named =
+                        error.column().is_some() || error.to_string().contains("between pages");
                     assert!(named, "byte {at}: {error}");
                 }
                 Err(_) => {}
@@ -159,13 +188,24 @@ fn resealed_mutations_never_panic_hang_or_take_much_memory() {
         let bad = mutate_and_reseal(&bytes, &seals, &mut rng);
         let start = Instant::now();
         let (read, allocated) = measure(|| {
-            let options = if i % 2 == 0 { OpenOptions { threads: Threads::One, ..OpenOptions::default() } } else { unchecked() };
+            let options = if i % 2 == 0 {
+                OpenOptions {
+                    threads: Threads::One,
+                    ..OpenOptions::default()
+                }
+            } else {
+                unchecked()
+            };
             let file = open_with(&bad, options).ok()?;
             Some(exercise(&file).is_ok())
         });
         n_opened += u32::from(read.is_some());
         n_read += u32::from(read == Some(true));
-        assert!(start.elapsed() < Duration::from_secs(20), "mutation {i} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "mutation {i} took {:?}",
+            start.elapsed()
+        );
         assert!(
             allocated.largest_bytes < 256 << 20,
             "mutation {i} allocated {} bytes at once",
@@ -196,17 +236,25 @@ fn unchecked_reads_of_mutated_files_never_panic() {
 
 #[test]
 fn a_text_column_that_is_not_utf8_is_refused() {
-    let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..50).map(|i| format!("text {i}"))));
+    let array: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..50).map(|i| format!("text {i}")),
+    ));
     let batch = common::one_column(array);
     let bytes = write(batch.schema(), &[batch], deterministic());
-    let at = bytes.windows(4).position(|window| window == b"text").unwrap();
+    let at = bytes
+        .windows(4)
+        .position(|window| window == b"text")
+        .unwrap();
     let seals = Seals::of(&bytes);
     let mut bad = bytes;
     bad[at] = 0xff;
     seals.reseal(&mut bad);
     let file = open(&bad).unwrap();
     let error = read_all(&file).unwrap_err();
-    assert_eq!((error.kind(), error.column()), (ErrorKind::Corrupt, Some("x")));
+    assert_eq!(
+        (error.kind(), error.column()),
+        (ErrorKind::Corrupt, Some("x"))
+    );
     assert!(error.to_string().contains("UTF-8"), "{error}");
 }
 
@@ -225,5 +273,14 @@ fn what_this_build_does_not_know_is_refused_as_unsupported() {
     let error = open(&feature).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("40"), "{error}");
-    assert_eq!(open(b"PAR1 and then something else, long enough to hold a header and a tail".repeat(9).as_slice()).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        open(
+            b"PAR1 and then something else, long enough to hold a header and a tail"
+                .repeat(9)
+                .as_slice()
+        )
+        .unwrap_err()
+        .kind(),
+        ErrorKind::Corrupt
+    );
 }

@@ -12,20 +12,33 @@ use tarsia_testkit::faults::{FailingReader, FailingSink};
 
 fn table() -> RecordBatch {
     let columns: [(&str, ArrayRef); 2] = [
-        ("n", Arc::new(Int64Array::from_iter_values((0..5000).map(|i| i * 7919 % 5000)))),
-        ("s", Arc::new(StringArray::from_iter_values((0..5000).map(|i| format!("{}", i * 31))))),
+        (
+            "n",
+            Arc::new(Int64Array::from_iter_values(
+                (0..5000).map(|i| i * 7919 % 5000),
+            )),
+        ),
+        (
+            "s",
+            Arc::new(StringArray::from_iter_values(
+                (0..5000).map(|i| format!("{}", i * 31)),
+            )),
+        ),
     ];
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
 fn options() -> WriteOptions {
-    WriteOptions { page_bytes: 10_000, ..deterministic() }
+    WriteOptions {
+        page_bytes: 10_000,
+        ..deterministic()
+    }
 }
 
 #[test]
 fn a_sink_that_fails_anywhere_leaves_no_file() {
     let table = table();
-    let whole = write(table.schema(), &[table.clone()], options());
+    let whole = write(table.schema(), std::slice::from_ref(&table), options());
     let write_to = |sink: FailingSink<MemorySink>| -> tarsia::Result<()> {
         let mut writer = Writer::new(Box::new(sink), table.schema(), options())?;
         writer.write(&table)?;
@@ -40,7 +53,12 @@ fn a_sink_that_fails_anywhere_leaves_no_file() {
     }
     let sink = MemorySink::new();
     let handle = sink.handle();
-    assert_eq!(write_to(FailingSink::new(sink).fail_on_commit()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(
+        write_to(FailingSink::new(sink).fail_on_commit())
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Io
+    );
     assert!(handle.take().is_none());
 }
 
@@ -54,7 +72,10 @@ fn a_sink_that_cannot_go_back_makes_a_readable_file() {
     writer.write(&table).unwrap();
     writer.finish().unwrap();
     let bytes = handle.take().unwrap();
-    assert!(bytes[64..192].iter().all(|byte| *byte == 0), "both slots stay empty");
+    assert!(
+        bytes[64..192].iter().all(|byte| *byte == 0),
+        "both slots stay empty"
+    );
     let file = File::open_reader(Arc::new(MemoryFile::new(bytes)), OpenOptions::default()).unwrap();
     assert_rows(&read_all(&file).unwrap(), &table);
     file.verify().unwrap();
@@ -83,10 +104,13 @@ fn a_dropped_or_failed_writer_leaves_the_old_file() {
 #[test]
 fn a_reader_that_fails_at_any_call_gives_an_error_or_the_rows() {
     let table = table();
-    let bytes = write(table.schema(), &[table.clone()], options());
+    let bytes = write(table.schema(), std::slice::from_ref(&table), options());
     let open = |call: u64| -> tarsia::Result<Vec<RecordBatch>> {
         let reader = FailingReader::new(MemoryFile::new(bytes.clone())).fail_call(call);
-        let options = OpenOptions { threads: Threads::One, ..OpenOptions::default() };
+        let options = OpenOptions {
+            threads: Threads::One,
+            ..OpenOptions::default()
+        };
         let file = File::open_reader(Arc::new(reader), options)?;
         let batches = read_all(&file)?;
         file.verify()?;
@@ -118,12 +142,24 @@ fn a_file_that_changes_while_it_is_open_is_noticed() {
     let mut writer = Writer::create(&path, table.schema(), options()).unwrap();
     writer.write(&table).unwrap();
     writer.finish().unwrap();
-    let options = OpenOptions { access: tarsia::Access::Read, ..OpenOptions::default() };
+    let options = OpenOptions {
+        access: tarsia::Access::Read,
+        ..OpenOptions::default()
+    };
     let file = File::open_with(&path, options).unwrap();
     file.take(&[1]).unwrap();
     let raw = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     // As an eraser would: the other slot is written.
     raw.write_all_at(&[1; 64], 128).unwrap();
     assert_eq!(file.take(&[1]).unwrap_err().kind(), ErrorKind::FileChanged);
-    assert_eq!(file.scan().build().unwrap().next().unwrap().unwrap_err().kind(), ErrorKind::FileChanged);
+    assert_eq!(
+        file.scan()
+            .build()
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap_err()
+            .kind(),
+        ErrorKind::FileChanged
+    );
 }

@@ -18,37 +18,100 @@ use tarsia::WriteOptions;
 fn table() -> RecordBatch {
     let n = 3000i64;
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("constant", Arc::new(Int32Array::from_iter_values((0..n).map(|_| 7)))),
-        ("packed", Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * i % 1000 - 300)))),
-        ("patched", Arc::new(Int64Array::from_iter_values((0..n).map(|i| if i % 700 == 5 { i << 40 } else { i % 16 })))),
-        ("few nulls", Arc::new(Int32Array::from_iter((0..n).map(|i| (i % 97 != 0).then_some(i as i32))))),
-        ("many nulls", Arc::new(Float64Array::from_iter((0..n).map(|i| (i % 3 == 0).then_some(i as f64 / 7.0))))),
-        ("flag", Arc::new(BooleanArray::from_iter((0..n).map(|i| Some(i % 7 < 3))))),
-        ("dictionary", Arc::new(StringArray::from_iter_values((0..n).map(|i| ["oak", "elm", "ash", "a much longer name of a tree"][(i * i % 4) as usize])))),
-        ("text", Arc::new(StringArray::from_iter((0..n).map(|i| (i % 11 != 0).then(|| format!("row {} é", i * 37)))))),
-        ("when", Arc::new(TimestampMillisecondArray::from_iter_values((0..n).map(|i| 1_700_000_000_000 + i * 61_000)).with_timezone("UTC"))),
-        ("price", Arc::new(Decimal128Array::from_iter_values((0..n).map(|i| i as i128 * 10_i128.pow(20))).with_precision_and_scale(38, 2).unwrap())),
+        (
+            "constant",
+            Arc::new(Int32Array::from_iter_values((0..n).map(|_| 7))),
+        ),
+        (
+            "packed",
+            Arc::new(Int64Array::from_iter_values(
+                (0..n).map(|i| i * i % 1000 - 300),
+            )),
+        ),
+        (
+            "patched",
+            Arc::new(Int64Array::from_iter_values(
+                (0..n).map(|i| if i % 700 == 5 { i << 40 } else { i % 16 }),
+            )),
+        ),
+        (
+            "few nulls",
+            Arc::new(Int32Array::from_iter(
+                (0..n).map(|i| (i % 97 != 0).then_some(i as i32)),
+            )),
+        ),
+        (
+            "many nulls",
+            Arc::new(Float64Array::from_iter(
+                (0..n).map(|i| (i % 3 == 0).then_some(i as f64 / 7.0)),
+            )),
+        ),
+        (
+            "flag",
+            Arc::new(BooleanArray::from_iter((0..n).map(|i| Some(i % 7 < 3)))),
+        ),
+        (
+            "dictionary",
+            Arc::new(StringArray::from_iter_values((0..n).map(|i| {
+                ["oak", "elm", "ash", "a much longer name of a tree"][(i * i % 4) as usize]
+            }))),
+        ),
+        (
+            "text",
+            Arc::new(StringArray::from_iter(
+                (0..n).map(|i| (i % 11 != 0).then(|| format!("row {} é", i * 37))),
+            )),
+        ),
+        (
+            "when",
+            Arc::new(
+                TimestampMillisecondArray::from_iter_values(
+                    (0..n).map(|i| 1_700_000_000_000 + i * 61_000),
+                )
+                .with_timezone("UTC"),
+            ),
+        ),
+        (
+            "price",
+            Arc::new(
+                Decimal128Array::from_iter_values((0..n).map(|i| i as i128 * 10_i128.pow(20)))
+                    .with_precision_and_scale(38, 2)
+                    .unwrap(),
+            ),
+        ),
         ("nothing", Arc::new(NullArray::new(n as usize))),
     ];
     let metadata = |name: &str| [("note".to_owned(), format!("about {name}"))].into();
     let fields: Vec<Field> = columns
         .iter()
-        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true).with_metadata(metadata(name)))
+        .map(|(name, array)| {
+            Field::new(*name, array.data_type().clone(), true).with_metadata(metadata(name))
+        })
         .collect();
-    let schema = Schema::new(fields).with_metadata([("made by".to_owned(), "tests".to_owned())].into());
-    RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect()).unwrap()
+    let schema =
+        Schema::new(fields).with_metadata([("made by".to_owned(), "tests".to_owned())].into());
+    RecordBatch::try_new(
+        Arc::new(schema),
+        columns.into_iter().map(|(_, array)| array).collect(),
+    )
+    .unwrap()
 }
 
 fn check(name: &str, options: WriteOptions) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v0").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden/v0")
+        .join(name);
     let table = table();
-    let written = write(table.schema(), &[table.clone()], options);
+    let written = write(table.schema(), std::slice::from_ref(&table), options);
     if std::env::var_os("TARSIA_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &written).unwrap();
     }
     let frozen = std::fs::read(&path).unwrap();
-    assert!(written == frozen, "{name}: this build writes other bytes than the golden file holds");
+    assert!(
+        written == frozen,
+        "{name}: this build writes other bytes than the golden file holds"
+    );
     let file = open(&frozen).unwrap();
     assert_eq!(file.schema().unwrap(), table.schema());
     assert_rows(&read_all(&file).unwrap(), &table);
@@ -62,5 +125,11 @@ fn one_page_each() {
 
 #[test]
 fn several_pages() {
-    check("several_pages.tarsia", WriteOptions { page_bytes: 9000, ..deterministic() });
+    check(
+        "several_pages.tarsia",
+        WriteOptions {
+            page_bytes: 9000,
+            ..deterministic()
+        },
+    );
 }

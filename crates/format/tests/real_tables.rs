@@ -21,10 +21,14 @@ fn flat_tables_come_back_bit_equal() {
         let file = open(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(file.schema().unwrap(), schema, "{name}");
         assert_rows(&read_all(&file).unwrap(), &whole);
-        let report = file.verify().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let report = file
+            .verify()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(report.columns as usize, schema.fields().len());
         let mut rng = Rng::new(3);
-        let rows: Vec<u64> = (0..200).map(|_| rng.below(whole.num_rows()) as u64).collect();
+        let rows: Vec<u64> = (0..200)
+            .map(|_| rng.below(whole.num_rows()) as u64)
+            .collect();
         let taken = file.take(&rows).unwrap();
         let places = UInt64Array::from(rows);
         for (got, want) in taken.columns().iter().zip(whole.columns()) {
@@ -34,7 +38,12 @@ fn flat_tables_come_back_bit_equal() {
         for column in file.inspect().unwrap().columns {
             let stored = column.encoded_bytes + column.metadata_bytes;
             let allowed = column.decoded_bytes + column.decoded_bytes / 100 + 256;
-            assert!(stored <= allowed, "{name}.{}: {stored} of {}", column.name, column.decoded_bytes);
+            assert!(
+                stored <= allowed,
+                "{name}.{}: {stored} of {}",
+                column.name,
+                column.decoded_bytes
+            );
         }
     }
 }
@@ -54,7 +63,10 @@ fn nested_tables_are_refused_by_column_and_type() {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unsupported);
                 assert_eq!(error.column(), Some(nested.name().as_str()));
-                assert!(error.to_string().contains(&nested.data_type().to_string()), "{error}");
+                assert!(
+                    error.to_string().contains(&nested.data_type().to_string()),
+                    "{error}"
+                );
             }
         }
     }

@@ -5,12 +5,15 @@ mod common;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_array::types::Int8Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    UInt64Array,
+};
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
-use tarsia_structure::arrow::reorder;
 use tarsia::{Access, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
+use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::{
     Distribution, Nulls, Profile, array, assert_bit_equal, flat_types, profiles, sliced,
 };
@@ -23,7 +26,8 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
     assert_eq!(file.schema().unwrap(), batch.schema(), "{what}");
     let back = read_all(&file).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_rows(&back, batch);
-    file.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
+    file.verify()
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     let rows = batch.num_rows();
     if rows == 0 {
         return;
@@ -64,7 +68,11 @@ fn every_flat_type_and_profile() {
             let rows = [0, 1, 1000, 1024, 2500][i % 5];
             let array = array(&data_type, rows, profile);
             let batch = one_column(array);
-            let bytes = write(batch.schema(), &[batch.clone()], deterministic());
+            let bytes = write(
+                batch.schema(),
+                std::slice::from_ref(&batch),
+                deterministic(),
+            );
             check(&bytes, &batch, &format!("{data_type} {profile:?}"));
         }
     }
@@ -91,7 +99,7 @@ fn every_flat_type_in_many_pages_from_odd_slices() {
         check(&bytes, &whole, &data_type.to_string());
         // One batch of the same rows, sliced out of a longer one, gives the same rows too.
         let other = one_column(sliced(&data_type, 3000, profile));
-        let bytes = write(other.schema(), &[other.clone()], options);
+        let bytes = write(other.schema(), std::slice::from_ref(&other), options);
         check(&bytes, &other, &data_type.to_string());
     }
 }
@@ -100,31 +108,69 @@ fn every_flat_type_in_many_pages_from_odd_slices() {
 fn wide(rows: usize) -> RecordBatch {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (i, data_type) in flat_types().into_iter().enumerate() {
-        let nulls = if i % 3 == 0 { Nulls::Percent(10) } else { Nulls::None };
-        let nulls = if data_type == DataType::Null { Nulls::All } else { nulls };
-        let distribution = [Distribution::Random, Distribution::LowCardinality, Distribution::Sorted][i % 3];
-        let array = array(&data_type, rows, Profile::new(nulls, distribution, i as u64));
+        let nulls = if i % 3 == 0 {
+            Nulls::Percent(10)
+        } else {
+            Nulls::None
+        };
+        let nulls = if data_type == DataType::Null {
+            Nulls::All
+        } else {
+            nulls
+        };
+        let distribution = [
+            Distribution::Random,
+            Distribution::LowCardinality,
+            Distribution::Sorted,
+        ][i % 3];
+        let array = array(
+            &data_type,
+            rows,
+            Profile::new(nulls, distribution, i as u64),
+        );
         let metadata = HashMap::from([(format!("k{i}"), format!("v{i} é"))]);
         let nullable = array.logical_null_count() > 0 || i % 2 == 0;
-        fields.push(Field::new(format!("c{i} {data_type}"), data_type, nullable).with_metadata(metadata));
+        fields.push(
+            Field::new(format!("c{i} {data_type}"), data_type, nullable).with_metadata(metadata),
+        );
         columns.push(array);
     }
-    let metadata = HashMap::from([("owner".into(), "tests".into()), ("".into(), "empty key".into())]);
-    RecordBatch::try_new(Arc::new(Schema::new_with_metadata(fields, metadata)), columns).unwrap()
+    let metadata = HashMap::from([
+        ("owner".into(), "tests".into()),
+        ("".into(), "empty key".into()),
+    ]);
+    RecordBatch::try_new(
+        Arc::new(Schema::new_with_metadata(fields, metadata)),
+        columns,
+    )
+    .unwrap()
 }
 
 #[test]
 fn a_wide_table_with_all_metadata() {
     let batch = wide(2000);
-    let bytes = write(batch.schema(), &[batch.clone()], deterministic());
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
     check(&bytes, &batch, "wide");
     let file = open(&bytes).unwrap();
     assert_eq!(file.schema().unwrap().metadata(), batch.schema().metadata());
     assert_eq!(file.num_columns() as usize, batch.num_columns());
     // A projection keeps order and repeats, and opens only what it names.
-    let names: Vec<&str> = [7usize, 2, 7].iter().map(|i| batch.schema_ref().field(*i).name().as_str()).collect();
+    let names: Vec<&str> = [7usize, 2, 7]
+        .iter()
+        .map(|i| batch.schema_ref().field(*i).name().as_str())
+        .collect();
     let fresh = open(&bytes).unwrap();
-    let back: Vec<_> = fresh.scan().columns(&names).build().unwrap().map(Result::unwrap).collect();
+    let back: Vec<_> = fresh
+        .scan()
+        .columns(&names)
+        .build()
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     let want = batch.project(&[7, 2, 7]).unwrap();
     assert_rows(&back, &want);
 }
@@ -156,7 +202,11 @@ fn readers_of_every_kind_agree() {
             }
         }
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "no temporary file is left"
+    );
 }
 
 #[test]
@@ -169,22 +219,47 @@ fn the_bytes_depend_on_rows_and_options_alone() {
         ..WriteOptions::default()
     };
     for preset in [Preset::Fast, Preset::Balanced, Preset::Compact] {
-        let one = write(batch.schema(), &[batch.clone()], options(Threads::One, preset));
-        let all = write(batch.schema(), &[batch.clone()], options(Threads::All, preset));
+        let one = write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            options(Threads::One, preset),
+        );
+        let all = write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            options(Threads::All, preset),
+        );
         assert_eq!(one, all);
-        let split: Vec<_> = [(0, 1), (1, 2222), (2223, 2777)].map(|(at, n)| batch.slice(at, n)).into();
-        assert_eq!(one, write(batch.schema(), &split, options(Threads::All, preset)));
+        let split: Vec<_> = [(0, 1), (1, 2222), (2223, 2777)]
+            .map(|(at, n)| batch.slice(at, n))
+            .into();
+        assert_eq!(
+            one,
+            write(batch.schema(), &split, options(Threads::All, preset))
+        );
     }
     // Otherwise the file id is random.
-    let a = write(batch.schema(), &[batch.clone()], WriteOptions::default());
-    let b = write(batch.schema(), &[batch.clone()], WriteOptions::default());
+    let a = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        WriteOptions::default(),
+    );
+    let b = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        WriteOptions::default(),
+    );
     assert_ne!(a[16..32], b[16..32]);
 }
 
 #[test]
 fn tables_without_rows_or_columns() {
     let none = RecordBatch::new_empty(wide(1).schema());
-    check(&write(none.schema(), &[], deterministic()), &none, "no rows");
+    check(
+        &write(none.schema(), &[], deterministic()),
+        &none,
+        "no rows",
+    );
     let schema = Arc::new(Schema::empty());
     let bytes = write(schema.clone(), &[], deterministic());
     let file = open(&bytes).unwrap();
@@ -209,7 +284,11 @@ fn a_dictionary_whose_keys_would_overflow_ends_a_batch() {
         .chunks(100)
         .map(|part| {
             let keys = Int8Array::from_iter_values((0..1000).map(|i| (i % 100) as i8));
-            let array = DictionaryArray::<Int8Type>::try_new(keys, Arc::new(StringArray::from_iter_values(part))).unwrap();
+            let array = DictionaryArray::<Int8Type>::try_new(
+                keys,
+                Arc::new(StringArray::from_iter_values(part)),
+            )
+            .unwrap();
             Arc::new(array) as ArrayRef
         })
         .collect();
@@ -221,29 +300,47 @@ fn a_dictionary_whose_keys_would_overflow_ends_a_batch() {
     assert!(back.len() >= 3);
     let mut got = Vec::new();
     for batch in &back {
-        let array = batch.column(0).as_any().downcast_ref::<DictionaryArray<Int8Type>>().unwrap();
+        let array = batch
+            .column(0)
+            .as_any()
+            .downcast_ref::<DictionaryArray<Int8Type>>()
+            .unwrap();
         let typed = array.downcast_dict::<StringArray>().unwrap();
         got.extend(typed.into_iter().map(|value| value.unwrap().to_owned()));
     }
-    let want: Vec<String> = (0..3).flat_map(|part| (0..1000).map(move |i| format!("value {}", part * 100 + i % 100))).collect();
+    let want: Vec<String> = (0..3)
+        .flat_map(|part| (0..1000).map(move |i| format!("value {}", part * 100 + i % 100)))
+        .collect();
     assert_eq!(got, want);
     let all: Vec<u64> = (0..3000).collect();
-    assert_eq!(file.take(&all).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(
+        file.take(&all).unwrap_err().kind(),
+        ErrorKind::LimitExceeded
+    );
     assert_eq!(file.take(&all[..100]).unwrap().num_rows(), 100);
 }
 
 #[test]
 fn batches_are_cut_where_strings_grow_large() {
     let long = "x".repeat(100_000);
-    let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(|i| format!("{i}{long}"))));
+    let array: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..2000).map(|i| format!("{i}{long}")),
+    ));
     let batch = one_column(array);
-    let bytes = write(batch.schema(), &[batch.clone()], deterministic());
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
     let file = open(&bytes).unwrap();
     let mut at = 0;
     for part in file.scan().batch_rows(2000).build().unwrap() {
         let part = part.unwrap();
         assert!(part.num_rows() < 2000);
-        assert_bit_equal(part.column(0).as_ref(), batch.column(0).slice(at, part.num_rows()).as_ref());
+        assert_bit_equal(
+            part.column(0).as_ref(),
+            batch.column(0).slice(at, part.num_rows()).as_ref(),
+        );
         at += part.num_rows();
     }
     assert_eq!(at, 2000);
@@ -255,42 +352,88 @@ fn what_does_not_fit_is_refused_by_name() {
         Field::new("ok", DataType::Int32, false),
         Field::new("bad one", DataType::new_list(DataType::Int32, true), true),
     ]));
-    let refused = |schema| match Writer::new(Box::new(tarsia_io::MemorySink::new()), schema, WriteOptions::default()) {
+    let refused = |schema| match Writer::new(
+        Box::new(tarsia_io::MemorySink::new()),
+        schema,
+        WriteOptions::default(),
+    ) {
         Err(error) => error,
         Ok(_) => panic!("accepted"),
     };
     let error = refused(schema);
-    assert_eq!((error.kind(), error.column()), (ErrorKind::Unsupported, Some("bad one")));
+    assert_eq!(
+        (error.kind(), error.column()),
+        (ErrorKind::Unsupported, Some("bad one"))
+    );
     assert!(error.to_string().contains("List"), "{error}");
 
     let batch = one_column(Arc::new(Int64Array::from(vec![1])));
-    let mut writer = Writer::new(Box::new(tarsia_io::MemorySink::new()), batch.schema(), WriteOptions::default()).unwrap();
+    let mut writer = Writer::new(
+        Box::new(tarsia_io::MemorySink::new()),
+        batch.schema(),
+        WriteOptions::default(),
+    )
+    .unwrap();
     let other = one_column(Arc::new(Int32Array::from(vec![1])));
-    assert_eq!(writer.write(&other).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        writer.write(&other).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
     let strict = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, false)]));
-    let mut writer = Writer::new(Box::new(tarsia_io::MemorySink::new()), strict, WriteOptions::default()).unwrap();
+    let mut writer = Writer::new(
+        Box::new(tarsia_io::MemorySink::new()),
+        strict,
+        WriteOptions::default(),
+    )
+    .unwrap();
     let nulls = one_column(Arc::new(Int64Array::from(vec![None])));
     let error = writer.write(&nulls).unwrap_err();
-    assert_eq!((error.kind(), error.column()), (ErrorKind::InvalidInput, Some("x")));
+    assert_eq!(
+        (error.kind(), error.column()),
+        (ErrorKind::InvalidInput, Some("x"))
+    );
 }
 
 #[test]
 fn callers_mistakes_are_named() {
     let batch = one_column(Arc::new(Int64Array::from(vec![1, 2, 3])));
-    let file = open(&write(batch.schema(), &[batch.clone()], deterministic())).unwrap();
+    let file = open(&write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    ))
+    .unwrap();
     let kind = |result: tarsia::Result<()>| result.unwrap_err().kind();
     assert_eq!(kind(file.take(&[3]).map(drop)), ErrorKind::OutOfRange);
-    assert_eq!(kind(file.take_columns(&[0], &["y"]).map(drop)), ErrorKind::NoSuchColumn);
-    assert_eq!(kind(file.scan().columns(&["y"]).build().map(drop)), ErrorKind::NoSuchColumn);
-    assert_eq!(kind(file.scan().rows(0..4).build().map(drop)), ErrorKind::OutOfRange);
+    assert_eq!(
+        kind(file.take_columns(&[0], &["y"]).map(drop)),
+        ErrorKind::NoSuchColumn
+    );
+    assert_eq!(
+        kind(file.scan().columns(&["y"]).build().map(drop)),
+        ErrorKind::NoSuchColumn
+    );
+    assert_eq!(
+        kind(file.scan().rows(0..4).build().map(drop)),
+        ErrorKind::OutOfRange
+    );
     #[expect(clippy::reversed_empty_ranges, reason = "the mistake")]
     let reversed = file.scan().rows(2..1).build().map(drop);
     assert_eq!(kind(reversed), ErrorKind::OutOfRange);
-    assert_eq!(kind(file.scan().batch_rows(0).build().map(drop)), ErrorKind::InvalidInput);
-    assert_eq!(kind(file.verify_page("x", 1).map(drop)), ErrorKind::OutOfRange);
+    assert_eq!(
+        kind(file.scan().batch_rows(0).build().map(drop)),
+        ErrorKind::InvalidInput
+    );
+    assert_eq!(
+        kind(file.verify_page("x", 1).map(drop)),
+        ErrorKind::OutOfRange
+    );
     assert_eq!(file.take(&[]).unwrap().num_rows(), 0);
     assert_eq!(file.verify_page("x", 0).unwrap().blocks, 1);
-    assert_eq!(kind(File::open("does/not/exist.tarsia").map(drop)), ErrorKind::Io);
+    assert_eq!(
+        kind(File::open("does/not/exist.tarsia").map(drop)),
+        ErrorKind::Io
+    );
 }
 
 #[test]
@@ -299,18 +442,32 @@ fn columns_of_one_name_are_kept_but_cannot_be_named() {
         Field::new("x", DataType::Int64, false),
         Field::new("x", DataType::Utf8, false),
     ]));
-    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![1])), Arc::new(StringArray::from(vec!["a"]))];
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from(vec![1])),
+        Arc::new(StringArray::from(vec!["a"])),
+    ];
     let batch = RecordBatch::try_new(schema, columns).unwrap();
-    let bytes = write(batch.schema(), &[batch.clone()], deterministic());
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
     check(&bytes, &batch, "same names");
     let file = open(&bytes).unwrap();
-    assert_eq!(file.take_columns(&[0], &["x"]).unwrap_err().kind(), ErrorKind::NoSuchColumn);
+    assert_eq!(
+        file.take_columns(&[0], &["x"]).unwrap_err().kind(),
+        ErrorKind::NoSuchColumn
+    );
 }
 
 #[test]
 fn a_scan_inside_the_pool_it_uses_does_not_wait_for_itself() {
     let batch = wide(20_000);
-    let bytes = write(batch.schema(), &[batch.clone()], deterministic());
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
     let file = open_with(&bytes, OpenOptions::default()).unwrap();
     let pool_size = rayon::current_num_threads();
     let rows: usize = rayon::scope(|scope| {
@@ -318,7 +475,13 @@ fn a_scan_inside_the_pool_it_uses_does_not_wait_for_itself() {
         for _ in 0..pool_size * 2 {
             let (file, send) = (file.clone(), send.clone());
             scope.spawn(move |_| {
-                let rows: usize = file.scan().batch_rows(1000).build().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+                let rows: usize = file
+                    .scan()
+                    .batch_rows(1000)
+                    .build()
+                    .unwrap()
+                    .map(|batch| batch.unwrap().num_rows())
+                    .sum();
                 send.send(rows).unwrap();
             });
         }

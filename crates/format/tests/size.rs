@@ -19,9 +19,15 @@ fn a_file_with_one_small_column_adds_less_than_two_kib() {
 #[test]
 fn a_further_small_column_adds_less_than_200_bytes() {
     let table = |n_columns: usize| {
-        let fields: Vec<_> = (0..n_columns).map(|i| Field::new(format!("f{i:05}"), DataType::Int64, false)).collect();
+        let fields: Vec<_> = (0..n_columns)
+            .map(|i| Field::new(format!("f{i:05}"), DataType::Int64, false))
+            .collect();
         let columns: Vec<ArrayRef> = (0..n_columns)
-            .map(|i| Arc::new(Int64Array::from_iter_values((0..100).map(|row| row * i as i64 % 256))) as ArrayRef)
+            .map(|i| {
+                Arc::new(Int64Array::from_iter_values(
+                    (0..100).map(|row| row * i as i64 % 256),
+                )) as ArrayRef
+            })
             .collect();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
         write(batch.schema(), &[batch], deterministic()).len()
@@ -29,7 +35,10 @@ fn a_further_small_column_adds_less_than_200_bytes() {
     // A column's data is at most 100 bytes, its name 6.
     for (few, many) in [(1, 11), (100, 1100), (1000, 20_000)] {
         let each = (table(many) - table(few)) as f64 / (many - few) as f64;
-        assert!(each < 200.0 + 100.0 + 6.0, "{few}..{many}: {each} bytes for each column");
+        assert!(
+            each < 200.0 + 100.0 + 6.0,
+            "{few}..{many}: {each} bytes for each column"
+        );
     }
 }
 
@@ -43,7 +52,11 @@ fn no_column_is_much_larger_than_plain_arrow() {
             let column = open(&bytes).unwrap().inspect_column("x").unwrap();
             let stored = column.encoded_bytes + column.metadata_bytes;
             let allowed = column.decoded_bytes + column.decoded_bytes / 100 + 256;
-            assert!(stored <= allowed, "{data_type} {nulls:?}: {stored} of {}", column.decoded_bytes);
+            assert!(
+                stored <= allowed,
+                "{data_type} {nulls:?}: {stored} of {}",
+                column.decoded_bytes
+            );
         }
     }
 }
@@ -53,8 +66,12 @@ fn opening_reads_no_column() {
     use tarsia::{File, OpenOptions};
     use tarsia_io::{CountingReader, MemoryFile};
     let bytes_read = |n_columns: usize| {
-        let fields: Vec<_> = (0..n_columns).map(|i| Field::new(format!("f{i:05}"), DataType::Int64, false)).collect();
-        let columns: Vec<ArrayRef> = (0..n_columns).map(|_| Arc::new(Int64Array::from_iter_values(0..10)) as ArrayRef).collect();
+        let fields: Vec<_> = (0..n_columns)
+            .map(|i| Field::new(format!("f{i:05}"), DataType::Int64, false))
+            .collect();
+        let columns: Vec<ArrayRef> = (0..n_columns)
+            .map(|_| Arc::new(Int64Array::from_iter_values(0..10)) as ArrayRef)
+            .collect();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
         let bytes = write(batch.schema(), &[batch], deterministic());
         let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
@@ -64,9 +81,15 @@ fn opening_reads_no_column() {
         (opened, reader.stats())
     };
     let ((open_few, take_few), (open_many, take_many)) = (bytes_read(10), bytes_read(5000));
-    assert_eq!(open_few, open_many, "opening depends on the number of columns");
+    assert_eq!(
+        open_few, open_many,
+        "opening depends on the number of columns"
+    );
     assert!(open_few.bytes < 2048, "{open_few:?}");
     // A bucket, the record, the block, the root's record, and the header before and after.
-    assert!(take_many.bytes < take_few.bytes + 4096, "{take_few:?} {take_many:?}");
+    assert!(
+        take_many.bytes < take_few.bytes + 4096,
+        "{take_few:?} {take_many:?}"
+    );
     assert!(take_many.requests <= 8, "{take_many:?}");
 }

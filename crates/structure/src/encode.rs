@@ -298,12 +298,8 @@ impl<'a> Encoder<'a> {
         let mut shared = Vec::new();
         for tree in &choice.trees {
             // Trees of one page share its dictionary; the first to make one decides.
-            let encoder = build_encoder(
-                context.registry,
-                tree,
-                values,
-                Shared { buffers: &shared },
-            )?;
+            let encoder =
+                build_encoder(context.registry, tree, values, Shared { buffers: &shared })?;
             if shared.is_empty() {
                 shared = encoder.shared();
             }
@@ -315,8 +311,12 @@ impl<'a> Encoder<'a> {
                 let tree = trees
                     .first()
                     .ok_or_else(|| Error::invalid("the chooser names no tree for validity"))?;
-                let encoder =
-                    build_encoder(context.registry, tree, Values::Bits(bits), Shared::default())?;
+                let encoder = build_encoder(
+                    context.registry,
+                    tree,
+                    Values::Bits(bits),
+                    Shared::default(),
+                )?;
                 Some((bits, encoder))
             }
             None => None,
@@ -351,9 +351,9 @@ impl<'a> Encoder<'a> {
             _ if width.is_power_of_two() => {
                 (BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN)
             }
-            _ => prev_power_of_two(
-                (4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN),
-            ),
+            _ => {
+                prev_power_of_two((4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN))
+            }
         };
         // Bits of a row's value, unless dropped.
         let valid_share = match self.compact {
@@ -362,8 +362,7 @@ impl<'a> Encoder<'a> {
         };
         let bits = u64::from(choice.bits_per_value) * valid_share / 1024;
         let fitting = (BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8) / bits.max(1);
-        let mut block_rows =
-            prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
+        let mut block_rows = prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
         loop {
             let lowest = block_rows <= rows_min;
             match self.try_uniform(rows, block_rows, lowest)? {
@@ -387,7 +386,11 @@ impl<'a> Encoder<'a> {
                 return Ok(Fit::TooLarge);
             }
             let payload = self.encode_block(start..end, values)?;
-            let layers = if self.validity.is_some() { LAYER_BYTES_ALLOWED } else { 0 };
+            let layers = if self.validity.is_some() {
+                LAYER_BYTES_ALLOWED
+            } else {
+                0
+            };
             if payload > BLOCK_PAYLOAD_BYTES_TARGET + layers && !any_payload {
                 return Ok(Fit::TooLarge);
             }
@@ -475,8 +478,7 @@ impl<'a> Encoder<'a> {
             };
             let len = self.bytes.len() - descriptor - 8;
             self.bytes[descriptor] = tree;
-            self.bytes[descriptor + 4..descriptor + 8]
-                .copy_from_slice(&length(len)?.to_le_bytes());
+            self.bytes[descriptor + 4..descriptor + 8].copy_from_slice(&length(len)?.to_le_bytes());
             let padded = len.next_multiple_of(BLOCK_ALIGN);
             self.bytes.resize(descriptor + 8 + padded, 0);
         }

@@ -72,7 +72,9 @@ impl Meta {
         }
         match Self::parse(out.get(start..).unwrap_or_default()) {
             Ok(parsed) if parsed == *self => Ok(()),
-            Ok(_) => Err(Error::invalid("a page description has too many layers or trees")),
+            Ok(_) => Err(Error::invalid(
+                "a page description has too many layers or trees",
+            )),
             Err(error) => Err(error),
         }
     }

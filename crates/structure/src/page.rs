@@ -329,7 +329,9 @@ impl RawColumn {
             ValueType::Bytes => {
                 let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
                 Output::Bytes {
-                    ends: ends.get_mut(rows + 1..rows + 1 + n_rows).unwrap_or_default(),
+                    ends: ends
+                        .get_mut(rows + 1..rows + 1 + n_rows)
+                        .unwrap_or_default(),
                     // At most 2 GiB, checked when the column was made.
                     base: self.data_len as u32,
                     data: self.values.get_mut(self.data_len..).unwrap_or_default(),
@@ -363,7 +365,10 @@ impl RawColumn {
     }
 
     /// A block whose null items have no value: decode the valid ones, then spread them to their slots.
-    #[expect(clippy::too_many_arguments, reason = "one step of push, split for reading")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one step of push, split for reading"
+    )]
     fn push_compact(
         &mut self,
         page: &PageDecoder,
@@ -483,8 +488,7 @@ impl RawColumn {
                     .values
                     .get_mut(rows * width..(rows + n_rows) * width)
                     .unwrap_or_default();
-                let done =
-                    done.and_then(|_| slots::spread_fixed(slots, width, bits, &dense));
+                let done = done.and_then(|_| slots::spread_fixed(slots, width, bits, &dense));
                 scratch.give(dense);
                 done?;
             }
@@ -503,7 +507,9 @@ impl RawColumn {
                 );
                 if done.is_ok() {
                     let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
-                    let ends = ends.get_mut(rows + 1..rows + 1 + n_rows).unwrap_or_default();
+                    let ends = ends
+                        .get_mut(rows + 1..rows + 1 + n_rows)
+                        .unwrap_or_default();
                     slots::spread_ends(ends, base, bits, bytemuck::cast_slice(&dense));
                 }
                 scratch.give(dense);

@@ -115,7 +115,9 @@ mod tests {
     use alloc::vec::Vec;
 
     fn bitmap(n: usize) -> Vec<u8> {
-        (0..n.div_ceil(8)).map(|i| (i as u8).wrapping_mul(91) ^ 0x35).collect()
+        (0..n.div_ceil(8))
+            .map(|i| (i as u8).wrapping_mul(91) ^ 0x35)
+            .collect()
     }
 
     #[test]
@@ -189,7 +191,10 @@ mod tests {
                     .collect();
                 assert_eq!(ranks[..n_ranks], want);
                 for (i, index) in indices.iter().enumerate() {
-                    assert_eq!(selected[i / 8] >> (i % 8) & 1 == 1, bits.get(*index as usize));
+                    assert_eq!(
+                        selected[i / 8] >> (i % 8) & 1 == 1,
+                        bits.get(*index as usize)
+                    );
                 }
             }
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray,
+};
 use tarsia_codec::{AlignedBuf, Registry, Result, Scratch, Selection, Shared, Tree, Values};
 use tarsia_structure::arrow::{LeafBuffer, Pool, array_from_raw};
 use tarsia_structure::{
@@ -113,16 +115,25 @@ fn decode<'a>(
 
 fn arrays() -> Vec<(&'static str, ArrayRef)> {
     let rows = 10_000usize;
-    let null = |i: usize, one_in: usize| one_in > 0 && (i * 7919) % one_in == 0;
+    let null = |i: usize, one_in: usize| one_in > 0 && (i * 7919).is_multiple_of(one_in);
     let mut arrays: Vec<(&'static str, ArrayRef)> = Vec::new();
-    for (name, one_in) in [("no nulls", 0), ("few nulls", 50), ("many nulls", 2), ("all null", 1)] {
+    for (name, one_in) in [
+        ("no nulls", 0),
+        ("few nulls", 50),
+        ("many nulls", 2),
+        ("all null", 1),
+    ] {
         arrays.push((
             name,
-            Arc::new(Int64Array::from_iter((0..rows).map(|i| (!null(i, one_in)).then_some(i as i64 * 3 - 5)))),
+            Arc::new(Int64Array::from_iter(
+                (0..rows).map(|i| (!null(i, one_in)).then_some(i as i64 * 3 - 5)),
+            )),
         ));
         arrays.push((
             name,
-            Arc::new(BooleanArray::from_iter((0..rows).map(|i| (!null(i, one_in)).then_some(i % 3 == 0)))),
+            Arc::new(BooleanArray::from_iter(
+                (0..rows).map(|i| (!null(i, one_in)).then_some(i % 3 == 0)),
+            )),
         ));
         arrays.push((
             name,
@@ -134,18 +145,25 @@ fn arrays() -> Vec<(&'static str, ArrayRef)> {
     // Long runs of nulls, so that whole blocks are all valid or all null.
     arrays.push((
         "runs of nulls",
-        Arc::new(Int64Array::from_iter((0..rows).map(|i| (i / 2500 % 2 == 0).then_some(i as i64)))),
+        Arc::new(Int64Array::from_iter(
+            (0..rows).map(|i| (i / 2500 % 2 == 0).then_some(i as i64)),
+        )),
     ));
     arrays.push((
         "wide",
-        Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
-            (0..3000usize).map(|i| (i % 5 != 0).then(|| vec![i as u8; 100])),
-            100,
-        ).unwrap()),
+        Arc::new(
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+                (0..3000usize).map(|i| (i % 5 != 0).then(|| vec![i as u8; 100])),
+                100,
+            )
+            .unwrap(),
+        ),
     ));
     arrays.push((
         "one giant among empty ones",
-        Arc::new(BinaryArray::from_iter_values((0..2000).map(|i| if i == 777 { vec![9u8; 100_000] } else { vec![] }))),
+        Arc::new(BinaryArray::from_iter_values(
+            (0..2000).map(|i| if i == 777 { vec![9u8; 100_000] } else { vec![] }),
+        )),
     ));
     arrays.push(("one row", Arc::new(Int64Array::from(vec![Some(5)]))));
     arrays.push(("one null", Arc::new(StringArray::from(vec![None::<&str>]))));
@@ -157,9 +175,18 @@ fn whole_pages_come_back() {
     for (name, array) in arrays() {
         for uniform in [false, true] {
             let page = encode(array.as_ref(), uniform);
-            assert_eq!(block_rows(&page).iter().map(|rows| u64::from(*rows)).sum::<u64>(), page.rows);
+            assert_eq!(
+                block_rows(&page)
+                    .iter()
+                    .map(|rows| u64::from(*rows))
+                    .sum::<u64>(),
+                page.rows
+            );
             assert_eq!(page.null_count as usize, array.null_count(), "{name}");
-            let back = decode(&page, array.as_ref(), array.len(), 1 << 20, |_, _| Selection::All).unwrap();
+            let back = decode(&page, array.as_ref(), array.len(), 1 << 20, |_, _| {
+                Selection::All
+            })
+            .unwrap();
             assert_eq!(&back, &array, "{name}");
         }
     }
@@ -182,7 +209,10 @@ fn ranges_and_indices_of_every_block_come_back() {
         let range = |rows: u32| (rows / 3, rows / 3 + rows.div_ceil(3).min(rows - rows / 3));
         let back = decode(&page, array.as_ref(), array.len(), 1 << 20, |_, rows| {
             let (start, end) = range(rows);
-            Selection::Range { start, len: end - start }
+            Selection::Range {
+                start,
+                len: end - start,
+            }
         })
         .unwrap();
         let parts: Vec<ArrayRef> = rows
@@ -200,13 +230,19 @@ fn ranges_and_indices_of_every_block_come_back() {
         let picked: Vec<Vec<u32>> = rows
             .iter()
             .map(|rows| {
-                let mut picked: Vec<u32> = (0..40u32).map(|i| (i * i * 31) % rows).chain([0, rows - 1, rows - 1]).collect();
+                let mut picked: Vec<u32> = (0..40u32)
+                    .map(|i| (i * i * 31) % rows)
+                    .chain([0, rows - 1, rows - 1])
+                    .collect();
                 picked.sort_unstable();
                 picked
             })
             .collect();
         let total = picked.iter().map(Vec::len).sum();
-        let back = decode(&page, array.as_ref(), total, 16 << 20, |i, _| Selection::Indices(&picked[i])).unwrap();
+        let back = decode(&page, array.as_ref(), total, 16 << 20, |i, _| {
+            Selection::Indices(&picked[i])
+        })
+        .unwrap();
         let places: arrow_array::UInt64Array = picked
             .iter()
             .zip(&starts)
@@ -220,9 +256,16 @@ fn ranges_and_indices_of_every_block_come_back() {
 #[test]
 fn the_same_rows_give_the_same_bytes_however_they_arrived() {
     for (name, array) in arrays() {
-        let longer = arrow_select::concat::concat(&[array.slice(0, 1.min(array.len())).as_ref(), array.as_ref()]).unwrap();
+        let longer = arrow_select::concat::concat(&[
+            array.slice(0, 1.min(array.len())).as_ref(),
+            array.as_ref(),
+        ])
+        .unwrap();
         let sliced = longer.slice(1.min(array.len()), array.len());
-        let (a, b) = (encode(array.as_ref(), false), encode(sliced.as_ref(), false));
+        let (a, b) = (
+            encode(array.as_ref(), false),
+            encode(sliced.as_ref(), false),
+        );
         assert_eq!(a.bytes, b.bytes, "{name}");
         assert_eq!(a.meta, b.meta, "{name}");
     }
@@ -234,7 +277,10 @@ fn blocks_stay_within_the_target() {
         let page = encode(array.as_ref(), false);
         for (i, rows) in block_rows(&page).into_iter().enumerate() {
             let bytes = page.block(i).len();
-            assert!(bytes <= 32 * 1024 + 40 || rows == 1, "{name}: block {i} of {rows} rows has {bytes} bytes");
+            assert!(
+                bytes <= 32 * 1024 + 40 || rows == 1,
+                "{name}: block {i} of {rows} rows has {bytes} bytes"
+            );
             assert_eq!(bytes % 8, 0);
         }
     }
@@ -261,9 +307,14 @@ fn mutated_blocks_are_refused_or_decode_to_something() {
                     *byte = next() as u8;
                 }
             }
-            let _ = decode(&bad, array.as_ref(), array.len(), 1 << 20, |_, _| Selection::All);
+            let _ = decode(&bad, array.as_ref(), array.len(), 1 << 20, |_, _| {
+                Selection::All
+            });
             let _ = decode(&bad, array.as_ref(), array.len(), 1 << 20, |_, rows| {
-                Selection::Range { start: rows / 2, len: rows - rows / 2 }
+                Selection::Range {
+                    start: rows / 2,
+                    len: rows - rows / 2,
+                }
             });
         }
     }
@@ -285,7 +336,9 @@ fn draining_keeps_the_rest() {
         let registry = registry();
         let context = EncodeContext {
             registry: &registry,
-            chooser: &Plain { uniform_strings: false },
+            chooser: &Plain {
+                uniform_strings: false,
+            },
             checksum,
         };
         let drained = encode_page(leaf.page(leaf.rows()).unwrap().unwrap(), &context).unwrap();

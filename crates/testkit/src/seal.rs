@@ -14,8 +14,8 @@ use tarsia_structure::block::checksummed_parts;
 pub struct Seals {
     /// Block places, innermost first in the order of resealing.
     pages: Vec<SealedPage>,
-    /// CRC fields over fixed ranges: place of the field, ranges it covers.
-    fixed: Vec<(usize, Vec<Range<usize>>)>,
+    /// CRC fields over fixed ranges: place of the field, ranges it covers (the second may be empty).
+    fixed: Vec<(usize, [Range<usize>; 2])>,
     /// Column digests: place of the field, column, and its pages' indices in `pages`.
     columns: Vec<SealedColumn>,
     footer: Range<usize>,
@@ -44,7 +44,9 @@ struct SealedColumn {
 }
 
 fn crc32c(parts: &[&[u8]]) -> u32 {
-    parts.iter().fold(0, |crc, part| crc32c::crc32c_append(crc, part))
+    parts
+        .iter()
+        .fold(0, |crc, part| crc32c::crc32c_append(crc, part))
 }
 
 impl Seals {
@@ -72,8 +74,8 @@ impl Seals {
             postscript,
         };
         // The header's fixed part and slot A.
-        seals.fixed.push((60, vec![0..60]));
-        seals.fixed.push((124, vec![64..124]));
+        seals.fixed.push((60, [0..60, 0..0]));
+        seals.fixed.push((124, [64..124, 0..0]));
         seals.find_columns(bytes, &parsed, &tail);
         seals.find_records(bytes, &parsed, &tail);
         seals.find_buckets(bytes, &parsed, &tail);
@@ -113,7 +115,8 @@ impl Seals {
         let flatbuffer = match record.source {
             ColumnSource::Meta { place, length, .. } => {
                 let range = place as usize..place as usize + length as usize;
-                self.fixed.push((record_place + CRC_AT, vec![range.clone()]));
+                self.fixed
+                    .push((record_place + CRC_AT, [range.clone(), 0..0]));
                 Some(range)
             }
             _ => None,
@@ -148,7 +151,7 @@ impl Seals {
         let table = table.start as usize..table.end as usize;
         let blocks = BlockTable::parse(&bytes[table.clone()], page).expect("block table");
         if !table.is_empty() {
-            let covered = vec![table.start..table.start + 8, table.start + 16..table.end];
+            let covered = [table.start..table.start + 8, table.start + 16..table.end];
             self.fixed.push((table.start + 8, covered));
         }
         // Inside the FlatBuffer the page's digest stands where its bytes stand.
@@ -179,7 +182,8 @@ impl Seals {
         while let Some(record) = records.next() {
             record.expect("record");
             let end = records.position();
-            self.fixed.push((start + at + 4, vec![start + at + 8..start + end]));
+            self.fixed
+                .push((start + at + 4, [start + at + 8..start + end, 0..0]));
             at = end;
         }
     }
@@ -189,9 +193,10 @@ impl Seals {
         for index in 0..buckets.count() {
             let range = buckets.bucket_range(index);
             let start = range.start as usize;
-            let n_entries = u32::from_le_bytes(bytes[start..start + 4].try_into().expect("4 bytes"));
+            let n_entries =
+                u32::from_le_bytes(bytes[start..start + 4].try_into().expect("4 bytes"));
             let entries = start + 16..start + 16 + n_entries as usize * 16;
-            self.fixed.push((start + 4, vec![start..start + 4, entries]));
+            self.fixed.push((start + 4, [start..start + 4, entries]));
         }
     }
 
@@ -210,7 +215,12 @@ impl Seals {
                     let crc = crc32c(&parts);
                     put(bytes, range.start + 24, &crc.to_le_bytes());
                 }
-                last = compliance::block_digest(page.column, page.number, block, &bytes[range.clone()]);
+                last = compliance::block_digest(
+                    page.column,
+                    page.number,
+                    block,
+                    &bytes[range.clone()],
+                );
                 digests.push(compliance::stored_block_digest(&last));
             }
             let digest = match page.digests {
@@ -234,20 +244,15 @@ impl Seals {
             put(bytes, column.field, &digest);
         }
         for (at, covered) in &self.fixed {
-            let parts: Vec<&[u8]> = covered.iter().map(|range| &bytes[range.clone()]).collect();
-            let crc = crc32c(&parts);
+            let crc = crc32c(&covered.clone().map(|range| &bytes[range]));
             put(bytes, *at, &crc.to_le_bytes());
         }
         let tree = compliance::DigestTree::build(&bytes[self.region.clone()]);
         put(bytes, self.tree.start, &tree.stored);
         let mut postscript = bytes[self.postscript..].to_vec();
         postscript[24..60].fill(0);
-        let root = compliance::root_digest(
-            bytes,
-            &tree.top,
-            &bytes[self.footer.clone()],
-            &postscript,
-        );
+        let root =
+            compliance::root_digest(bytes, &tree.top, &bytes[self.footer.clone()], &postscript);
         put(bytes, self.postscript + 24, &root);
         let crc = crc32c(&[
             &bytes[self.footer.clone()],

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
-use tarsia_testkit::arrays::assert_bit_equal;
 use tarsia::{File, OpenOptions, WriteOptions, Writer};
 use tarsia_io::{MemoryFile, MemorySink};
+use tarsia_testkit::arrays::assert_bit_equal;
 
 /// The bytes of a file that holds `batches`.
 pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {

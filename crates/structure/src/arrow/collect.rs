@@ -36,7 +36,7 @@ struct Bits {
 
 impl Bits {
     fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
-        if self.len % 8 == 0 {
+        if self.len.is_multiple_of(8) {
             bits.append_to(&mut self.bytes);
         } else {
             let end = (self.len + bits.len()).div_ceil(8);

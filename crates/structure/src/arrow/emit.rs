@@ -129,8 +129,14 @@ pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowE
     let valid = BooleanArray::from_iter((0..array.len()).map(|i| Some(array.is_valid(i))));
     let picked = arrow_select::take::take(&valid, places, None)?;
     let picked = picked.as_boolean();
-    let nulls = picked.iter().map(|valid| valid == Some(true)).collect::<BooleanBuffer>();
-    zero_width(places.len(), Some(NullBuffer::new(nulls)).filter(|nulls| nulls.null_count() > 0))
+    let nulls = picked
+        .iter()
+        .map(|valid| valid == Some(true))
+        .collect::<BooleanBuffer>();
+    zero_width(
+        places.len(),
+        Some(NullBuffer::new(nulls)).filter(|nulls| nulls.null_count() > 0),
+    )
 }
 
 fn bytes_array(

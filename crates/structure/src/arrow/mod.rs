@@ -47,12 +47,9 @@ pub fn value_type(data_type: &DataType) -> Result<Option<ValueType>, DataType> {
             Ok(width) if ValueType::Fixed(width).validate().is_ok() => ValueType::Fixed(width),
             _ => return Err(data_type.clone()),
         },
-        T::Utf8
-        | T::LargeUtf8
-        | T::Utf8View
-        | T::Binary
-        | T::LargeBinary
-        | T::BinaryView => ValueType::Bytes,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary | T::LargeBinary | T::BinaryView => {
+            ValueType::Bytes
+        }
         T::Dictionary(key, value) if key.is_dictionary_key_type() => match value.as_ref() {
             // A dictionary of dictionaries or of nulls is legal Arrow, but nothing makes one.
             T::Dictionary(..) | T::Null => return Err(data_type.clone()),

@@ -77,7 +77,10 @@ impl Pool {
 
     /// Bytes kept for later.
     pub fn retained_bytes(&self) -> usize {
-        self.shared.free.lock().map_or(0, |free| free.retained_bytes)
+        self.shared
+            .free
+            .lock()
+            .map_or(0, |free| free.retained_bytes)
     }
 }
 
