@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::{self, cargo, show};
-use crate::{Outcome, codegen, tidy, wasm};
+use crate::{Outcome, codegen, deps, tidy, wasm};
 
 /// All checks in order, cheapest first; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Outcome {
@@ -32,6 +32,8 @@ pub(crate) fn run(root: &Path) -> Outcome {
     process::run(&mut doc)?;
     println!("$ cargo xtask tidy");
     tidy::run(root)?;
+    println!("$ cargo xtask deps");
+    deps::run(root)?;
     println!("$ cargo xtask wasm");
     wasm::run(root)?;
     println!("$ cargo xtask codegen --check-digest");

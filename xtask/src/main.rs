@@ -6,11 +6,13 @@
 //! | `codegen --check` | the same, but only says whether the committed code is what flatc makes |
 //! | `codegen --check-digest` | says whether the committed code was made from `fbs/` as it is; needs nothing |
 //! | `tidy` | the project's rules; every violation says how to repair it |
+//! | `deps` | how many crates an encoding alone pulls in |
 //! | `wasm` | builds what has to build for the wasm32 targets |
-//! | `ci` | formatting, clippy, docs, `tidy`, `wasm`, `codegen --check-digest` |
+//! | `ci` | formatting, clippy, docs, `tidy`, `deps`, `wasm`, `codegen --check-digest` |
 
 mod ci;
 mod codegen;
+mod deps;
 mod process;
 mod tidy;
 mod wasm;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 /// What a task says when it fails: text for the person in front of it.
 type Outcome = Result<(), String>;
 
-const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | tidy | wasm | ci";
+const USAGE: &str =
+    "usage: cargo xtask codegen [--check | --check-digest] | tidy | deps | wasm | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ["codegen", "--check"] => codegen::check(&root),
         ["codegen", "--check-digest"] => codegen::check_digest(&root),
         ["tidy"] => tidy::run(&root),
+        ["deps"] => deps::run(&root),
         ["wasm"] => wasm::run(&root),
         ["ci"] => ci::run(&root),
         _ => Err(USAGE.to_owned()),

@@ -257,6 +257,9 @@ impl Inner {
             Ok(tarsia_io::read_range(&*reader, range)?.to_vec())
         };
         let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
+        if !header_bytes.starts_with(&metadata::MAGIC) {
+            return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
+        }
         let header = Header::parse(&header_bytes)?;
         let committed = header.committed(file_bytes)?;
         let end = committed.bytes;

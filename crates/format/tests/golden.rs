@@ -99,7 +99,7 @@ fn table() -> RecordBatch {
 
 fn check(name: &str, options: WriteOptions) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden/v0")
+        .join("../../testdata/golden/v0")
         .join(name);
     let table = table();
     let written = write(table.schema(), std::slice::from_ref(&table), options);

@@ -8,7 +8,8 @@ use crate::bytes::{check_crc, crc, slice};
 use crate::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX, VERSION_MAJOR, VERSION_MINOR};
 use crate::{Error, Result};
 
-const MAGIC: [u8; 8] = *b"TARSIA\x1a\n";
+/// The first bytes of every file.
+pub const MAGIC: [u8; 8] = *b"TARSIA\x1a\n";
 const FIXED_BYTES: usize = 64;
 const SLOT_BYTES: usize = 64;
 const CRC_AT: usize = 60;

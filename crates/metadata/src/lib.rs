@@ -45,7 +45,7 @@ pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor};
 pub use error::{Error, Result};
 pub use footer::{EncodingUse, Footer, Section, SectionFlags};
-pub use header::{Committed, FeatureWord, FeatureWords, Header, Slot, SlotState, SlotView};
+pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
 pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
 pub use schema::{

@@ -9,6 +9,7 @@
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
+//! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
 //! | [`memory`] | counts what the current thread allocates |
 //!
 //! Everything here panics with a message where an expectation does not hold: it is test code.
@@ -20,6 +21,7 @@
 pub mod arrays;
 pub mod cases;
 pub mod faults;
+pub mod fuzzing;
 pub mod laws;
 pub mod memory;
 pub mod rng;
