@@ -528,9 +528,8 @@ fn decode_part(
 
 /// Compares a block's stored checksum with its bytes.
 pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
-    let (parts, stored) =
-        tarsia_structure::block::checksummed_parts(place).map_err(while_reading)?;
-    let computed = crate::registry::crc32c(&parts);
+    let (covered, stored) = tarsia_structure::block::checksummed(place).map_err(while_reading)?;
+    let computed = tarsia_metadata::crc32c(&[covered]);
     match computed == stored {
         true => Ok(()),
         false => Err(Error::new(

@@ -13,10 +13,3 @@ pub fn registry() -> &'static Registry {
         registry
     })
 }
-
-/// CRC-32C over parts, back to back.
-pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
-    parts
-        .iter()
-        .fold(0, |crc, part| crc32c::crc32c_append(crc, part))
-}

@@ -17,7 +17,7 @@ use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Threads, WriteOptions};
-use crate::registry::{crc32c, registry};
+use crate::registry::registry;
 
 /// Pages of more than one flush start at multiples of this many rows, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
@@ -544,7 +544,7 @@ fn context<'a>(chooser: &'a Chooser) -> EncodeContext<'a> {
     EncodeContext {
         registry: registry(),
         chooser,
-        checksum: crc32c,
+        checksum: |bytes| metadata::crc32c(&[bytes]),
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tarsia_codec::{Reader, check_zero};
 
-use crate::bytes::{check_crc, crc, slice};
+use crate::bytes::{check_crc, crc32c, slice};
 use crate::limits::{BLOCK_BYTES_MIN, BLOCK_GROUP, BLOCK_ROWS_LOG2_MAX, BLOCK_ROWS_MAX};
 use crate::{Error, PageDescriptor, Result};
 
@@ -74,7 +74,7 @@ pub fn build_block_table(starts_words: &[u32], rows: Rows<'_>) -> Result<Vec<u8>
 fn table_crc(table: &[u8]) -> Result<u32> {
     let head = slice(table, 0..CRC_AT, "block table")?;
     let body = slice(table, HEADER_BYTES..table.len(), "block table")?;
-    Ok(crc(&[head, body]))
+    Ok(crc32c(&[head, body]))
 }
 
 /// Each item's distance from the first of its group.

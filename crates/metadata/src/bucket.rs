@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tarsia_codec::{Reader, check_zero};
 
-use crate::bytes::{check_crc, crc, slice, u48};
+use crate::bytes::{check_crc, crc32c, slice, u48};
 use crate::limits::{
     BUCKET_BYTES, BUCKET_ENTRIES_MAX, BUCKET_ENTRIES_MEAN_MIN, BUCKETS_LOG2_MAX,
     RECORD_HEADER_BYTES, RECORD_WORDS_IN_ENTRY_MAX,
@@ -217,7 +217,7 @@ fn write_bucket(entries: &[BucketEntry], out: &mut Vec<u8>) -> Result<()> {
     // `fitting_log2` keeps it below 256.
     let n_entries = (entries.len() as u32).to_le_bytes();
     out.extend_from_slice(&n_entries);
-    out.extend_from_slice(&crc(&[&n_entries, &body]).to_le_bytes());
+    out.extend_from_slice(&crc32c(&[&n_entries, &body]).to_le_bytes());
     out.extend_from_slice(&[0; 8]);
     out.extend_from_slice(&body);
     Ok(())

@@ -5,7 +5,7 @@ use std::ops::Range;
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tarsia_codec::Reader;
 
-use crate::bytes::{check_crc, crc, len_u32, pad};
+use crate::bytes::{check_crc, crc32c, len_u32, pad};
 use crate::generated::column as fb;
 use crate::limits::{
     BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, DICTIONARIES_MAX, HEADER_BYTES,
@@ -252,7 +252,7 @@ impl ColumnRecord {
             source: ColumnSource::Meta {
                 place,
                 length: len_u32(bytes.len(), "column.length")?,
-                crc: crc(&[bytes]),
+                crc: crc32c(&[bytes]),
             },
             digest,
         })
@@ -673,7 +673,7 @@ pub(crate) mod tests {
             let bytes = meta.to_bytes(&SHAPE).unwrap();
             assert_eq!(bytes.len() % 8, 0);
             assert_eq!(
-                ColumnMeta::parse(&bytes, crc(&[&bytes]), &SHAPE),
+                ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &SHAPE),
                 Ok(meta.clone())
             );
             let record = ColumnRecord::of_meta(150_000, &bytes, [1; 32]).unwrap();
@@ -856,13 +856,13 @@ pub(crate) mod tests {
     #[test]
     fn every_prefix_and_flipped_bit_is_an_error_even_with_a_right_checksum_no_panic() {
         let bytes = sample().to_bytes(&SHAPE).unwrap();
-        let stored = crc(&[&bytes]);
+        let stored = crc32c(&[&bytes]);
         for len in 0..bytes.len() {
             let got = ColumnMeta::parse(&bytes[..len], stored, &SHAPE);
             assert!(matches!(got, Err(Error::Crc { .. })), "{len}");
             // Whatever the checksum: at worst the cut bytes are padding.
             let cut = &bytes[..len];
-            let got = ColumnMeta::parse(cut, crc(&[cut]), &SHAPE);
+            let got = ColumnMeta::parse(cut, crc32c(&[cut]), &SHAPE);
             assert!(
                 got.is_err() || got.as_ref() == Ok(&sample()),
                 "{len}: {got:?}"
@@ -873,7 +873,7 @@ pub(crate) mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             let got = ColumnMeta::parse(&bad, stored, &SHAPE);
             assert!(matches!(got, Err(Error::Crc { .. })), "bit {bit}");
-            let _ = ColumnMeta::parse(&bad, crc(&[&bad]), &SHAPE);
+            let _ = ColumnMeta::parse(&bad, crc32c(&[&bad]), &SHAPE);
         }
     }
 }

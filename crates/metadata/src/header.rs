@@ -4,7 +4,7 @@ use std::fmt;
 
 use tarsia_codec::{Reader, check_zero};
 
-use crate::bytes::{check_crc, crc, slice};
+use crate::bytes::{check_crc, crc32c, slice};
 use crate::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX, VERSION_MAJOR, VERSION_MINOR};
 use crate::{Error, Result};
 
@@ -146,7 +146,7 @@ impl Slot {
         }
         out.extend_from_slice(&digest);
         out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&crc(&[&out]).to_le_bytes());
+        out.extend_from_slice(&crc32c(&[&out]).to_le_bytes());
         Self::parse(&out, 0)?;
         let mut bytes = [0; SLOT_BYTES];
         bytes.copy_from_slice(&out);
@@ -254,7 +254,7 @@ impl SlotView {
         }
         let (covered, stored) = bytes.split_at(CRC_AT);
         let stored = Reader::new(stored).u32("slot.crc")?;
-        let computed = crc(&[covered]);
+        let computed = crc32c(&[covered]);
         if stored != computed {
             return Ok(Self::Torn { stored, computed });
         }
@@ -321,7 +321,7 @@ impl Header {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&crc(&[&out]).to_le_bytes());
+        out.extend_from_slice(&crc32c(&[&out]).to_le_bytes());
         for slot in &self.slots {
             match slot {
                 SlotView::Whole(slot) => out.extend_from_slice(&slot.to_bytes()?),
@@ -473,7 +473,7 @@ mod tests {
 
     /// The bytes with a right checksum over the fixed part.
     fn resealed(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
-        let sum = crc(&[&bytes[..CRC_AT]]);
+        let sum = crc32c(&[&bytes[..CRC_AT]]);
         bytes[CRC_AT..FIXED_BYTES].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -643,7 +643,7 @@ mod tests {
         }
         let mut bytes = sample().to_bytes().unwrap();
         bytes[64] = 3;
-        let sum = crc(&[&bytes[64..124]]);
+        let sum = crc32c(&[&bytes[64..124]]);
         bytes[124..128].copy_from_slice(&sum.to_le_bytes());
         assert!(matches!(
             Header::parse(&bytes),

@@ -42,6 +42,7 @@ mod schema;
 
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
+pub use bytes::crc32c;
 pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor};
 pub use error::{Error, Result};
 pub use footer::{EncodingUse, Footer, Section, SectionFlags};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tarsia_codec::Reader;
 
-use crate::bytes::{check_crc, crc, slice, u48};
+use crate::bytes::{check_crc, crc32c, slice, u48};
 use crate::header::check_version;
 use crate::limits::{
     BUCKETS_LOG2_MAX, FOOTER_BYTES_MAX, HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX, VERSION_MAJOR,
@@ -185,7 +185,7 @@ impl Postscript {
         out.extend_from_slice(&u48(self.bucket_place, "postscript.bucket_place")?);
         out.extend_from_slice(&words.to_le_bytes());
         out.extend_from_slice(root_digest);
-        out.extend_from_slice(&crc(&[footer, &out]).to_le_bytes());
+        out.extend_from_slice(&crc32c(&[footer, &out]).to_le_bytes());
         out.extend_from_slice(&MAGIC);
         let mut bytes = [0; POSTSCRIPT_BYTES];
         bytes.copy_from_slice(&out);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tarsia_codec::{Reader, check_zero};
 
-use crate::bytes::{check_crc, crc, len_u32, pad, slice};
+use crate::bytes::{check_crc, crc32c, len_u32, pad, slice};
 use crate::limits::{HEADER_BYTES, RECORD_HEADER_BYTES, U48_MAX};
 use crate::{ColumnRecord, Error, Result};
 
@@ -233,7 +233,7 @@ impl<'a> NodeRecord<'a> {
         pad(&mut record, 8);
         let length = len_u32(record.len(), "record.length")?;
         let covered = record.get(UNCOVERED_BYTES..).unwrap_or_default();
-        let sum = crc(&[covered]);
+        let sum = crc32c(&[covered]);
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(&sum.to_le_bytes());
         out.extend_from_slice(covered);
@@ -544,7 +544,7 @@ mod tests {
 
     /// The bytes with a right checksum.
     fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
-        let sum = crc(&[&bytes[UNCOVERED_BYTES..]]);
+        let sum = crc32c(&[&bytes[UNCOVERED_BYTES..]]);
         bytes[4..8].copy_from_slice(&sum.to_le_bytes());
         bytes
     }

@@ -17,7 +17,8 @@ const ROW_EXPANSION_MAX: u64 = 1024;
 
 const FLAG_SALT: u8 = 1;
 const SALT_BYTES: usize = 16;
-const CRC_AT: usize = 24;
+/// The checksum comes first, so that it covers one run of bytes: the rest of the block.
+const CRC_BYTES: usize = 4;
 
 /// Layer descriptor: no bytes, every item is valid.
 pub(crate) const LAYER_ALL_VALID: u8 = 255;
@@ -54,14 +55,15 @@ impl BlockHeader {
     /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
+        let crc = reader.u32("block.crc")?;
         let tree = reader.u8("block.tree")?;
         let flags = reader.u8("block.flags")?;
         if flags & !FLAG_SALT != 0 {
-            return Err(Error::corrupt("block.flags", 1, flags, "0 or 1"));
+            return Err(Error::corrupt("block.flags", 5, flags, "0 or 1"));
         }
         let reserved = reader.u16("block.reserved")?;
         if reserved != 0 {
-            return Err(Error::corrupt("block.reserved", 2, reserved, "zero"));
+            return Err(Error::corrupt("block.reserved", 6, reserved, "zero"));
         }
         let header = Self {
             tree,
@@ -71,7 +73,7 @@ impl BlockHeader {
             n_values: reader.u32("block.values")?,
             decoded_bytes: reader.u32("block.decoded_bytes")?,
             payload_bytes: reader.u32("block.payload_bytes")?,
-            crc: reader.u32("block.crc")?,
+            crc,
             null_count: reader.u32("block.null_count")?,
         };
         header.validate()?;
@@ -82,7 +84,7 @@ impl BlockHeader {
         if self.logical_rows == 0 || self.logical_rows > limits::BLOCK_VALUES_MAX {
             return Err(Error::corrupt(
                 "block.logical_rows",
-                4,
+                8,
                 self.logical_rows,
                 "1 ..= 65,536",
             ));
@@ -90,7 +92,7 @@ impl BlockHeader {
         if self.present_rows > self.logical_rows {
             return Err(Error::corrupt(
                 "block.present_rows",
-                8,
+                12,
                 self.present_rows,
                 "0 ..= the logical rows",
             ));
@@ -98,7 +100,7 @@ impl BlockHeader {
         if self.n_values > self.present_rows {
             return Err(Error::corrupt(
                 "block.values",
-                12,
+                16,
                 self.n_values,
                 "0 ..= the present rows",
             ));
@@ -139,15 +141,15 @@ impl BlockHeader {
     #[cfg(feature = "encode")]
     pub(crate) fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut out = [0; BLOCK_HEADER_BYTES];
-        out[0] = self.tree;
-        out[1] = if self.salted { FLAG_SALT } else { 0 };
+        out[4] = self.tree;
+        out[5] = if self.salted { FLAG_SALT } else { 0 };
         for (at, field) in [
-            (4, self.logical_rows),
-            (8, self.present_rows),
-            (12, self.n_values),
-            (16, self.decoded_bytes),
-            (20, self.payload_bytes),
-            (CRC_AT, self.crc),
+            (0, self.crc),
+            (8, self.logical_rows),
+            (12, self.present_rows),
+            (16, self.n_values),
+            (20, self.decoded_bytes),
+            (24, self.payload_bytes),
             (28, self.null_count),
         ] {
             out[at..at + 4].copy_from_slice(&field.to_le_bytes());
@@ -207,7 +209,7 @@ impl<'a> Block<'a> {
         if header.logical_rows != expect.rows {
             return Err(Error::corrupt(
                 "block.logical_rows",
-                4,
+                8,
                 header.logical_rows,
                 "the rows of the block table",
             ));
@@ -224,7 +226,7 @@ impl<'a> Block<'a> {
         if header.n_values != n_values {
             return Err(Error::corrupt(
                 "block.values",
-                12,
+                16,
                 header.n_values,
                 "present rows, less the null ones in a compact page",
             ));
@@ -237,7 +239,7 @@ impl<'a> Block<'a> {
         if u64::from(header.decoded_bytes) != decoded_bytes {
             return Err(Error::corrupt(
                 "block.decoded_bytes",
-                16,
+                20,
                 header.decoded_bytes,
                 "values x width",
             ));
@@ -298,19 +300,14 @@ fn parse_layer<'a>(
     Ok((validity, reader.rest()))
 }
 
-/// Bytes a block's checksum covers, in order: the header up to the checksum's own field with the null count in its place at the end.
-///
-/// The parts are `header[0..24]`, `header[28..32]` and everything from byte 32 to the payload's end.
+/// What a block's checksum covers (all of the block behind it, without padding), and the checksum stored.
 ///
 /// # Errors
-/// [`Error::Truncated`] where the place is shorter than the block.
-pub fn checksummed_parts(place: &[u8]) -> Result<([&[u8]; 3], u32)> {
+/// [`Error::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
+pub fn checksummed(place: &[u8]) -> Result<(&[u8], u32)> {
     let header = BlockHeader::parse(place)?;
     let mut reader = Reader::new(place);
-    let front = reader.take(CRC_AT, "block.header")?;
-    reader.u32("block.crc")?;
-    let nulls = reader.take(4, "block.null_count")?;
-    let body_bytes = header.body_start() - BLOCK_HEADER_BYTES + header.payload_bytes as usize;
-    let body = reader.take(body_bytes, "block.payload")?;
-    Ok(([front, nulls, body], header.crc))
+    reader.take(CRC_BYTES, "block.crc")?;
+    let covered = header.body_start() - CRC_BYTES + header.payload_bytes as usize;
+    Ok((reader.take(covered, "block.payload")?, header.crc))
 }

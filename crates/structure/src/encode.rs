@@ -13,7 +13,7 @@ use tarsia_codec::{
 
 use crate::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
-    LAYER_ALL_VALID,
+    LAYER_ALL_VALID, checksummed,
 };
 use crate::meta::{Layer, LayerKind, Meta};
 
@@ -72,8 +72,8 @@ pub struct EncodeContext<'a> {
     pub registry: &'a Registry,
     /// The policy.
     pub chooser: &'a dyn Choose,
-    /// CRC-32C over the parts, back to back.
-    pub checksum: fn(&[&[u8]]) -> u32,
+    /// CRC-32C.
+    pub checksum: fn(&[u8]) -> u32,
 }
 
 /// Rows of the blocks of a page.
@@ -280,7 +280,7 @@ struct Encoder<'a> {
     validity: Option<(BitSlice<'a>, Box<dyn PageEncoder>)>,
     compact: bool,
     trees: Vec<Box<dyn PageEncoder>>,
-    checksum: fn(&[&[u8]]) -> u32,
+    checksum: fn(&[u8]) -> u32,
     bytes: Vec<u8>,
     starts: Vec<u64>,
     shared: Vec<Arc<OwnedValues>>,
@@ -497,16 +497,11 @@ impl<'a> Encoder<'a> {
             crc: 0,
             null_count: length(null_count)?,
         };
-        let fixed = header.to_bytes();
-        header.crc = (self.checksum)(&[
-            &fixed[..24],
-            &fixed[28..],
-            self.bytes.get(payload_start..).unwrap_or_default(),
-        ]);
-        let fixed = header.to_bytes();
+        self.bytes[start..payload_start].copy_from_slice(&header.to_bytes());
         // One predicate for reader and writer.
-        BlockHeader::parse(&fixed)?;
-        self.bytes[start..payload_start].copy_from_slice(&fixed);
+        let block = self.bytes.get(start..).unwrap_or_default();
+        header.crc = (self.checksum)(checksummed(block)?.0);
+        self.bytes[start..payload_start].copy_from_slice(&header.to_bytes());
         let padded = self.bytes.len().next_multiple_of(BLOCK_ALIGN);
         self.bytes.resize(padded, 0);
         Ok(payload)

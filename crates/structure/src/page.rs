@@ -91,7 +91,7 @@ impl PageDecoder {
             Some(tree) => Ok(tree.as_ref()),
             None => Err(Error::corrupt(
                 "block.tree",
-                0,
+                4,
                 block.header.tree,
                 "the page's trees",
             )),
@@ -396,7 +396,7 @@ impl RawColumn {
             if valid != block.header.n_values as usize {
                 return Err(Error::corrupt(
                     "block.values",
-                    12,
+                    16,
                     block.header.n_values,
                     "the number of valid items",
                 ));

@@ -51,10 +51,9 @@ fn registry() -> Registry {
     registry
 }
 
-fn checksum(parts: &[&[u8]]) -> u32 {
-    parts
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes
         .iter()
-        .flat_map(|part| part.iter())
         .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
 }
 

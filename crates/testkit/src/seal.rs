@@ -5,9 +5,9 @@ use std::ops::Range;
 use tarsia_compliance as compliance;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, PageDescriptor, Postscript,
-    Records, limits, read_schema,
+    Records, crc32c, limits, read_schema,
 };
-use tarsia_structure::block::checksummed_parts;
+use tarsia_structure::block::checksummed;
 
 /// Where the checksums of a well-formed file are, and what they cover.
 #[derive(Debug)]
@@ -41,12 +41,6 @@ struct SealedColumn {
     field: usize,
     pages: Range<usize>,
     dictionaries: Range<usize>,
-}
-
-fn crc32c(parts: &[&[u8]]) -> u32 {
-    parts
-        .iter()
-        .fold(0, |crc, part| crc32c::crc32c_append(crc, part))
 }
 
 impl Seals {
@@ -211,9 +205,9 @@ impl Seals {
             let mut last = [0; compliance::DIGEST_BYTES];
             for (block, range) in (0..).zip(&page.blocks) {
                 // A header that says nonsense has no checksum to be made right.
-                if let Ok((parts, _)) = checksummed_parts(&bytes[range.clone()]) {
-                    let crc = crc32c(&parts);
-                    put(bytes, range.start + 24, &crc.to_le_bytes());
+                if let Ok((covered, _)) = checksummed(&bytes[range.clone()]) {
+                    let crc = crc32c(&[covered]);
+                    put(bytes, range.start, &crc.to_le_bytes());
                 }
                 last = compliance::block_digest(
                     page.column,
