@@ -9,7 +9,9 @@ use tarsia_codec::{
 };
 
 use crate::Dict;
-use crate::gather::{Code, Misfit, Strings, check_codes, gather_strings};
+use crate::gather::{
+    Code, Misfit, Padded, Strings, check_codes, equal_length, gather_equal, gather_strings,
+};
 use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
 
 /// Where at least this many entries come on a selected value, entries are looked up one by one instead of decoded all.
@@ -75,6 +77,7 @@ impl Encoding for Dict {
                     code_bytes,
                     value_type,
                     codes,
+                    strings: StringWay::of(&dictionary),
                     dictionary,
                 }))
             }
@@ -99,6 +102,34 @@ struct PageDecoder {
     value_type: ValueType,
     codes: Box<dyn Decoder>,
     dictionary: Arc<OwnedValues>,
+    strings: StringWay,
+}
+
+/// How the strings of a page dictionary are copied, fastest first.
+enum StringWay {
+    /// All entries have this many bytes.
+    Equal(usize),
+    UpTo16(Padded<16>),
+    UpTo32(Padded<32>),
+    Any,
+}
+
+impl StringWay {
+    fn of(dictionary: &OwnedValues) -> Self {
+        let OwnedValues::Bytes { offsets, data } = dictionary else {
+            return Self::Any;
+        };
+        if let Some(len) = equal_length(offsets) {
+            return Self::Equal(len);
+        }
+        if let Some(padded) = Padded::new(offsets, data) {
+            return Self::UpTo16(padded);
+        }
+        match Padded::new(offsets, data) {
+            Some(padded) => Self::UpTo32(padded),
+            None => Self::Any,
+        }
+    }
 }
 
 impl Decoder for BlockDecoder {
@@ -312,16 +343,15 @@ fn gather_fixed<C: Code>(
     }
 }
 
-/// [`gather_strings`] between a check of the codes and a look at the last end.
+/// A way to copy strings, between a check of the codes and a look at the last end.
 fn gather_checked<C: Code>(
-    entries: &Strings<'_>,
+    n_entries: usize,
     codes: &[C],
-    ends: &mut [u32],
     base: u32,
-    data: &mut [u8],
+    gather: impl FnOnce() -> Result<usize, Misfit>,
 ) -> Result<usize, Failure> {
-    check_codes(codes, entries.len())?;
-    let written = gather_strings(entries, codes, ends, base, data)?;
+    check_codes(codes, n_entries)?;
+    let written = gather()?;
     match u32::try_from(written)
         .ok()
         .and_then(|written| base.checked_add(written))
@@ -343,7 +373,21 @@ impl PageDecoder {
                     data: from,
                 },
                 Target::Bytes { ends, base, data },
-            ) => gather_checked(&Strings::new(offsets, from), codes, ends, base, data),
+            ) => {
+                let n_entries = offsets.len().saturating_sub(1);
+                gather_checked(n_entries, codes, base, || match &self.strings {
+                    StringWay::Equal(len) => {
+                        // All offsets are multiples of the length, the first is 0.
+                        let from = from.get(..n_entries * len).ok_or(Misfit::Entries)?;
+                        gather_equal(from, *len, codes, ends, base, data)
+                    }
+                    StringWay::UpTo16(padded) => padded.gather(codes, ends, base, data),
+                    StringWay::UpTo32(padded) => padded.gather(codes, ends, base, data),
+                    StringWay::Any => {
+                        gather_strings(&Strings::new(offsets, from), codes, ends, base, data)
+                    }
+                })
+            }
             _ => Err(Error::invalid("the dictionary is of another type").into()),
         }
     }
@@ -440,7 +484,10 @@ impl BlockDecoder {
                             );
                         }
                         let entries = entries.get(..used).ok_or(Misfit::Entries)?;
-                        gather_checked(&Strings::new(offsets, entries), codes, ends, base, data)
+                        let strings = Strings::new(offsets, entries);
+                        gather_checked(strings.len(), codes, base, || {
+                            gather_strings(&strings, codes, ends, base, data)
+                        })
                     })
                 })
             }

@@ -1,6 +1,8 @@
 //! The hot loops: entries by codes. Entries of fixed width are gathered by `tarsia-bits`, byte strings here. The caller
 //! has checked that every code is below the number of entries; the loop is safe whether or not it has.
 
+use alloc::vec::Vec;
+
 use tarsia_codec::{Error, Result};
 
 /// Strings up to this length are copied with one load and one store.
@@ -132,4 +134,156 @@ pub(crate) fn gather_strings<C: Code>(
         *end = base.wrapping_add(at as u32);
     }
     Ok(at)
+}
+
+/// Entries of at most `W` bytes, padded to `W` and laid out for one load each: made once per page dictionary. In the loop below nothing
+/// depends on an entry's length but the place of the next one.
+#[derive(Debug)]
+pub(crate) struct Padded<const W: usize> {
+    entries: Vec<[u8; W]>,
+    lengths: Vec<u8>,
+}
+
+impl<const W: usize> Padded<W> {
+    /// `None` where an entry is longer, or the copies would leave the cache that the values are in.
+    pub(crate) fn new(offsets: &[u32], data: &[u8]) -> Option<Self> {
+        const CACHE_BYTES: usize = 128 << 10;
+        let n_entries = offsets.len().saturating_sub(1);
+        if n_entries.checked_mul(W)? > CACHE_BYTES {
+            return None;
+        }
+        let mut padded = Self {
+            entries: Vec::with_capacity(n_entries),
+            lengths: Vec::with_capacity(n_entries),
+        };
+        for pair in offsets.windows(2) {
+            let entry = data.get(pair[0] as usize..pair[1] as usize)?;
+            let mut bytes = [0; W];
+            bytes.get_mut(..entry.len())?.copy_from_slice(entry);
+            padded.entries.push(bytes);
+            padded.lengths.push(u8::try_from(entry.len()).ok()?);
+        }
+        Some(padded)
+    }
+
+    /// As [`gather_strings`].
+    pub(crate) fn gather<C: Code>(
+        &self,
+        codes: &[C],
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+    ) -> Result<usize, Misfit> {
+        let mut at = 0usize;
+        for (code, end) in codes.iter().zip(ends) {
+            let i = code.number() as usize;
+            let (Some(entry), Some(len)) = (self.entries.get(i), self.lengths.get(i)) else {
+                return Err(Misfit::Entries);
+            };
+            let len = usize::from(*len);
+            // Bytes behind the value are undefined until the next one covers them.
+            match data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                Some(to) => *to = *entry,
+                None => {
+                    let to = data.get_mut(at..at + len).ok_or(Misfit::Output)?;
+                    to.copy_from_slice(entry.get(..len).ok_or(Misfit::Entries)?);
+                }
+            }
+            at += len;
+            *end = base.wrapping_add(at as u32);
+        }
+        Ok(at)
+    }
+}
+
+/// The length of all strings where they have the same, at least one byte.
+pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
+    let mut lengths = offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+    let first = lengths.next().filter(|len| *len > 0)?;
+    lengths.all(|len| len == first).then_some(first as usize)
+}
+
+/// One string of `len` bytes per code: their bytes are gathered as values of fixed width, their ends are known beforehand.
+pub(crate) fn gather_equal<C: Code>(
+    entries: &[u8],
+    len: usize,
+    codes: &[C],
+    ends: &mut [u32],
+    base: u32,
+    data: &mut [u8],
+) -> Result<usize, Misfit> {
+    let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
+    let data = data.get_mut(..written).ok_or(Misfit::Output)?;
+    tarsia_bits::gather::<C>(entries, len, bytemuck::cast_slice(codes), data)
+        .map_err(|_| Misfit::Entries)?;
+    let mut at = base;
+    for end in ends {
+        at = at.wrapping_add(len as u32);
+        *end = at;
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn every_way_to_gather_strings_agrees() {
+        let entries: [&[u8]; 5] = [b"oak", b"", b"sixteen bytes !!", b"e", b"seventeen bytes !"];
+        let mut offsets = vec![0];
+        let mut data = Vec::new();
+        for entry in entries {
+            data.extend_from_slice(entry);
+            offsets.push(data.len() as u32);
+        }
+        let codes: Vec<u8> = (0..200u32).map(|i| (i * i % 5) as u8).collect();
+        let total: usize = codes
+            .iter()
+            .map(|code| entries[usize::from(*code)].len())
+            .sum();
+        let mut ends = vec![0; codes.len()];
+        let mut out = vec![0; total];
+        let strings = Strings::new(&offsets, &data);
+        assert_eq!(
+            gather_strings(&strings, &codes, &mut ends, 7, &mut out),
+            Ok(total)
+        );
+        assert!(Padded::<16>::new(&offsets, &data).is_none());
+        let padded = Padded::<32>::new(&offsets, &data).unwrap();
+        let (mut ends_too, mut out_too) = (vec![0; codes.len()], vec![0; total]);
+        assert_eq!(
+            padded.gather(&codes, &mut ends_too, 7, &mut out_too),
+            Ok(total)
+        );
+        assert_eq!((ends_too, out_too), (ends, out));
+        let mut short = vec![0; total - 1];
+        let mut ends = vec![0; codes.len()];
+        assert_eq!(
+            padded.gather(&codes, &mut ends, 7, &mut short),
+            Err(Misfit::Output)
+        );
+        assert_eq!(
+            padded.gather(&[5u8], &mut [0], 0, &mut [0; 40]),
+            Err(Misfit::Entries)
+        );
+    }
+
+    #[test]
+    fn strings_of_equal_length_are_values_of_fixed_width() {
+        let offsets = [0, 3, 6, 9];
+        assert_eq!(equal_length(&offsets), Some(3));
+        assert_eq!(equal_length(&[0, 3, 6, 8]), None);
+        assert_eq!(equal_length(&[0, 0, 0]), None);
+        assert_eq!(equal_length(&[0]), None);
+        let (mut ends, mut out) = ([0; 3], [0; 10]);
+        let written = gather_equal(b"oakelmash", 3, &[2u16, 0, 2], &mut ends, 5, &mut out);
+        assert_eq!(written, Ok(9));
+        assert_eq!((ends, &out[..9]), ([8, 11, 14], &b"ashoakash"[..]));
+        let bad = gather_equal(b"oakelmash", 3, &[3u16], &mut [0], 5, &mut out);
+        assert_eq!(bad, Err(Misfit::Entries));
+        let short = gather_equal(b"oakelmash", 3, &[0u16, 0], &mut [0; 2], 5, &mut [0; 5]);
+        assert_eq!(short, Err(Misfit::Output));
+    }
 }
