@@ -109,6 +109,8 @@ struct PageDecoder {
 enum StringWay {
     /// All entries have this many bytes.
     Equal(usize),
+    /// The same, where values of that width have no kernel.
+    EqualUpTo16(usize, Padded<16>),
     UpTo16(Padded<16>),
     UpTo32(Padded<32>),
     Any,
@@ -120,7 +122,10 @@ impl StringWay {
             return Self::Any;
         };
         if let Some(len) = equal_length(offsets) {
-            return Self::Equal(len);
+            return match Padded::new(offsets, data) {
+                Some(padded) if !len.is_power_of_two() => Self::EqualUpTo16(len, padded),
+                _ => Self::Equal(len),
+            };
         }
         if let Some(padded) = Padded::new(offsets, data) {
             return Self::UpTo16(padded);
@@ -380,6 +385,9 @@ impl PageDecoder {
                         // All offsets are multiples of the length, the first is 0.
                         let from = from.get(..n_entries * len).ok_or(Misfit::Entries)?;
                         gather_equal(from, *len, codes, ends, base, data)
+                    }
+                    StringWay::EqualUpTo16(len, padded) => {
+                        padded.gather_equal(*len, codes, ends, base, data)
                     }
                     StringWay::UpTo16(padded) => padded.gather(codes, ends, base, data),
                     StringWay::UpTo32(padded) => padded.gather(codes, ends, base, data),

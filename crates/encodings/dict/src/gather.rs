@@ -196,6 +196,45 @@ impl<const W: usize> Padded<W> {
     }
 }
 
+impl<const W: usize> Padded<W> {
+    /// As [`gather_equal`], for lengths below `W` that are no power of two: whole registers are stored, each over the last one's padding.
+    pub(crate) fn gather_equal<C: Code>(
+        &self,
+        len: usize,
+        codes: &[C],
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+    ) -> Result<usize, Misfit> {
+        let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
+        let data = data.get_mut(..written).ok_or(Misfit::Output)?;
+        for (i, code) in codes.iter().enumerate() {
+            let entry = self
+                .entries
+                .get(code.number() as usize)
+                .ok_or(Misfit::Entries)?;
+            let rest = data.get_mut(i * len..).ok_or(Misfit::Output)?;
+            match rest.first_chunk_mut() {
+                Some(to) => *to = *entry,
+                None => {
+                    let to = rest.get_mut(..len).ok_or(Misfit::Output)?;
+                    to.copy_from_slice(entry.get(..len).ok_or(Misfit::Entries)?);
+                }
+            }
+        }
+        equal_ends(len, ends, base);
+        Ok(written)
+    }
+}
+
+fn equal_ends(len: usize, ends: &mut [u32], base: u32) {
+    let mut at = base;
+    for end in ends {
+        at = at.wrapping_add(len as u32);
+        *end = at;
+    }
+}
+
 /// The length of all strings where they have the same, at least one byte.
 pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
     let mut lengths = offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
@@ -216,11 +255,7 @@ pub(crate) fn gather_equal<C: Code>(
     let data = data.get_mut(..written).ok_or(Misfit::Output)?;
     tarsia_bits::gather::<C>(entries, len, bytemuck::cast_slice(codes), data)
         .map_err(|_| Misfit::Entries)?;
-    let mut at = base;
-    for end in ends {
-        at = at.wrapping_add(len as u32);
-        *end = at;
-    }
+    equal_ends(len, ends, base);
     Ok(written)
 }
 
@@ -281,6 +316,13 @@ mod tests {
         let written = gather_equal(b"oakelmash", 3, &[2u16, 0, 2], &mut ends, 5, &mut out);
         assert_eq!(written, Ok(9));
         assert_eq!((ends, &out[..9]), ([8, 11, 14], &b"ashoakash"[..]));
+        let padded = Padded::<16>::new(&offsets, b"oakelmash").unwrap();
+        let (mut ends_too, mut out_too) = ([0; 3], [0; 10]);
+        let written = padded.gather_equal(3, &[2u16, 0, 2], &mut ends_too, 5, &mut out_too);
+        assert_eq!(written, Ok(9));
+        assert_eq!((ends_too, out_too), (ends, out));
+        let bad = padded.gather_equal(3, &[3u16], &mut [0], 5, &mut out_too);
+        assert_eq!(bad, Err(Misfit::Entries));
         let bad = gather_equal(b"oakelmash", 3, &[3u16], &mut [0], 5, &mut out);
         assert_eq!(bad, Err(Misfit::Entries));
         let short = gather_equal(b"oakelmash", 3, &[0u16, 0], &mut [0; 2], 5, &mut [0; 5]);
