@@ -1,0 +1,477 @@
+//! Whole files: opened, scanned, taken from, inspected and verified; and tables written and read back.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use tarsia::{ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
+use tarsia_io::{MemoryFile, MemorySink};
+use tarsia_structure::arrow::reorder;
+use tarsia_testkit::arrays::{
+    DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, bit_difference, flat_types,
+};
+use tarsia_testkit::fuzzing::{Input, accepted};
+use tarsia_testkit::memory::measure;
+use tarsia_testkit::seal::Seals;
+
+/// The most a reader may allocate at once, whatever a small file says: a batch of 64 MiB, grown to a power of two, and room for
+/// its offsets.
+const ALLOCATED_AT_ONCE_MAX: u64 = 256 << 20;
+
+/// More than any table here holds.
+const NEVER_FULL: u64 = 1 << 30;
+
+/// A well-formed file to start from.
+pub struct Base {
+    /// The file.
+    pub bytes: Vec<u8>,
+    seals: Seals,
+    /// Its parts, in order; empty ones left out.
+    regions: Vec<Range<usize>>,
+}
+
+fn write(schema: Arc<Schema>, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
+    let sink = MemorySink::new();
+    let handle = sink.handle();
+    let mut writer = Writer::new(Box::new(sink), schema, options).expect("a schema of flat types");
+    for batch in batches {
+        writer.write(batch).expect("a batch of the schema");
+    }
+    writer.finish().expect("a file in memory");
+    handle.take().expect("a finished file")
+}
+
+fn one_thread(page_bytes: u64) -> WriteOptions {
+    WriteOptions {
+        threads: Threads::One,
+        deterministic: true,
+        page_bytes,
+        ..WriteOptions::default()
+    }
+}
+
+fn table(rows: usize, columns: &[(DataType, Nulls, Distribution)]) -> RecordBatch {
+    let made = columns
+        .iter()
+        .enumerate()
+        .map(|(i, (data_type, nulls, distribution))| {
+            let array = array(
+                data_type,
+                rows,
+                Profile::new(*nulls, *distribution, i as u64),
+            );
+            let field = Field::new(format!("c{i}"), data_type.clone(), true);
+            (
+                field.with_metadata([("unit".to_owned(), i.to_string())].into()),
+                array,
+            )
+        });
+    let (fields, columns): (Vec<_>, Vec<_>) = made.unzip();
+    let metadata = [
+        ("owner".to_owned(), "fuzz".to_owned()),
+        (String::new(), "empty key".to_owned()),
+    ];
+    let schema = Schema::new_with_metadata(fields, metadata.into());
+    RecordBatch::try_new(Arc::new(schema), columns).expect("a batch")
+}
+
+/// The files that targets change. Together they have every encoding, several pages and blocks, dictionary pages, nulls of all
+/// kinds and all flat types.
+pub fn bases() -> &'static [Base] {
+    static BASES: OnceLock<Vec<Base>> = OnceLock::new();
+    BASES.get_or_init(|| {
+        use Distribution::{Constant, Extremes, LowCardinality, Random, Skewed, Sorted};
+        let dictionary = |key, value| DataType::Dictionary(Box::new(key), Box::new(value));
+        let mixed = [
+            (DataType::Int32, Nulls::None, Skewed),
+            (DataType::Boolean, Nulls::Percent(10), Random),
+            (DataType::Utf8, Nulls::Percent(30), LowCardinality),
+            (DataType::Utf8, Nulls::None, Random),
+            (DataType::Float64, Nulls::Percent(95), Random),
+            (DataType::Int32, Nulls::None, Constant),
+        ];
+        let strings = [
+            (DataType::Utf8View, Nulls::Runs, Extremes),
+            (DataType::LargeBinary, Nulls::None, Skewed),
+            (DataType::Binary, Nulls::Percent(1), Constant),
+        ];
+        let dictionaries = [
+            (
+                dictionary(DataType::Int8, DataType::Utf8),
+                Nulls::Percent(5),
+                LowCardinality,
+            ),
+            (
+                dictionary(DataType::UInt32, DataType::Int32),
+                Nulls::None,
+                Random,
+            ),
+            (DataType::Int64, Nulls::None, LowCardinality),
+            (DataType::FixedSizeBinary(16), Nulls::Runs, LowCardinality),
+        ];
+        let numbers = [
+            (DataType::Int64, Nulls::Runs, Random),
+            (DataType::UInt16, Nulls::None, Sorted),
+            (DataType::Decimal128(15, 2), Nulls::Percent(30), Skewed),
+        ];
+        let all_types: Vec<_> = flat_types()
+            .into_iter()
+            .enumerate()
+            .map(|(i, data_type)| {
+                let nulls = if data_type == DataType::Null {
+                    Nulls::All
+                } else {
+                    NULLS[i % NULLS.len()]
+                };
+                (data_type, nulls, DISTRIBUTIONS[i % DISTRIBUTIONS.len()])
+            })
+            .collect();
+        let tables = [
+            (table(2600, &mixed), 9000),
+            (table(3000, &strings), 1 << 20),
+            (table(6000, &dictionaries), 1 << 20),
+            (table(5000, &numbers), 30_000),
+            (table(60, &all_types), 1 << 20),
+            (table(0, &mixed), 1 << 20),
+            (table(1, &dictionaries), 1 << 20),
+        ];
+        tables
+            .into_iter()
+            .map(|(batch, page_bytes)| {
+                let bytes = write(batch.schema(), &[batch], one_thread(page_bytes));
+                let seals = Seals::of(&bytes);
+                let layout = open(&bytes, true)
+                    .and_then(|file| file.inspect())
+                    .expect("a well-formed file")
+                    .layout;
+                let range = |region: &tarsia::Region| {
+                    region.place as usize..(region.place + region.bytes) as usize
+                };
+                let regions = layout
+                    .iter()
+                    .map(range)
+                    .filter(|range| !range.is_empty())
+                    .collect();
+                Base {
+                    bytes,
+                    seals,
+                    regions,
+                }
+            })
+            .collect()
+    })
+}
+
+fn open(bytes: &[u8], verify_checksums: bool) -> tarsia::Result<File> {
+    let options = OpenOptions {
+        verify_checksums,
+        threads: Threads::One,
+        pool_bytes: 1 << 20,
+        ..OpenOptions::default()
+    };
+    File::open_reader(Arc::new(MemoryFile::new(bytes.to_vec())), options)
+}
+
+/// Everything a reader can be asked for. What it answers must agree with itself.
+fn exercise(bytes: &[u8], verify_checksums: bool, input: &mut Input<'_>) {
+    let (_, allocated) = measure(|| {
+        let Ok(file) = open(bytes, verify_checksums) else {
+            return;
+        };
+        let schema = file.schema();
+        let _ = file.inspect();
+        if let Ok(schema) = &schema
+            && let Some(field) = schema.fields().get(input.below(schema.fields().len()))
+        {
+            let _ = file.inspect_column(field.name());
+            let _ = file.verify_page(field.name(), input.below(3));
+        }
+        let verified = file.verify();
+        let scanned: tarsia::Result<Vec<RecordBatch>> =
+            file.scan().build().and_then(Iterator::collect);
+        if let (Ok(_), Err(error)) = (&verified, &scanned) {
+            panic!("verified, yet it does not scan: {error}");
+        }
+        read_parts(&file, scanned.ok().as_deref(), input);
+    });
+    assert!(
+        allocated.largest_bytes <= ALLOCATED_AT_ONCE_MAX,
+        "{} bytes allocated at once for a file of {}",
+        allocated.largest_bytes,
+        bytes.len()
+    );
+}
+
+/// Ranges and takes of the file; where all of it scanned, they give the same rows.
+fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_>) {
+    let rows = file.num_rows();
+    if let Some(batches) = scanned {
+        accepted();
+        let n: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(n as u64, rows, "rows of all batches");
+    }
+    if rows == 0 {
+        return;
+    }
+    let row = |input: &mut Input<'_>| match input.below(4) {
+        0 => rows - 1 - u64::from(input.u8()) % rows,
+        _ => u64::from(input.u32()) % rows,
+    };
+    let (a, b) = (row(input), row(input));
+    let range = a.min(b)..(a.max(b) + 1).min(a.min(b) + 5000);
+    let batch_rows = 1 + input.below(3000).max(range.end as usize / 50);
+    let part: tarsia::Result<Vec<RecordBatch>> = file
+        .scan()
+        .rows(range.clone())
+        .batch_rows(batch_rows)
+        .build()
+        .and_then(Iterator::collect);
+    let places: Vec<u64> = (0..1 + input.below(6)).map(|_| row(input)).collect();
+    let taken = file.take(&places);
+    let Some(batches) = scanned else { return };
+    let part = part.unwrap_or_else(|error| panic!("all rows scan, {range:?} do not: {error}"));
+    let mut at = range.start;
+    for batch in &part {
+        for row in 0..batch.num_rows() {
+            assert_same_row(batch, row, batches, at);
+            at += 1;
+        }
+    }
+    assert_eq!(at, range.end, "rows of a part");
+    match taken {
+        Ok(taken) => {
+            for (to, from) in places.iter().enumerate() {
+                assert_same_row(&taken, to, batches, *from);
+            }
+        }
+        // Rows of several batches may have more entries than a key type numbers.
+        Err(error) if error.kind() == ErrorKind::LimitExceeded => {}
+        Err(error) => panic!("all rows scan, rows {places:?} cannot be taken: {error}"),
+    }
+}
+
+fn assert_same_row(got: &RecordBatch, row: usize, batches: &[RecordBatch], mut at: u64) {
+    for batch in batches {
+        if at < batch.num_rows() as u64 {
+            let columns = got.columns().iter().zip(batch.columns());
+            for (column, (got, expected)) in columns.enumerate() {
+                let (got, expected) = (got.slice(row, 1), expected.slice(at as usize, 1));
+                if let Err(difference) = bit_difference(&got, &expected) {
+                    panic!("column {column}: {difference}");
+                }
+            }
+            return;
+        }
+        at -= batch.num_rows() as u64;
+    }
+    panic!("row {at} beyond the batches");
+}
+
+/// Any bytes: the input's own, a base cut or grown, a base with its middle replaced. Nothing is resealed.
+pub fn raw(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let verify_checksums = !input.one_in(2);
+    let base = input.pick(bases());
+    let mut choices = Input::new(input.take(20));
+    let mut file = match input.below(5) {
+        0 => {
+            exercise(input.rest(), verify_checksums, &mut choices);
+            return;
+        }
+        1 => base.bytes[..input.below(base.bytes.len() + 1)].to_vec(),
+        2 => {
+            let at = input.below(base.bytes.len() + 1);
+            let replaced = input.below(300).min(base.bytes.len() - at);
+            let by = input.rest();
+            let mut file = base.bytes.clone();
+            file.splice(at..at + replaced, by.iter().copied());
+            file
+        }
+        // The header and the tail of a file around anything.
+        3 => {
+            let tail = base.bytes.len() - input.below(2000).min(base.bytes.len());
+            [&base.bytes[..192], input.rest(), &base.bytes[tail..]].concat()
+        }
+        _ => {
+            // Behind the committed length nothing counts.
+            let mut file = base.bytes.clone();
+            file.extend_from_slice(input.rest());
+            file
+        }
+    };
+    if choices.one_in(3) {
+        choices.overwrite(&mut file);
+    }
+    exercise(&file, verify_checksums, &mut choices);
+}
+
+/// Changes a few bytes of a base, in a part of the file that the input picks.
+fn change(base: &Base, input: &mut Input<'_>) -> Vec<u8> {
+    let mut file = base.bytes.clone();
+    for _ in 0..1 + input.below(4) {
+        let region = match input.below(4) {
+            0 => 0..file.len(),
+            _ => input.pick(&base.regions).clone(),
+        };
+        if region.len() > 64 && input.one_in(2) {
+            // Fields that matter stand anywhere in a region, so a window decides, not the front alone.
+            let start = region.start + input.below(region.len() - 40);
+            input.overwrite(&mut file[start..start + 40]);
+        } else {
+            input.overwrite(&mut file[region]);
+        }
+    }
+    file
+}
+
+/// Changed files with checks on or off; with checks on only what no check covers can be read.
+pub fn mutated(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let verify_checksums = input.one_in(2);
+    let base = input.pick(bases());
+    let file = change(base, &mut input);
+    exercise(&file, verify_checksums, &mut input);
+}
+
+/// Changed files whose checksums and digests were made right again: only so do they reach the parsers and decoders.
+pub fn resealed(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let verify_checksums = !input.one_in(4);
+    let base = input.pick(bases());
+    let mut file = change(base, &mut input);
+    base.seals.reseal(&mut file);
+    exercise(&file, verify_checksums, &mut input);
+}
+
+/// A table that the input describes, written and read.
+pub fn round_trip(bytes: &[u8]) {
+    static TYPES: OnceLock<Vec<DataType>> = OnceLock::new();
+    let types = TYPES.get_or_init(flat_types);
+    let mut input = Input::new(bytes);
+    let rows = input.count(3000);
+    let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+    for i in 0..input.below(5) {
+        let data_type = input.pick(types);
+        let nulls = *input.pick(&NULLS);
+        let distribution = *input.pick(&DISTRIBUTIONS);
+        // A slice of a longer array now and then.
+        let before = if input.one_in(3) {
+            1 + input.below(20)
+        } else {
+            0
+        };
+        let profile = Profile::new(nulls, distribution, input.u16().into());
+        let array = array(data_type, before + rows, profile).slice(before, rows);
+        let nullable =
+            array.logical_null_count() > 0 || input.one_in(2) || *data_type == DataType::Null;
+        // Names may be equal, and empty.
+        let name = if input.one_in(8) {
+            String::new()
+        } else {
+            format!("c{i}")
+        };
+        fields.push(Field::new(name, data_type.clone(), nullable));
+        columns.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let row_count = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch =
+        RecordBatch::try_new_with_options(schema.clone(), columns, &row_count).expect("a batch");
+    let options = WriteOptions {
+        preset: *input.pick(&[Preset::Balanced, Preset::Fast, Preset::Compact]),
+        memory_budget_bytes: match input.below(4) {
+            0 => input.number() % (1 << 20),
+            _ => NEVER_FULL,
+        },
+        ..one_thread(match input.below(3) {
+            0 => input.number() % (1 << 20),
+            1 => 1000 + input.below(20_000) as u64,
+            _ => NEVER_FULL,
+        })
+    };
+    let cuts = |batch: &RecordBatch, input: &mut Input<'_>| {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while at < rows {
+            let n = match input.is_empty() {
+                true => rows - at,
+                false => input.count(3000).min(rows - at),
+            };
+            parts.push(batch.slice(at, n));
+            at += n;
+            // Empty batches are legal; a hundred say no more than one.
+            if parts.len() > 100 {
+                parts.push(batch.slice(at, rows - at));
+                break;
+            }
+        }
+        parts
+    };
+    let parts = match rows {
+        0 => vec![batch.clone()],
+        _ => cuts(&batch, &mut Input::new(input.take(16))),
+    };
+    let written = write(schema.clone(), &parts, options.clone());
+    if input.one_in(8) {
+        let again = write(schema.clone(), &parts, options.clone());
+        assert!(again == written, "the same batches give other bytes");
+    }
+    let file = open(&written, true).expect("a file that was written opens");
+    assert_eq!(file.num_rows(), rows as u64);
+    assert_eq!(file.schema().expect("a schema that was written"), schema);
+    file.verify()
+        .unwrap_or_else(|error| panic!("what was written does not verify: {error}"));
+    file.inspect().expect("an inspection");
+    let batch_rows = 1 + input.below(4000);
+    let scan = file.scan().batch_rows(batch_rows).build().expect("a scan");
+    let mut at = 0;
+    for part in scan {
+        let part = part.unwrap_or_else(|error| panic!("row {at} does not scan: {error}"));
+        assert_eq!(part.schema(), schema);
+        let expected = batch.slice(at, part.num_rows());
+        assert_same_columns(&part, &expected);
+        at += part.num_rows();
+    }
+    assert_eq!(at, rows);
+    if rows > 0 {
+        let places: Vec<u64> = (0..input.below(200))
+            .map(|_| input.below(rows) as u64)
+            .collect();
+        match file.take(&places) {
+            Ok(taken) => {
+                let order = arrow_array::UInt64Array::from(places);
+                for (got, all) in taken.columns().iter().zip(batch.columns()) {
+                    let expected = reorder(all, &order).expect("rows that exist");
+                    if let Err(difference) = bit_difference(got, &expected) {
+                        panic!("taken: {difference}");
+                    }
+                }
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}"),
+        }
+    }
+    if rows > 0 && options.page_bytes == NEVER_FULL && options.memory_budget_bytes == NEVER_FULL {
+        // The bytes depend on the rows: not on how they were cut, nor on what stands under nulls, which `reorder` clears. Once a
+        // column is full both matter: its page ends where a batch does, and what stands under nulls counts towards its size.
+        let all = arrow_array::UInt64Array::from_iter_values(0..rows as u64);
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| reorder(column, &all).expect("rows that exist"))
+            .collect();
+        let cleared = RecordBatch::try_new_with_options(schema.clone(), columns, &row_count)
+            .expect("a batch");
+        let again = write(schema, &cuts(&cleared, &mut input), options);
+        assert!(again == written, "the same rows give other bytes");
+    }
+    accepted();
+}
+
+fn assert_same_columns(got: &RecordBatch, expected: &RecordBatch) {
+    for (column, (got, expected)) in got.columns().iter().zip(expected.columns()).enumerate() {
+        if let Err(difference) = bit_difference(got, expected) {
+            panic!("column {column}: {difference}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Fuzz targets of Tarsia.
+//!
+//! A target is a plain function of bytes that panics where it finds something. So the same bodies run under libFuzzer (glue in
+//! `fuzz_targets/`), in the smoke run on a stable toolchain (`src/bin/smoke.rs`) and in tests with fixed seeds.
+//!
+//! | module | what its targets try |
+//! |---|---|
+//! | [`encodings`] | each decoder with any parameters and bytes; each encoder with any values |
+//! | [`bits`] | the kernels: every level of the CPU against the portable one and a naive model |
+//! | [`metadata`] | each parser of metadata, past its checksum |
+//! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
+//!
+//! [`TARGETS`] is the one list; [`CANARY`] has a planted panic, and a run that does not find it is worth nothing. Generators and
+//! oracles are in `tarsia_testkit::fuzzing`.
+//!
+//! # What this crate does not do
+//! It compares with no other implementation, and keeps no corpus: a find becomes a test of the crate it was found in.
+#![forbid(unsafe_code)]
+
+pub mod bits;
+pub mod encodings;
+pub mod file;
+pub mod metadata;
+mod run;
+
+pub use run::{Find, minimise, run};
+
+/// A target: a name and a body that panics where it finds something.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets. Each has a file of its name in `fuzz_targets/`.
+pub const TARGETS: &[Target] = &[
+    ("decode_plain", encodings::decode_plain),
+    ("decode_bytes", encodings::decode_bytes),
+    ("decode_bitmap", encodings::decode_bitmap),
+    ("decode_constant", encodings::decode_constant),
+    ("decode_bitpack", encodings::decode_bitpack),
+    ("decode_dict_block", encodings::decode_dict_block),
+    ("decode_dict_page", encodings::decode_dict_page),
+    ("decode_tree", encodings::decode_tree),
+    ("round_trip_plain", encodings::round_trip_plain),
+    ("round_trip_bytes", encodings::round_trip_bytes),
+    ("round_trip_bitmap", encodings::round_trip_bitmap),
+    ("round_trip_constant", encodings::round_trip_constant),
+    ("round_trip_bitpack", encodings::round_trip_bitpack),
+    ("round_trip_dict_block", encodings::round_trip_dict_block),
+    ("round_trip_dict_page", encodings::round_trip_dict_page),
+    ("round_trip_chosen", encodings::round_trip_chosen),
+    ("bits_pack", bits::pack),
+    ("bits_values", bits::values),
+    ("meta_header", metadata::header),
+    ("meta_postscript", metadata::postscript),
+    ("meta_footer", metadata::footer),
+    ("meta_bucket", metadata::bucket),
+    ("meta_record", metadata::record),
+    ("meta_schema", metadata::schema),
+    ("meta_column", metadata::column),
+    ("meta_block_table", metadata::block_table),
+    ("meta_page", metadata::page),
+    ("meta_type", metadata::data_type),
+    ("file_raw", file::raw),
+    ("file_mutated", file::mutated),
+    ("file_resealed", file::resealed),
+    ("file_round_trip", file::round_trip),
+];
+
+/// The target whose panic must be found.
+pub const CANARY: Target = ("canary", canary);
+
+/// Panics where the first byte is the number of the bytes after it: rare enough that a run has to work for it.
+fn canary(bytes: &[u8]) {
+    tarsia_testkit::fuzzing::accepted();
+    if let [n_bytes, rest @ ..] = bytes
+        && usize::from(*n_bytes) == rest.len()
+        && rest.len() > 3
+    {
+        panic!("the planted panic");
+    }
+}
+
+/// The body of a target, for the glue.
+///
+/// # Panics
+/// Where there is no such target, and where the body finds something.
+pub fn run_named(name: &str, bytes: &[u8]) {
+    let all = TARGETS.iter().chain([&CANARY]);
+    let (_, body) = all
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .expect("a target of that name");
+    body(bytes);
+}

@@ -1,0 +1,599 @@
+//! Parsers of metadata. Each gets either the input's bytes or a changed copy of what a writer wrote, with the checksum made right: else
+//! nothing behind it would ever be tried. What parses must be what its writer writes.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use tarsia_codec::{Reader, Tree};
+use tarsia_metadata::{
+    BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileShape, Footer, Header, NodeRecord,
+    PageDescriptor, Postscript, Records, SlotView, crc32c, limits, read_schema, write_schema,
+};
+use tarsia_structure::Meta;
+use tarsia_testkit::fuzzing::{Input, accepted};
+use tarsia_testkit::memory::measure;
+
+use crate::file::bases;
+
+/// What parsers may allocate: this, and this many times the bytes they were given.
+const ALLOCATED_BYTES_MAX: u64 = 1 << 16;
+const ALLOCATED_TIMES_MAX: u64 = 64;
+
+/// The metadata of one well-formed file, cut up.
+struct Parts {
+    header: Vec<u8>,
+    postscript_bytes: Vec<u8>,
+    postscript: Postscript,
+    footer: Vec<u8>,
+    shape: FileShape,
+    n_nodes: u32,
+    records: Vec<u8>,
+    records_place: u64,
+    record_ranges: Vec<Range<usize>>,
+    buckets: Buckets,
+    bucket: Vec<u8>,
+    columns: Vec<Vec<u8>>,
+    tables: Vec<(Vec<u8>, PageDescriptor)>,
+    metas: Vec<Vec<u8>>,
+}
+
+impl Parts {
+    fn of(bytes: &[u8]) -> Self {
+        let cut = |range: Range<u64>| bytes[range.start as usize..range.end as usize].to_vec();
+        let end = bytes.len() as u64;
+        let postscript_bytes = cut(end - limits::POSTSCRIPT_BYTES as u64..end);
+        let footer = cut(Postscript::footer_range(&postscript_bytes, end).expect("postscript"));
+        let postscript = Postscript::parse(&postscript_bytes, end, &footer).expect("postscript");
+        let parsed = Footer::parse(&footer, &postscript, &[]).expect("footer");
+        let shape = parsed.shape(&postscript);
+        let records_range = parsed.records_range(&postscript);
+        let records = cut(records_range.clone());
+        let mut walk = Records::new(&records, parsed.n_nodes);
+        let mut record_ranges = Vec::new();
+        let mut at = 0;
+        while let Some(record) = walk.next() {
+            record.expect("record");
+            record_ranges.push(at..walk.position());
+            at = walk.position();
+        }
+        let schema = read_schema(&records, records_range.start, parsed.n_nodes).expect("schema");
+        let (mut columns, mut tables) = (Vec::new(), Vec::new());
+        for record in &schema.columns {
+            if let ColumnSource::Meta { place, length, .. } = record.source {
+                columns.push(cut(place..place + u64::from(length)));
+            }
+            let read = |range| Ok::<_, tarsia_metadata::Error>(cut(range));
+            let meta = ColumnMeta::load(record, &shape, read).expect("column");
+            for page in meta.pages.iter().chain(&meta.dictionaries) {
+                tables.push((page.table_range().map(cut).unwrap_or_default(), *page));
+            }
+        }
+        let buckets = parsed.buckets(&postscript).expect("buckets");
+        Self {
+            header: bytes[..limits::HEADER_BYTES].to_vec(),
+            records_place: records_range.start,
+            bucket: cut(buckets.bucket_range(0)),
+            metas: parsed.metas,
+            n_nodes: parsed.n_nodes,
+            postscript_bytes,
+            postscript,
+            footer,
+            shape,
+            records,
+            record_ranges,
+            buckets,
+            columns,
+            tables,
+        }
+    }
+}
+
+/// The parts of one of the base files.
+fn parts(input: &mut Input<'_>) -> &'static Parts {
+    static PARTS: OnceLock<Vec<Parts>> = OnceLock::new();
+    let all = PARTS.get_or_init(|| bases().iter().map(|base| Parts::of(&base.bytes)).collect());
+    input.pick(all)
+}
+
+/// Either the input's own bytes or a changed copy of `written`.
+fn bytes_of(input: &mut Input<'_>, written: &[u8]) -> Vec<u8> {
+    match input.below(4) {
+        0 => input.rest().to_vec(),
+        1 => {
+            // The beginning of what was written, then anything.
+            let kept = input.below(written.len() + 1);
+            [&written[..kept], input.rest()].concat()
+        }
+        _ => {
+            let mut bytes = written.to_vec();
+            input.edit(&mut bytes);
+            bytes
+        }
+    }
+}
+
+/// Stores at `at` the checksum of `parts` of `bytes`, as far as they exist.
+fn seal(bytes: &mut [u8], at: usize, parts: &[Range<usize>]) {
+    let covered: Vec<&[u8]> = parts
+        .iter()
+        .map(|part| {
+            bytes
+                .get(part.start..part.end.min(bytes.len()))
+                .unwrap_or_default()
+        })
+        .collect();
+    let crc = crc32c(&covered);
+    if let Some(field) = bytes.get_mut(at..at + 4) {
+        field.copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Parses and holds the parser to its memory.
+fn parse<T>(n_bytes: usize, parse: impl FnOnce() -> T) -> T {
+    let (parsed, allocated) = measure(parse);
+    let bound = ALLOCATED_BYTES_MAX + ALLOCATED_TIMES_MAX * n_bytes as u64;
+    assert!(
+        allocated.bytes <= bound,
+        "parsing {n_bytes} bytes allocates {allocated:?}"
+    );
+    parsed
+}
+
+/// The header with its slots.
+pub fn header(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let file_bytes = input.number();
+    let keep_crcs = input.u8();
+    let mut bytes = bytes_of(&mut input, &parts(&mut Input::new(&[])).header);
+    for (i, start) in [0, 64, 128].into_iter().enumerate() {
+        // A slot of zeros was never written; and a torn one is worth seeing.
+        let end = start + 60;
+        let is_empty = start > 0
+            && bytes
+                .get(start..end)
+                .is_some_and(|slot| slot.iter().all(|byte| *byte == 0));
+        if keep_crcs >> i & 1 == 0 && !is_empty {
+            seal(&mut bytes, end, std::slice::from_ref(&(start..end)));
+        }
+    }
+    let Ok(header) = parse(bytes.len(), || Header::parse(&bytes)) else {
+        return;
+    };
+    accepted();
+    if let Ok(committed) = header.committed(file_bytes) {
+        assert!(
+            committed.bytes <= file_bytes && committed.bytes <= limits::U48_MAX,
+            "{committed:?} of {file_bytes}"
+        );
+    }
+    let is_torn = header
+        .slots
+        .iter()
+        .any(|slot| matches!(slot, SlotView::Torn { .. }));
+    if !is_torn {
+        assert_eq!(
+            header.to_bytes().expect("what was parsed")[..],
+            bytes[..limits::HEADER_BYTES]
+        );
+    }
+}
+
+/// The postscript, with any footer in front of it.
+pub fn postscript(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let footer = match input.below(3) {
+        0 => vec![0; input.below(40)],
+        _ => parts.footer.clone(),
+    };
+    let mut end = match input.below(4) {
+        0 => input.number(),
+        _ => parts.postscript.committed_bytes,
+    };
+    let mut bytes = bytes_of(&mut input, &parts.postscript_bytes);
+    let keep = input.u8();
+    if keep & 3 != 3 && bytes.len() >= limits::POSTSCRIPT_BYTES {
+        if keep & 4 == 0 {
+            bytes[60..64].copy_from_slice(b"TRSA");
+            bytes[22..24].copy_from_slice(&((footer.len() / 8) as u16).to_le_bytes());
+            // Any length that the field itself states, so that files of any size are tried.
+            end = Reader::new(&bytes).uint(6, "length").expect("6 bytes");
+        }
+        let crc = crc32c(&[&footer, &bytes[..56]]);
+        bytes[56..60].copy_from_slice(&crc.to_le_bytes());
+    }
+    if let Ok(range) = Postscript::footer_range(&bytes, end) {
+        assert!(
+            range.start <= range.end && range.end <= end,
+            "a footer at {range:?} of {end}"
+        );
+    }
+    let Ok(parsed) = parse(bytes.len() + footer.len(), || {
+        Postscript::parse(&bytes, end, &footer)
+    }) else {
+        return;
+    };
+    accepted();
+    assert_eq!(
+        parsed.to_bytes(&footer).expect("what was parsed")[..],
+        bytes[..limits::POSTSCRIPT_BYTES]
+    );
+    parsed
+        .bytes_for_root_digest(&footer)
+        .expect("what was parsed");
+}
+
+/// The footer's FlatBuffer.
+pub fn footer(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let mut postscript = parts.postscript;
+    if input.one_in(8) {
+        postscript.bucket_place = input.number();
+        postscript.buckets_log2 = input.u8();
+    }
+    let bytes = bytes_of(&mut input, &parts.footer);
+    postscript.footer_bytes = bytes.len() as u32;
+    let Ok(footer) = parse(bytes.len(), || Footer::parse(&bytes, &postscript, &[])) else {
+        return;
+    };
+    accepted();
+    let records = footer.records_range(&postscript);
+    assert!(
+        footer.meta_place <= records.start && records.end <= footer.tree_place,
+        "records at {records:?}"
+    );
+    for section in &footer.sections {
+        assert!(section.range.start <= section.range.end && section.range.end <= footer.tree_place);
+    }
+    if let Ok(buckets) = footer.buckets(&postscript) {
+        for index in [0, 1, buckets.count() - 1] {
+            let range = buckets.bucket_range(index);
+            assert!(
+                range.start <= range.end && range.end <= footer.tree_place,
+                "bucket {index} at {range:?}"
+            );
+        }
+    }
+    // FlatBuffers have many spellings; what they say has one.
+    let again = footer
+        .to_bytes()
+        .expect("a footer that was parsed can be written");
+    assert_eq!(Footer::parse(&again, &postscript, &[]), Ok(footer));
+}
+
+/// A bucket of paths.
+pub fn bucket(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let mut buckets = parts.buckets;
+    let mut bytes = bytes_of(&mut input, &parts.bucket);
+    let index = match input.below(3) {
+        0 => input.u32(),
+        _ => 0,
+    };
+    if input.one_in(3) {
+        // Buckets of any number and size.
+        let log2 = input.u8() % 26;
+        let size = match log2 {
+            0 => bytes.len() as u64,
+            log2 => 4096 << log2,
+        };
+        match Buckets::new(
+            log2,
+            parts.postscript.bucket_place,
+            parts.postscript.bucket_place + size,
+        ) {
+            Ok(other) => buckets = other,
+            Err(_) => return,
+        }
+        if log2 > 0 {
+            bytes.resize(limits::BUCKET_BYTES, 0);
+        }
+    }
+    let n_entries = Reader::new(&bytes).u32("entries").unwrap_or_default() as usize;
+    let entries = 16..16 + n_entries.min(bytes.len()) * 16;
+    seal(&mut bytes, 4, &[0..4, entries]);
+    let Ok(bucket) = parse(bytes.len(), || Bucket::parse(&bytes, &buckets, index)) else {
+        return;
+    };
+    accepted();
+    let mut n = 0;
+    for entry in bucket.entries() {
+        n += 1;
+        assert!(
+            entry.place < buckets.bucket_range(0).start,
+            "{entry:?} lies behind the records"
+        );
+        assert!(
+            bucket.lookup(entry.hash).any(|found| found == entry),
+            "{entry:?} is not found"
+        );
+        assert_eq!(buckets.index(entry.hash), index);
+    }
+    assert_eq!(n, n_entries);
+}
+
+fn seal_record(bytes: &mut [u8]) {
+    let length = Reader::new(bytes).u32("length").unwrap_or_default() as usize;
+    seal(bytes, 4, std::slice::from_ref(&(8..length.max(8))));
+}
+
+/// One node record.
+pub fn record(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let range = input.pick(&parts.record_ranges).clone();
+    let mut bytes = bytes_of(&mut input, &parts.records[range]);
+    seal_record(&mut bytes);
+    let Ok(record) = parse(bytes.len(), || NodeRecord::parse(&bytes)) else {
+        return;
+    };
+    accepted();
+    let length = NodeRecord::length(&bytes).expect("a record's length") as usize;
+    let mut again = Vec::new();
+    record
+        .write_to(&mut again)
+        .expect("a record that was parsed can be written");
+    assert_eq!(again, bytes[..length]);
+    let _ = (record.name(), record.display_path(), record.metadata_map());
+    let _ = record.to_field();
+    if let Some(column) = &record.column {
+        let read = |range: Range<u64>| -> Result<Vec<u8>, tarsia_metadata::Error> {
+            let end = parts.shape.tree_place;
+            assert!(
+                range.start <= range.end && range.end <= end,
+                "{range:?} is read of {end}"
+            );
+            // What lies there is not the column's, so its checksum will not hold.
+            Ok(vec![0; (range.end - range.start) as usize])
+        };
+        if let Ok(meta) = ColumnMeta::load(column, &parts.shape, read) {
+            check_pages(&meta, &parts.shape);
+        }
+    }
+}
+
+/// All records of a table.
+pub fn schema(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let n_nodes = match input.below(8) {
+        0 => input.number() as u32,
+        _ => parts.n_nodes,
+    };
+    let mut bytes = bytes_of(&mut input, &parts.records);
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| rest.len() >= 8) {
+        seal_record(rest);
+        match NodeRecord::length(rest) {
+            Ok(length) => at += length as usize,
+            Err(_) => break,
+        }
+    }
+    let Ok(table) = parse(bytes.len(), || {
+        read_schema(&bytes, parts.records_place, n_nodes)
+    }) else {
+        return;
+    };
+    accepted();
+    let again = write_schema(&table.schema, &table.columns, parts.records_place)
+        .expect("a schema that was read can be written");
+    assert!(
+        again.records == bytes,
+        "the records of {:?} differ",
+        table.schema
+    );
+    assert_eq!(again.n_nodes, n_nodes);
+}
+
+/// Every page lies where pages may, and the rows are covered once.
+fn check_pages(meta: &ColumnMeta, shape: &FileShape) {
+    let mut row = 0;
+    for page in &meta.pages {
+        assert_eq!(page.first_row, row, "pages follow each other");
+        row += u64::from(page.rows);
+        assert!(
+            page.dictionary
+                .is_none_or(|index| usize::from(index) < meta.dictionaries.len())
+        );
+    }
+    assert!(
+        meta.pages.is_empty() || row == shape.rows,
+        "{row} of {} rows",
+        shape.rows
+    );
+    for page in meta.pages.iter().chain(&meta.dictionaries) {
+        assert!(u32::from(page.meta) < shape.n_metas);
+        let range = page.range();
+        assert!(
+            range.start >= limits::HEADER_BYTES as u64 && range.end <= shape.meta_place,
+            "a page at {range:?}"
+        );
+        if let (Some(table), Some(digests)) = (page.table_range(), page.digests_range()) {
+            assert!(
+                table.start >= shape.meta_place
+                    && table.end <= digests.start
+                    && digests.end <= shape.tree_place
+            );
+        }
+    }
+    for row in [0, shape.rows / 2, shape.rows.wrapping_sub(1), shape.rows] {
+        let page = meta.page_of_row(row);
+        assert_eq!(
+            page.is_some(),
+            row < shape.rows && !meta.pages.is_empty(),
+            "row {row} of {}",
+            shape.rows
+        );
+    }
+}
+
+/// A column's FlatBuffer.
+pub fn column(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let mut parts = parts(&mut input);
+    if parts.columns.is_empty() {
+        parts = self::parts(&mut Input::new(&[]));
+    }
+    let written = input.pick(&parts.columns);
+    let bytes = bytes_of(&mut input, written);
+    let Ok(meta) = parse(bytes.len(), || {
+        ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &parts.shape)
+    }) else {
+        return;
+    };
+    accepted();
+    check_pages(&meta, &parts.shape);
+    let again = meta
+        .to_bytes(&parts.shape)
+        .expect("a column that was parsed can be written");
+    assert_eq!(
+        ColumnMeta::parse(&again, crc32c(&[&again]), &parts.shape),
+        Ok(meta)
+    );
+}
+
+/// A block table.
+pub fn block_table(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let Some((written, page)) = parts.tables.get(input.below(parts.tables.len())) else {
+        return;
+    };
+    let mut page = *page;
+    if input.one_in(4) {
+        page.rows = input.number() as u32;
+        page.n_blocks = input.number() as u32;
+        page.length = input.number() as u32;
+    }
+    let mut bytes = bytes_of(&mut input, written);
+    let end = bytes.len();
+    if end >= 16 {
+        if input.one_in(2) {
+            bytes[..4].copy_from_slice(&page.n_blocks.to_le_bytes());
+        }
+        seal(&mut bytes, 8, &[0..8, 16..end]);
+    }
+    let Ok(table) = parse(bytes.len(), || BlockTable::parse(&bytes[..], &page)) else {
+        return;
+    };
+    accepted();
+    assert_eq!(
+        (table.n_blocks(), table.n_rows()),
+        (page.n_blocks, page.rows)
+    );
+    let some = [
+        0,
+        1,
+        63,
+        64,
+        page.n_blocks / 2,
+        page.n_blocks.wrapping_sub(1),
+        page.n_blocks,
+        input.u32(),
+    ];
+    for block in some {
+        if let Ok(range) = table.block_range(block) {
+            assert!(
+                block < page.n_blocks && range.start < range.end && range.end <= page.length.into(),
+                "block {block} at {range:?}"
+            );
+        }
+        if let Ok(rows) = table.rows_of(block) {
+            assert!(
+                block < page.n_blocks && rows.start < rows.end && rows.end <= page.rows,
+                "block {block} has {rows:?}"
+            );
+        }
+    }
+    for row in [
+        0,
+        1,
+        page.rows / 2,
+        page.rows.wrapping_sub(1),
+        page.rows,
+        input.u32(),
+    ] {
+        if let Ok(block) = table.block_of_row(row) {
+            assert!(
+                block < page.n_blocks && row < page.rows,
+                "row {row} in block {block}"
+            );
+            assert!(
+                table.rows_of(block).is_ok_and(|rows| rows.contains(&row)),
+                "row {row} is not in block {block}"
+            );
+        }
+    }
+}
+
+/// A page description with its trees.
+pub fn page(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let written = match parts.metas.get(input.below(parts.metas.len())) {
+        Some(written) => written,
+        None => &parts.header,
+    };
+    let bytes = bytes_of(&mut input, written);
+    // A tree alone, wherever it starts.
+    let mut reader = Reader::new(&bytes);
+    let _ = reader.take(input.below(40), "skipped");
+    let start = reader.position();
+    if let Ok(tree) = parse(bytes.len(), || Tree::parse(&mut reader)) {
+        let mut again = Vec::new();
+        tree.write_to(&mut again)
+            .expect("a tree that was parsed can be written");
+        assert_eq!(again, bytes[start..reader.position()]);
+    }
+    let Ok(meta) = parse(bytes.len(), || Meta::parse(&bytes)) else {
+        return;
+    };
+    accepted();
+    let mut again = Vec::new();
+    meta.write_to(&mut again)
+        .expect("a description that was parsed can be written");
+    assert_eq!(again, bytes);
+    let _ = tarsia_structure::PageDecoder::new(
+        tarsia::registry(),
+        &meta,
+        tarsia_codec::Shared::default(),
+    );
+}
+
+/// A type's spelling.
+pub fn data_type(bytes: &[u8]) {
+    const SPELLINGS: [&str; 16] = [
+        "n",
+        "b",
+        "l",
+        "e",
+        "u",
+        "vz",
+        "d:15,2",
+        "d:9,2,32",
+        "d:76,20,256",
+        "w:16",
+        "tsu:UTC",
+        "tss:",
+        "tDn",
+        "tin",
+        "Di,u",
+        "DL,d:5,-3",
+    ];
+    let mut input = Input::new(bytes);
+    let spelling = input.pick(&SPELLINGS).as_bytes();
+    let spelling = bytes_of(&mut input, spelling);
+    let Ok(spelling) = std::str::from_utf8(&spelling) else {
+        return;
+    };
+    let Ok(data_type) = parse(spelling.len(), || tarsia_metadata::parse_type(spelling)) else {
+        return;
+    };
+    accepted();
+    assert_eq!(
+        tarsia_metadata::format_string(&data_type).as_deref(),
+        Ok(spelling)
+    );
+}
