@@ -18,7 +18,7 @@
 #![forbid(unsafe_code)]
 
 use tarsia_codec::{BytesSlice, FixedSlice, Registry, Result, Tree, Values, limits};
-use tarsia_dict::CodeBytes;
+use tarsia_dict::{CodeBytes, Distinct};
 use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose};
 
 /// What a writer cares about.
@@ -255,12 +255,21 @@ impl Chooser {
         if !self.dictionaries || cap < 2 || mostly_distinct(values) {
             return None;
         }
-        let distinct = tarsia_dict::count_distinct(values, usize::try_from(cap).ok()?)?;
-        if distinct.entry_bytes > STRING_DICTIONARY_BYTES_MAX {
+        let distinct = Distinct::of(values, usize::try_from(cap).ok()?)?;
+        let n_entries = distinct.n_entries() as u64;
+        let entry_bytes = match values {
+            Values::Bytes(strings) => distinct
+                .first_rows()
+                .iter()
+                .map(|row| u64::from(strings.value_bytes(*row as usize)))
+                .sum(),
+            Values::Fixed(fixed) => n_entries * fixed.width() as u64,
+            Values::Bits(_) => n_entries.div_ceil(8),
+        };
+        if entry_bytes > STRING_DICTIONARY_BYTES_MAX {
             return None;
         }
-        let n_entries = distinct.n_entries as u64;
-        let entries = size_of(n_entries, distinct.entry_bytes);
+        let entries = size_of(n_entries, entry_bytes);
         let penalty = self.objective.dictionary_penalty_percent();
         let pays = |total: u64| total * penalty < bytes * 100;
         let codes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
@@ -269,10 +278,9 @@ impl Chooser {
         if !pays(codes_max * 3 / 4 + entries) {
             return None;
         }
-        let codes = match measured_codes(values, distinct.n_entries) {
-            Some(codes) => codes.min(codes_max),
-            None => codes_max,
-        };
+        let codes = measured_codes(&distinct)
+            .unwrap_or(codes_max)
+            .min(codes_max);
         let in_block_bytes = codes + entries + DICTIONARY_IN_BLOCK_OVERHEAD_BYTES;
         let in_block = n <= limits::BLOCK_VALUES_MAX as usize
             && in_block_bytes <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 7 / 8;
@@ -281,7 +289,7 @@ impl Chooser {
             false => (codes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES, codes),
         };
         pays(total).then_some(Dictionary {
-            n_entries: distinct.n_entries,
+            n_entries: distinct.n_entries(),
             bytes: total,
             block_bytes,
             in_block,
@@ -289,15 +297,11 @@ impl Chooser {
     }
 }
 
-/// Bytes of the codes of `values`, bit-packed.
-fn measured_codes(values: Values<'_>, n_entries: usize) -> Option<u64> {
-    let distinct = tarsia_dict::Distinct::of(values, n_entries)?;
-    let codes: Vec<u8> = distinct
-        .codes()
-        .iter()
-        .flat_map(|code| code.to_le_bytes())
-        .collect();
-    let codes = FixedSlice::new(&codes, 4, values.len()).ok()?;
+/// Bytes of the codes, bit-packed.
+fn measured_codes(distinct: &Distinct) -> Option<u64> {
+    let codes = distinct.codes();
+    let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
+    let codes = FixedSlice::new(&bytes, 4, codes.len()).ok()?;
     packed_bytes(codes, limits::BLOCK_VALUES_MAX as usize).ok()
 }
 
