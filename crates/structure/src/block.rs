@@ -16,7 +16,8 @@ pub const BLOCK_DECODED_BYTES_MAX: u32 = 16 << 20;
 const ROW_EXPANSION_MAX: u64 = 1024;
 
 const FLAG_SALT: u8 = 1;
-const SALT_BYTES: usize = 16;
+/// Bytes of the salt that may follow the header.
+pub const SALT_BYTES: usize = 16;
 /// The checksum comes first, so that it covers one run of bytes: the rest of the block.
 const CRC_BYTES: usize = 4;
 
@@ -205,6 +206,21 @@ impl<'a> Block<'a> {
     /// [`Error::Truncated`] and [`Error::Corrupt`] where the parts do not fit the place, each other or the page;
     /// [`Error::Unsupported`] for a block with erased rows.
     pub fn parse(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
+        let block = Self::parse_erased(place, expect)?;
+        if block.header.present_rows != block.header.logical_rows {
+            return Err(Error::Unsupported {
+                what: alloc::string::String::from("a block with erased rows"),
+            });
+        }
+        Ok(block)
+    }
+
+    /// The same for callers that know which rows are absent: layers and unit then hold the present rows only. A block without
+    /// present rows has no payload, and its unit must not be handed to a decoder.
+    ///
+    /// # Errors
+    /// As [`Block::parse`], but that erased rows are allowed.
+    pub fn parse_erased(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
         let header = BlockHeader::parse(place)?;
         if header.logical_rows != expect.rows {
             return Err(Error::corrupt(
@@ -213,11 +229,6 @@ impl<'a> Block<'a> {
                 header.logical_rows,
                 "the rows of the block table",
             ));
-        }
-        if header.present_rows != header.logical_rows {
-            return Err(Error::Unsupported {
-                what: alloc::string::String::from("a block with erased rows"),
-            });
         }
         let n_values = match expect.compact {
             true => header.present_rows - header.null_count,
@@ -248,7 +259,17 @@ impl<'a> Block<'a> {
         reader.take(header.body_start(), "block.header")?;
         let at = reader.position();
         let payload = reader.take(header.payload_bytes as usize, "block.payload")?;
-        let (validity, unit) = if expect.has_validity {
+        let (validity, unit) = if header.present_rows == 0 {
+            if !payload.is_empty() || header.decoded_bytes != 0 {
+                return Err(Error::corrupt(
+                    "block.payload_bytes",
+                    24,
+                    header.payload_bytes,
+                    "zero in a block without present rows",
+                ));
+            }
+            (Validity::AllValid, payload)
+        } else if expect.has_validity {
             parse_layer(payload, at, &header)?
         } else if header.null_count != 0 {
             return Err(Error::corrupt(

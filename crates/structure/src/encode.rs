@@ -131,7 +131,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     let cleaned = match validity {
         None => None,
         Some(bits) if compact => Some(compacted(input.values, bits, rows - null_count)?),
-        Some(bits) => Some(filled(input.values, bits)),
+        Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
     };
     let values = match &cleaned {
         Some(cleaned) => cleaned.as_values()?,
@@ -167,15 +167,15 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     })
 }
 
-/// Values copied because nulls had to be dealt with.
-enum Cleaned {
+/// Values copied because nulls or erased rows had to be dealt with.
+pub(crate) enum Cleaned {
     Bits(Vec<u8>, usize),
     Fixed(Vec<u8>, usize, usize),
     Bytes(Vec<u32>, Vec<u8>),
 }
 
 impl Cleaned {
-    fn as_values(&self) -> Result<Values<'_>> {
+    pub(crate) fn as_values(&self) -> Result<Values<'_>> {
         Ok(match self {
             Self::Bits(bytes, len) => Values::Bits(BitSlice::new(bytes, 0, *len)?),
             Self::Fixed(bytes, width, len) => Values::Fixed(FixedSlice::new(bytes, *width, *len)?),
@@ -185,7 +185,7 @@ impl Cleaned {
 }
 
 /// The values of valid rows only.
-fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usize) -> Result<Cleaned> {
+pub(crate) fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usize) -> Result<Cleaned> {
     let valid = (0..validity.len()).filter(|i| validity.get(*i));
     Ok(match values {
         Values::Bits(bits) => {
@@ -222,9 +222,13 @@ fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usize) -> Resu
     })
 }
 
-/// One value per row, null rows holding filler that is a function of the same 1,024 rows alone: the last valid fixed-width
-/// value (the first valid one at the start), `false`, or the empty string.
-fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
+/// One value per row, null rows holding filler that is a function of the same `group_rows` rows alone: the last valid
+/// fixed-width value (the first valid one at the start), `false`, or the empty string.
+pub(crate) fn filled(
+    values: Values<'_>,
+    validity: BitSlice<'_>,
+    group_rows: usize,
+) -> Cleaned {
     let rows = validity.len();
     match values {
         Values::Bits(bits) => {
@@ -238,8 +242,8 @@ fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
         Values::Fixed(fixed) => {
             let width = fixed.width();
             let mut out = fixed.bytes().to_vec();
-            for group in (0..rows).step_by(BLOCK_ROWS_MIN) {
-                let end = (group + BLOCK_ROWS_MIN).min(rows);
+            for group in (0..rows).step_by(group_rows.max(1)) {
+                let end = (group + group_rows.max(1)).min(rows);
                 let first = (group..end).find(|i| validity.get(*i));
                 let mut held = first;
                 for i in group..end {
@@ -529,7 +533,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-fn length(len: usize) -> Result<u32> {
+pub(crate) fn length(len: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| Error::invalid("a block is larger than 4 GiB"))
 }
 

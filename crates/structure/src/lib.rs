@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`arrow`] | a leaf column collected from arrays ([`arrow::LeafBuffer`]), and an array made from decoded memory |
 //! | `encode` | a run of rows becomes a page of blocks ([`encode_page`]) |
+//! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
 //! | [`meta`] | what a decoder is told about the page |
 //! | [`block`] | the parts of one block, checked |
 //! | `page` | blocks decoded one after the other into one run of memory ([`RawColumn`]) |
@@ -15,7 +16,7 @@
 //! It reads and writes no file, computes no checksum or digest itself, knows no encoding by name and does not choose between
 //! them. Nested types, full-zip and constant pages are not built yet: such columns are refused by name.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
@@ -24,6 +25,8 @@ pub mod arrow;
 pub mod block;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(feature = "encode")]
+mod erase;
 pub mod meta;
 mod page;
 mod slots;
@@ -33,6 +36,11 @@ pub use block::{Block, BlockHeader, Validity};
 pub use encode::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
     EncodedPage, PageInput, encode_page,
+};
+#[cfg(feature = "encode")]
+pub use erase::{
+    BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
+    mark_used, wipe_unused,
 };
 pub use meta::{Layer, LayerKind, Meta};
 pub use page::{PageDecoder, RawColumn, RawParts};

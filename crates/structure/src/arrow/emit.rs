@@ -9,11 +9,12 @@ use arrow_array::{
     LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
     downcast_primitive, make_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
 use tarsia_codec::{Error, Result, ValueType};
 
+use super::kernels::Strings;
 use super::{Pool, logical_type, value_type};
 use crate::page::RawParts;
 
@@ -145,46 +146,31 @@ fn bytes_array(
     data: Buffer,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let ends: ScalarBuffer<u32> = offsets.clone().into();
+    let is_text = matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    );
     // Decoders promise rising ends inside the data; arrays are built on that, so it is checked once more.
-    let mut last = 0;
-    let mut rising = true;
-    for end in ends.iter() {
-        rising &= last <= *end;
-        last = *end;
-    }
-    if !rising || last as usize != data.len() || data.len() > i32::MAX as usize {
-        return Err(Error::invalid("a decoder returned bad ends"));
-    }
-    // Offsets are good by now, so what the constructors of text refuse is text that is not UTF-8.
-    let not_text = |_| Error::corrupt("text", 0, 0u8, "UTF-8");
-    let mismatch = |_| Error::invalid("offsets, data and validity do not fit each other");
-    let wide = || {
-        let wide: Vec<i64> = ends.iter().map(|end| i64::from(*end)).collect();
-        OffsetBuffer::new(wide.into())
-    };
-    let narrow = || OffsetBuffer::new(ScalarBuffer::<i32>::from(offsets.clone()));
+    let strings = Strings::new(offsets.into(), data, is_text)?;
     Ok(match data_type {
         DataType::Utf8 => {
-            Arc::new(StringArray::try_new(narrow(), data, nulls).map_err(not_text)?) as ArrayRef
+            let array: StringArray = strings.narrow(true, nulls)?;
+            Arc::new(array)
         }
         DataType::Binary => {
-            Arc::new(BinaryArray::try_new(narrow(), data, nulls).map_err(mismatch)?)
+            let array: BinaryArray = strings.narrow(false, nulls)?;
+            Arc::new(array)
         }
         DataType::LargeUtf8 => {
-            Arc::new(LargeStringArray::try_new(wide(), data, nulls).map_err(not_text)?)
+            let array: LargeStringArray = strings.wide(true, nulls)?;
+            Arc::new(array)
         }
         DataType::LargeBinary => {
-            Arc::new(LargeBinaryArray::try_new(wide(), data, nulls).map_err(mismatch)?)
+            let array: LargeBinaryArray = strings.wide(false, nulls)?;
+            Arc::new(array)
         }
-        DataType::Utf8View => {
-            let views = views(&ends, &data);
-            Arc::new(StringViewArray::try_new(views, vec![data], nulls).map_err(not_text)?)
-        }
-        DataType::BinaryView => {
-            let views = views(&ends, &data);
-            Arc::new(BinaryViewArray::try_new(views, vec![data], nulls).map_err(mismatch)?)
-        }
+        DataType::Utf8View => Arc::new(strings.text_views(nulls)?),
+        DataType::BinaryView => Arc::new(strings.binary_views(nulls)?),
         other => {
             return Err(Error::Unsupported {
                 what: format!("type {other}"),
@@ -193,7 +179,8 @@ fn bytes_array(
     })
 }
 
-fn views(ends: &[u32], data: &[u8]) -> ScalarBuffer<u128> {
+/// One view per value: short values inside the view, longer ones in the one data buffer.
+pub(super) fn views(ends: &[u32], data: &[u8]) -> ScalarBuffer<u128> {
     ends.windows(2)
         .map(|pair| {
             let (start, len) = (pair[0], pair[1] - pair[0]);

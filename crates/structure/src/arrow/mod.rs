@@ -5,6 +5,7 @@
 
 mod collect;
 mod emit;
+mod kernels;
 mod pool;
 
 use arrow_schema::{DataType, IntervalUnit};
