@@ -1,0 +1,378 @@
+//! Record batches to files. A file appears under its name only when it is complete.
+
+mod dictionary;
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array, new_null_array};
+use arrow_data::ArrayData;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use tempfile::NamedTempFile;
+
+pub use dictionary::Dictionaries;
+
+use crate::failure::Failure;
+use crate::foreign::guarded;
+use crate::source::Format;
+use crate::text::{Cell, JsonRows, Style, cell, csv_text, holds, repeated_name};
+
+/// A row group of a Parquet file is closed when its encoded columns take this much memory.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+
+/// Text is handed to the file in pieces of at least this size.
+const TEXT_BYTES: usize = 1 << 20;
+
+/// A file being written. Dropping it without [`Target::finish`] leaves nothing behind.
+pub struct Target {
+    path: PathBuf,
+    schema: SchemaRef,
+    writer: Writer,
+}
+
+/// The writers of the four formats, over a file that has a temporary name.
+enum Writer {
+    Parquet(Box<ArrowWriter<NamedTempFile>>),
+    Arrow {
+        writer: Box<FileWriter<BufWriter<NamedTempFile>>>,
+        dictionaries: Dictionaries,
+    },
+    Csv {
+        file: NamedTempFile,
+        buffer: Vec<u8>,
+    },
+    JsonLines {
+        file: NamedTempFile,
+        buffer: Vec<u8>,
+    },
+}
+
+impl Target {
+    /// A temporary file beside `path`, for batches of this schema. `dictionaries` are those of all batches to come, merged;
+    /// only [`Format::Arrow`] needs them.
+    ///
+    /// # Errors
+    /// [`Failure::Bad`] that names the column whose type the format cannot hold, or when the file cannot be made.
+    pub fn create(
+        path: &Path,
+        format: Format,
+        schema: SchemaRef,
+        dictionaries: Dictionaries,
+    ) -> Result<Target, Failure> {
+        check(format, &schema).map_err(|what| Failure::bad(path, what))?;
+        let bad = |error: &dyn std::fmt::Display| Failure::bad(path, error);
+        let file = temporary_beside(path).map_err(|error| bad(&error))?;
+        let writer = match format {
+            Format::Parquet => {
+                let writer =
+                    ArrowWriter::try_new(file, schema.clone(), Some(parquet_properties(&schema)));
+                Writer::Parquet(Box::new(writer.map_err(|error| bad(&error))?))
+            }
+            Format::Arrow => {
+                let writer =
+                    FileWriter::try_new(BufWriter::with_capacity(TEXT_BYTES, file), &schema);
+                Writer::Arrow {
+                    writer: Box::new(writer.map_err(|error| bad(&error))?),
+                    dictionaries,
+                }
+            }
+            Format::Csv => {
+                let mut buffer = Vec::new();
+                for (i, field) in schema.fields().iter().enumerate() {
+                    if i > 0 {
+                        buffer.push(b',');
+                    }
+                    csv_text(&mut buffer, field.name());
+                }
+                buffer.push(b'\n');
+                Writer::Csv { file, buffer }
+            }
+            Format::JsonLines => Writer::JsonLines {
+                file,
+                buffer: Vec::new(),
+            },
+        };
+        Ok(Target {
+            path: path.to_owned(),
+            schema,
+            writer,
+        })
+    }
+
+    /// Appends the rows of a batch.
+    ///
+    /// # Errors
+    /// [`Failure::Bad`] when the file cannot be written, or with the column of a value that the format cannot hold.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        let written = match &mut self.writer {
+            Writer::Parquet(writer) => write_parquet(writer, batch),
+            Writer::Arrow {
+                writer,
+                dictionaries,
+            } => dictionaries
+                .apply(batch, &self.schema)
+                .and_then(|batch| writer.write(&batch).map_err(|error| error.to_string())),
+            Writer::Csv { file, buffer } => write_csv(file, buffer, batch),
+            Writer::JsonLines { file, buffer } => write_json_lines(file, buffer, batch),
+        };
+        written.map_err(|what| Failure::bad(&self.path, what))
+    }
+
+    /// Completes the file, moves it to its name and returns its length.
+    ///
+    /// # Errors
+    /// [`Failure::Bad`] when the file cannot be written or renamed.
+    pub fn finish(self) -> Result<u64, Failure> {
+        let path = self.path;
+        complete(self.writer, &path).map_err(|what| Failure::bad(&path, what))
+    }
+}
+
+fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
+    let file = match writer {
+        Writer::Parquet(writer) => writer.into_inner().map_err(|error| error.to_string())?,
+        Writer::Arrow { mut writer, .. } => {
+            writer.finish().map_err(|error| error.to_string())?;
+            let buffered = writer.into_inner().map_err(|error| error.to_string())?;
+            buffered.into_inner().map_err(|error| error.to_string())?
+        }
+        Writer::Csv { mut file, buffer } | Writer::JsonLines { mut file, buffer } => {
+            file.write_all(&buffer).map_err(|error| error.to_string())?;
+            file
+        }
+    };
+    file.as_file()
+        .sync_all()
+        .map_err(|error| error.to_string())?;
+    let bytes = file
+        .as_file()
+        .metadata()
+        .map_err(|error| error.to_string())?
+        .len();
+    file.persist(path).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// A file in the same folder, since a rename is atomic only inside one file system. It has the usual permissions of a new
+/// file; those of temporary files are narrower.
+fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".tmp-");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&name);
+    widen(&mut builder);
+    builder.tempfile_in(folder)
+}
+
+#[cfg(unix)]
+fn widen(builder: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    builder.permissions(std::fs::Permissions::from_mode(0o666));
+}
+
+#[cfg(not(unix))]
+fn widen(_: &mut tempfile::Builder<'_, '_>) {}
+
+/// Refuses a schema that the format cannot hold, with the name of the column.
+fn check(format: Format, schema: &Schema) -> Result<(), String> {
+    let refuse = |field: &Field, what: &str| {
+        Err(format!(
+            "column `{}`: type {} cannot be written as {what}",
+            field.name(),
+            field.data_type()
+        ))
+    };
+    match format {
+        Format::Arrow => Ok(()),
+        Format::Csv => match schema
+            .fields()
+            .iter()
+            .find(|field| !holds(Style::Csv, field.data_type()))
+        {
+            Some(field) => refuse(field, "CSV"),
+            None => Ok(()),
+        },
+        Format::JsonLines => {
+            if let Some(field) = schema
+                .fields()
+                .iter()
+                .find(|field| !holds(Style::Json, field.data_type()))
+            {
+                return refuse(field, "JSON");
+            }
+            match repeated_name(schema) {
+                Some(name) => Err(format!(
+                    "column `{name}`: a JSON object holds a name only once"
+                )),
+                None => Ok(()),
+            }
+        }
+        Format::Parquet => {
+            // One probe per type: wide tables have few types.
+            let mut held: Vec<&DataType> = Vec::new();
+            for field in schema.fields() {
+                if held.contains(&field.data_type()) {
+                    continue;
+                }
+                if !parquet_holds(field.data_type()) {
+                    return refuse(field, "Parquet");
+                }
+                held.push(field.data_type());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Whether a Parquet file gives the type back, found out by writing and reading one value: there is no list, and some types are
+/// refused only at their first value, a few with a panic.
+fn parquet_holds(data_type: &DataType) -> bool {
+    let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("c", data_type.clone(), true)]));
+    let probe = || -> Result<bool, String> {
+        let text = |error: ParquetError| error.to_string();
+        let batch = RecordBatch::try_new(schema.clone(), vec![one_value(data_type)?])
+            .map_err(|error| error.to_string())?;
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, schema.clone(), None).map_err(text)?;
+        writer.write(&batch).map_err(text)?;
+        writer.close().map_err(text)?;
+        let builder =
+            ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).map_err(text)?;
+        let same_type = builder.schema().field(0).data_type() == data_type;
+        let read = builder.build().map_err(text)?.next();
+        Ok(same_type && matches!(read, Some(Ok(read)) if read.columns() == batch.columns()))
+    };
+    guarded(probe).unwrap_or(false)
+}
+
+/// One value whose bytes are all zero, such as 0 or an empty text. Null for types that have no such value of their own.
+fn one_value(data_type: &DataType) -> Result<ArrayRef, String> {
+    let null = new_null_array(data_type, 1);
+    let data = match data_type {
+        DataType::Dictionary(key_type, value_type) => {
+            let mut data = ArrayData::builder(data_type.clone()).len(1);
+            for buffer in one_value(key_type)?.to_data().buffers() {
+                data = data.add_buffer(buffer.clone());
+            }
+            data.add_child_data(one_value(value_type)?.to_data())
+        }
+        DataType::Null => return Ok(null),
+        _ => null.to_data().into_builder().nulls(None),
+    };
+    data.build()
+        .map(make_array)
+        .map_err(|error| error.to_string())
+}
+
+fn parquet_properties(schema: &Schema) -> WriterProperties {
+    // Arrow readers find the metadata in the Arrow schema as well; others only here.
+    let mut metadata: Vec<KeyValue> = schema
+        .metadata()
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    metadata.sort_by(|a, b| a.key.cmp(&b.key));
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
+        .build()
+}
+
+fn write_parquet(
+    writer: &mut ArrowWriter<NamedTempFile>,
+    batch: &RecordBatch,
+) -> Result<(), String> {
+    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        check_precision(array.as_ref())
+            .map_err(|what| format!("column `{}`: {what}", field.name()))?;
+    }
+    writer.write(batch).map_err(|error| error.to_string())?;
+    if writer.memory_size() >= ROW_GROUP_BYTES {
+        writer.flush().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The writer keeps only as many bytes of a decimal as its precision needs, so a larger number would be another one in the file.
+fn check_precision(array: &dyn Array) -> Result<(), String> {
+    match array.data_type() {
+        DataType::Decimal32(precision, _) => array
+            .as_primitive::<Decimal32Type>()
+            .validate_decimal_precision(*precision),
+        DataType::Decimal64(precision, _) => array
+            .as_primitive::<Decimal64Type>()
+            .validate_decimal_precision(*precision),
+        DataType::Decimal128(precision, _) => array
+            .as_primitive::<Decimal128Type>()
+            .validate_decimal_precision(*precision),
+        DataType::Decimal256(precision, _) => array
+            .as_primitive::<Decimal256Type>()
+            .validate_decimal_precision(*precision),
+        DataType::Dictionary(_, _) => {
+            return check_precision(array.as_any_dictionary().values().as_ref());
+        }
+        _ => Ok(()),
+    }
+    .map_err(|error| error.to_string())
+}
+
+fn write_csv(
+    file: &mut NamedTempFile,
+    buffer: &mut Vec<u8>,
+    batch: &RecordBatch,
+) -> Result<(), String> {
+    let mut columns: Vec<(&str, Cell<'_>)> = Vec::with_capacity(batch.num_columns());
+    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let cell = cell(Style::Csv, array.as_ref())
+            .map_err(|what| format!("column `{}`: {what}", field.name()))?;
+        columns.push((field.name(), cell));
+    }
+    for row in 0..batch.num_rows() {
+        for (i, (name, cell)) in columns.iter().enumerate() {
+            if i > 0 {
+                buffer.push(b',');
+            }
+            cell(row, buffer).map_err(|what| format!("column `{name}`: {what}"))?;
+        }
+        buffer.push(b'\n');
+        hand_over(file, buffer)?;
+    }
+    Ok(())
+}
+
+fn write_json_lines(
+    file: &mut NamedTempFile,
+    buffer: &mut Vec<u8>,
+    batch: &RecordBatch,
+) -> Result<(), String> {
+    let rows = JsonRows::new(batch)?;
+    for row in 0..batch.num_rows() {
+        rows.write(row, buffer)?;
+        buffer.push(b'\n');
+        hand_over(file, buffer)?;
+    }
+    Ok(())
+}
+
+fn hand_over(file: &mut NamedTempFile, buffer: &mut Vec<u8>) -> Result<(), String> {
+    if buffer.len() >= TEXT_BYTES {
+        file.write_all(buffer).map_err(|error| error.to_string())?;
+        buffer.clear();
+    }
+    Ok(())
+}
