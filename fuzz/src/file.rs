@@ -11,6 +11,7 @@ use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::{
     DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, bit_difference, flat_types,
 };
+use tarsia_testkit::faults::FailingReader;
 use tarsia_testkit::fuzzing::{Input, accepted};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::seal::Seals;
@@ -26,6 +27,8 @@ const NEVER_FULL: u64 = 1 << 30;
 pub struct Base {
     /// The file.
     pub bytes: Vec<u8>,
+    /// Its rows.
+    batch: RecordBatch,
     seals: Seals,
     /// Its parts, in order; empty ones left out.
     regions: Vec<Range<usize>>,
@@ -139,9 +142,13 @@ pub fn bases() -> &'static [Base] {
         tables
             .into_iter()
             .map(|(batch, page_bytes)| {
-                let bytes = write(batch.schema(), &[batch], one_thread(page_bytes));
+                let bytes = write(
+                    batch.schema(),
+                    std::slice::from_ref(&batch),
+                    one_thread(page_bytes),
+                );
                 let seals = Seals::of(&bytes);
-                let layout = open(&bytes, true)
+                let layout = open(&bytes, How::PLAIN)
                     .and_then(|file| file.inspect())
                     .expect("a well-formed file")
                     .layout;
@@ -155,6 +162,7 @@ pub fn bases() -> &'static [Base] {
                     .collect();
                 Base {
                     bytes,
+                    batch,
                     seals,
                     regions,
                 }
@@ -163,22 +171,49 @@ pub fn bases() -> &'static [Base] {
     })
 }
 
-fn open(bytes: &[u8], verify_checksums: bool) -> tarsia::Result<File> {
+/// How a file is opened.
+#[derive(Clone, Copy)]
+struct How {
+    verify_checksums: bool,
+    /// The bytes are at hand as those of a mapped file are; else every read is a request, and neighbours share one.
+    mapped: bool,
+}
+
+impl How {
+    const PLAIN: Self = Self {
+        verify_checksums: true,
+        mapped: true,
+    };
+
+    fn pick(input: &mut Input<'_>) -> Self {
+        let bits = input.u8();
+        Self {
+            verify_checksums: bits & 1 == 0,
+            mapped: bits & 6 != 6,
+        }
+    }
+}
+
+fn open(bytes: &[u8], how: How) -> tarsia::Result<File> {
     let options = OpenOptions {
-        verify_checksums,
+        verify_checksums: how.verify_checksums,
         threads: Threads::One,
         pool_bytes: 1 << 20,
         ..OpenOptions::default()
     };
-    File::open_reader(Arc::new(MemoryFile::new(bytes.to_vec())), options)
+    let file = MemoryFile::new(bytes.to_vec());
+    match how.mapped {
+        true => File::open_reader(Arc::new(file), options),
+        // Without a fault it only hides that the file is in memory.
+        false => File::open_reader(Arc::new(FailingReader::new(file)), options),
+    }
 }
 
 /// Everything a reader can be asked for. What it answers must agree with itself.
-fn exercise(bytes: &[u8], verify_checksums: bool, input: &mut Input<'_>) {
-    let (_, allocated) = measure(|| {
-        let Ok(file) = open(bytes, verify_checksums) else {
-            return;
-        };
+/// Returns all rows where they scan.
+fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordBatch>> {
+    let (rows, allocated) = measure(|| {
+        let file = open(bytes, how).ok()?;
         let schema = file.schema();
         let _ = file.inspect();
         if let Ok(schema) = &schema
@@ -193,7 +228,9 @@ fn exercise(bytes: &[u8], verify_checksums: bool, input: &mut Input<'_>) {
         if let (Ok(_), Err(error)) = (&verified, &scanned) {
             panic!("verified, yet it does not scan: {error}");
         }
-        read_parts(&file, scanned.ok().as_deref(), input);
+        let scanned = scanned.ok();
+        read_parts(&file, scanned.as_deref(), input);
+        scanned
     });
     assert!(
         allocated.largest_bytes <= ALLOCATED_AT_ONCE_MAX,
@@ -201,6 +238,24 @@ fn exercise(bytes: &[u8], verify_checksums: bool, input: &mut Input<'_>) {
         allocated.largest_bytes,
         bytes.len()
     );
+    rows
+}
+
+/// What checksums let through of a changed file are the rows of the file.
+fn exercise_changed(base: &Base, file: &[u8], how: How, input: &mut Input<'_>) {
+    let Some(batches) = exercise(file, how, input) else {
+        return;
+    };
+    if !how.verify_checksums {
+        return;
+    }
+    let mut at = 0;
+    for batch in &batches {
+        assert_eq!(batch.schema(), base.batch.schema());
+        assert_same_columns(batch, &base.batch.slice(at, batch.num_rows()));
+        at += batch.num_rows();
+    }
+    assert_eq!(at, base.batch.num_rows());
 }
 
 /// Ranges and takes of the file; where all of it scanned, they give the same rows.
@@ -271,12 +326,12 @@ fn assert_same_row(got: &RecordBatch, row: usize, batches: &[RecordBatch], mut a
 /// Any bytes: the input's own, a base cut or grown, a base with its middle replaced. Nothing is resealed.
 pub fn raw(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let verify_checksums = !input.one_in(2);
+    let how = How::pick(&mut input);
     let base = input.pick(bases());
     let mut choices = Input::new(input.take(20));
     let mut file = match input.below(5) {
         0 => {
-            exercise(input.rest(), verify_checksums, &mut choices);
+            exercise(input.rest(), how, &mut choices);
             return;
         }
         1 => base.bytes[..input.below(base.bytes.len() + 1)].to_vec(),
@@ -303,7 +358,7 @@ pub fn raw(bytes: &[u8]) {
     if choices.one_in(3) {
         choices.overwrite(&mut file);
     }
-    exercise(&file, verify_checksums, &mut choices);
+    exercise_changed(base, &file, how, &mut choices);
 }
 
 /// Changes a few bytes of a base, in a part of the file that the input picks.
@@ -328,20 +383,20 @@ fn change(base: &Base, input: &mut Input<'_>) -> Vec<u8> {
 /// Changed files with checks on or off; with checks on only what no check covers can be read.
 pub fn mutated(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let verify_checksums = input.one_in(2);
+    let how = How::pick(&mut input);
     let base = input.pick(bases());
     let file = change(base, &mut input);
-    exercise(&file, verify_checksums, &mut input);
+    exercise_changed(base, &file, how, &mut input);
 }
 
 /// Changed files whose checksums and digests were made right again: only so do they reach the parsers and decoders.
 pub fn resealed(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let verify_checksums = !input.one_in(4);
+    let how = How::pick(&mut input);
     let base = input.pick(bases());
     let mut file = change(base, &mut input);
     base.seals.reseal(&mut file);
-    exercise(&file, verify_checksums, &mut input);
+    exercise(&file, how, &mut input);
 }
 
 /// A table that the input describes, written and read.
@@ -417,7 +472,7 @@ pub fn round_trip(bytes: &[u8]) {
         let again = write(schema.clone(), &parts, options.clone());
         assert!(again == written, "the same batches give other bytes");
     }
-    let file = open(&written, true).expect("a file that was written opens");
+    let file = open(&written, How::pick(&mut input)).expect("a file that was written opens");
     assert_eq!(file.num_rows(), rows as u64);
     assert_eq!(file.schema().expect("a schema that was written"), schema);
     file.verify()

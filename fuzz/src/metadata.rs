@@ -483,26 +483,22 @@ pub fn block_table(bytes: &[u8]) {
         (table.n_blocks(), table.n_rows()),
         (page.n_blocks, page.rows)
     );
-    let some = [
-        0,
-        1,
-        63,
-        64,
-        page.n_blocks / 2,
-        page.n_blocks.wrapping_sub(1),
-        page.n_blocks,
-        input.u32(),
-    ];
-    for block in some {
+    let last = page.n_blocks - 1;
+    let some = [last / 2, last, page.n_blocks, input.u32()];
+    for block in (0..page.n_blocks.min(130)).chain(some) {
         if let Ok(range) = table.block_range(block) {
+            let inside = range.end <= page.length.into() && range.start.is_multiple_of(8);
+            let large_enough = range.start + limits::BLOCK_BYTES_MIN <= range.end;
             assert!(
-                block < page.n_blocks && range.start < range.end && range.end <= page.length.into(),
+                block <= last && inside && large_enough,
                 "block {block} at {range:?}"
             );
         }
         if let Ok(rows) = table.rows_of(block) {
+            let n_rows = rows.end - rows.start;
+            let inside = rows.end <= page.rows;
             assert!(
-                block < page.n_blocks && rows.start < rows.end && rows.end <= page.rows,
+                block <= last && inside && (1..=limits::BLOCK_ROWS_MAX).contains(&n_rows),
                 "block {block} has {rows:?}"
             );
         }

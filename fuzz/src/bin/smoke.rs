@@ -121,7 +121,10 @@ fn keep(name: &str, input: &[u8]) -> String {
     let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, input));
     let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
     match written {
-        Ok(()) => format!("again: smoke --target {name} {}   ({hex})", path.display()),
+        Ok(()) => format!(
+            "again: scripts/fuzz-smoke --target {name} {}   ({hex})",
+            path.display()
+        ),
         Err(error) => format!("could not be kept ({error}): {hex}"),
     }
 }

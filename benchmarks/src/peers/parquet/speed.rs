@@ -1,0 +1,248 @@
+//! Parquet, timed: zstd 3, dictionaries as by default, page index; the file is mapped.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::{
+    ArrowSchemaConverter, ArrowWriter, ProjectionMask, add_encoded_arrow_schema_to_metadata,
+};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::peers::speed::{Consumer, Format, Opened};
+use crate::speed::Threads;
+
+/// Rows of a batch: as many as the other formats give.
+const BATCH_ROWS: usize = 65_536;
+
+pub(crate) struct Parquet;
+
+fn properties() -> Result<WriterProperties> {
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .build())
+}
+
+fn n_threads(threads: Threads) -> usize {
+    match threads {
+        Threads::One => 1,
+        Threads::All => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// Runs `work` for all of `0..n`, each on whatever thread is free.
+fn spread<T: Send>(
+    n: usize,
+    threads: usize,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<(usize, T)>> {
+    let next = AtomicUsize::new(0);
+    let run = || -> Result<Vec<(usize, T)>> {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                return Ok(done);
+            }
+            done.push((i, work(i)?));
+        }
+    };
+    let mut all = std::thread::scope(|scope| -> Result<_> {
+        let others: Vec<_> = (1..threads.min(n)).map(|_| scope.spawn(run)).collect();
+        let mut all = run()?;
+        for other in others {
+            match other.join() {
+                Ok(done) => all.extend(done?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(all)
+    })?;
+    all.sort_unstable_by_key(|(i, _)| *i);
+    Ok(all)
+}
+
+impl Format for Parquet {
+    fn write(&self, path: &Path, batches: &[RecordBatch], threads: Threads) -> Result<()> {
+        let schema = batches.first().context("no batch")?.schema();
+        let file = File::create(path)?;
+        let file = match threads {
+            Threads::One => {
+                let mut writer = ArrowWriter::try_new(file, schema, Some(properties()?))?;
+                for batch in batches {
+                    writer.write(batch)?;
+                }
+                writer.into_inner()?
+            }
+            Threads::All => write_columns(file, &schema, batches, n_threads(threads))?,
+        };
+        file.sync_all()?;
+        Ok(())
+    }
+
+    fn open(&self, path: &Path, _: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>> {
+        let bytes = super::super::mapped(path)?;
+        let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new())?;
+        Ok(Box::new(OpenParquet {
+            bytes,
+            metadata,
+            with_page_index: std::sync::OnceLock::new(),
+            threads: n_threads(threads),
+        }))
+    }
+}
+
+/// Columns of a row group on several threads, as the documentation of `ArrowColumnWriter` shows it.
+fn write_columns(
+    file: File,
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    threads: usize,
+) -> Result<File> {
+    let mut properties = properties()?;
+    let parquet_schema = ArrowSchemaConverter::new().convert(schema)?;
+    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+    let rows_max = properties.max_row_group_row_count().unwrap_or(usize::MAX);
+    let mut writer =
+        SerializedFileWriter::new(file, parquet_schema.root_schema_ptr(), Arc::new(properties))?;
+    let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
+    for (index, group) in row_groups(batches, rows_max).iter().enumerate() {
+        let columns: Vec<_> = factory
+            .create_column_writers(index)?
+            .into_iter()
+            .map(|writer| std::sync::Mutex::new(Some(writer)))
+            .collect();
+        let chunks = spread(columns.len(), threads, |i| -> Result<ArrowColumnChunk> {
+            let mut writer = columns[i]
+                .lock()
+                .ok()
+                .and_then(|mut slot| slot.take())
+                .context("a column is written once")?;
+            for batch in group {
+                // Flat columns have one leaf each.
+                for leaf in compute_leaves(schema.field(i), batch.column(i))? {
+                    writer.write(&leaf)?;
+                }
+            }
+            Ok(writer.close()?)
+        })?;
+        let mut row_group = writer.next_row_group()?;
+        for (_, chunk) in chunks {
+            chunk.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close()?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+/// Batches cut where a row group is full.
+fn row_groups(batches: &[RecordBatch], rows_max: usize) -> Vec<Vec<RecordBatch>> {
+    let mut groups = vec![Vec::new()];
+    let mut rows = 0;
+    for batch in batches {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            if rows == rows_max {
+                groups.push(Vec::new());
+                rows = 0;
+            }
+            let len = (batch.num_rows() - start).min(rows_max - rows);
+            if let Some(group) = groups.last_mut() {
+                group.push(batch.slice(start, len));
+            }
+            (start, rows) = (start + len, rows + len);
+        }
+    }
+    groups
+}
+
+struct OpenParquet {
+    bytes: Bytes,
+    metadata: ArrowReaderMetadata,
+    /// Read at the first random access: a scan does without.
+    with_page_index: std::sync::OnceLock<ArrowReaderMetadata>,
+    threads: usize,
+}
+
+impl OpenParquet {
+    fn page_index(&self) -> Result<ArrowReaderMetadata> {
+        if let Some(metadata) = self.with_page_index.get() {
+            return Ok(metadata.clone());
+        }
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let metadata = ArrowReaderMetadata::load(&self.bytes, options)?;
+        Ok(self.with_page_index.get_or_init(|| metadata).clone())
+    }
+}
+
+impl Opened for OpenParquet {
+    fn data_type(&self, column: &str) -> Result<DataType> {
+        Ok(self
+            .metadata
+            .schema()
+            .field_with_name(column)?
+            .data_type()
+            .clone())
+    }
+
+    fn scan(&self, columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()> {
+        let schema = self.metadata.schema();
+        let columns = match columns {
+            Some(names) => names
+                .iter()
+                .map(|name| schema.index_of(name))
+                .collect::<Result<Vec<_>, _>>()?,
+            None => (0..schema.fields().len()).collect(),
+        };
+        let read = |columns: &[usize], row_groups: Option<usize>| -> Result<()> {
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+                self.bytes.clone(),
+                self.metadata.clone(),
+            );
+            let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
+            let mut builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+            if let Some(row_group) = row_groups {
+                builder = builder.with_row_groups(vec![row_group]);
+            }
+            for batch in builder.build()? {
+                consumer(batch?);
+            }
+            Ok(())
+        };
+        let n_row_groups = self.metadata.metadata().num_row_groups();
+        if self.threads == 1 {
+            read(&columns, None)
+        } else if n_row_groups >= self.threads && n_row_groups >= columns.len() {
+            spread(n_row_groups, self.threads, |i| read(&columns, Some(i))).map(drop)
+        } else {
+            spread(columns.len(), self.threads, |i| read(&columns[i..=i], None)).map(drop)
+        }
+    }
+
+    fn take(&self, rows: &[u64], consumer: Consumer<'_>) -> Result<()> {
+        let metadata = self.page_index()?;
+        let total = usize::try_from(metadata.metadata().file_metadata().num_rows())?;
+        let ranges = rows.iter().map(|row| *row as usize..*row as usize + 1);
+        let selection = RowSelection::from_consecutive_ranges(ranges, total);
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), metadata)
+                .with_row_selection(selection)
+                .with_batch_size(rows.len());
+        for batch in builder.build()? {
+            consumer(batch?);
+        }
+        Ok(())
+    }
+}

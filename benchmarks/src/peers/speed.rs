@@ -1,0 +1,33 @@
+//! What every format has to do, by its best ordinary API, to be timed.
+
+use std::path::Path;
+
+use anyhow::Result;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+
+use crate::speed::Threads;
+
+/// Takes a batch, on whatever thread has made it.
+pub(crate) type Consumer<'c> = &'c (dyn Fn(RecordBatch) + Sync);
+
+/// A format with its default options.
+pub(crate) trait Format {
+    /// Writes a file and waits until it is on its device, as a writer that must not lose it does.
+    fn write(&self, path: &Path, batches: &[RecordBatch], threads: Threads) -> Result<()>;
+
+    /// Opens a file. `schema` says which Arrow types are asked for; it is no substitute for the file's own.
+    fn open(&self, path: &Path, schema: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>>;
+}
+
+/// An open file.
+pub(crate) trait Opened {
+    /// The type that the file says a column has.
+    fn data_type(&self, column: &str) -> Result<DataType>;
+
+    /// All rows. Where `columns` are split between threads, a batch may hold some of them.
+    fn scan(&self, columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()>;
+
+    /// These rows of all columns; they rise, and none comes twice.
+    fn take(&self, rows: &[u64], consumer: Consumer<'_>) -> Result<()>;
+}

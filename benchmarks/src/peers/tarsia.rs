@@ -1,0 +1,90 @@
+//! Tarsia: a column written with the default options, read back and compared, and its two sizes.
+//!
+//! The sizes have a type even where the feature `tarsia` is off; then nothing makes one.
+
+#[cfg(feature = "tarsia")]
+pub(crate) mod speed;
+
+use serde::Serialize;
+
+/// The bytes of a one-column Tarsia file that belong to the column.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TarsiaSize {
+    /// Encoded blocks.
+    pub(crate) encoded_bytes: u64,
+    /// Block tables, page descriptors and whatever else the column needs to be read.
+    pub(crate) metadata_bytes: u64,
+    /// Trees of encodings with the number of blocks that have them.
+    pub(crate) trees: Vec<(String, u64)>,
+}
+
+impl TarsiaSize {
+    /// What is compared with the peers.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.encoded_bytes + self.metadata_bytes
+    }
+}
+
+#[cfg(feature = "tarsia")]
+mod measuring {
+    use anyhow::{Context, Result, anyhow, ensure};
+    use arrow_array::{Array, RecordBatch};
+    use arrow_select::concat::concat_batches;
+    use tarsia::{File, WriteOptions, Writer};
+
+    use super::TarsiaSize;
+
+    /// Writes batches of one column to a temporary file. A file that does not give the same values
+    /// back has no size. A panic costs one column, not the run: this is a library under development.
+    pub(crate) fn measure(batches: &[RecordBatch]) -> Result<TarsiaSize> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("column.tarsia");
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            write_and_inspect(&path, batches)
+        }))
+        .unwrap_or_else(|panic| {
+            let what = panic
+                .downcast_ref::<&str>()
+                .copied()
+                .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+                .unwrap_or("no message");
+            Err(anyhow!("panic: {what}"))
+        });
+        // The name of a temporary file says nothing and differs from run to run.
+        let name = format!("{}: ", path.display());
+        result.map_err(|error| anyhow!("{}", error.to_string().replace(&name, "")))
+    }
+
+    fn write_and_inspect(path: &std::path::Path, batches: &[RecordBatch]) -> Result<TarsiaSize> {
+        let schema = batches.first().context("no batch")?.schema();
+        let name = schema.field(0).name();
+        let mut writer = Writer::create(path, schema.clone(), WriteOptions::default())?;
+        for batch in batches {
+            writer.write(batch)?;
+        }
+        writer.finish()?;
+
+        let file = File::open(path)?;
+        let read = file
+            .scan()
+            .columns(&[name])
+            .build()?
+            .collect::<tarsia::Result<Vec<_>>>()?;
+        let expected = concat_batches(&schema, batches)?;
+        let found = concat_batches(&schema, &read)?;
+        // Arrow compares floats by their bytes, so NaN payloads and −0.0 count too.
+        ensure!(
+            expected.column(0).to_data() == found.column(0).to_data(),
+            "the values read back differ from those written"
+        );
+
+        let inspection = file.inspect_column(name)?;
+        Ok(TarsiaSize {
+            encoded_bytes: inspection.encoded_bytes,
+            metadata_bytes: inspection.metadata_bytes,
+            trees: inspection.trees,
+        })
+    }
+}
+#[cfg(feature = "tarsia")]
+pub(crate) use measuring::measure;

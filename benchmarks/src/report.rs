@@ -1,0 +1,120 @@
+//! What the reports of all commands have in common: medians, tables, and sections of a document.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// The middle value, or the mean of the two in the middle.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[n / 2]),
+        _ => Some((values[n / 2 - 1] + values[n / 2]) / 2.0),
+    }
+}
+
+/// A table that reads well in a terminal and in Markdown. The first row names the columns; all have as many cells.
+pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let n_columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let widths: Vec<usize> = (0..n_columns)
+        .map(|i| {
+            rows.iter()
+                .map(|row| row.as_ref()[i].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut out = String::new();
+    for (idx, row) in rows.iter().enumerate() {
+        for (i, (value, width)) in row.as_ref().iter().zip(&widths).enumerate() {
+            let _ = match i {
+                0 => write!(out, "| {value:<width$} |"),
+                _ => write!(out, " {value:>width$} |"),
+            };
+        }
+        out.push('\n');
+        if idx == 0 {
+            for (i, width) in widths.iter().enumerate() {
+                let _ = match i {
+                    0 => write!(out, "|{}|", "-".repeat(width + 2)),
+                    _ => write!(out, "{}:|", "-".repeat(width + 1)),
+                };
+            }
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Replaces the section `name` between its marks. A file that is not there is made, and a section that is not there is added at
+/// the end of it, under the heading `title`.
+pub(crate) fn refresh_docs(path: &Path, name: &str, title: &str, section: &str) -> Result<()> {
+    let (begin, end) = marks(name);
+    let mut text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "# Benchmarks\n".to_owned(),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+    };
+    if !text.contains(&begin) {
+        text = format!("{}\n\n## {title}\n\n{begin}\n{end}\n", text.trim_end());
+    }
+    let new = replace_section(&text, name, section)
+        .with_context(|| format!("{} has no `{begin}` before a `{end}`", path.display()))?;
+    std::fs::write(path, new).with_context(|| format!("writing {}", path.display()))
+}
+
+fn marks(name: &str) -> (String, String) {
+    (
+        format!("<!-- {name}:begin -->"),
+        format!("<!-- {name}:end -->"),
+    )
+}
+
+fn replace_section(text: &str, name: &str, section: &str) -> Option<String> {
+    let (begin, end) = marks(name);
+    let start = text.find(&begin)? + begin.len();
+    let end = start + text[start..].find(&end)?;
+    Some(format!(
+        "{}\n\n{}\n\n{}",
+        &text[..start],
+        section.trim_end(),
+        &text[end..]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn section_is_replaced_and_nothing_else() {
+        let (begin, end) = marks("sizes");
+        let text = format!("a\n{begin}\nold\n{end}\nb\n");
+        let once = replace_section(&text, "sizes", "new\n").unwrap();
+        assert_eq!(once, format!("a\n{begin}\n\nnew\n\n{end}\nb\n"));
+        assert_eq!(replace_section(&once, "sizes", "new\n").unwrap(), once);
+        assert_eq!(replace_section("no marks", "sizes", "new"), None);
+        assert_eq!(
+            replace_section(&format!("{end}{begin}"), "sizes", "new"),
+            None
+        );
+        assert_eq!(replace_section(&text, "speed", "new"), None);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([].into_iter()), None);
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(2.5));
+    }
+
+    #[test]
+    fn table_is_aligned() {
+        let rows = [["a", "n"], ["bcd", "10"]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "| a   |  n |\n|-----|---:|\n| bcd | 10 |\n");
+    }
+}

@@ -1,0 +1,75 @@
+//! What the memory of this machine can do: no reader is faster than storing its output.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use serde::Serialize;
+
+/// Larger than any cache.
+const BYTES: usize = 256 << 20;
+
+const REPETITIONS: usize = 5;
+
+/// Gigabytes (10⁹) of output per second, medians.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Limits {
+    /// One thread copies into memory that was written before.
+    pub(super) copy_reused: f64,
+    /// One thread copies into memory that the system gives for the first time.
+    pub(super) copy_fresh: f64,
+    /// One thread stores a constant.
+    pub(super) store_reused: f64,
+    pub(super) store_fresh: f64,
+    /// All threads copy, each its own part; sum.
+    pub(super) copy_reused_all: f64,
+    pub(super) store_reused_all: f64,
+}
+
+/// Takes about a second.
+pub(super) fn measure() -> Limits {
+    let source = vec![1_u8; BYTES];
+    let mut target = vec![2_u8; BYTES];
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = BYTES / threads;
+    let mut value = 0;
+    let mut store = |target: &mut [u8]| {
+        value += 1;
+        target.fill(black_box(value));
+    };
+    Limits {
+        copy_reused: median(|| timed(|| target.copy_from_slice(&source))),
+        copy_fresh: median(|| timed(|| drop(black_box(source.to_vec())))),
+        store_reused: median(|| timed(|| store(&mut target))),
+        // A constant other than zero, or the system would not be asked to store it.
+        store_fresh: median(|| timed(|| drop(black_box(vec![black_box(3_u8); BYTES])))),
+        copy_reused_all: median(|| {
+            timed(|| {
+                std::thread::scope(|scope| {
+                    for (target, source) in target.chunks_mut(part).zip(source.chunks(part)) {
+                        scope.spawn(|| target.copy_from_slice(source));
+                    }
+                });
+            })
+        }),
+        store_reused_all: median(|| {
+            timed(|| {
+                std::thread::scope(|scope| {
+                    for target in target.chunks_mut(part) {
+                        scope.spawn(|| target.fill(black_box(4)));
+                    }
+                });
+            })
+        }),
+    }
+}
+
+fn timed(work: impl FnOnce()) -> f64 {
+    let begin = Instant::now();
+    work();
+    begin.elapsed().as_secs_f64()
+}
+
+fn median(mut work: impl FnMut() -> f64) -> f64 {
+    let times = (0..REPETITIONS).map(|_| BYTES as f64 / 1e9 / work());
+    crate::report::median(times).unwrap_or(0.0)
+}

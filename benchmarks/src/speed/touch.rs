@@ -1,0 +1,130 @@
+//! The consumer of every format: reads each cache line of a batch once, and drops it.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::ArrowNativeType;
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+
+/// What a processor fetches at once.
+const LINE_BYTES: usize = 64;
+
+/// Bytes of a view of a string, and the longest string that lies in the view itself.
+const VIEW_BYTES: usize = 16;
+const VIEW_INLINE_BYTES_MAX: usize = 12;
+
+/// A sum that depends on every line of every buffer of the batch, so that nothing can stay undecoded.
+pub(crate) fn batch(batch: &RecordBatch) -> u64 {
+    batch.columns().iter().map(|column| array(column)).sum()
+}
+
+fn array(array: &dyn Array) -> u64 {
+    let data = array.to_data();
+    let mut sum = data.nulls().map_or(0, |nulls| {
+        lines(
+            nulls.validity(),
+            nulls.offset() / 8,
+            (nulls.offset() + nulls.len()).div_ceil(8),
+        )
+    });
+    let (start, end) = (data.offset(), data.offset() + data.len());
+    sum += match data.data_type() {
+        DataType::Null => 0,
+        DataType::Boolean => lines(data.buffers()[0].as_slice(), start / 8, end.div_ceil(8)),
+        DataType::Utf8 | DataType::Binary => strings::<i32>(&data),
+        DataType::LargeUtf8 | DataType::LargeBinary => strings::<i64>(&data),
+        DataType::Utf8View | DataType::BinaryView => views(&data),
+        DataType::FixedSizeBinary(width) => {
+            let width = usize::try_from(*width).unwrap_or(0);
+            lines(data.buffers()[0].as_slice(), start * width, end * width)
+        }
+        data_type => match data_type.primitive_width() {
+            Some(width) => lines(data.buffers()[0].as_slice(), start * width, end * width),
+            None => unreachable!("{data_type} is not flat"),
+        },
+    };
+    sum
+}
+
+fn lines(bytes: &[u8], start: usize, end: usize) -> u64 {
+    let bytes = &bytes[start..end];
+    let mut sum = bytes.last().copied().map_or(0, u64::from);
+    for byte in bytes.iter().step_by(LINE_BYTES) {
+        sum += u64::from(*byte);
+    }
+    sum
+}
+
+fn strings<O: ArrowNativeType>(data: &ArrayData) -> u64 {
+    if data.is_empty() {
+        return 0;
+    }
+    let (start, end) = (data.offset(), data.offset() + data.len());
+    let width = size_of::<O>();
+    let offsets = data.buffer::<O>(0);
+    let sum = lines(
+        data.buffers()[0].as_slice(),
+        start * width,
+        (end + 1) * width,
+    );
+    // `buffer` begins at the array's first row.
+    let values = (offsets[0].as_usize(), offsets[data.len()].as_usize());
+    sum + lines(data.buffers()[1].as_slice(), values.0, values.1)
+}
+
+fn views(data: &ArrayData) -> u64 {
+    let (start, end) = (data.offset() * VIEW_BYTES, data.offset() + data.len());
+    let views = data.buffers()[0].as_slice();
+    let mut sum = lines(views, start, end * VIEW_BYTES);
+    for view in views[start..end * VIEW_BYTES].chunks_exact(VIEW_BYTES) {
+        let word = |at: usize| {
+            let mut bytes = [0; 4];
+            bytes.copy_from_slice(&view[at..at + 4]);
+            u32::from_le_bytes(bytes) as usize
+        };
+        let len = word(0);
+        if len > VIEW_INLINE_BYTES_MAX {
+            let (buffer, offset) = (word(8), word(12));
+            sum += lines(data.buffers()[buffer + 1].as_slice(), offset, offset + len);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, StringViewArray};
+
+    use super::*;
+
+    fn sum(column: impl Array + 'static) -> u64 {
+        array(&(Arc::new(column) as ArrayRef))
+    }
+
+    #[test]
+    fn every_line_counts() {
+        // 16 lines: the first byte of each and the last byte of all.
+        let values = |at: usize, value: i64| {
+            let mut values = vec![0; 128];
+            values[at] = value;
+            Int64Array::from(values)
+        };
+        assert_eq!(sum(values(0, 0)), 0);
+        for line in 0..16 {
+            assert_eq!(sum(values(line * 8, 7)), 7);
+        }
+        assert_eq!(sum(values(8, 7).slice(9, 20)), 0);
+        assert_eq!(sum(values(8, 7).slice(8, 20)), 7);
+    }
+
+    #[test]
+    fn strings_of_a_slice() {
+        let strings = StringArray::from(vec!["a", "bc", "d"]);
+        // Offsets 3..=4, first and last byte, then the value twice: it is first and last.
+        assert_eq!(sum(strings.slice(2, 1)), 3 + 2 * u64::from(b'd'));
+        let view = StringViewArray::from(vec!["x".repeat(100)]);
+        assert!(sum(view) >= 2 * u64::from(b'x'));
+        assert_eq!(sum(BooleanArray::from(vec![true; 8])), 2 * 255);
+    }
+}
