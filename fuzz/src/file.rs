@@ -229,6 +229,7 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
             panic!("verified, yet it does not scan: {error}");
         }
         let scanned = scanned.ok();
+        scanned.iter().flatten().for_each(assert_valid);
         read_parts(&file, scanned.as_deref(), input);
         scanned
     });
@@ -239,6 +240,15 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
         bytes.len()
     );
     rows
+}
+
+/// The arrays are what Arrow demands, whoever checked it: offsets that rise, UTF-8, keys that exist.
+fn assert_valid(batch: &RecordBatch) {
+    for (column, array) in batch.columns().iter().enumerate() {
+        if let Err(error) = array.to_data().validate_full() {
+            panic!("column {column} is no valid array: {error}");
+        }
+    }
 }
 
 /// What checksums let through of a changed file are the rows of the file.
@@ -284,10 +294,16 @@ fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_
         .and_then(Iterator::collect);
     let places: Vec<u64> = (0..1 + input.below(6)).map(|_| row(input)).collect();
     let taken = file.take(&places);
-    let Some(batches) = scanned else { return };
+    let Some(batches) = scanned else {
+        // Not all scans, but these rows may have been read.
+        taken.iter().for_each(assert_valid);
+        part.iter().flatten().for_each(assert_valid);
+        return;
+    };
     let part = part.unwrap_or_else(|error| panic!("all rows scan, {range:?} do not: {error}"));
     let mut at = range.start;
     for batch in &part {
+        assert_valid(batch);
         for row in 0..batch.num_rows() {
             assert_same_row(batch, row, batches, at);
             at += 1;
@@ -296,6 +312,7 @@ fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_
     assert_eq!(at, range.end, "rows of a part");
     match taken {
         Ok(taken) => {
+            assert_valid(&taken);
             for (to, from) in places.iter().enumerate() {
                 assert_same_row(&taken, to, batches, *from);
             }

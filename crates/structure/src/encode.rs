@@ -185,7 +185,11 @@ impl Cleaned {
 }
 
 /// The values of valid rows only.
-pub(crate) fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usize) -> Result<Cleaned> {
+pub(crate) fn compacted(
+    values: Values<'_>,
+    validity: BitSlice<'_>,
+    n_valid: usize,
+) -> Result<Cleaned> {
     let valid = (0..validity.len()).filter(|i| validity.get(*i));
     Ok(match values {
         Values::Bits(bits) => {
@@ -224,11 +228,7 @@ pub(crate) fn compacted(values: Values<'_>, validity: BitSlice<'_>, n_valid: usi
 
 /// One value per row, null rows holding filler that is a function of the same `group_rows` rows alone: the last valid
 /// fixed-width value (the first valid one at the start), `false`, or the empty string.
-pub(crate) fn filled(
-    values: Values<'_>,
-    validity: BitSlice<'_>,
-    group_rows: usize,
-) -> Cleaned {
+pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usize) -> Cleaned {
     let rows = validity.len();
     match values {
         Values::Bits(bits) => {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`laws`] | what every encoding promises, checked for one tree and one set of values |
 //! | [`cases`] | named value sets: edge sizes, extremes, NaN payloads, skewed strings |
+//! | `erasure` (feature `erasure`) | what is left of a block after rows were erased |
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
@@ -20,6 +21,8 @@
 #[cfg(feature = "arrow")]
 pub mod arrays;
 pub mod cases;
+#[cfg(feature = "erasure")]
+pub mod erasure;
 pub mod faults;
 pub mod fuzzing;
 pub mod laws;
