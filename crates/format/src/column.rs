@@ -447,7 +447,7 @@ impl Column {
     pub(crate) fn data_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
         let mut total = 0;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
-            let header = BlockHeader::parse(bytes.as_ref()).map_err(|error| {
+            let header = header_of(bytes.as_ref()).map_err(|error| {
                 self.at(
                     while_reading(error).in_block(part.block.into()),
                     part.page as usize,
@@ -466,6 +466,13 @@ impl Column {
     }
 }
 
+/// A block's header whose payload is at hand: the limit on what one row decodes to is a multiple of the payload, so memory is taken
+/// on its word only after that.
+fn header_of(block: &[u8]) -> tarsia_codec::Result<BlockHeader> {
+    tarsia_structure::block::checksummed(block)?;
+    BlockHeader::parse(block)
+}
+
 /// How often the most frequent of some rising indices occurs.
 fn repeats(indices: Option<&[u32]>) -> u64 {
     let (mut most, mut run, mut last) = (1, 0, None);
@@ -480,11 +487,7 @@ fn repeats(indices: Option<&[u32]>) -> u64 {
 fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
     let mut total = 0;
     for block in blocks {
-        total += u64::from(
-            BlockHeader::parse(block)
-                .map_err(while_reading)?
-                .decoded_bytes,
-        );
+        total += u64::from(header_of(block).map_err(while_reading)?.decoded_bytes);
     }
     Ok(total)
 }

@@ -284,3 +284,40 @@ fn what_this_build_does_not_know_is_refused_as_unsupported() {
         ErrorKind::Corrupt
     );
 }
+
+#[test]
+fn a_payload_length_that_lies_takes_no_memory() {
+    let array: ArrayRef = Arc::new(StringArray::from(vec!["oak"]));
+    let batch = common::one_column(array);
+    let mut bad = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
+    // The only block starts behind the header: its decoded bytes, then its payload length.
+    bad[212..216].copy_from_slice(&((1u32 << 30) + 1).to_le_bytes());
+    bad[216..220].copy_from_slice(&u32::MAX.to_le_bytes());
+    for options in [
+        OpenOptions {
+            threads: Threads::One,
+            ..OpenOptions::default()
+        },
+        unchecked(),
+    ] {
+        let file = open_with(&bad, options).unwrap();
+        let (taken, allocated) = measure(|| file.take(&[0]).map(drop));
+        assert_eq!(taken.unwrap_err().kind(), ErrorKind::Corrupt);
+        assert!(
+            allocated.largest_bytes < 1 << 20,
+            "{}",
+            allocated.largest_bytes
+        );
+        let (read, allocated) = measure(|| read_all(&file).map(drop));
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::Corrupt);
+        assert!(
+            allocated.largest_bytes < 1 << 20,
+            "{}",
+            allocated.largest_bytes
+        );
+    }
+}
