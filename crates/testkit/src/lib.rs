@@ -10,6 +10,7 @@
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
+//! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
 //! | [`memory`] | counts what the current thread allocates |
 //!
@@ -31,3 +32,4 @@ pub mod rng;
 #[cfg(feature = "seal")]
 pub mod seal;
 pub mod tables;
+pub mod units;

@@ -1,6 +1,5 @@
-//! Encoding and decoding whole units, and comparing them with frozen bytes. The golden and corrupt tests of the five
-//! basic encodings share this file.
-#![allow(dead_code, reason = "each test file uses a part")]
+//! Whole units encoded and decoded without a page around them, and compared with frozen bytes: what golden and corrupt tests of
+//! encodings need beside the laws.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +9,14 @@ use tarsia_codec::{
     Output, OwnedValues, Registry, Result, Scratch, Selection, Shared, Tree, Unit, ValueType,
     Values, build_decoder, build_encoder,
 };
-use tarsia_testkit::cases::{Case, CaseValues};
+
+use crate::cases::{Case, CaseValues};
 
 /// The unit of all values, and the shared buffers that the encoder made.
-pub(crate) fn encode(
+///
+/// # Errors
+/// What the encoders of `tree` say of the values.
+pub fn encode(
     registry: &Registry,
     tree: &Tree,
     values: Values<'_>,
@@ -25,7 +28,7 @@ pub(crate) fn encode(
 }
 
 /// The unit that `values` would have with these bytes.
-pub(crate) fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
+pub fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
     Unit {
         bytes,
         len: values.len() as u32,
@@ -33,8 +36,12 @@ pub(crate) fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
     }
 }
 
-/// Decodes all of a unit.
-pub(crate) fn decode(
+/// All values of a unit, in memory that is allocated by what `unit` says of itself: units of lengths that lie are for decoders
+/// alone. A unit of byte strings may decode to fewer bytes than it says.
+///
+/// # Errors
+/// What the decoders of `tree` say of the bytes.
+pub fn decode(
     registry: &Registry,
     tree: &Tree,
     value_type: ValueType,
@@ -74,15 +81,12 @@ pub(crate) fn decode(
     }
 }
 
-/// The values encode to the bytes of `<crate>/tests/golden/v1/<name>.bin`, and those decode to the values. With
-/// `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
-pub(crate) fn check_golden(
-    folder: &str,
-    registry: &Registry,
-    tree: &Tree,
-    name: &str,
-    case: &Case,
-) {
+/// The values encode to the bytes of `tests/golden/v1/<name>.bin` in `folder`, which is the crate's, and those decode to the
+/// values. With `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
+///
+/// # Panics
+/// Where they do not, or where there is no such file.
+pub fn check_golden(folder: &str, registry: &Registry, tree: &Tree, name: &str, case: &Case) {
     let values = case.values();
     let (encoded, shared) = encode(registry, tree, values).expect("encode");
     let path = Path::new(folder).join(format!("tests/golden/v1/{name}.bin"));
