@@ -19,7 +19,52 @@ use crate::{Error, Word};
 /// # Errors
 /// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not fit each other, or entries
 /// without bytes (their number is unknown).
+#[inline]
 pub fn gather<C: Word>(
+    entries: &[u8],
+    width: usize,
+    codes: &[u8],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    C::gather(entries, width, codes, out)
+}
+
+/// The largest of little-endian numbers; 0 of none, and of bytes that are not whole.
+///
+/// ```
+/// assert_eq!(tarsia_bits::largest::<u16>(&[1, 2, 3, 0]), 0x0201);
+/// ```
+#[inline]
+pub fn largest<C: Word>(numbers: &[u8]) -> C {
+    C::largest(numbers)
+}
+
+/// Numbers of `bytes` bytes (1, 2 or 4) as numbers of four, all little-endian; as many as both have.
+///
+/// ```
+/// let mut wide = [0; 2];
+/// tarsia_bits::widen(&[1, 0, 2, 1], 2, &mut wide);
+/// assert_eq!(wide.map(u32::from_le), [1, 0x0102]);
+/// ```
+pub fn widen(numbers: &[u8], bytes: usize, out: &mut [u32]) {
+    match bytes {
+        1 => widen_from::<u8>(numbers, out),
+        2 => widen_from::<u16>(numbers, out),
+        _ => widen_from::<u32>(numbers, out),
+    }
+}
+
+#[inline(always)]
+fn widen_from<T: Word>(numbers: &[u8], out: &mut [u32]) {
+    let numbers: &[T::Bytes] = bytemuck::try_cast_slice(numbers).unwrap_or_default();
+    for (to, number) in out.iter_mut().zip(numbers) {
+        *to = (T::from_le(*number).to_u64() as u32).to_le();
+    }
+}
+
+/// [`gather`] for each type of codes.
+#[inline(always)]
+pub(crate) fn gather_by<C: Word>(
     entries: &[u8],
     width: usize,
     codes: &[u8],
@@ -93,6 +138,19 @@ mod tests {
         check::<u8>(if cfg!(miri) { 20 } else { 200 });
         check::<u16>(if cfg!(miri) { 20 } else { 300 });
         check::<u32>(if cfg!(miri) { 20 } else { 1000 });
+    }
+
+    #[test]
+    fn widened_numbers_are_the_same() {
+        let bytes: Vec<u8> = (0..200).map(|i| (i * 37) as u8).collect();
+        for width in [1, 2, 4] {
+            let mut wide = std::vec![0; 45];
+            widen(&bytes[..45 * width], width, &mut wide);
+            for (i, number) in wide.iter().enumerate() {
+                let expect = crate::read_value(&bytes[i * width..][..width]);
+                assert_eq!(Some(u32::from_le(*number).into()), expect);
+            }
+        }
     }
 
     #[test]

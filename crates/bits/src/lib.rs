@@ -38,15 +38,15 @@ mod stats;
 mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand};
-pub use gather::gather;
+pub use gather::{gather, largest, widen};
 pub use kernels::{Level, level, limit_level};
 pub use pack::{
     GROUP_VALUES, HORIZONTAL_VALUES_MAX, pack, packed_bytes, spare_bits, unpack, unpack_bytes,
-    unpack_one, unpack_range,
+    unpack_one, unpack_one_of, unpack_range, unpack_range_of,
 };
-pub use prefix::prefix_sum;
+pub use prefix::{equal_ends, prefix_sum};
 pub use stats::{Extent, WidthHistogram, extent, width_histogram};
-pub use word::Word;
+pub use word::{Word, read_value, write_value};
 
 use core::fmt;
 

@@ -29,12 +29,13 @@ pub const fn spare_bits(n_values: u64, width: u32) -> u32 {
 }
 
 #[inline]
-fn check<T: Word>(packed: usize, n_values: usize, width: u32) -> Result<(), Error> {
-    if width > T::BITS {
-        return Err(Error::Width {
-            width,
-            bits: T::BITS,
-        });
+fn check(value_bytes: usize, packed: usize, n_values: usize, width: u32) -> Result<(), Error> {
+    if !matches!(value_bytes, 1 | 2 | 4 | 8) {
+        return Err(Error::Length("values are not of 1, 2, 4 or 8 bytes"));
+    }
+    let bits = value_bytes as u32 * 8;
+    if width > bits {
+        return Err(Error::Width { width, bits });
     }
     if packed_bytes(n_values as u64, width) != packed as u64 {
         return Err(Error::Length("packed bytes are not ceil(n * width / 8)"));
@@ -58,7 +59,7 @@ pub fn pack<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> R
     if !values.len().is_multiple_of(T::BYTES) {
         return Err(Error::Length("values are not whole"));
     }
-    check::<T>(packed.len(), values.len() / T::BYTES, width)?;
+    check(T::BYTES, packed.len(), values.len() / T::BYTES, width)?;
     kernel::pack_run(values, base, width, packed);
     Ok(())
 }
@@ -101,6 +102,7 @@ pub fn unpack_bytes<T: Word>(
 ///
 /// # Errors
 /// As [`unpack_bytes`], and where the range reaches beyond the run.
+#[inline]
 pub fn unpack_range<T: Word>(
     packed: &[u8],
     n_values: usize,
@@ -109,15 +111,39 @@ pub fn unpack_range<T: Word>(
     start: usize,
     out: &mut [u8],
 ) -> Result<(), Error> {
-    if !out.len().is_multiple_of(T::BYTES) {
+    unpack_range_of(T::BYTES, packed, n_values, width, base.to_u64(), start, out)
+}
+
+/// [`unpack_range`] for values of `value_bytes` bytes (1, 2, 4 or 8) where the caller has no type for them; of `base` the
+/// bits beyond those of a value are dropped.
+///
+/// ```
+/// let mut out = [0; 4];
+/// tarsia_bits::unpack_range_of(2, &[0b00_01_10], 3, 2, 256, 1, &mut out).unwrap();
+/// assert_eq!(out, [1, 1, 0, 1]);
+/// ```
+///
+/// # Errors
+/// As [`unpack_range`], and for other numbers of bytes.
+#[inline]
+pub fn unpack_range_of(
+    value_bytes: usize,
+    packed: &[u8],
+    n_values: usize,
+    width: u32,
+    base: u64,
+    start: usize,
+    out: &mut [u8],
+) -> Result<(), Error> {
+    if out.len() & value_bytes.wrapping_sub(1) != 0 {
         return Err(Error::Length("values are not whole"));
     }
-    match start.checked_add(out.len() / T::BYTES) {
+    check(value_bytes, packed.len(), n_values, width)?;
+    match start.checked_add(out.len() / value_bytes) {
         Some(end) if end <= n_values => {}
         _ => return Err(Error::Length("a range reaches beyond its run")),
     }
-    check::<T>(packed.len(), n_values, width)?;
-    kernel::unpack_run(packed, n_values, width, base, start, out);
+    kernel::unpack_run_of(value_bytes, packed, n_values, width, base, start, out);
     Ok(())
 }
 
@@ -133,11 +159,28 @@ pub fn unpack_one<T: Word>(
     base: T,
     at: usize,
 ) -> Result<T, Error> {
+    unpack_one_of(T::BYTES, packed, n_values, width, base.to_u64(), at).map(T::from_u64)
+}
+
+/// [`unpack_one`] for values of `value_bytes` bytes (1, 2, 4 or 8); bits beyond those of a value are to be dropped from
+/// the sum returned.
+///
+/// # Errors
+/// As [`unpack_one`], and for other numbers of bytes.
+#[inline]
+pub fn unpack_one_of(
+    value_bytes: usize,
+    packed: &[u8],
+    n_values: usize,
+    width: u32,
+    base: u64,
+    at: usize,
+) -> Result<u64, Error> {
     if at >= n_values {
         return Err(Error::Length("an index reaches beyond its run"));
     }
-    check::<T>(packed.len(), n_values, width)?;
-    kernel::unpack_value::<T>(packed, n_values, width, at)
+    check(value_bytes, packed.len(), n_values, width)?;
+    kernel::unpack_value_of(value_bytes, packed, n_values, width, at)
         .map(|value| value.wrapping_add(base))
         .ok_or(Error::Length("packed bytes are not ceil(n * width / 8)"))
 }
@@ -329,6 +372,35 @@ mod tests {
         }
     }
 
+    /// What Wasm kernels link agrees with the kernels of each type.
+    #[test]
+    fn one_kernel_for_all_types_equals_each() {
+        fn check<T: Word>() {
+            let base = 0x8123_4567_89ab_cdef;
+            for &n in sizes() {
+                let all = values::<T>(n);
+                let bytes: &[u8] = bytemuck::cast_slice(&all);
+                for width in widths::<T>().step_by(3) {
+                    let packed = &bytes[..packed_bytes(n as u64, width) as usize];
+                    for (start, len) in [(0, n), (n / 3, n / 2), (n - n / 4, n / 4)] {
+                        let mut expect = std::vec![T::ZERO; len];
+                        let mut out = expect.clone();
+                        let expect: &mut [u8] = bytemuck::cast_slice_mut(&mut expect);
+                        let out: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
+                        unpack_range(packed, n, width, T::from_u64(base), start, expect).unwrap();
+                        let bytes = T::BYTES;
+                        kernel::unpack_run_any(bytes, packed, n, width, base, start, out);
+                        assert_eq!(out, expect, "{n} {width} {start} {len}");
+                    }
+                }
+            }
+        }
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
+    }
+
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut out = [0u32; 3];
@@ -347,6 +419,9 @@ mod tests {
         assert!(unpack_range::<u32>(&[0], 3, 2, 0, 1, &mut [0; 12]).is_err());
         assert!(unpack_range::<u32>(&[0], 3, 2, 0, usize::MAX, &mut [0; 4]).is_err());
         assert!(unpack_bytes::<u32>(&[0], 2, 0, &mut [0; 11]).is_err());
+        assert!(unpack_range_of(3, &[0; 9], 3, 24, 0, 0, &mut [0; 9]).is_err());
+        assert!(unpack_range_of(0, &[], 3, 0, 0, 0, &mut []).is_err());
+        assert!(unpack_one_of(3, &[0; 9], 3, 24, 0, 0).is_err());
         assert!(unpack_one::<u32>(&[0], 3, 2, 0, 3).is_err());
         assert!(unpack_one::<u32>(&[0; 4], 1024, 9, 0, 1023).is_err());
         assert!(unpack_one::<u32>(&[], usize::MAX, 32, 0, usize::MAX - 1).is_err());

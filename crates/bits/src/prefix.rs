@@ -23,6 +23,21 @@ pub fn prefix_sum(values: &mut [u32], base: u32) -> Result<u32, Error> {
     u32::try_from(sum).map_err(|_| Error::Overflow { sum })
 }
 
+/// Ends of strings of equal length: `ends[i] = base + (i + 1) * length`, wrapping.
+///
+/// ```
+/// let mut ends = [0; 3];
+/// tarsia_bits::equal_ends(&mut ends, 4, 10);
+/// assert_eq!(ends, [14, 18, 22]);
+/// ```
+pub fn equal_ends(ends: &mut [u32], length: u32, base: u32) {
+    let mut at = base;
+    for end in ends {
+        at = at.wrapping_add(length);
+        *end = at;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

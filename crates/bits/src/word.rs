@@ -31,6 +31,40 @@ pub trait Word: Lane {
     fn wrapping_sub(self, other: Self) -> Self;
 }
 
+/// Reads a little-endian number of 1, 2, 4 or 8 bytes, which are all of `bytes`; `None` for other lengths.
+///
+/// ```
+/// assert_eq!(tarsia_bits::read_value(&[1, 2]), Some(0x0201));
+/// assert_eq!(tarsia_bits::read_value(&[1, 2, 3]), None);
+/// ```
+#[inline(always)]
+pub fn read_value(bytes: &[u8]) -> Option<u64> {
+    match bytes.len() {
+        1 => u8::read_le(bytes).map(u64::from),
+        2 => u16::read_le(bytes).map(u64::from),
+        4 => u32::read_le(bytes).map(u64::from),
+        _ => u64::read_le(bytes),
+    }
+}
+
+/// Writes the low bytes of `value` to all of `to`; nothing where that are not 1, 2, 4 or 8 bytes.
+#[inline(always)]
+pub fn write_value(value: u64, to: &mut [u8]) {
+    #[inline(always)]
+    fn put<const N: usize>(bytes: [u8; N], to: &mut [u8]) {
+        if let Some(to) = to.first_chunk_mut() {
+            *to = bytes;
+        }
+    }
+    match to.len() {
+        1 => put((value as u8).to_le_bytes(), to),
+        2 => put((value as u16).to_le_bytes(), to),
+        4 => put((value as u32).to_le_bytes(), to),
+        8 => put(value.to_le_bytes(), to),
+        _ => {}
+    }
+}
+
 /// What kernels need of a [`Word`] beside. Named nowhere outside of this crate, which seals `Word`.
 pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
     /// Its bytes, without alignment.
@@ -56,7 +90,16 @@ pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
 
     /// [`unpack_rows`] with the number of lanes of a group of this type.
     fn unpack_rows(group: Group, packed: &[u8], width: u32, base: Self, row: u32, out: &mut [u8]);
-    /// [`pack_rows`] likewise.
+    /// [`crate::gather`] with codes of this type. Compiled here, whoever calls it.
+    fn gather(
+        entries: &[u8],
+        width: usize,
+        codes: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), crate::Error>;
+    /// [`crate::largest`] of this type, likewise.
+    fn largest(numbers: &[u8]) -> Self;
+    /// [`pack_rows`] with the number of lanes of a group of this type.
     fn pack_rows(group: Group, values: &[u8], base: Self, width: u32, packed: &mut [u8]);
 }
 
@@ -164,6 +207,19 @@ macro_rules! lane {
                         unpack_rows::<Self, { 64 / BITS }>(packed, width, base, row, out);
                     }
                 }
+            }
+
+            fn gather(
+                entries: &[u8],
+                width: usize,
+                codes: &[u8],
+                out: &mut [u8],
+            ) -> Result<(), crate::Error> {
+                crate::gather::gather_by::<Self>(entries, width, codes, out)
+            }
+
+            fn largest(numbers: &[u8]) -> Self {
+                crate::kernels::gather::max_code::<Self>(numbers)
             }
 
             #[inline(always)]

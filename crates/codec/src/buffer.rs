@@ -40,7 +40,10 @@ impl AlignedBuf {
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Self {
         let mut copy = Self::zeroed(bytes.len());
-        copy.copy_from_slice(bytes);
+        // As long, unless something is wrong: no panic for kernels to carry.
+        if let Some(to) = copy.get_mut(..bytes.len()) {
+            to.copy_from_slice(bytes);
+        }
         copy
     }
 

@@ -96,7 +96,7 @@ impl Selection<'_> {
     /// Number of values selected from a unit of `unit_len`.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the selection reaches beyond the unit or falls.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the selection reaches beyond the unit or falls.
     pub fn check(&self, unit_len: u32) -> Result<usize> {
         match self {
             Self::All => Ok(unit_len as usize),
@@ -144,7 +144,7 @@ impl<'a> Output<'a> {
     /// The fixed-width output for `n_values` of `width` bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another kind or size.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
     pub fn into_fixed(self, width: usize, n_values: usize) -> Result<&'a mut [u8]> {
         match self {
             Self::Fixed(bytes) if width.checked_mul(n_values) == Some(bytes.len()) => Ok(bytes),
@@ -157,7 +157,7 @@ impl<'a> Output<'a> {
     /// The bit output for `n_values`: bytes and the first bit's place.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another kind or size.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
     pub fn into_bits(self, n_values: usize) -> Result<(&'a mut [u8], usize)> {
         match self {
             Self::Bits { bytes, offset }
@@ -174,7 +174,7 @@ impl<'a> Output<'a> {
     /// The byte-string output for `n_values`: ends, base, data.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another kind or size.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
     pub fn into_bytes(self, n_values: usize) -> Result<(&'a mut [u32], u32, &'a mut [u8])> {
         match self {
             Self::Bytes { ends, base, data } if ends.len() == n_values => Ok((ends, base, data)),
@@ -193,7 +193,7 @@ pub trait Decoder: Send + Sync {
     /// Every decoder honours every selection; [`Features`] says which are cheap.
     ///
     /// # Errors
-    /// [`Error::Truncated`] and [`Error::Corrupt`] for bad bytes, [`Error::InvalidInput`] for a selection or output
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for bad bytes, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or output
     /// that does not fit. After an error the output holds anything.
     fn decode(
         &self,
@@ -221,7 +221,7 @@ impl Shared<'_> {
     /// Buffer `index`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the page has none of that number.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where the page has none of that number.
     pub fn get(&self, index: usize) -> Result<&Arc<OwnedValues>> {
         self.buffers.get(index).ok_or_else(|| {
             Error::corrupt(
@@ -274,7 +274,7 @@ pub trait EncodeChildren {
     /// The encoder of child `index` for its `values` of the whole page.
     ///
     /// # Errors
-    /// As [`EncodingWriter::prepare`]; [`Error::InvalidInput`] where the tree has no such child.
+    /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the tree has no such child.
     fn prepare(&self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>>;
 }
 
@@ -287,7 +287,7 @@ pub trait EncodingWriter: Send + Sync {
     /// exist are used as they are, else the encoder makes its own ([`PageEncoder::shared`]).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for values the node cannot hold.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values the node cannot hold.
     fn prepare(
         &self,
         node: &NodeWriter<'_>,
@@ -313,7 +313,7 @@ pub trait PageEncoder: Send + Sync {
     /// that cuts its children's values per block) values of the same type that all occur among them.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for values the node cannot hold.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values the node cannot hold.
     fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()>;
 
     /// Shared buffers this encoder made, in the order of their indices. The writer stores them, the reader hands them

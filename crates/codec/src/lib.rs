@@ -48,7 +48,7 @@ pub use contract::{
     Node, NodeWriter, Output, PageEncoder, Selection, Shared, Unit, decode_by_gather,
     decode_range_by_gather,
 };
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use read::{Reader, check_zero};
 pub use registry::{Registry, build_decoder, build_encoder};
 pub use tree::{Tree, TreeNode, Version};

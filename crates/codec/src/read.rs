@@ -2,7 +2,8 @@
 
 use crate::{Error, Result};
 
-/// Reads little-endian fields front to back. An error names the field and the place.
+/// Reads little-endian fields front to back. An error names the field and the place. Inlined, but for kernels, which read headers
+/// seldom and are to be small.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -28,8 +29,9 @@ impl<'a> Reader<'a> {
     /// The next `len` bytes.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where fewer are left.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8]> {
         let end = self.at.checked_add(len);
         match end.and_then(|end| self.bytes.get(self.at..end)) {
@@ -37,27 +39,34 @@ impl<'a> Reader<'a> {
                 self.at += len;
                 Ok(taken)
             }
-            None => Err(Error::truncated(
-                field,
-                self.at.saturating_add(len),
-                self.bytes.len(),
-            )),
+            None => Err(self.truncated(len, field)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn truncated(&self, len: usize, field: &'static str) -> Error {
+        Error::truncated(field, self.at.saturating_add(len), self.bytes.len())
     }
 
     #[inline]
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N]> {
-        let taken = self.take(N, field)?;
-        let mut out = [0; N];
-        out.copy_from_slice(taken);
-        Ok(out)
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        match rest.first_chunk() {
+            Some(taken) => {
+                self.at += N;
+                Ok(*taken)
+            }
+            None => Err(self.truncated(N, field)),
+        }
     }
 
     /// The next byte.
     ///
     /// # Errors
-    /// [`Error::Truncated`] at the end.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) at the end.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn u8(&mut self, field: &'static str) -> Result<u8> {
         Ok(self.array::<1>(field)?[0])
     }
@@ -65,8 +74,9 @@ impl<'a> Reader<'a> {
     /// The next two bytes.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where fewer are left.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn u16(&mut self, field: &'static str) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array(field)?))
     }
@@ -74,8 +84,9 @@ impl<'a> Reader<'a> {
     /// The next four bytes.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where fewer are left.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn u32(&mut self, field: &'static str) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(field)?))
     }
@@ -83,8 +94,9 @@ impl<'a> Reader<'a> {
     /// The next eight bytes.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where fewer are left.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn u64(&mut self, field: &'static str) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array(field)?))
     }
@@ -92,8 +104,9 @@ impl<'a> Reader<'a> {
     /// An unsigned integer of `len` bytes, `len <= 8`; zero bytes are the number 0.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where fewer are left, [`Error::InvalidInput`] for `len > 8`.
-    #[inline]
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for `len > 8`.
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn uint(&mut self, len: usize, field: &'static str) -> Result<u64> {
         if len > 8 {
             return Err(Error::invalid("integers are at most 8 bytes wide"));
@@ -109,7 +122,7 @@ impl<'a> Reader<'a> {
     /// Skips zero bytes up to the next multiple of `align` (a power of two), and refuses others.
     ///
     /// # Errors
-    /// [`Error::Truncated`] or [`Error::Corrupt`].
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) or [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
     pub fn pad_to(&mut self, align: usize, field: &'static str) -> Result<()> {
         let pad = self.at.wrapping_neg() & (align - 1);
         let at = self.at;
@@ -119,7 +132,7 @@ impl<'a> Reader<'a> {
     /// Refuses bytes after the last field.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where some are left.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where some are left.
     pub fn finish(&self, field: &'static str) -> Result<()> {
         if self.at == self.bytes.len() {
             Ok(())
@@ -137,7 +150,7 @@ impl<'a> Reader<'a> {
 /// Padding and reserved bytes are zero; `at_byte` is where `bytes` start.
 ///
 /// # Errors
-/// [`Error::Corrupt`] at the first byte that is not.
+/// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) at the first byte that is not.
 pub fn check_zero(bytes: &[u8], field: &'static str, at_byte: usize) -> Result<()> {
     match bytes.iter().position(|byte| *byte != 0) {
         None => Ok(()),
@@ -153,6 +166,7 @@ pub fn check_zero(bytes: &[u8], field: &'static str, at_byte: usize) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn every_prefix_is_truncated() {
@@ -165,7 +179,10 @@ mod tests {
                 reader.u32("c")
             })();
             assert!(
-                matches!(got, Err(Error::Truncated { .. })),
+                matches!(
+                    got.as_ref().map_err(|error| error.kind()),
+                    Err(ErrorKind::Truncated { .. })
+                ),
                 "{len}: {got:?}"
             );
         }

@@ -2,11 +2,12 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Decoder, EncodeChildren, Encoding, EncodingWriter, Error, Node, PageEncoder, Result, Shared,
-    Tree, ValueType, Values, limits,
+    Decoder, EncodeChildren, Encoding, EncodingWriter, Error, ErrorKind, Node, PageEncoder, Result,
+    Shared, Tree, ValueType, Values, limits,
 };
 
 /// The encodings a program knows. Small enough that a linear search by id beats a map.
@@ -27,15 +28,21 @@ impl Registry {
 
     /// Adds a decoder; a later one of the same id wins.
     pub fn add(&mut self, encoding: &'static dyn Encoding) -> &mut Self {
-        self.encodings.retain(|known| known.id() != encoding.id());
-        self.encodings.push(encoding);
+        let mut known = self.encodings.iter_mut();
+        match known.find(|known| known.id() == encoding.id()) {
+            Some(known) => *known = encoding,
+            None => self.encodings.push(encoding),
+        }
         self
     }
 
     /// Adds an encoder; a later one of the same id wins.
     pub fn add_writer(&mut self, writer: &'static dyn EncodingWriter) -> &mut Self {
-        self.writers.retain(|known| known.id() != writer.id());
-        self.writers.push(writer);
+        let mut known = self.writers.iter_mut();
+        match known.find(|known| known.id() == writer.id()) {
+            Some(known) => *known = writer,
+            None => self.writers.push(writer),
+        }
         self
     }
 
@@ -52,40 +59,48 @@ impl Registry {
     /// The decoder for a node, if this build reads its version.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an unknown id or a version that is too new.
+    /// [`ErrorKind::Unsupported`] for an unknown id or a version that is too new.
     pub fn encoding(&self, node: &Tree) -> Result<&'static dyn Encoding> {
         let known = self
             .encodings
             .iter()
             .find(|known| known.id() == node.id)
-            .ok_or_else(|| Error::Unsupported {
-                what: format!("encoding {}", node.id),
-            })?;
-        if known.version().reads(node.version) {
-            Ok(*known)
-        } else {
-            Err(Error::Unsupported {
-                what: format!(
-                    "encoding {} version {} (this build reads up to {})",
-                    node.id,
-                    node.version,
-                    known.version()
-                ),
-            })
+            .copied();
+        match known {
+            Some(known) if known.version().reads(node.version) => Ok(known),
+            known => Err(Self::unknown(node, known)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unknown(node: &Tree, known: Option<&'static dyn Encoding>) -> Error {
+        let mut what = String::new();
+        ErrorKind::push_text(&mut what, "encoding ");
+        ErrorKind::push_text(&mut what, &node.id);
+        if let Some(known) = known {
+            ErrorKind::push_text(&mut what, " version ");
+            node.version.describe(&mut what);
+            ErrorKind::push_text(&mut what, " (this build reads up to ");
+            known.version().describe(&mut what);
+            ErrorKind::push_text(&mut what, ")");
+        }
+        Error::from(ErrorKind::Unsupported { what })
     }
 
     /// The encoder for a node.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an unknown id.
+    /// [`ErrorKind::Unsupported`] for an unknown id.
     pub fn writer(&self, node: &Tree) -> Result<&'static dyn EncodingWriter> {
         self.writers
             .iter()
             .find(|known| known.id() == node.id)
             .copied()
-            .ok_or_else(|| Error::Unsupported {
-                what: format!("encoder {}", node.id),
+            .ok_or_else(|| {
+                Error::from(ErrorKind::Unsupported {
+                    what: format!("encoder {}", node.id),
+                })
             })
     }
 
@@ -99,7 +114,7 @@ impl Registry {
     /// An upper bound on the bytes of a unit under `tree`; see [`EncodingWriter::encoded_bytes_max`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an unknown id.
+    /// [`ErrorKind::Unsupported`] for an unknown id.
     pub fn encoded_bytes_max(
         &self,
         tree: &Tree,
@@ -110,9 +125,9 @@ impl Registry {
         let mut all_known = true;
         tree.visit(&mut |node| all_known &= self.writer(node).is_ok());
         if !all_known {
-            return Err(Error::Unsupported {
+            return Err(Error::from(ErrorKind::Unsupported {
                 what: format!("an encoder of {tree}"),
-            });
+            }));
         }
         Ok(self.bytes_max(tree, value_type, n_values, decoded_bytes))
     }
@@ -148,7 +163,7 @@ impl core::fmt::Debug for Registry {
 /// **init** for a whole tree: children first, each with the type its parent names.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for encodings this build does not know, else what [`Encoding::init`] refuses.
+/// [`ErrorKind::Unsupported`] for encodings this build does not know, else what [`Encoding::init`] refuses.
 pub fn build_decoder(
     registry: &Registry,
     tree: &Tree,
@@ -166,11 +181,8 @@ fn build_decoder_at(
     depth: u32,
 ) -> Result<Box<dyn Decoder>> {
     if depth > limits::TREE_DEPTH_MAX {
-        return Err(Error::LimitExceeded {
-            limit: "TREE_DEPTH_MAX",
-            found: depth.into(),
-            max: limits::TREE_DEPTH_MAX.into(),
-        });
+        let max = limits::TREE_DEPTH_MAX.into();
+        return Err(Error::limit("TREE_DEPTH_MAX", depth.into(), max));
     }
     let encoding = registry.encoding(tree)?;
     let node = Node {
@@ -186,11 +198,16 @@ fn build_decoder_at(
             "the number of children the encoding has",
         ));
     }
-    let children = types
-        .into_iter()
-        .zip(&tree.children)
-        .map(|(child_type, child)| build_decoder_at(registry, child, child_type, shared, depth + 1))
-        .collect::<Result<Vec<_>>>()?;
+    let mut children = Vec::with_capacity(types.len());
+    for (child_type, child) in types.iter().zip(&tree.children) {
+        children.push(build_decoder_at(
+            registry,
+            child,
+            *child_type,
+            shared,
+            depth + 1,
+        )?);
+    }
     encoding.init(&node, children, shared)
 }
 
@@ -214,7 +231,7 @@ impl EncodeChildren for ChildBuilder<'_> {
 /// Prepares an encoder for a page under a whole tree.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for an unknown id, else what [`EncodingWriter::prepare`] refuses.
+/// [`ErrorKind::Unsupported`] for an unknown id, else what [`EncodingWriter::prepare`] refuses.
 pub fn build_encoder(
     registry: &Registry,
     tree: &Tree,

@@ -18,7 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Error, Reader, Result, limits};
+use crate::{Error, ErrorKind, Reader, Result, limits};
 
 /// Version of an encoding's layout. A reader takes the same major and any minor up to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,15 @@ impl Version {
     /// Whether a decoder of this version reads what an encoder of `written` wrote.
     pub fn reads(self, written: Self) -> bool {
         self.major == written.major && written.minor <= self.minor
+    }
+}
+
+impl Version {
+    /// Appends what [`Display`](fmt::Display) shows.
+    pub(crate) fn describe(self, out: &mut String) {
+        ErrorKind::push_number(out, self.major.into());
+        ErrorKind::push_text(out, ".");
+        ErrorKind::push_number(out, self.minor.into());
     }
 }
 
@@ -82,7 +91,7 @@ impl TreeNode {
     /// Appends the layout above.
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`] or [`Error::InvalidInput`] for what [`TreeNode::parse`] would refuse.
+    /// [`ErrorKind::LimitExceeded`] or [`ErrorKind::InvalidInput`] for what [`TreeNode::parse`] would refuse.
     pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         self.write_node(out);
@@ -116,7 +125,7 @@ impl TreeNode {
     /// Reads one tree and leaves the reader behind it.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::LimitExceeded`].
+    /// [`ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::LimitExceeded`].
     pub fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let mut n_nodes = 0;
         Self::parse_node(reader, 1, &mut n_nodes)
@@ -125,18 +134,12 @@ impl TreeNode {
     fn parse_node(reader: &mut Reader<'_>, depth: u32, n_nodes: &mut usize) -> Result<Self> {
         *n_nodes += 1;
         if *n_nodes > limits::TREE_NODES_MAX {
-            return Err(Error::LimitExceeded {
-                limit: "TREE_NODES_MAX",
-                found: *n_nodes as u64,
-                max: limits::TREE_NODES_MAX as u64,
-            });
+            let max = limits::TREE_NODES_MAX as u64;
+            return Err(Error::limit("TREE_NODES_MAX", *n_nodes as u64, max));
         }
         if depth > limits::TREE_DEPTH_MAX {
-            return Err(Error::LimitExceeded {
-                limit: "TREE_DEPTH_MAX",
-                found: depth.into(),
-                max: limits::TREE_DEPTH_MAX.into(),
-            });
+            let max = limits::TREE_DEPTH_MAX.into();
+            return Err(Error::limit("TREE_DEPTH_MAX", depth.into(), max));
         }
         let at = reader.position();
         let id_len = reader.u8("tree.id_len")?;
@@ -145,17 +148,12 @@ impl TreeNode {
         }
         let at = reader.position();
         let id = reader.take(id_len.into(), "tree.id")?;
-        let id = match core::str::from_utf8(id) {
-            Ok(id) if id.bytes().all(|byte| byte.is_ascii_graphic()) => id.to_owned(),
-            _ => {
-                return Err(Error::corrupt(
-                    "tree.id",
-                    at,
-                    id_len,
-                    "ASCII graphic characters",
-                ));
-            }
-        };
+        if !id.iter().all(u8::is_ascii_graphic) {
+            let allowed = "ASCII graphic characters";
+            return Err(Error::corrupt("tree.id", at, id_len, allowed));
+        }
+        // Without `from_utf8`, which kernels would link for this alone.
+        let id = id.iter().map(|byte| char::from(*byte)).collect();
         let version = Version::new(reader.u16("tree.major")?, reader.u16("tree.minor")?);
         let at = reader.position();
         let params_len = reader.u8("tree.params_len")?;
@@ -233,7 +231,10 @@ mod tests {
         for len in 0..bytes.len() {
             let got = Tree::parse(&mut Reader::new(&bytes[..len]));
             assert!(
-                matches!(got, Err(Error::Truncated { .. })),
+                matches!(
+                    got.as_ref().map_err(|error| error.kind()),
+                    Err(ErrorKind::Truncated { .. })
+                ),
                 "{len}: {got:?}"
             );
         }
@@ -247,13 +248,17 @@ mod tests {
             deep = Tree::node("x", V, &[], vec![deep]);
         }
         assert!(matches!(
-            deep.write_to(&mut vec![]),
-            Err(Error::LimitExceeded { .. })
+            deep.write_to(&mut vec![])
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::LimitExceeded { .. })
         ));
         let wide = Tree::node("x", V, &[], vec![Tree::leaf("y", V, &[]); 32]);
         assert!(matches!(
-            wide.write_to(&mut vec![]),
-            Err(Error::LimitExceeded { .. })
+            wide.write_to(&mut vec![])
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::LimitExceeded { .. })
         ));
         assert!(Tree::leaf("", V, &[]).write_to(&mut vec![]).is_err());
         assert!(Tree::leaf("a b", V, &[]).write_to(&mut vec![]).is_err());

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::{AlignedBuf, Error, Result, limits};
+use crate::{AlignedBuf, Error, ErrorKind, Result, limits};
 
 /// The physical type of the values a node of a tree encodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,15 +31,15 @@ impl ValueType {
     /// Refuses a fixed width beyond [`limits::FIXED_WIDTH_BYTES_MAX`].
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`].
+    /// [`ErrorKind::LimitExceeded`].
     pub fn validate(self) -> Result<Self> {
         match self {
             Self::Fixed(bytes) if bytes > limits::FIXED_WIDTH_BYTES_MAX => {
-                Err(Error::LimitExceeded {
+                Err(Error::from(ErrorKind::LimitExceeded {
                     limit: "FIXED_WIDTH_BYTES_MAX",
                     found: bytes.into(),
                     max: limits::FIXED_WIDTH_BYTES_MAX.into(),
-                })
+                }))
             }
             other => Ok(other),
         }
@@ -58,7 +58,7 @@ impl<'a> BitSlice<'a> {
     /// `len` bits from bit `offset` of `bytes`.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `bytes` is too short.
+    /// [`ErrorKind::InvalidInput`] where `bytes` is too short.
     pub fn new(bytes: &'a [u8], offset: usize, len: usize) -> Result<Self> {
         match offset.checked_add(len) {
             Some(end) if end.div_ceil(8) <= bytes.len() => Ok(Self { bytes, offset, len }),
@@ -167,7 +167,7 @@ impl<'a> FixedSlice<'a> {
     /// `len` values of `width` bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `bytes` is not exactly that long.
+    /// [`ErrorKind::InvalidInput`] where `bytes` is not exactly that long.
     pub fn new(bytes: &'a [u8], width: usize, len: usize) -> Result<Self> {
         if width.checked_mul(len) == Some(bytes.len()) {
             Ok(Self { bytes, width, len })
@@ -232,7 +232,7 @@ impl<'a> BytesSlice<'a> {
     /// `offsets.len() - 1` values (none for an empty slice).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where offsets fall or reach beyond `data`.
+    /// [`ErrorKind::InvalidInput`] where offsets fall or reach beyond `data`.
     pub fn new(offsets: &'a [u32], data: &'a [u8]) -> Result<Self> {
         let rising = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
         let inside = offsets.last().is_none_or(|end| *end as usize <= data.len());
@@ -374,7 +374,7 @@ impl<'a> Values<'a> {
     /// The bits.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another type.
+    /// [`ErrorKind::InvalidInput`] for another type.
     pub fn as_bits(&self) -> Result<BitSlice<'a>> {
         match self {
             Self::Bits(values) => Ok(*values),
@@ -385,7 +385,7 @@ impl<'a> Values<'a> {
     /// The fixed-width values.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another type.
+    /// [`ErrorKind::InvalidInput`] for another type.
     pub fn as_fixed(&self) -> Result<FixedSlice<'a>> {
         match self {
             Self::Fixed(values) => Ok(*values),
@@ -396,7 +396,7 @@ impl<'a> Values<'a> {
     /// The byte strings.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another type.
+    /// [`ErrorKind::InvalidInput`] for another type.
     pub fn as_bytes(&self) -> Result<BytesSlice<'a>> {
         match self {
             Self::Bytes(values) => Ok(*values),
@@ -437,7 +437,7 @@ impl OwnedValues {
     /// A view of the values.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the parts do not fit each other.
+    /// [`ErrorKind::InvalidInput`] where the parts do not fit each other.
     pub fn as_values(&self) -> Result<Values<'_>> {
         Ok(match self {
             Self::Bits { bytes, len } => Values::Bits(BitSlice::new(bytes, 0, *len)?),

@@ -169,8 +169,8 @@ impl From<io::Error> for Error {
 
 impl From<tarsia_codec::Error> for Error {
     fn from(error: tarsia_codec::Error) -> Self {
-        use tarsia_codec::Error as E;
-        let kind = match &error {
+        use tarsia_codec::ErrorKind as E;
+        let kind = match error.kind() {
             E::Truncated { .. } | E::Corrupt { .. } => ErrorKind::Corrupt,
             E::Unsupported { .. } => ErrorKind::Unsupported,
             E::LimitExceeded { .. } => ErrorKind::LimitExceeded,

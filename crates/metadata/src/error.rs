@@ -161,8 +161,8 @@ impl Error {
 
 impl From<tarsia_codec::Error> for Error {
     fn from(error: tarsia_codec::Error) -> Self {
-        use tarsia_codec::Error as Codec;
-        match error {
+        use tarsia_codec::ErrorKind as Codec;
+        match error.into_kind() {
             Codec::Truncated {
                 field,
                 needed_bytes,

@@ -53,29 +53,31 @@ impl BlockHeader {
     /// Parses the header alone and checks what it says against itself.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::LimitExceeded`].
+    /// [`tarsia_codec::ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
-        let crc = reader.u32("block.crc")?;
-        let tree = reader.u8("block.tree")?;
-        let flags = reader.u8("block.flags")?;
+        let Some(header) = bytes.first_chunk::<BLOCK_HEADER_BYTES>() else {
+            return Err(truncated(bytes.len()));
+        };
+        let (words, _) = header.as_chunks::<4>();
+        let word = |i: usize| words.get(i).map_or(0, |word| u32::from_le_bytes(*word));
+        let [_, _, _, _, tree, flags, reserved_low, reserved_high, ..] = *header;
         if flags & !FLAG_SALT != 0 {
             return Err(Error::corrupt("block.flags", 5, flags, "0 or 1"));
         }
-        let reserved = reader.u16("block.reserved")?;
+        let reserved = u16::from_le_bytes([reserved_low, reserved_high]);
         if reserved != 0 {
             return Err(Error::corrupt("block.reserved", 6, reserved, "zero"));
         }
         let header = Self {
             tree,
             salted: flags & FLAG_SALT != 0,
-            logical_rows: reader.u32("block.logical_rows")?,
-            present_rows: reader.u32("block.present_rows")?,
-            n_values: reader.u32("block.values")?,
-            decoded_bytes: reader.u32("block.decoded_bytes")?,
-            payload_bytes: reader.u32("block.payload_bytes")?,
-            crc,
-            null_count: reader.u32("block.null_count")?,
+            logical_rows: word(2),
+            present_rows: word(3),
+            n_values: word(4),
+            decoded_bytes: word(5),
+            payload_bytes: word(6),
+            crc: word(0),
+            null_count: word(7),
         };
         header.validate()?;
         Ok(header)
@@ -121,11 +123,8 @@ impl BlockHeader {
             _ => BLOCK_DECODED_BYTES_MAX.into(),
         };
         if u64::from(self.decoded_bytes) > max {
-            return Err(Error::LimitExceeded {
-                limit: "decoded bytes of a block",
-                found: self.decoded_bytes.into(),
-                max,
-            });
+            let found = self.decoded_bytes.into();
+            return Err(Error::limit("decoded bytes of a block", found, max));
         }
         Ok(())
     }
@@ -157,6 +156,26 @@ impl BlockHeader {
         }
         out
     }
+}
+
+/// Names the first field that is not all there.
+#[cold]
+#[inline(never)]
+fn truncated(have_bytes: usize) -> Error {
+    let fields = [
+        (4, "block.crc"),
+        (5, "block.tree"),
+        (6, "block.flags"),
+        (8, "block.reserved"),
+        (12, "block.logical_rows"),
+        (16, "block.present_rows"),
+        (20, "block.values"),
+        (24, "block.decoded_bytes"),
+        (28, "block.payload_bytes"),
+    ];
+    let cut = fields.into_iter().find(|(end, _)| have_bytes < *end);
+    let (end, field) = cut.unwrap_or((BLOCK_HEADER_BYTES, "block.null_count"));
+    Error::truncated(field, end, have_bytes)
 }
 
 /// What a block says about its items' validity.
@@ -203,14 +222,12 @@ impl<'a> Block<'a> {
     /// Takes a block apart. `place` is all of the block's place; what lies behind the payload is padding.
     ///
     /// # Errors
-    /// [`Error::Truncated`] and [`Error::Corrupt`] where the parts do not fit the place, each other or the page;
-    /// [`Error::Unsupported`] for a block with erased rows.
+    /// [`tarsia_codec::ErrorKind::Truncated`] and [`ErrorKind::Corrupt`] where the parts do not fit the place, each other or the page;
+    /// [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
     pub fn parse(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
         let block = Self::parse_erased(place, expect)?;
         if block.header.present_rows != block.header.logical_rows {
-            return Err(Error::Unsupported {
-                what: alloc::string::String::from("a block with erased rows"),
-            });
+            return Err(Error::unsupported("a block with erased rows"));
         }
         Ok(block)
     }
@@ -324,7 +341,7 @@ fn parse_layer<'a>(
 /// What a block's checksum covers (all of the block behind it, without padding), and the checksum stored.
 ///
 /// # Errors
-/// [`Error::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
+/// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
 pub fn checksummed(place: &[u8]) -> Result<(&[u8], u32)> {
     let header = BlockHeader::parse(place)?;
     let mut reader = Reader::new(place);

@@ -33,6 +33,9 @@ const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
 /// second pass that spreads values to their slots.
 const COMPACT_NULLS_ONE_IN: usize = 8;
 
+/// Memory set aside for a page before its bytes are known is at most this.
+const CAPACITY_BYTES_MAX: u64 = 16 << 20;
+
 /// A run of rows of one column, as the writer collected them.
 #[derive(Debug, Clone, Copy)]
 pub struct PageInput<'a> {
@@ -43,7 +46,6 @@ pub struct PageInput<'a> {
 }
 
 /// How a page's values are to be encoded.
-#[derive(Debug, Clone)]
 pub struct Choice {
     /// Best first; the last holds any values of the type.
     pub trees: Vec<Tree>,
@@ -51,6 +53,8 @@ pub struct Choice {
     pub bits_per_value: u32,
     /// Whether values take about equally many bits, so that blocks can have equally many rows.
     pub uniform: bool,
+    /// The encoder of the first tree, where choosing has prepared it on the way: for the same values, without shared buffers.
+    pub first: Option<Box<dyn PageEncoder>>,
 }
 
 /// Chooses trees; the policy lives above this crate.
@@ -119,7 +123,7 @@ impl EncodedPage {
 /// Encodes a run of rows as one page.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where validity and values differ in length or a row is too large; what encoders refuse.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a row is too large; what encoders refuse.
 pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
     let rows = input.values.len();
     if input.validity.is_some_and(|bits| bits.len() != rows) {
@@ -131,14 +135,15 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     let cleaned = match validity {
         None => None,
         Some(bits) if compact => Some(compacted(input.values, bits, rows - null_count)?),
+        Some(bits) if is_filled(input.values, bits) => None,
         Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
     };
     let values = match &cleaned {
         Some(cleaned) => cleaned.as_values()?,
         None => input.values,
     };
-    let choice = context.chooser.choose(values)?;
-    let mut encoder = Encoder::new(values, &choice, validity, compact, context)?;
+    let mut choice = context.chooser.choose(values)?;
+    let mut encoder = Encoder::new(values, &mut choice, validity, compact, context)?;
     let block_rows = match choice.uniform {
         true => encoder.cut_uniform(rows, null_count, &choice)?,
         false => encoder.cut_by_size(rows)?,
@@ -214,8 +219,14 @@ pub(crate) fn compacted(
         }
         Values::Bytes(strings) => {
             let mut offsets = Vec::with_capacity(n_valid + 1);
-            let mut data = Vec::new();
             offsets.push(0);
+            if is_filled(values, validity) {
+                let first = strings.offsets().first().copied().unwrap_or_default();
+                let ends = strings.offsets().get(1..).unwrap_or_default();
+                offsets.extend(valid.filter_map(|i| ends.get(i)).map(|end| end - first));
+                return Ok(Cleaned::Bytes(offsets, strings.value_data().to_vec()));
+            }
+            let mut data = Vec::new();
             for i in valid {
                 data.extend_from_slice(strings.get(i));
                 // The input's offsets are u32, so a subset's are too.
@@ -223,6 +234,26 @@ pub(crate) fn compacted(
             }
             Cleaned::Bytes(offsets, data)
         }
+    })
+}
+
+/// Whether nothing stands under nulls: strings that were collected from arrays are empty there.
+fn is_filled(values: Values<'_>, validity: BitSlice<'_>) -> bool {
+    let Values::Bytes(strings) = values else {
+        return false;
+    };
+    let offsets = strings.offsets();
+    (0..validity.len()).step_by(64).all(|base| {
+        let n = (validity.len() - base).min(64);
+        let mut nulls = !validity.word(base) & u64::MAX >> (64 - n);
+        while nulls != 0 {
+            let i = base + nulls.trailing_zeros() as usize;
+            if offsets.get(i) != offsets.get(i + 1) {
+                return false;
+            }
+            nulls &= nulls - 1;
+        }
+        true
     })
 }
 
@@ -242,20 +273,13 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usi
         Values::Fixed(fixed) => {
             let width = fixed.width();
             let mut out = fixed.bytes().to_vec();
-            for group in (0..rows).step_by(group_rows.max(1)) {
-                let end = (group + group_rows.max(1)).min(rows);
-                let first = (group..end).find(|i| validity.get(*i));
-                let mut held = first;
-                for i in group..end {
-                    if validity.get(i) {
-                        held = Some(i);
-                        continue;
-                    }
-                    match held {
-                        Some(from) => out.copy_within(from * width..(from + 1) * width, i * width),
-                        None => out[i * width..(i + 1) * width].fill(0),
-                    }
-                }
+            match width {
+                1 => fill::<1>(&mut out, validity, group_rows),
+                2 => fill::<2>(&mut out, validity, group_rows),
+                4 => fill::<4>(&mut out, validity, group_rows),
+                8 => fill::<8>(&mut out, validity, group_rows),
+                16 => fill::<16>(&mut out, validity, group_rows),
+                _ => fill_wide(&mut out, width, validity, group_rows),
             }
             Cleaned::Fixed(out, width, rows)
         }
@@ -272,6 +296,54 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usi
             Cleaned::Bytes(offsets, data)
         }
     }
+}
+
+/// Null values become the one before them in their group, or the first valid one, or zero.
+fn fill<const W: usize>(values: &mut [u8], validity: BitSlice<'_>, group_rows: usize) {
+    let (values, _) = values.as_chunks_mut::<W>();
+    let group_rows = group_rows.max(1);
+    for (group, values) in values.chunks_mut(group_rows).enumerate() {
+        let start = group * group_rows;
+        let validity = validity.slice(start..start + values.len());
+        let first = first_valid(validity).and_then(|i| values.get(i));
+        let first = first.copied().unwrap_or([0; W]);
+        for base in (0..values.len()).step_by(64) {
+            let n = (values.len() - base).min(64);
+            let mut nulls = !validity.word(base) & u64::MAX >> (64 - n);
+            while nulls != 0 {
+                let i = base + nulls.trailing_zeros() as usize;
+                values[i] = match i.checked_sub(1) {
+                    Some(before) => values[before],
+                    None => first,
+                };
+                nulls &= nulls - 1;
+            }
+        }
+    }
+}
+
+/// The same for other widths.
+fn fill_wide(values: &mut [u8], width: usize, validity: BitSlice<'_>, group_rows: usize) {
+    let rows = validity.len();
+    let group_rows = group_rows.max(1);
+    for start in (0..rows).step_by(group_rows) {
+        let end = (start + group_rows).min(rows);
+        let first = first_valid(validity.slice(start..end)).map(|i| start + i);
+        for i in (start..end).filter(|i| !validity.get(*i)) {
+            let from = if i > start { Some(i - 1) } else { first };
+            match from {
+                Some(from) => values.copy_within(from * width..(from + 1) * width, i * width),
+                None => values[i * width..(i + 1) * width].fill(0),
+            }
+        }
+    }
+}
+
+fn first_valid(validity: BitSlice<'_>) -> Option<usize> {
+    (0..validity.len()).step_by(64).find_map(|base| {
+        let word = validity.word(base);
+        (word != 0).then(|| base + word.trailing_zeros() as usize)
+    })
 }
 
 enum Fit {
@@ -293,7 +365,7 @@ struct Encoder<'a> {
 impl<'a> Encoder<'a> {
     fn new(
         values: Values<'a>,
-        choice: &Choice,
+        choice: &mut Choice,
         validity: Option<BitSlice<'a>>,
         compact: bool,
         context: &EncodeContext<'_>,
@@ -302,8 +374,10 @@ impl<'a> Encoder<'a> {
         let mut shared = Vec::new();
         for tree in &choice.trees {
             // Trees of one page share its dictionary; the first to make one decides.
-            let encoder =
-                build_encoder(context.registry, tree, values, Shared { buffers: &shared })?;
+            let encoder = match choice.first.take() {
+                Some(first) => first,
+                None => build_encoder(context.registry, tree, values, Shared { buffers: &shared })?,
+            };
             if shared.is_empty() {
                 shared = encoder.shared();
             }
@@ -328,13 +402,19 @@ impl<'a> Encoder<'a> {
         if trees.is_empty() {
             return Err(Error::invalid("the chooser names no tree"));
         }
+        // Growing would copy what is there; what is not used is never touched.
+        let expected_bytes = match values {
+            Values::Bytes(strings) if !choice.uniform => u64::from(strings.data_bytes()),
+            _ => u64::from(choice.bits_per_value) * values.len() as u64 / 8,
+        };
+        let capacity = (expected_bytes + expected_bytes / 16).min(CAPACITY_BYTES_MAX);
         Ok(Self {
             values,
             validity,
             compact,
             trees,
             checksum: context.checksum,
-            bytes: Vec::new(),
+            bytes: Vec::with_capacity(capacity as usize),
             starts: Vec::new(),
             shared,
         })
@@ -539,4 +619,92 @@ pub(crate) fn length(len: usize) -> Result<u32> {
 
 fn prev_power_of_two(n: usize) -> usize {
     1 << n.max(1).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Validity of `rows`, of which some runs are null.
+    fn bitmap(rows: usize, kind: usize) -> Vec<u8> {
+        let is_valid = |i: usize| match kind {
+            0 => false,
+            1 => true,
+            2 => i >= 70,
+            3 => !i.is_multiple_of(3),
+            4 => i * 31 % 97 > 50,
+            _ => i == 129,
+        };
+        let mut bits = vec![0; rows.div_ceil(8)];
+        for i in (0..rows).filter(|i| is_valid(*i)) {
+            bits[i / 8] |= 1 << (i % 8);
+        }
+        bits
+    }
+
+    #[test]
+    fn filler_is_the_value_before_in_its_group() {
+        for width in [1, 2, 3, 4, 8, 16, 20] {
+            for rows in [0, 1, 63, 64, 65, 200, 300] {
+                for (kind, group_rows) in (0..6).flat_map(|kind| [(kind, 128), (kind, 1 << 20)]) {
+                    let bits = bitmap(rows, kind);
+                    let validity = BitSlice::new(&bits, 0, rows).unwrap();
+                    let values: Vec<u8> = (0..rows * width).map(|i| (i * 7) as u8 | 1).collect();
+                    let mut expect = values.clone();
+                    for i in (0..rows).filter(|i| !validity.get(*i)) {
+                        let start = i - i % group_rows;
+                        let end = rows.min(start + group_rows);
+                        let before = (start..i).rev().find(|i| validity.get(*i));
+                        let from = before.or((start..end).find(|i| validity.get(*i)));
+                        let filler = match from {
+                            Some(from) => values[from * width..(from + 1) * width].to_vec(),
+                            None => vec![0; width],
+                        };
+                        expect[i * width..(i + 1) * width].copy_from_slice(&filler);
+                    }
+                    let fixed = FixedSlice::new(&values, width, rows).unwrap();
+                    match filled(Values::Fixed(fixed), validity, group_rows) {
+                        Cleaned::Fixed(out, ..) => {
+                            assert_eq!(out, expect, "{width} {rows} {kind} {group_rows}");
+                        }
+                        _ => panic!("not of fixed width"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strings_with_nothing_under_nulls_are_seen_and_compacted_alike() {
+        for rows in [1, 64, 130, 300] {
+            for kind in 0..6 {
+                let bits = bitmap(rows, kind);
+                let validity = BitSlice::new(&bits, 0, rows).unwrap();
+                let n_valid = validity.count_ones();
+                let strings = |under_nulls: usize| {
+                    let mut offsets = vec![0u32];
+                    let mut data = Vec::new();
+                    for i in 0..rows {
+                        let len = if validity.get(i) { i % 5 } else { under_nulls };
+                        data.extend((0..len).map(|at| (i + at) as u8));
+                        offsets.push(data.len() as u32);
+                    }
+                    (offsets, data)
+                };
+                let (clean, garbage) = (strings(0), strings(3));
+                let of = |(offsets, data): &(Vec<u32>, Vec<u8>)| {
+                    let strings = Values::Bytes(BytesSlice::new(offsets, data).unwrap());
+                    let is_filled = is_filled(strings, validity);
+                    match compacted(strings, validity, n_valid).unwrap() {
+                        Cleaned::Bytes(offsets, data) => (is_filled, offsets, data),
+                        _ => panic!("no strings"),
+                    }
+                };
+                let (clean, garbage) = (of(&clean), of(&garbage));
+                assert!(clean.0);
+                assert_eq!(garbage.0, n_valid == rows);
+                assert_eq!((clean.1, clean.2), (garbage.1, garbage.2));
+            }
+        }
+    }
 }

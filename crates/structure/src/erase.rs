@@ -132,8 +132,8 @@ const ALL_STEPS: Steps = Steps {
 /// the number of rows; nothing else of the old bytes is in it.
 ///
 /// # Errors
-/// [`Error::Truncated`] and [`Error::Corrupt`] for bad bytes (a checksum that does not match among them) and where the
-/// rows said to be absent are not as many as the block says; [`Error::InvalidInput`] for row lists that do not rise or reach
+/// [`ErrorKind::Truncated`](tarsia_codec::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for bad bytes (a checksum that does not match among them) and where the
+/// rows said to be absent are not as many as the block says; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for row lists that do not rise or reach
 /// beyond the block; what decoders and encoders refuse.
 pub fn erase_block(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<Outcome> {
     erase_with(context, erasure, ALL_STEPS)
@@ -203,7 +203,7 @@ fn erase_with(
 /// `validity` and `values` have an entry for each present row. A block that is new has as many rows as `logical_rows`.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where lengths do not fit each other, or for nulls in a page without validity; what encoders refuse.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, or for nulls in a page without validity; what encoders refuse.
 pub fn encode_block(
     context: &BlockContext<'_>,
     validity: Option<BitSlice<'_>>,
@@ -253,7 +253,7 @@ pub fn encode_block(
 /// Decodes the present rows of a block, erased ones being absent.
 ///
 /// # Errors
-/// What [`Block::parse_erased`] and the decoders refuse; [`Error::InvalidInput`] for a page without values.
+/// What [`Block::parse_erased`] and the decoders refuse; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
 pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> Result<Survivors> {
     let meta = context.meta;
     let value_type = meta
@@ -362,7 +362,7 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
 /// Sets `used[i]` for each entry of a dictionary that equals one of the values that survive in a block.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where there is not one flag per entry, or where the types differ.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry, or where the types differ.
 pub fn mark_used(
     context: &BlockContext<'_>,
     survivors: &Survivors,
@@ -392,7 +392,7 @@ pub fn mark_used(
 /// A copy of a dictionary whose unused entries are zero, or strings of length 0. Entries keep their numbers.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where there is not one flag per entry.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry.
 pub fn wipe_unused(entries: &OwnedValues, used: &[bool]) -> Result<OwnedValues> {
     if entries.len() != used.len() {
         return Err(Error::invalid("a dictionary has a flag for each entry"));

@@ -43,4 +43,4 @@ pub use erase::{
     mark_used, wipe_unused,
 };
 pub use meta::{Layer, LayerKind, Meta};
-pub use page::{PageDecoder, RawColumn, RawParts};
+pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};

@@ -3,9 +3,10 @@
 //! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The metadata crate
 //! treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use tarsia_codec::{Error, Reader, Result, Tree, ValueType};
+use tarsia_codec::{Error, ErrorKind, Reader, Result, Tree, ValueType};
 
 const META_VERSION: u8 = 1;
 const LAYOUT_MINI_BLOCK: u8 = 0;
@@ -82,16 +83,18 @@ impl Meta {
     /// Reads the whole of `bytes`.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Corrupt`], [`Error::Unsupported`] (another version, layout or layer),
-    /// [`Error::LimitExceeded`].
+    /// [`ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::Unsupported`] (another version, layout or layer),
+    /// [`ErrorKind::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
         if version != META_VERSION || layout != LAYOUT_MINI_BLOCK {
-            return Err(Error::Unsupported {
-                what: alloc::format!("page layout {layout} (description version {version})"),
-            });
+            let numbers = [
+                ("page layout ", u64::from(layout)),
+                (" (description version ", version.into()),
+            ];
+            return Err(unsupported(numbers, ")"));
         }
         let flags = reader.u8("meta.flags")?;
         if flags & !FLAG_COMPACT != 0 {
@@ -121,9 +124,8 @@ impl Meta {
             let at = reader.position();
             let kind = reader.u8("meta.layer.kind")?;
             if kind != LAYER_ITEM_VALIDITY {
-                return Err(Error::Unsupported {
-                    what: alloc::format!("layer kind {kind} at byte {at} of the page description"),
-                });
+                let numbers = [("layer kind ", u64::from(kind)), (" at byte ", at as u64)];
+                return Err(unsupported(numbers, " of the page description"));
             }
             let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
             layers.push(Layer {
@@ -142,6 +144,18 @@ impl Meta {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn unsupported(numbers: [(&str, u64); 2], end: &str) -> Error {
+    let mut what = String::new();
+    for (text, number) in numbers {
+        ErrorKind::push_text(&mut what, text);
+        ErrorKind::push_number(&mut what, number);
+    }
+    ErrorKind::push_text(&mut what, end);
+    Error::from(ErrorKind::Unsupported { what })
+}
+
 fn count(n_trees: u8, at: usize) -> Result<usize> {
     match usize::from(n_trees) {
         n_trees @ 1..=TREES_MAX => Ok(n_trees),
@@ -150,7 +164,11 @@ fn count(n_trees: u8, at: usize) -> Result<usize> {
 }
 
 fn trees(reader: &mut Reader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
-    (0..n_trees).map(|_| Tree::parse(reader)).collect()
+    let mut trees = Vec::new();
+    for _ in 0..n_trees {
+        trees.push(Tree::parse(reader)?);
+    }
+    Ok(trees)
 }
 
 #[cfg(test)]
@@ -182,12 +200,17 @@ mod tests {
         assert_eq!(Meta::parse(&bytes), Ok(sample()));
         for len in 0..bytes.len() {
             assert!(matches!(
-                Meta::parse(&bytes[..len]),
-                Err(Error::Truncated { .. })
+                Meta::parse(&bytes[..len])
+                    .as_ref()
+                    .map_err(|error| error.kind()),
+                Err(ErrorKind::Truncated { .. })
             ));
         }
         bytes.push(0);
-        assert!(matches!(Meta::parse(&bytes), Err(Error::Corrupt { .. })));
+        assert!(matches!(
+            Meta::parse(&bytes).as_ref().map_err(|error| error.kind()),
+            Err(ErrorKind::Corrupt { .. })
+        ));
     }
 
     #[test]
@@ -206,15 +229,18 @@ mod tests {
         ] {
             let mut bad = good.clone();
             bad[at] = value;
-            match Meta::parse(&bad) {
-                Err(Error::Corrupt { field: found, .. }) => assert_eq!(found, field),
+            match Meta::parse(&bad).as_ref().map_err(|error| error.kind()) {
+                Err(ErrorKind::Corrupt { field: found, .. }) => assert_eq!(*found, field),
                 other => panic!("{field}: {other:?}"),
             }
         }
         for at in [0, 1, 12] {
             let mut bad = good.clone();
             bad[at] = 9;
-            assert!(matches!(Meta::parse(&bad), Err(Error::Unsupported { .. })));
+            assert!(matches!(
+                Meta::parse(&bad).as_ref().map_err(|error| error.kind()),
+                Err(ErrorKind::Unsupported { .. })
+            ));
         }
     }
 

@@ -34,8 +34,8 @@ impl PageDecoder {
     /// **init** for every tree of the page.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
-    /// [`Error::InvalidInput`] for a page without values.
+    /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
+    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
     pub fn new(registry: &Registry, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
         let value_type = meta
             .value_type
@@ -123,6 +123,19 @@ pub struct RawColumn {
     data_len: usize,
 }
 
+/// Rows as a kernel hands them back; see [`RawColumn::push_decoded`].
+#[derive(Debug, Clone, Copy)]
+pub struct DecodedRows<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// One bit per row, 1 for valid; empty where all are valid.
+    pub validity: &'a [u8],
+    /// For byte strings `rows + 1` little-endian u32 from 0 to the length of `values`, rising; else empty.
+    pub offsets: &'a [u8],
+    /// Packed bits, fixed-width values or the bytes of strings.
+    pub values: &'a [u8],
+}
+
 /// The finished parts of a [`RawColumn`].
 #[derive(Debug)]
 pub struct RawParts {
@@ -145,18 +158,15 @@ impl RawColumn {
     /// out memory used before.
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`] where that does not fit the address space or 32-bit offsets.
+    /// [`tarsia_codec::ErrorKind::LimitExceeded`] where that does not fit the address space or 32-bit offsets.
     pub fn new(
         value_type: ValueType,
         rows_max: usize,
         data_bytes_max: usize,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Self> {
-        let too_large = |found: u64| Error::LimitExceeded {
-            limit: "bytes of a batch's column",
-            found,
-            max: (u32::MAX >> 1).into(),
-        };
+        let too_large =
+            |found: u64| Error::limit("bytes of a batch's column", found, (u32::MAX >> 1).into());
         let bytes = match value_type {
             ValueType::Bits => rows_max.div_ceil(8),
             ValueType::Fixed(width) => rows_max
@@ -219,7 +229,7 @@ impl RawColumn {
     /// Decodes the selected rows of a block behind those decoded before.
     ///
     /// # Errors
-    /// What the decoders refuse; [`Error::InvalidInput`] where the rows do not fit the room given at the start. After an error
+    /// What the decoders refuse; [`tarsia_codec::ErrorKind::InvalidInput`] where the rows do not fit the room given at the start. After an error
     /// the column must not be used.
     pub fn push(
         &mut self,
@@ -284,6 +294,75 @@ impl RawColumn {
         Ok(())
     }
 
+    /// Appends rows that something else decoded, a kernel say. That offsets rise is the caller's to see to.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each other, the column's
+    /// type or the room given at the start.
+    pub fn push_decoded(
+        &mut self,
+        decoded: &DecodedRows<'_>,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let misfit = || Error::invalid("decoded rows that do not fit the column");
+        let (rows, n_rows) = (self.rows, decoded.rows);
+        if n_rows > self.rows_max - rows {
+            return Err(misfit());
+        }
+        match self.value_type {
+            ValueType::Bits => {
+                let bits = BitSlice::new(decoded.values, 0, n_rows)?;
+                slots::copy_bits(&mut self.values, rows, bits)?;
+            }
+            ValueType::Fixed(width) => {
+                let width = width as usize;
+                let to = self.values.get_mut(rows * width..(rows + n_rows) * width);
+                match to {
+                    Some(to) if to.len() == decoded.values.len() => {
+                        to.copy_from_slice(decoded.values);
+                    }
+                    _ => return Err(misfit()),
+                }
+            }
+            ValueType::Bytes => {
+                let (offsets, rest) = decoded.offsets.as_chunks::<4>();
+                let base = self.data_len as u32;
+                let end = self.data_len.checked_add(decoded.values.len());
+                let data = end.and_then(|end| self.values.get_mut(self.data_len..end));
+                let ends: &mut [u32] = words_mut(&mut self.ends);
+                let ends = ends.get_mut(rows + 1..rows + 1 + n_rows);
+                match (offsets.split_first(), data, ends) {
+                    (Some((first, offsets)), Some(data), Some(ends))
+                        if rest.is_empty() && offsets.len() == n_rows && *first == [0; 4] =>
+                    {
+                        data.copy_from_slice(decoded.values);
+                        for (to, end) in ends.iter_mut().zip(offsets) {
+                            // Below 2 GiB where offsets rise, as the caller promises.
+                            *to = base.wrapping_add(u32::from_le_bytes(*end));
+                        }
+                        if ends.last().is_some_and(|last| end != Some(*last as usize)) {
+                            return Err(misfit());
+                        }
+                    }
+                    _ => return Err(misfit()),
+                }
+                self.data_len += decoded.values.len();
+            }
+        }
+        if decoded.validity.is_empty() {
+            if let Some(validity) = &mut self.validity {
+                slots::set_bits(validity, rows, n_rows, true);
+            }
+        } else {
+            let bits = BitSlice::new(decoded.validity, 0, n_rows)?;
+            self.null_count += n_rows - bits.count_ones();
+            let (validity, offset) = self.validity(take);
+            slots::copy_bits(validity, offset, bits)?;
+        }
+        self.rows += n_rows;
+        Ok(())
+    }
+
     /// The validity bits and the place of the next row's; rows so far are valid when it is made.
     fn validity(&mut self, take: &mut dyn FnMut(usize) -> AlignedBuf) -> (&mut [u8], usize) {
         let (rows, rows_max) = (self.rows, self.rows_max);
@@ -327,7 +406,7 @@ impl RawColumn {
                 )
             }
             ValueType::Bytes => {
-                let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                let ends: &mut [u32] = words_mut(&mut self.ends);
                 Output::Bytes {
                     ends: ends
                         .get_mut(rows + 1..rows + 1 + n_rows)
@@ -355,7 +434,7 @@ impl RawColumn {
             }
             ValueType::Bytes => {
                 let data_len = self.data_len as u32;
-                let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                let ends: &mut [u32] = words_mut(&mut self.ends);
                 if let Some(ends) = ends.get_mut(rows + 1..rows + 1 + n_rows) {
                     ends.fill(data_len);
                 }
@@ -416,13 +495,9 @@ impl RawColumn {
                 Selection::Indices(indices) => {
                     let mut selected = scratch.take(indices.len().div_ceil(8));
                     let mut ranks = scratch.take(indices.len() * 4);
-                    let n_valid = slots::rank_indices(
-                        bits,
-                        indices,
-                        &mut selected,
-                        bytemuck::cast_slice_mut(&mut ranks),
-                    );
-                    let ranks_u32: &[u32] = bytemuck::cast_slice(&ranks);
+                    let n_valid =
+                        slots::rank_indices(bits, indices, &mut selected, words_mut(&mut ranks));
+                    let ranks_u32: &[u32] = words(&ranks);
                     let done = BitSlice::new(&selected, 0, indices.len()).and_then(|bits| {
                         let values =
                             Selection::Indices(ranks_u32.get(..n_valid).unwrap_or_default());
@@ -500,17 +575,17 @@ impl RawColumn {
                     values,
                     scratch,
                     Output::Bytes {
-                        ends: bytemuck::cast_slice_mut(&mut dense),
+                        ends: words_mut(&mut dense),
                         base,
                         data: self.values.get_mut(self.data_len..).unwrap_or_default(),
                     },
                 );
                 if done.is_ok() {
-                    let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut self.ends);
+                    let ends: &mut [u32] = words_mut(&mut self.ends);
                     let ends = ends
                         .get_mut(rows + 1..rows + 1 + n_rows)
                         .unwrap_or_default();
-                    slots::spread_ends(ends, base, bits, bytemuck::cast_slice(&dense));
+                    slots::spread_ends(ends, base, bits, words(&dense));
                 }
                 scratch.give(dense);
                 self.data_len += done?;
@@ -518,4 +593,13 @@ impl RawColumn {
         }
         Ok(())
     }
+}
+
+/// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.
+fn words(bytes: &[u8]) -> &[u32] {
+    bytemuck::try_cast_slice(bytes).unwrap_or_default()
+}
+
+fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
+    bytemuck::try_cast_slice_mut(bytes).unwrap_or_default()
 }

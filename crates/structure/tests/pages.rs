@@ -25,11 +25,13 @@ impl Choose for Plain {
                 trees: vec![tarsia_bytes::tree(tarsia_plain::tree())],
                 bits_per_value: bits + 32,
                 uniform: self.uniform_strings,
+                first: None,
             },
             _ => Choice {
                 trees: vec![tarsia_plain::tree()],
                 bits_per_value: bits,
                 uniform: true,
+                first: None,
             },
         })
     }
@@ -69,7 +71,7 @@ fn encode(array: &dyn Array, uniform_strings: bool) -> EncodedPage {
         chooser: &Plain { uniform_strings },
         checksum,
     };
-    let page = leaf.page(array.len()).unwrap().unwrap();
+    let page = leaf.page(0..array.len()).unwrap().unwrap();
     encode_page(page, &context).unwrap()
 }
 
@@ -340,7 +342,7 @@ fn draining_keeps_the_rest() {
             },
             checksum,
         };
-        let drained = encode_page(leaf.page(leaf.rows()).unwrap().unwrap(), &context).unwrap();
+        let drained = encode_page(leaf.page(0..leaf.rows()).unwrap().unwrap(), &context).unwrap();
         assert_eq!(drained.bytes, page.bytes, "{name}");
         assert!(leaf.drain(array.len()).is_err() || cut == 0);
     }

@@ -18,9 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, BytesSlice, Decoder, Encoding, EraseFit, Error, FixedSlice, Node, Output,
-    OwnedValues, PageEncoder, Reader, Registry, Result, Scratch, Selection, Shared, Tree, Unit,
-    ValueType, Values, build_decoder, build_encoder, limits,
+    AlignedBuf, BitSlice, BytesSlice, Decoder, Encoding, EraseFit, Error, ErrorKind, FixedSlice,
+    Node, Output, OwnedValues, PageEncoder, Reader, Registry, Result, Scratch, Selection, Shared,
+    Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
 };
 
 pub use crate::cases::{Case, CaseValues, bits_cases, bytes_cases, cases, fixed_cases};
@@ -799,7 +799,7 @@ fn decode_hostile(
 
 fn assert_bytes_to_blame(error: &Error, what: &str) {
     assert!(
-        !matches!(error, Error::InvalidInput { .. }),
+        !matches!(error.kind(), ErrorKind::InvalidInput { .. }),
         "{what}: the caller is blamed for bad bytes: {error}"
     );
 }

@@ -5,7 +5,7 @@ use crate::Word;
 
 dispatch! {
     /// The largest code, 0 of none.
-    fn max_code<C: Word>(codes: &[u8]) -> C = max_code_body;
+    pub(crate) fn max_code<C: Word>(codes: &[u8]) -> C = max_code_body;
 }
 
 #[inline(always)]

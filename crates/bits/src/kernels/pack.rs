@@ -1,7 +1,9 @@
 //! Packing and unpacking of whole and partial runs.
 
+use core::marker::PhantomData;
+
 use super::{dispatch, unpack_row};
-use crate::Word;
+use crate::word::{Lane, Word, read_value, write_value};
 
 /// Sizes of interleaved groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +30,127 @@ impl Group {
     }
 
     #[inline(always)]
-    fn lanes_log2<T: Word>(self) -> u32 {
-        self.values_log2() - T::BITS.ilog2()
+    fn lanes_log2(self, kind: impl Kind) -> u32 {
+        self.values_log2() - (kind.bytes_log2() + 3)
     }
 
     /// Row and lane of a value of the group.
     #[inline(always)]
-    fn row_and_lane<T: Word>(self, in_group: usize) -> (usize, usize) {
-        let lanes_log2 = self.lanes_log2::<T>();
+    fn row_and_lane(self, kind: impl Kind, in_group: usize) -> (usize, usize) {
+        let lanes_log2 = self.lanes_log2(kind);
         (in_group >> lanes_log2, in_group & ((1 << lanes_log2) - 1))
+    }
+}
+
+/// What values are: known when compiling ([`Of`]), or only then when running ([`Any`]).
+pub(crate) trait Kind: Copy {
+    /// 0 ..= 3.
+    fn bytes_log2(self) -> u32;
+
+    /// [`unpack_rows`] of these values; of `base` the bits beyond a value's are dropped.
+    fn unpack_rows(
+        self,
+        group: Group,
+        packed: &[u8],
+        width: u32,
+        base: u64,
+        row: u32,
+        out: &mut [u8],
+    );
+
+    /// All values are `base`.
+    fn fill(self, base: u64, out: &mut [u8]);
+
+    /// Values `start ..` of a remainder, as many as `out` holds.
+    fn unpack_horizontal(self, packed: &[u8], width: u32, base: u64, start: usize, out: &mut [u8]);
+}
+
+/// Values of the type `T`.
+pub(crate) struct Of<T>(PhantomData<T>);
+
+impl<T> Clone for Of<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Of<T> {}
+
+impl<T: Word> Kind for Of<T> {
+    #[inline(always)]
+    fn bytes_log2(self) -> u32 {
+        T::BYTES.ilog2()
+    }
+    #[inline(always)]
+    fn unpack_rows(
+        self,
+        group: Group,
+        packed: &[u8],
+        width: u32,
+        base: u64,
+        row: u32,
+        out: &mut [u8],
+    ) {
+        T::unpack_rows(group, packed, width, T::from_u64(base), row, out);
+    }
+    #[inline(always)]
+    fn fill(self, base: u64, out: &mut [u8]) {
+        let values: &mut [T::Bytes] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
+        values.fill(T::from_u64(base).to_le());
+    }
+    #[inline(always)]
+    fn unpack_horizontal(self, packed: &[u8], width: u32, base: u64, start: usize, out: &mut [u8]) {
+        unpack_horizontal::<T>(packed, width, T::from_u64(base), start, out);
+    }
+}
+
+/// Values of 1, 2, 4 or 8 bytes. One copy of all but the innermost loops serves the four types: Wasm kernels are to be
+/// small.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Any {
+    bytes_log2: u32,
+}
+
+impl Kind for Any {
+    #[inline(always)]
+    fn bytes_log2(self) -> u32 {
+        self.bytes_log2
+    }
+    #[inline(always)]
+    fn unpack_rows(
+        self,
+        group: Group,
+        packed: &[u8],
+        width: u32,
+        base: u64,
+        row: u32,
+        out: &mut [u8],
+    ) {
+        unpack_rows_any(self.bytes_log2, group, packed, width, base, row, out);
+    }
+    #[inline(always)]
+    fn fill(self, base: u64, out: &mut [u8]) {
+        let base = base.to_le_bytes();
+        let mut pattern = [0; 16];
+        for (i, to) in pattern.iter_mut().enumerate() {
+            *to = base[i & ((1 << self.bytes_log2) - 1) & 7];
+        }
+        let (whole, rest) = out.as_chunks_mut();
+        for to in whole {
+            *to = pattern;
+        }
+        for (to, from) in rest.iter_mut().zip(&pattern) {
+            *to = *from;
+        }
+    }
+    #[inline(always)]
+    fn unpack_horizontal(self, packed: &[u8], width: u32, base: u64, start: usize, out: &mut [u8]) {
+        for (i, to) in out.chunks_exact_mut(1 << self.bytes_log2).enumerate() {
+            let Some(value) = horizontal_value(packed, width, start + i) else {
+                return;
+            };
+            write_value(value.wrapping_add(base), to);
+        }
     }
 }
 
@@ -84,6 +198,65 @@ dispatch! {
     ) -> () = unpack_run_body;
 }
 
+/// [`unpack_run`] for values of 1, 2, 4 or 8 bytes.
+#[inline(always)]
+pub(crate) fn unpack_run_of(
+    value_bytes: usize,
+    packed: &[u8],
+    n: usize,
+    width: u32,
+    base: u64,
+    start: usize,
+    out: &mut [u8],
+) {
+    match value_bytes {
+        _ if ONE_COPY => unpack_run_any(value_bytes, packed, n, width, base, start, out),
+        1 => unpack_run(packed, n, width, base as u8, start, out),
+        2 => unpack_run(packed, n, width, base as u16, start, out),
+        4 => unpack_run(packed, n, width, base as u32, start, out),
+        _ => unpack_run(packed, n, width, base, start, out),
+    }
+}
+
+/// Wasm kernels are to be small, and gain little from copies for each type.
+const ONE_COPY: bool = cfg!(target_arch = "wasm32");
+
+/// The innermost loops of all types. Called, not inlined, since the compiler would make two copies of them.
+#[inline(never)]
+fn unpack_rows_any(
+    bytes_log2: u32,
+    group: Group,
+    packed: &[u8],
+    width: u32,
+    base: u64,
+    row: u32,
+    out: &mut [u8],
+) {
+    match bytes_log2 {
+        0 => u8::unpack_rows(group, packed, width, base as u8, row, out),
+        1 => u16::unpack_rows(group, packed, width, base as u16, row, out),
+        2 => u32::unpack_rows(group, packed, width, base as u32, row, out),
+        _ => u64::unpack_rows(group, packed, width, base, row, out),
+    }
+}
+
+/// [`unpack_run_of`] with one copy for all types.
+#[inline(never)]
+pub(crate) fn unpack_run_any(
+    value_bytes: usize,
+    packed: &[u8],
+    n: usize,
+    width: u32,
+    base: u64,
+    start: usize,
+    out: &mut [u8],
+) {
+    let kind = Any {
+        bytes_log2: value_bytes.trailing_zeros(),
+    };
+    unpack_by(kind, packed, n, width, base, start, out);
+}
+
 dispatch! {
     /// Packs all of `values` (little-endian bytes) into `packed` (sized by the caller).
     pub(crate) fn pack_run<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> () =
@@ -100,47 +273,76 @@ pub(crate) fn unpack_run_body<T: Word>(
     width: u32,
     base: T,
     start: usize,
+    out: &mut [u8],
+) {
+    unpack_by(
+        Of::<T>(PhantomData),
+        packed,
+        n,
+        width,
+        base.to_u64(),
+        start,
+        out,
+    );
+}
+
+#[inline(always)]
+fn unpack_by<K: Kind>(
+    kind: K,
+    packed: &[u8],
+    n: usize,
+    width: u32,
+    base: u64,
+    start: usize,
     mut out: &mut [u8],
 ) {
     if width == 0 {
-        return fill(base, out);
+        return kind.fill(base, out);
     }
+    let bytes_log2 = kind.bytes_log2();
     let mut at = start;
     while !out.is_empty() {
         let (group, first) = match place(n, at) {
             Place::Interleaved { group, first } => (group, first),
             Place::Horizontal { first } => {
                 let rest = packed.get(byte_of(first, width)..).unwrap_or_default();
-                return unpack_horizontal(rest, width, base, at - first, out);
+                return kind.unpack_horizontal(rest, width, base, at - first, out);
             }
         };
         let values = group.values();
-        let lanes = 1 << group.lanes_log2::<T>();
-        let row_bytes = lanes * T::BYTES;
+        let lanes = 1 << group.lanes_log2(kind);
+        // A row has a bit of each value, in bytes.
+        let row_bytes_log2 = group.values_log2() - 3;
         let from = byte_of(first, width);
         let rows = packed
             .get(from..from + values / 8 * width as usize)
             .unwrap_or_default();
-        let (row, lane) = group.row_and_lane::<T>(at - first);
+        let (row, lane) = group.row_and_lane(kind, at - first);
         let whole = if lane == 0 {
-            (out.len() / row_bytes).min(T::BITS as usize - row)
+            (out.len() >> row_bytes_log2).min((8 << bytes_log2) - row)
         } else {
             0
         };
-        // Whole rows go where they belong, the part of a row before or after them through a buffer.
-        let mut buf = [0; ROW_BYTES_MAX];
         let wanted = match whole {
-            0 => (lanes - lane).min(out.len() / T::BYTES),
+            0 => (lanes - lane).min(out.len() >> bytes_log2),
             _ => whole * lanes,
         };
-        let (now, later) = core::mem::take(&mut out).split_at_mut(wanted * T::BYTES);
-        let (in_buf, to) = match whole {
-            0 => (true, &mut buf[..row_bytes]),
-            _ => (false, &mut *now),
+        let Some((now, later)) =
+            core::mem::take(&mut out).split_at_mut_checked(wanted << bytes_log2)
+        else {
+            return;
         };
-        T::unpack_rows(group, rows, width, base, row as u32, to);
-        if in_buf {
-            now.copy_from_slice(&buf[lane * T::BYTES..][..now.len()]);
+        // Whole rows go where they belong, the part of a row before or after them through a buffer.
+        if whole > 0 {
+            kind.unpack_rows(group, rows, width, base, row as u32, now);
+        } else {
+            let mut buf = [0; ROW_BYTES_MAX];
+            let to = buf.get_mut(..1 << row_bytes_log2).unwrap_or_default();
+            kind.unpack_rows(group, rows, width, base, row as u32, to);
+            let from = buf.get(lane << bytes_log2..).unwrap_or_default();
+            if let Some(from) = from.get(..now.len()) {
+                now.copy_from_slice(from);
+            }
         }
         out = later;
         if wanted == 0 {
@@ -148,12 +350,6 @@ pub(crate) fn unpack_run_body<T: Word>(
         }
         at += wanted;
     }
-}
-
-#[inline(always)]
-fn fill<T: Word>(base: T, out: &mut [u8]) {
-    let values: &mut [T::Bytes] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
-    values.fill(base.to_le());
 }
 
 /// Rows from `row` on, as many as `out` holds: `out[i] = base + packed[i]`. `packed` is the whole group.
@@ -185,47 +381,70 @@ pub(crate) fn unpack_rows<T: Word, const L: usize>(
     }
 }
 
-/// The value at `at` of a run of `n`; `None` where the bytes do not hold it.
+/// The value at `at` of a run of `n`, without a base; `None` where the bytes do not hold it. In 64 bits whatever the type,
+/// which costs nothing.
 #[inline(always)]
-pub(crate) fn unpack_value<T: Word>(packed: &[u8], n: usize, width: u32, at: usize) -> Option<T> {
+pub(crate) fn unpack_value_of(
+    value_bytes: usize,
+    packed: &[u8],
+    n: usize,
+    width: u32,
+    at: usize,
+) -> Option<u64> {
     if width == 0 {
-        return Some(T::ZERO);
+        return Some(0);
     }
+    let kind = Any {
+        bytes_log2: value_bytes.trailing_zeros(),
+    };
     match place(n, at) {
         Place::Interleaved { group, first } => {
-            let (row, lane) = group.row_and_lane::<T>(at - first);
+            let bits_log2 = kind.bytes_log2 + 3;
+            let bits = 1 << bits_log2;
+            let (row, lane) = group.row_and_lane(kind, at - first);
             let bit = row as u32 * width;
-            let (word, shift) = ((bit / T::BITS) as usize, bit % T::BITS);
-            let row_bytes = T::BYTES << group.lanes_log2::<T>();
+            let (word, shift) = ((bit >> bits_log2) as usize, bit & (bits - 1));
+            let row_bytes = value_bytes << group.lanes_log2(kind);
             let rest = packed.get(byte_of(first, width)..)?;
-            let byte = word * row_bytes + lane * T::BYTES;
+            let byte = word * row_bytes + lane * value_bytes;
             // Whether a value straddles is random for lookups, so it is no branch: the high word of one that does not
             // is its low word, whose bits then land above the mask.
-            let to_high = if shift + width > T::BITS {
-                row_bytes
-            } else {
-                0
-            };
-            let low: T = load(rest, byte)?;
-            let high: T = load(rest, byte + to_high)?;
-            let value = low.shr(shift).or(high.shl(1).shl(T::BITS - 1 - shift));
-            Some(value.and(T::mask(width)))
+            let to_high = if shift + width > bits { row_bytes } else { 0 };
+            let low = read_value(rest.get(byte..byte + value_bytes)?)?;
+            let byte = byte + to_high;
+            let high = read_value(rest.get(byte..byte + value_bytes)?)?;
+            let value = low >> shift | (high << 1) << (bits - 1 - shift);
+            Some(value & low_bits(width))
         }
         Place::Horizontal { first } => {
             let rest = packed.get(byte_of(first, width)..)?;
-            let bit = (at - first) * width as usize;
-            let mut window = [0; 9];
-            for (to, from) in window.iter_mut().zip(rest.get(bit / 8..)?) {
-                *to = *from;
-            }
-            Some(T::from_u64(bits_of(&window, bit % 8)).and(T::mask(width)))
+            horizontal_value(rest, width, at - first)
         }
     }
 }
 
+/// Value `at` of a remainder.
 #[inline(always)]
-fn load<T: Word>(bytes: &[u8], at: usize) -> Option<T> {
-    T::read_le(bytes.get(at..)?.get(..T::BYTES)?)
+fn horizontal_value(packed: &[u8], width: u32, at: usize) -> Option<u64> {
+    let bit = at * width as usize;
+    let rest = packed.get(bit / 8..)?;
+    let window = match rest.first_chunk() {
+        Some(window) => *window,
+        None => {
+            let mut window = [0; 9];
+            for (to, from) in window.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            window
+        }
+    };
+    Some(bits_of(&window, bit % 8) & low_bits(width))
+}
+
+/// The lowest `width` bits, of at most 64.
+#[inline(always)]
+fn low_bits(width: u32) -> u64 {
+    <u64 as Lane>::mask(width)
 }
 
 /// 64 bits from bit `shift < 8` of nine bytes.

@@ -3,14 +3,13 @@
 
 use core::arch::wasm32::{
     u8x16_add, u8x16_shl, u8x16_shr, u8x16_splat, u16x8_add, u16x8_shl, u16x8_shr, u16x8_splat,
-    u32x4_add, u32x4_shl, u32x4_shr, u32x4_splat, u64x2_add, u64x2_shl, u64x2_shr, u64x2_splat,
-    v128, v128_and, v128_load, v128_or, v128_store,
+    u32x4_add, u32x4_shl, u32x4_shr, u32x4_splat, u64x2_add, u64x2_extract_lane, u64x2_shl,
+    u64x2_shr, u64x2_splat, v128, v128_and, v128_load, v128_or, v128_store,
 };
 
-use super::row;
 use crate::Word;
 
-/// The same as [`row::unpack_row`].
+/// The same as `row::unpack_row`.
 #[inline(always)]
 pub(crate) fn unpack_row<T: Word, const L: usize>(
     low: &[T::Bytes; L],
@@ -21,43 +20,91 @@ pub(crate) fn unpack_row<T: Word, const L: usize>(
     to: &mut [T::Bytes; L],
 ) {
     if L * T::BYTES < size_of::<v128>() {
-        return row::unpack_row(low, high, shift, mask, base, to);
+        unpack_by::<T, 8>(
+            low.as_ref(),
+            high.map(AsRef::as_ref),
+            shift,
+            mask,
+            base,
+            to.as_mut(),
+        );
+    } else {
+        unpack_by::<T, 16>(
+            low.as_ref(),
+            high.map(AsRef::as_ref),
+            shift,
+            mask,
+            base,
+            to.as_mut(),
+        );
     }
+}
+
+/// `B` bytes of a row at a time: a register, or the lower half of one.
+#[inline(always)]
+fn unpack_by<T: Word, const B: usize>(
+    low: &[T::Bytes],
+    high: Option<&[T::Bytes]>,
+    shift: u32,
+    mask: T,
+    base: T,
+    to: &mut [T::Bytes],
+) where
+    [u8; B]: Register,
+{
     let (mask, base) = (splat::<T>(mask), splat::<T>(base));
     let to = bytemuck::cast_slice_mut::<T::Bytes, u8>(to)
-        .as_chunks_mut()
+        .as_chunks_mut::<B>()
         .0;
-    let low = bytemuck::cast_slice::<T::Bytes, u8>(low).as_chunks().0;
+    let low = bytemuck::cast_slice::<T::Bytes, u8>(low).as_chunks::<B>().0;
     match high {
         None => {
             for (to, low) in to.iter_mut().zip(low) {
-                store(
-                    to,
-                    add::<T>(v128_and(shr::<T>(load(low), shift), mask), base),
-                );
+                let value = v128_and(shr::<T>(low.load(), shift), mask);
+                to.store(add::<T>(value, base));
             }
         }
         Some(high) => {
-            let high = bytemuck::cast_slice::<T::Bytes, u8>(high).as_chunks().0;
+            let high = bytemuck::cast_slice::<T::Bytes, u8>(high)
+                .as_chunks::<B>()
+                .0;
             let up = T::BITS - shift;
             for ((to, low), high) in to.iter_mut().zip(low).zip(high) {
-                let both = v128_or(shr::<T>(load(low), shift), shl::<T>(load(high), up));
-                store(to, add::<T>(v128_and(both, mask), base));
+                let both = v128_or(shr::<T>(low.load(), shift), shl::<T>(high.load(), up));
+                to.store(add::<T>(v128_and(both, mask), base));
             }
         }
     }
 }
 
-#[inline(always)]
-fn load(from: &[u8; 16]) -> v128 {
-    // SAFETY: `from` is 16 readable bytes, and `v128_load` asks for no alignment.
-    unsafe { v128_load(from.as_ptr().cast()) }
+/// Bytes that are loaded and stored at once.
+trait Register {
+    fn load(&self) -> v128;
+    fn store(&mut self, value: v128);
 }
 
-#[inline(always)]
-fn store(to: &mut [u8; 16], value: v128) {
-    // SAFETY: `to` is 16 writable bytes, and `v128_store` asks for no alignment.
-    unsafe { v128_store(to.as_mut_ptr().cast(), value) }
+impl Register for [u8; 16] {
+    #[inline(always)]
+    fn load(&self) -> v128 {
+        // SAFETY: `self` is 16 readable bytes, and `v128_load` asks for no alignment.
+        unsafe { v128_load(self.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn store(&mut self, value: v128) {
+        // SAFETY: `self` is 16 writable bytes, and `v128_store` asks for no alignment.
+        unsafe { v128_store(self.as_mut_ptr().cast(), value) }
+    }
+}
+
+impl Register for [u8; 8] {
+    #[inline(always)]
+    fn load(&self) -> v128 {
+        u64x2_splat(u64::from_le_bytes(*self))
+    }
+    #[inline(always)]
+    fn store(&mut self, value: v128) {
+        *self = u64x2_extract_lane::<0>(value).to_le_bytes();
+    }
 }
 
 #[inline(always)]

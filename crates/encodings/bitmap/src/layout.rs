@@ -1,8 +1,6 @@
 //! Sizes and checks that decoder and encoder share.
 
-use alloc::string::ToString;
-
-use tarsia_codec::{BitSlice, Error, Node, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{BitSlice, Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.bitmap";
@@ -32,9 +30,9 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     }
     match node.value_type {
         ValueType::Bits => Ok(()),
-        ValueType::Fixed(_) | ValueType::Bytes => Err(Error::Unsupported {
-            what: "values other than bits in tarsia.bitmap".to_string(),
-        }),
+        ValueType::Fixed(_) | ValueType::Bytes => Err(Error::unsupported(
+            "values other than bits in tarsia.bitmap",
+        )),
     }
 }
 
@@ -43,19 +41,19 @@ pub(crate) fn parse<'a>(unit: &Unit<'a>) -> Result<BitSlice<'a>> {
     let needed_bytes = unit_bytes(unit.len.into());
     let have_bytes = unit.bytes.len() as u64;
     if have_bytes < needed_bytes {
-        return Err(Error::Truncated {
+        return Err(Error::from(ErrorKind::Truncated {
             field: "bitmap.bits",
             needed_bytes,
             have_bytes,
-        });
+        }));
     }
     if have_bytes > needed_bytes {
-        return Err(Error::Corrupt {
+        return Err(Error::from(ErrorKind::Corrupt {
             field: "bitmap.bits",
             at_byte: needed_bytes,
             found: have_bytes - needed_bytes,
             allowed: "no bytes after the last value",
-        });
+        }));
     }
     let n_used = unit.len % 8;
     match unit.bytes.last() {

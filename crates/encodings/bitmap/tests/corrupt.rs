@@ -1,9 +1,7 @@
 //! One broken unit per rule, with the exact error.
 
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
-
-use tarsia_codec::{Error, Registry, Tree, Unit, ValueType};
+use tarsia_codec::{Error, ErrorKind, Registry, Tree, Unit, ValueType};
+use tarsia_testkit::units;
 
 fn check(tree: &Tree, value_type: ValueType, len: u32, bytes: &[u8], expected: Error) {
     let mut registry = Registry::new();
@@ -13,7 +11,7 @@ fn check(tree: &Tree, value_type: ValueType, len: u32, bytes: &[u8], expected: E
         len,
         decoded_bytes: 0,
     };
-    let got = support::decode(&registry, tree, value_type, unit, &[]);
+    let got = units::decode(&registry, tree, value_type, unit, &[]);
     assert_eq!(got.map(|_| ()), Err(expected));
 }
 
@@ -42,6 +40,6 @@ fn parameters_and_other_types_are_refused() {
         ValueType::Fixed(1),
         0,
         &[],
-        Error::Unsupported { what },
+        Error::from(ErrorKind::Unsupported { what }),
     );
 }

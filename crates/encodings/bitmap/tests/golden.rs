@@ -1,10 +1,8 @@
 //! Frozen bytes, both directions.
 
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
-
 use tarsia_codec::Registry;
 use tarsia_testkit::cases::Case;
+use tarsia_testkit::units;
 
 fn check(name: &str, case: &Case) {
     let mut registry = Registry::new();
@@ -12,7 +10,7 @@ fn check(name: &str, case: &Case) {
         .add(&tarsia_bitmap::BITMAP)
         .add_writer(&tarsia_bitmap::BITMAP);
     let folder = env!("CARGO_MANIFEST_DIR");
-    support::check_golden(folder, &registry, &tarsia_bitmap::tree(), name, case);
+    units::check_golden(folder, &registry, &tarsia_bitmap::tree(), name, case);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn decoder<P: ArrowPrimitiveType>() -> Result<BitpackDecoder> {
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidInput`] for an array with nulls, or of values of 16 or more bytes.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for an array with nulls, or of values of 16 or more bytes.
 #[cfg(feature = "encode")]
 pub fn encode_array<P: ArrowPrimitiveType>(array: &PrimitiveArray<P>) -> Result<vec::Vec<u8>> {
     if arrow_array::Array::null_count(array) > 0 {
@@ -51,7 +51,7 @@ pub fn encode_array<P: ArrowPrimitiveType>(array: &PrimitiveArray<P>) -> Result<
 /// Decodes a unit of `n_values` to an array; it holds the memory decoded into, there is no copy.
 ///
 /// # Errors
-/// [`Error::Truncated`] and [`Error::Corrupt`] for bytes that are no such unit, [`Error::InvalidInput`] for types whose
+/// [`ErrorKind::Truncated`](tarsia_codec::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for bytes that are no such unit, [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for types whose
 /// values are not of 1, 2, 4 or 8 bytes.
 pub fn decode_array<P: ArrowPrimitiveType>(
     bytes: &[u8],
@@ -74,7 +74,7 @@ pub fn decode_array<P: ArrowPrimitiveType>(
 /// Decodes value `index` of a unit of `n_values`.
 ///
 /// # Errors
-/// As [`decode_array`], and [`Error::InvalidInput`] for an index beyond the unit.
+/// As [`decode_array`], and [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for an index beyond the unit.
 pub fn decode_array_one<P: ArrowPrimitiveType>(
     bytes: &[u8],
     n_values: u32,

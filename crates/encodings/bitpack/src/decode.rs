@@ -1,6 +1,6 @@
 //! Decoding: the fused kernel first, then patches.
 
-use tarsia_bits::{Word, unpack_one, unpack_range};
+use tarsia_bits::{Word, read_value, unpack_one_of, unpack_range_of, write_value};
 use tarsia_codec::{Decoder, Error, Output, Result, Scratch, Selection};
 
 use crate::layout::{GROUP_VALUES, Group, Mode, POSITION_BYTES, Unit};
@@ -24,14 +24,21 @@ impl Decoder for BitpackDecoder {
         let to = out.into_fixed(self.value_bytes, n_selected)?;
         let unit = Unit::parse(unit.bytes, unit.len as usize, self.value_bytes, self.mode)?;
         match self.value_bytes {
-            1 => unit.select::<u8>(selection, scratch, to),
-            2 => unit.select::<u16>(selection, scratch, to),
-            4 => unit.select::<u32>(selection, scratch, to),
-            _ => unit.select::<u64>(selection, scratch, to),
+            _ if ONE_COPY => unit.select::<ANY>(selection, scratch, to),
+            1 => unit.select::<1>(selection, scratch, to),
+            2 => unit.select::<2>(selection, scratch, to),
+            4 => unit.select::<4>(selection, scratch, to),
+            _ => unit.select::<8>(selection, scratch, to),
         }?;
         Ok(0)
     }
 }
+
+/// What stands for the bytes of a value in code that looks them up in the unit instead of being compiled for them.
+const ANY: usize = 0;
+
+/// Wasm kernels are to be small: one copy of the code below serves the four widths.
+const ONE_COPY: bool = cfg!(target_arch = "wasm32");
 
 /// Unpacking a whole group (about 60 ns, and 1.2 ns per value copied) beats looking values up one by one (4.6 ns each)
 /// above this many of [`GROUP_VALUES`] (benches/codec.rs, `indices_u32`).
@@ -42,43 +49,72 @@ fn kernel_error(_: tarsia_bits::Error) -> Error {
     Error::invalid("packed values do not fit the unit")
 }
 
+/// `B` is the bytes of a value, or [`ANY`].
 impl Unit<'_> {
-    fn select<T: Word>(
+    #[inline(always)]
+    fn bytes<const B: usize>(&self) -> usize {
+        match B {
+            // Never zero; said so that divisions by it need no panic.
+            ANY => self.value_bytes.max(1),
+            bytes => bytes,
+        }
+    }
+
+    fn select<const B: usize>(
         &self,
         selection: Selection<'_>,
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        match selection {
-            Selection::All => self.decode_range::<T>(0, to),
-            Selection::Range { start, .. } => self.decode_range::<T>(start as usize, to),
-            Selection::Indices(indices) => self.decode_indices::<T>(indices, scratch, to),
-        }
+        let start = match selection {
+            Selection::All => 0,
+            Selection::Range { start, .. } => start as usize,
+            Selection::Indices(indices) => {
+                return self.decode_indices::<B>(indices, scratch, to);
+            }
+        };
+        self.decode_range_by::<B>(start, to)
     }
 
     /// Values from `start` on, as many as `to` holds, which exist.
     pub(crate) fn decode_range<T: Word>(&self, start: usize, to: &mut [u8]) -> Result<()> {
+        match T::BYTES {
+            1 => self.decode_range_by::<1>(start, to),
+            2 => self.decode_range_by::<2>(start, to),
+            4 => self.decode_range_by::<4>(start, to),
+            _ => self.decode_range_by::<8>(start, to),
+        }
+    }
+
+    #[inline(never)]
+    fn decode_range_by<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if to.is_empty() {
             return Ok(());
         }
         if self.is_uniform() {
             let width = self.form.width.into();
-            unpack_range::<T>(
-                self.packed,
-                self.n_values,
-                width,
-                T::from_u64(self.base),
-                start,
-                to,
-            )
-            .map_err(kernel_error)?;
+            self.unpack::<B>(self.packed, self.n_values, (width, self.base), start, to)?;
         } else {
-            self.unpack_groups::<T>(start, to)?;
+            self.unpack_groups::<B>(start, to)?;
         }
-        self.patch_range::<T>(start, to)
+        self.patch_range::<B>(start, to)
     }
 
-    fn unpack_groups<T: Word>(&self, start: usize, mut to: &mut [u8]) -> Result<()> {
+    /// The kernel, for values of this width.
+    #[inline(always)]
+    fn unpack<const B: usize>(
+        &self,
+        packed: &[u8],
+        n_values: usize,
+        (width, base): (u32, u64),
+        start: usize,
+        to: &mut [u8],
+    ) -> Result<()> {
+        unpack_range_of(self.bytes::<B>(), packed, n_values, width, base, start, to)
+            .map_err(kernel_error)
+    }
+
+    fn unpack_groups<const B: usize>(&self, start: usize, mut to: &mut [u8]) -> Result<()> {
         let first = start / GROUP_VALUES;
         let mut at = self.group_start(first, (0, 0));
         let mut in_group = start % GROUP_VALUES;
@@ -87,21 +123,15 @@ impl Unit<'_> {
                 break;
             }
             let group = self.group(index);
-            let wanted = (group.n_values.saturating_sub(in_group)).min(to.len() / T::BYTES);
-            if wanted == 0 {
+            let values = group.n_values.saturating_sub(in_group);
+            let wanted = values.min(to.len() / self.bytes::<B>()) * self.bytes::<B>();
+            let parts = core::mem::take(&mut to).split_at_mut_checked(wanted);
+            let Some((now, later)) = parts.filter(|_| wanted > 0) else {
                 return Err(Error::invalid("a range reaches beyond its unit"));
-            }
-            let (now, later) = core::mem::take(&mut to).split_at_mut(wanted * T::BYTES);
+            };
             let packed = self.group_packed(at, &group);
-            unpack_range::<T>(
-                packed,
-                group.n_values,
-                group.width,
-                T::from_u64(group.base),
-                in_group,
-                now,
-            )
-            .map_err(kernel_error)?;
+            let form = (group.width, group.base);
+            self.unpack::<B>(packed, group.n_values, form, in_group, now)?;
             at += packed.len();
             in_group = 0;
             to = later;
@@ -119,11 +149,11 @@ impl Unit<'_> {
     }
 
     /// Applies the patches of the values from `start` on to `to`, which holds them unpacked.
-    fn patch_range<T: Word>(&self, start: usize, to: &mut [u8]) -> Result<()> {
+    fn patch_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if self.positions.is_empty() {
             return Ok(());
         }
-        let end = start + to.len() / T::BYTES;
+        let end = start + to.len() / self.bytes::<B>();
         let mut last = None;
         for patch in self.first_patch(start)..self.positions.len() {
             let position = self.position(patch);
@@ -140,11 +170,11 @@ impl Unit<'_> {
             }
             last = Some(position);
             let shifted = self.patch_shifted(patch, position)?;
-            let at = position.saturating_sub(start) * T::BYTES;
-            if let Some(value) = to.get_mut(at..at + T::BYTES)
-                && let Some(unpacked) = T::read_le(value)
+            let at = position.saturating_sub(start) * self.bytes::<B>();
+            if let Some(value) = to.get_mut(at..at + self.bytes::<B>())
+                && let Some(unpacked) = read_value(value)
             {
-                unpacked.wrapping_add(T::from_u64(shifted)).write_le(value);
+                write_value(unpacked.wrapping_add(shifted), value);
             }
         }
         Ok(())
@@ -180,7 +210,7 @@ impl Unit<'_> {
     }
 
     /// Values at rising `indices`, which exist.
-    fn decode_indices<T: Word>(
+    fn decode_indices<const B: usize>(
         &self,
         indices: &[u32],
         scratch: &mut Scratch,
@@ -192,16 +222,20 @@ impl Unit<'_> {
         while let Some(first) = indices.first() {
             let index = *first as usize / GROUP_VALUES;
             let here = indices.partition_point(|i| *i as usize / GROUP_VALUES <= index);
-            let (now, later) = indices.split_at(here);
-            let (to_now, to_later) = core::mem::take(&mut to).split_at_mut(here * T::BYTES);
+            let (now, later) = indices.split_at_checked(here).unwrap_or_default();
+            let n_bytes = here * self.bytes::<B>();
+            let Some((to_now, to_later)) = core::mem::take(&mut to).split_at_mut_checked(n_bytes)
+            else {
+                return Err(Error::invalid("the output is too short for the selection"));
+            };
             let group = self.group(index);
             known = (index, self.group_start(index, known));
             let packed = self.group_packed(known.1, &group);
             let start = index * GROUP_VALUES;
             if now.len() * GROUP_VALUES > group.n_values * LOOKUPS_PER_GROUP_MAX {
-                self.gather_group::<T>(&group, packed, start, now, scratch, to_now)?;
+                self.gather_group::<B>(&group, packed, start, now, scratch, to_now)?;
             } else {
-                self.lookup::<T>(&group, packed, start, now, to_now)?;
+                self.lookup::<B>(&group, packed, start, now, to_now)?;
             }
             (indices, to) = (later, to_later);
         }
@@ -209,7 +243,7 @@ impl Unit<'_> {
     }
 
     /// Many values of a group: unpacks all of it and picks.
-    fn gather_group<T: Word>(
+    fn gather_group<const B: usize>(
         &self,
         group: &Group,
         packed: &[u8],
@@ -218,29 +252,25 @@ impl Unit<'_> {
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let mut all = scratch.take(group.n_values * T::BYTES);
-        let done = unpack_range::<T>(
-            packed,
-            group.n_values,
-            group.width,
-            T::from_u64(group.base),
-            0,
-            &mut all,
-        )
-        .map_err(kernel_error)
-        .and_then(|()| self.patch_range::<T>(start, &mut all));
-        for (index, to) in indices.iter().zip(to.chunks_exact_mut(T::BYTES)) {
-            let from = (*index as usize - start) * T::BYTES;
-            if let Some(value) = all.get(from..from + T::BYTES) {
-                to.copy_from_slice(value);
-            }
+        let bytes = self.bytes::<B>();
+        let mut all = scratch.take(group.n_values * bytes);
+        let form = (group.width, group.base);
+        let done = self
+            .unpack::<B>(packed, group.n_values, form, 0, &mut all)
+            .and_then(|()| self.patch_range::<B>(start, &mut all));
+        match B {
+            1 => pick::<1>(&all, start, indices, to),
+            2 => pick::<2>(&all, start, indices, to),
+            4 => pick::<4>(&all, start, indices, to),
+            8 => pick::<8>(&all, start, indices, to),
+            _ => pick_any(&all, bytes, start, indices, to),
         }
         scratch.give(all);
         done
     }
 
     /// Few values of a group: one lookup each.
-    fn lookup<T: Word>(
+    fn lookup<const B: usize>(
         &self,
         group: &Group,
         packed: &[u8],
@@ -248,21 +278,22 @@ impl Unit<'_> {
         indices: &[u32],
         to: &mut [u8],
     ) -> Result<()> {
+        let bytes = self.bytes::<B>();
         let first = indices.first().copied().unwrap_or_default();
         let mut patch = self.first_patch(first as usize);
-        for (index, to) in indices.iter().zip(to.chunks_exact_mut(T::BYTES)) {
+        for (index, to) in indices.iter().zip(to.chunks_exact_mut(bytes)) {
             let index = *index as usize;
-            let (width, base) = (group.width, T::from_u64(group.base));
-            let mut value = unpack_one::<T>(packed, group.n_values, width, base, index - start)
-                .map_err(kernel_error)?;
+            let (width, base) = (group.width, group.base);
+            let mut value =
+                unpack_one_of(bytes, packed, group.n_values, width, base, index - start)
+                    .map_err(kernel_error)?;
             while patch < self.positions.len() && self.position(patch) < index {
                 patch += 1;
             }
             if patch < self.positions.len() && self.position(patch) == index {
-                let shifted = self.patch_shifted(patch, index)?;
-                value = value.wrapping_add(T::from_u64(shifted));
+                value = value.wrapping_add(self.patch_shifted(patch, index)?);
             }
-            value.write_le(to);
+            write_value(value, to);
         }
         Ok(())
     }
@@ -275,10 +306,39 @@ impl Unit<'_> {
         let number = index / GROUP_VALUES;
         let group = self.group(number);
         let packed = self.group_packed(self.group_start(number, (0, 0)), &group);
-        let mut value = [0; 8];
         let index = u32::try_from(index).map_err(|_| Error::invalid("an index beyond 32 bits"))?;
-        let start = number * GROUP_VALUES;
-        self.lookup::<T>(&group, packed, start, &[index], &mut value[..T::BYTES])?;
+        let (indices, start) = (&[index], number * GROUP_VALUES);
+        let mut value = [0; 8];
+        let to = value.get_mut(..T::BYTES).unwrap_or_default();
+        match T::BYTES {
+            1 => self.lookup::<1>(&group, packed, start, indices, to),
+            2 => self.lookup::<2>(&group, packed, start, indices, to),
+            4 => self.lookup::<4>(&group, packed, start, indices, to),
+            _ => self.lookup::<8>(&group, packed, start, indices, to),
+        }?;
         Ok(T::from_u64(u64::from_le_bytes(value)))
+    }
+}
+
+/// Copies the values that `indices` name, less `start`. A function of its own, so that its loop has all registers.
+#[inline(never)]
+fn pick<const B: usize>(values: &[u8], start: usize, indices: &[u32], to: &mut [u8]) {
+    let values = values.as_chunks::<B>().0;
+    for (index, to) in indices.iter().zip(to.as_chunks_mut::<B>().0) {
+        if let Some(value) = values.get((*index as usize).wrapping_sub(start)) {
+            *to = *value;
+        }
+    }
+}
+
+/// The same for a width that is known only now. A copy of such a length is a call; this is a choice between four moves.
+#[inline(always)]
+fn pick_any(values: &[u8], bytes: usize, start: usize, indices: &[u32], to: &mut [u8]) {
+    for (index, to) in indices.iter().zip(to.chunks_exact_mut(bytes)) {
+        let from = (*index as usize).wrapping_sub(start).wrapping_mul(bytes);
+        let value = values.get(from..).and_then(|rest| rest.get(..bytes));
+        if let Some(value) = value.and_then(read_value) {
+            write_value(value, to);
+        }
     }
 }

@@ -75,7 +75,7 @@ impl PageEncoder for BitpackEncoder {
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidInput`] for values that are not of 1, 2, 4 or 8 bytes, or blocks without values.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values that are not of 1, 2, 4 or 8 bytes, or blocks without values.
 pub fn estimate(values: FixedSlice<'_>, block_values: usize, mode: Mode) -> Result<u64> {
     match values.width() {
         1 => estimate_of::<u8>(values, block_values, mode),

@@ -51,7 +51,7 @@ impl Mode {
     /// The mode that parameters name.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for parameters of no mode.
+    /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for parameters of no mode.
     pub fn parse(params: &[u8]) -> Result<Self> {
         match params {
             [] | [0] => Ok(Self::Free),

@@ -53,7 +53,7 @@ value!(u8: u8, i8: u8, u16: u16, i16: u16, u32: u32, i32: u32, u64: u64, i64: u6
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::InvalidInput`] for more values than a unit may have.
+/// [`crate::ErrorKind::InvalidInput`] for more values than a unit may have.
 #[cfg(feature = "encode")]
 pub fn encode_slice<T: Value>(values: &[T]) -> Result<alloc::vec::Vec<u8>> {
     let mut out = alloc::vec::Vec::new();
@@ -75,7 +75,7 @@ pub fn encode_slice<T: Value>(values: &[T]) -> Result<alloc::vec::Vec<u8>> {
 /// Decodes a unit of `out.len()` values.
 ///
 /// # Errors
-/// [`crate::Error::Truncated`] and [`crate::Error::Corrupt`] for bytes that are no such unit.
+/// [`crate::ErrorKind::Truncated`] and [`crate::ErrorKind::Corrupt`] for bytes that are no such unit.
 pub fn decode_slice<T: Value>(bytes: &[u8], out: &mut [T]) -> Result<()> {
     let unit = Unit::parse(bytes, out.len(), size_of::<T>(), Mode::Free)?;
     unit.decode_range::<T::Word>(0, bytemuck::cast_slice_mut(out))?;
@@ -90,7 +90,7 @@ pub fn decode_slice<T: Value>(bytes: &[u8], out: &mut [T]) -> Result<()> {
 /// Decodes value `index` of a unit of `n_values`, without decoding the others.
 ///
 /// # Errors
-/// As [`decode_slice`], and [`crate::Error::InvalidInput`] for an index beyond the unit.
+/// As [`decode_slice`], and [`crate::ErrorKind::InvalidInput`] for an index beyond the unit.
 pub fn decode_one<T: Value>(bytes: &[u8], n_values: usize, index: usize) -> Result<T> {
     let unit = Unit::parse(bytes, n_values, size_of::<T>(), Mode::Free)?;
     unit.decode_one::<T::Word>(index).map(T::from_word)

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BytesSlice, EncodeChildren, EncodingWriter, Error, FixedSlice, NodeWriter,
-    PageEncoder, Result, Shared, ValueType, Values, limits,
+    AlignedBuf, BytesSlice, EncodeChildren, EncodingWriter, Error, ErrorKind, FixedSlice,
+    NodeWriter, PageEncoder, Result, Shared, ValueType, Values, limits,
 };
 
 use crate::Bytes;
@@ -125,7 +125,8 @@ fn check_limits(values: &BytesSlice<'_>) -> Result<()> {
         u64::from(values.data_bytes()),
         limits::UNIT_DECODED_BYTES_MAX,
     );
-    let exceeded = |limit, found, max| Err(Error::LimitExceeded { limit, found, max });
+    let exceeded =
+        |limit, found, max| Err(Error::from(ErrorKind::LimitExceeded { limit, found, max }));
     if n > n_max {
         return exceeded("UNIT_VALUES_MAX", n, n_max);
     }

@@ -1,9 +1,8 @@
 //! Fields and checks that decoder and encoder share.
 
-use alloc::string::ToString;
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{Error, ErrorKind, Node, Reader, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.bytes";
@@ -37,9 +36,9 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     }
     match node.value_type {
         ValueType::Bytes => Ok(()),
-        ValueType::Bits | ValueType::Fixed(_) => Err(Error::Unsupported {
-            what: "values other than byte strings in tarsia.bytes".to_string(),
-        }),
+        ValueType::Bits | ValueType::Fixed(_) => Err(Error::unsupported(
+            "values other than byte strings in tarsia.bytes",
+        )),
     }
 }
 
@@ -62,11 +61,11 @@ impl<'a> Parts<'a> {
         let data = reader.rest();
         let decoded_bytes = u64::from(unit.decoded_bytes);
         if (data.len() as u64) < decoded_bytes {
-            return Err(Error::Truncated {
+            return Err(Error::from(ErrorKind::Truncated {
                 field: "bytes.data",
                 needed_bytes: data_at as u64 + decoded_bytes,
                 have_bytes: unit.bytes.len() as u64,
-            });
+            }));
         }
         if data.len() as u64 > decoded_bytes {
             return Err(Error::corrupt(

@@ -1,10 +1,8 @@
 //! Frozen bytes, both directions.
 
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
-
 use tarsia_codec::Registry;
 use tarsia_testkit::cases::Case;
+use tarsia_testkit::units;
 
 fn check(name: &str, case: &Case) {
     let mut registry = Registry::new();
@@ -14,7 +12,7 @@ fn check(name: &str, case: &Case) {
         .add(&tarsia_plain::PLAIN)
         .add_writer(&tarsia_plain::PLAIN);
     let tree = tarsia_bytes::tree(tarsia_plain::tree());
-    support::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, &tree, name, case);
+    units::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, &tree, name, case);
 }
 
 #[test]

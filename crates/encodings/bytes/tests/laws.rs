@@ -3,9 +3,7 @@
 use tarsia_codec::{Output, Registry, Scratch, Selection, Tree, Unit, ValueType, build_decoder};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::laws::{cases, check_cases};
-
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
+use tarsia_testkit::units;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -32,8 +30,8 @@ fn one_row_of_more_values_than_a_chunk_of_lengths() {
     let strings: Vec<&[u8]> = (0..n).map(|i| &b"abcdefg"[..i % 7]).collect();
     let case = Case::strings("", &strings);
     let values = case.values();
-    let (encoded, _) = support::encode(&registry(), &tree(), values).unwrap();
-    let unit = support::unit_of(&encoded, &values);
+    let (encoded, _) = units::encode(&registry(), &tree(), values).unwrap();
+    let unit = units::unit_of(&encoded, &values);
     let decoder =
         build_decoder(&registry(), &tree(), ValueType::Bytes, Default::default()).unwrap();
     let indices = [0, 5, 5, 1 << 20, (1 << 20) + 3, n as u32 - 1];
@@ -72,7 +70,7 @@ fn one_row_of_more_values_than_a_chunk_of_lengths() {
 fn ends_never_wrap() {
     let case = Case::strings("", &["abc", "de"]);
     let values = case.values();
-    let (encoded, _) = support::encode(&registry(), &tree(), values).unwrap();
+    let (encoded, _) = units::encode(&registry(), &tree(), values).unwrap();
     let decoder =
         build_decoder(&registry(), &tree(), ValueType::Bytes, Default::default()).unwrap();
     for selection in [Selection::All, Selection::Indices(&[0, 1])] {
@@ -81,7 +79,7 @@ fn ends_never_wrap() {
             (u32::MAX - 4, false),
             (u32::MAX, false),
         ] {
-            let unit: Unit<'_> = support::unit_of(&encoded, &values);
+            let unit: Unit<'_> = units::unit_of(&encoded, &values);
             let out = Output::Bytes {
                 ends: &mut [0; 2],
                 base,

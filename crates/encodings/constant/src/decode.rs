@@ -91,6 +91,8 @@ fn fill(to: &mut [u8], value: &[u8]) {
     match value.len() {
         0 => {}
         1 => fill_fixed::<1>(to, value),
+        // In Wasm a copy of memory is as fast as any loop, and smaller.
+        _ if cfg!(target_arch = "wasm32") => fill_by_doubling(to, value),
         2 => fill_fixed::<2>(to, value),
         4 => fill_fixed::<4>(to, value),
         8 => fill_fixed::<8>(to, value),
@@ -111,7 +113,12 @@ fn fill_by_doubling(to: &mut [u8], value: &[u8]) {
         let n = n_done
             .min(to.len() - n_done)
             .min(DOUBLING_BYTES_MAX.max(value.len()) / value.len() * value.len());
-        to.copy_within(..n, n_done);
+        let Some((done, rest)) = to.split_at_mut_checked(n_done) else {
+            return;
+        };
+        if let (Some(from), Some(to)) = (done.get(..n), rest.get_mut(..n)) {
+            to.copy_from_slice(from);
+        }
         n_done += n;
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.constant";
@@ -45,30 +45,30 @@ pub(crate) fn parse<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u
         None => {
             let all_bytes = have_bytes.saturating_mul(unit.len.into());
             if all_bytes != u64::from(unit.decoded_bytes) {
-                return Err(Error::Corrupt {
+                return Err(Error::from(ErrorKind::Corrupt {
                     field: "constant.value",
                     at_byte: 0,
                     found: have_bytes,
                     allowed: "decoded bytes / number of values",
-                });
+                }));
             }
             have_bytes
         }
     };
     if have_bytes < needed_bytes {
-        return Err(Error::Truncated {
+        return Err(Error::from(ErrorKind::Truncated {
             field: "constant.value",
             needed_bytes,
             have_bytes,
-        });
+        }));
     }
     if have_bytes > needed_bytes {
-        return Err(Error::Corrupt {
+        return Err(Error::from(ErrorKind::Corrupt {
             field: "constant.value",
             at_byte: needed_bytes,
             found: have_bytes - needed_bytes,
             allowed: "no bytes after the value",
-        });
+        }));
     }
     if value_type == ValueType::Bytes && unit.len == 0 && unit.decoded_bytes != 0 {
         return Err(Error::corrupt(

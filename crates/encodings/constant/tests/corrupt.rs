@@ -1,14 +1,12 @@
 //! One broken unit per rule, with the exact error.
 
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
-
 use tarsia_codec::{Error, Registry, Tree, Unit, ValueType};
+use tarsia_testkit::units;
 
 fn check(tree: &Tree, value_type: ValueType, unit: Unit<'_>, expected: Error) {
     let mut registry = Registry::new();
     registry.add(&tarsia_constant::CONSTANT);
-    let got = support::decode(&registry, tree, value_type, unit, &[]);
+    let got = units::decode(&registry, tree, value_type, unit, &[]);
     assert_eq!(got.map(|_| ()), Err(expected));
 }
 

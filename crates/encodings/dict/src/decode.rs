@@ -10,9 +10,13 @@ use tarsia_codec::{
 
 use crate::Dict;
 use crate::gather::{
-    Code, Misfit, Padded, Strings, check_codes, equal_length, gather_equal, gather_strings,
+    Code, Misfit, Padded, Strings, check_codes, equal_length, gather_codes, gather_equal,
+    gather_strings,
 };
 use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
+
+/// Wasm kernels are to be small: codes are widened to 32 bits, and one copy of the code below serves the three widths.
+const ONE_COPY: bool = cfg!(target_arch = "wasm32");
 
 /// Where at least this many entries come on a selected value, entries are looked up one by one instead of decoded all.
 const ENTRIES_PER_LOOKUP: usize = 8;
@@ -110,9 +114,9 @@ enum StringWay {
     /// All entries have this many bytes.
     Equal(usize),
     /// The same, where values of that width have no kernel.
-    EqualUpTo16(usize, Padded<16>),
-    UpTo16(Padded<16>),
-    UpTo32(Padded<32>),
+    EqualUpTo16(usize, Padded),
+    UpTo16(Padded),
+    UpTo32(Padded),
     Any,
 }
 
@@ -121,18 +125,16 @@ impl StringWay {
         let OwnedValues::Bytes { offsets, data } = dictionary else {
             return Self::Any;
         };
-        if let Some(len) = equal_length(offsets) {
-            return match Padded::new(offsets, data) {
-                Some(padded) if !len.is_power_of_two() => Self::EqualUpTo16(len, padded),
-                _ => Self::Equal(len),
-            };
-        }
-        if let Some(padded) = Padded::new(offsets, data) {
-            return Self::UpTo16(padded);
-        }
-        match Padded::new(offsets, data) {
-            Some(padded) => Self::UpTo32(padded),
-            None => Self::Any,
+        let equal = equal_length(offsets);
+        let upto16 = Padded::new(16, offsets, data);
+        match (equal, upto16) {
+            (Some(len), Some(padded)) if !len.is_power_of_two() => Self::EqualUpTo16(len, padded),
+            (Some(len), _) => Self::Equal(len),
+            (None, Some(padded)) => Self::UpTo16(padded),
+            (None, None) => match Padded::new(32, offsets, data) {
+                Some(padded) => Self::UpTo32(padded),
+                None => Self::Any,
+            },
         }
     }
 }
@@ -155,15 +157,19 @@ impl Decoder for BlockDecoder {
             n_selected,
         };
         let room = out.room();
+        let values = &parts.values;
         let done = match self.code_bytes {
+            code_bytes if ONE_COPY => codes.with_widened(code_bytes, scratch, |codes, scratch| {
+                self.gather(values, codes, scratch, out)
+            }),
             CodeBytes::One => codes.with(scratch, |codes: &[u8], scratch| {
-                self.gather(&parts.values, codes, scratch, out)
+                self.gather(values, codes, scratch, out)
             }),
             CodeBytes::Two => codes.with(scratch, |codes: &[u16], scratch| {
-                self.gather(&parts.values, codes, scratch, out)
+                self.gather(values, codes, scratch, out)
             }),
             CodeBytes::Four => codes.with(scratch, |codes: &[u32], scratch| {
-                self.gather(&parts.values, codes, scratch, out)
+                self.gather(values, codes, scratch, out)
             }),
         };
         finish(done, &unit, selection, room)
@@ -188,6 +194,9 @@ impl Decoder for PageDecoder {
         };
         let room = out.room();
         let done = match self.code_bytes {
+            code_bytes if ONE_COPY => {
+                codes.with_widened(code_bytes, scratch, |codes, _| self.gather(codes, out))
+            }
             CodeBytes::One => codes.with(scratch, |codes: &[u8], _| self.gather(codes, out)),
             CodeBytes::Two => codes.with(scratch, |codes: &[u16], _| self.gather(codes, out)),
             CodeBytes::Four => codes.with(scratch, |codes: &[u32], _| self.gather(codes, out)),
@@ -253,6 +262,27 @@ impl Codes<'_> {
             let out = Output::Fixed(bytemuck::cast_slice_mut(codes));
             self.decoder
                 .decode(self.unit, self.selection, scratch, out)?;
+            with(codes, scratch)
+        })
+    }
+}
+
+impl Codes<'_> {
+    /// The same, widened to 32 bits.
+    fn with_widened(
+        &self,
+        code_bytes: CodeBytes,
+        scratch: &mut Scratch,
+        with: impl FnOnce(&[u32], &mut Scratch) -> Result<usize, Failure>,
+    ) -> Result<usize, Failure> {
+        with_buf(scratch, self.n_selected, |codes: &mut [u32], scratch| {
+            let code_bytes = usize::from(code_bytes.bytes());
+            let mut narrow = scratch.take(self.n_selected * code_bytes);
+            let out = Output::Fixed(&mut narrow);
+            let done = self.decoder.decode(self.unit, self.selection, scratch, out);
+            tarsia_bits::widen(&narrow, code_bytes, codes);
+            scratch.give(narrow);
+            done?;
             with(codes, scratch)
         })
     }
@@ -339,7 +369,7 @@ fn gather_fixed<C: Code>(
     codes: &[C],
     to: &mut [u8],
 ) -> Result<usize, Failure> {
-    match tarsia_bits::gather::<C>(entries, width, bytemuck::cast_slice(codes), to) {
+    match gather_codes(entries, width, codes, to) {
         Ok(()) => Ok(0),
         Err(_) => {
             check_codes(codes, entries.len().checked_div(width).unwrap_or_default())?;
@@ -387,10 +417,10 @@ impl PageDecoder {
                         gather_equal(from, *len, codes, ends, base, data)
                     }
                     StringWay::EqualUpTo16(len, padded) => {
-                        padded.gather_equal(*len, codes, ends, base, data)
+                        padded.gather_equal::<16, C>(*len, codes, ends, base, data)
                     }
-                    StringWay::UpTo16(padded) => padded.gather(codes, ends, base, data),
-                    StringWay::UpTo32(padded) => padded.gather(codes, ends, base, data),
+                    StringWay::UpTo16(padded) => padded.gather::<16, C>(codes, ends, base, data),
+                    StringWay::UpTo32(padded) => padded.gather::<32, C>(codes, ends, base, data),
                     StringWay::Any => {
                         gather_strings(&Strings::new(offsets, from), codes, ends, base, data)
                     }
@@ -430,7 +460,7 @@ impl BlockDecoder {
             for (to, code) in sorted.iter_mut().zip(codes) {
                 *to = code.number();
             }
-            sorted.sort_unstable();
+            sort(sorted);
             let n_distinct = dedup(sorted);
             let sorted = sorted.get(..n_distinct).unwrap_or_default();
             with_buf(scratch, codes.len(), |places: &mut [u32], scratch| {
@@ -503,15 +533,89 @@ impl BlockDecoder {
     }
 }
 
+/// Sorts numbers. Kernels have a sort of their own: the library's is larger than all other code of this crate.
+fn sort(numbers: &mut [u32]) {
+    match ONE_COPY {
+        true => heap_sort(numbers),
+        false => numbers.sort_unstable(),
+    }
+}
+
+/// Sorts in place. Source: Williams, "Algorithm 232: Heapsort", CACM 1964.
+fn heap_sort(numbers: &mut [u32]) {
+    let n = numbers.len();
+    // First each number with others below it sinks, from the last on: a heap. Then the largest goes to the end, again and again.
+    for step in (0..n + n / 2).rev() {
+        let (at, len) = match step.checked_sub(n) {
+            Some(at) => (at, n),
+            None => {
+                swap(numbers, 0, step);
+                (0, step)
+            }
+        };
+        sink(numbers.get_mut(..len).unwrap_or_default(), at);
+    }
+}
+
+/// Moves the number at `at` below larger ones.
+fn sink(heap: &mut [u32], mut at: usize) {
+    loop {
+        let (left, right) = (2 * at + 1, 2 * at + 2);
+        let child = match heap.get(right) > heap.get(left) {
+            true => right,
+            false => left,
+        };
+        // Beyond the end there is nothing, which is less than any number.
+        if heap.get(child) <= heap.get(at) {
+            return;
+        }
+        swap(heap, child, at);
+        at = child;
+    }
+}
+
+fn swap(numbers: &mut [u32], i: usize, j: usize) {
+    if let Ok([a, b]) = numbers.get_disjoint_mut([i, j]) {
+        core::mem::swap(a, b);
+    }
+}
+
 /// Moves the distinct numbers of a rising slice to its front and says how many they are.
 fn dedup(sorted: &mut [u32]) -> usize {
     let mut n = 0;
+    let mut last = None;
     for i in 0..sorted.len() {
-        let number = sorted[i];
-        if n == 0 || sorted[n - 1] != number {
-            sorted[n] = number;
+        let number = sorted.get(i).copied();
+        if number != last
+            && let (Some(number), Some(to)) = (number, sorted.get_mut(n))
+        {
+            *to = number;
             n += 1;
         }
+        last = number;
     }
     n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn heap_sort_sorts() {
+        for n in 0..70u32 {
+            for factor in [0, 1, 7, 31, u32::MAX] {
+                let mut numbers: Vec<u32> =
+                    (0..n).map(|i| (i * i).wrapping_mul(factor) % 40).collect();
+                let mut expect = numbers.clone();
+                heap_sort(&mut numbers);
+                expect.sort_unstable();
+                assert_eq!(numbers, expect);
+                let n_distinct = dedup(&mut numbers);
+                expect.dedup();
+                assert_eq!(numbers[..n_distinct], expect);
+            }
+        }
+    }
 }

@@ -5,58 +5,77 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::hash::{BuildHasher, Hash};
 
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use tarsia_codec::{AlignedBuf, OwnedValues, ValueType, Values, limits};
 
-/// Any number does; this one stays the same from version to version so that speed does too.
-const SEED: u64 = 0x7461_7273_6961;
+use crate::layout::CodeBytes;
 
-/// From this many values on, a table with a slot for each number of two bytes is cheaper than hashing.
-const DIRECT_VALUES_MIN: usize = 1 << 13;
+/// Numbers that span no more than this, and no more than there are values, have a table with a slot for each instead of hashing.
+const DIRECT_SLOTS_MAX: usize = 1 << 16;
 
-/// How many distinct values there are, and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DistinctStats {
-    /// Number of distinct values.
-    pub n_entries: usize,
-    /// What they take together when decoded: packed bits, or their bytes without offsets.
-    pub entry_bytes: u64,
-}
+/// Strings of at most so many bytes are compared and hashed as one number that holds bytes and length.
+const SHORT_BYTES_MAX: u32 = 15;
 
-/// The exact number of distinct values, or `None` as soon as it exceeds `cap`. Values are compared bit for bit, so `0.0`
-/// and `-0.0` are two.
-///
-/// ```
-/// use tarsia_codec::{BytesSlice, Values};
-/// use tarsia_dict::count_distinct;
-/// let values = Values::Bytes(BytesSlice::new(&[0, 3, 6, 9], b"oakelmoak").unwrap());
-/// let stats = count_distinct(values, 2).unwrap();
-/// assert_eq!((stats.n_entries, stats.entry_bytes), (2, 6));
-/// assert_eq!(count_distinct(values, 1), None);
-/// ```
-pub fn count_distinct(values: Values<'_>, cap: usize) -> Option<DistinctStats> {
-    visit(values, Count { values, cap })
-}
+/// Multipliers of the hash: odd, and half of their bits set. They stay the same from version to version so that speed does too.
+const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
 /// The distinct values in the order in which they first appear, and the code of every value.
 #[derive(Debug, Clone)]
 pub struct Distinct {
-    codes: Vec<u32>,
+    codes: Codes,
     first_rows: Vec<u32>,
+}
+
+/// Numbers of entries, in half the memory where there cannot be more than two bytes count.
+#[derive(Debug, Clone)]
+enum Codes {
+    Narrow(Vec<u16>),
+    Wide(Vec<u32>),
 }
 
 impl Distinct {
     /// Finds them; `None` as soon as there are more than `cap`, or where there are more than
     /// [`limits::UNIT_VALUES_MAX`] values.
+    ///
+    /// ```
+    /// use tarsia_codec::{BytesSlice, Values};
+    /// use tarsia_dict::Distinct;
+    /// let values = Values::Bytes(BytesSlice::new(&[0, 3, 6, 9], b"oakelmoak").unwrap());
+    /// let distinct = Distinct::of(values, 2).unwrap();
+    /// assert!(distinct.codes().eq([0, 1, 0]));
+    /// assert_eq!(distinct.first_rows(), [0, 1]);
+    /// assert!(Distinct::of(values, 1).is_none());
+    /// ```
     pub fn of(values: Values<'_>, cap: usize) -> Option<Self> {
+        Self::within(values, cap, u64::MAX)
+    }
+
+    /// The same; `None` also as soon as the distinct ones take more than `entry_bytes_max`: packed bits, or their bytes without
+    /// offsets.
+    pub fn within(values: Values<'_>, cap: usize, entry_bytes_max: u64) -> Option<Self> {
         if values.len() as u64 > u64::from(limits::UNIT_VALUES_MAX) {
             return None;
         }
-        visit(values, Number { values, cap })
+        let (cap, string_bytes_max) = match values.value_type() {
+            ValueType::Bits => (cap, u64::MAX),
+            ValueType::Fixed(0) => (cap, u64::MAX),
+            ValueType::Fixed(width) => {
+                let fitting = entry_bytes_max / u64::from(width);
+                (cap.min(usize::try_from(fitting).unwrap_or(cap)), u64::MAX)
+            }
+            ValueType::Bytes => (cap, entry_bytes_max),
+        };
+        let number = Number {
+            values,
+            cap,
+            string_bytes_max,
+        };
+        visit(values, are_short(values), number)
+    }
+
+    /// How many differ among `n_samples` values spread evenly over all.
+    pub fn count_sampled(values: Values<'_>, n_samples: usize) -> usize {
+        visit(values, false, CountSampled { values, n_samples })
     }
 
     /// Number of distinct values.
@@ -65,13 +84,21 @@ impl Distinct {
     }
 
     /// For each value the number of its entry.
-    pub fn codes(&self) -> &[u32] {
-        &self.codes
+    pub fn codes(&self) -> impl Iterator<Item = u32> {
+        let (narrow, wide) = match &self.codes {
+            Codes::Narrow(codes) => (codes.as_slice(), &[][..]),
+            Codes::Wide(codes) => (&[][..], codes.as_slice()),
+        };
+        let narrow = narrow.iter().map(|code| u32::from(*code));
+        narrow.chain(wide.iter().copied())
     }
 
-    /// The codes alone.
-    pub fn into_codes(self) -> Vec<u32> {
-        self.codes
+    /// The codes as the encoding's child gets them: the lowest `code_bytes` bytes of each.
+    pub fn codes_of(&self, code_bytes: CodeBytes) -> OwnedValues {
+        match &self.codes {
+            Codes::Narrow(codes) => narrowed(codes, code_bytes),
+            Codes::Wide(codes) => narrowed(codes, code_bytes),
+        }
     }
 
     /// For each entry the index of the first value equal to it; rising.
@@ -124,135 +151,370 @@ impl Distinct {
     }
 }
 
+/// The lowest `code_bytes` bytes of each number.
+pub(crate) fn narrowed<C: Copy + Into<u32>>(numbers: &[C], code_bytes: CodeBytes) -> OwnedValues {
+    fn narrow<C: Copy + Into<u32>, const W: usize>(numbers: &[C], to: &mut [u8]) {
+        for (to, number) in to.as_chunks_mut::<W>().0.iter_mut().zip(numbers) {
+            let number: u32 = (*number).into();
+            if let Some(low) = number.to_le_bytes().first_chunk() {
+                *to = *low;
+            }
+        }
+    }
+    let (len, width) = (numbers.len(), usize::from(code_bytes.bytes()));
+    let mut bytes = AlignedBuf::zeroed(len * width);
+    match code_bytes {
+        CodeBytes::One => narrow::<C, 1>(numbers, &mut bytes),
+        CodeBytes::Two => narrow::<C, 2>(numbers, &mut bytes),
+        CodeBytes::Four => narrow::<C, 4>(numbers, &mut bytes),
+    }
+    OwnedValues::Fixed { bytes, width, len }
+}
+
 /// For each value the number of the first entry equal to it. `None` where an entry is missing or its number is not below
 /// `cap`.
 pub(crate) fn find_codes(entries: Values<'_>, values: Values<'_>, cap: usize) -> Option<Vec<u32>> {
     if entries.value_type() != values.value_type() {
         return None;
     }
-    visit(
+    let find = Find {
+        entries,
         values,
-        Find {
-            entries,
-            values,
-            cap,
-        },
-    )
+        cap,
+    };
+    visit(values, are_short(values) && are_short(entries), find)
 }
 
-/// Whether `codes` name, one after the other, entries equal to `values`.
+/// Whether `codes`, little-endian numbers of `code_bytes`, name, one after the other, entries equal to `values`.
 pub(crate) fn are_codes_of(
-    codes: impl Iterator<Item = u32>,
+    codes: &[u8],
+    code_bytes: CodeBytes,
     entries: Values<'_>,
     values: Values<'_>,
 ) -> bool {
-    struct Compare<'a, I> {
-        codes: I,
+    struct Compare<'a, 'c> {
+        codes: &'c [u8],
+        code_bytes: CodeBytes,
         entries: Values<'a>,
         values: Values<'a>,
     }
-    impl<'a, I: Iterator<Item = u32>> Visitor<'a> for Compare<'a, I> {
+
+    impl<'a> Compare<'a, '_> {
+        fn compare<K: Key<'a>>(&self, codes: impl ExactSizeIterator<Item = u32>) -> bool {
+            let table = K::table(self.entries);
+            codes.len() == self.values.len()
+                && K::all(self.values)
+                    .zip(codes)
+                    .all(|(value, code)| K::at(table, code as usize) == Some(value))
+        }
+    }
+
+    impl<'a> Visitor<'a> for Compare<'a, '_> {
         type Out = bool;
 
         fn visit<K: Key<'a>>(self) -> bool {
-            let entries = self.entries;
-            K::all(self.values)
-                .zip(self.codes)
-                .all(|(value, code)| K::at(entries, code as usize) == Some(value))
+            match self.code_bytes {
+                CodeBytes::One => self.compare::<K>(self.codes.iter().map(|code| (*code).into())),
+                CodeBytes::Two => {
+                    let codes = self.codes.as_chunks().0.iter();
+                    self.compare::<K>(codes.map(|code| u16::from_le_bytes(*code).into()))
+                }
+                CodeBytes::Four => {
+                    let codes = self.codes.as_chunks().0.iter();
+                    self.compare::<K>(codes.map(|code| u32::from_le_bytes(*code)))
+                }
+            }
         }
     }
-    entries.value_type() == values.value_type()
-        && visit(
-            values,
-            Compare {
-                codes,
-                entries,
-                values,
-            },
-        )
+    let compare = Compare {
+        codes,
+        code_bytes,
+        entries,
+        values,
+    };
+    // Whether entries are short is not worth looking for block by block.
+    entries.value_type() == values.value_type() && visit(values, false, compare)
+}
+
+/// Whether all are strings of at most [`SHORT_BYTES_MAX`].
+fn are_short(values: Values<'_>) -> bool {
+    match values {
+        Values::Bytes(strings) => {
+            let offsets = strings.offsets();
+            let later = offsets.get(1..).unwrap_or_default();
+            let lengths = offsets.iter().zip(later).map(|(start, end)| end - start);
+            lengths.fold(0, u32::max) <= SHORT_BYTES_MAX
+        }
+        Values::Bits(_) | Values::Fixed(_) => false,
+    }
 }
 
 /// What a value is compared and hashed as.
-trait Key<'a>: Copy + Eq + Hash {
-    /// Slots of a table that needs no hashing; 0 where there is none.
-    const N_DIRECT: usize = 0;
+trait Key<'a>: Copy + Eq {
+    /// What single values are looked up in.
+    type Table: Copy;
+
+    /// The table of `values`.
+    fn table(values: Values<'a>) -> Self::Table;
+
+    /// One value.
+    fn at(table: Self::Table, i: usize) -> Option<Self>;
 
     /// All values in order.
     fn all(values: Values<'a>) -> impl Iterator<Item = Self>;
 
-    /// One value.
-    fn at(values: Values<'a>, i: usize) -> Option<Self>;
+    /// Equal keys have equal hashes, and the lowest bits are as good as any.
+    fn hash(self) -> u32;
 
-    /// Its slot below [`Key::N_DIRECT`].
-    fn slot(self) -> usize {
-        0
+    /// The smallest value, and how many numbers there are from it to the largest; `None` where keys are no numbers, or too far apart to
+    /// count.
+    fn base_and_span(_: Values<'a>) -> Option<(Self, usize)> {
+        None
+    }
+
+    /// How far it is above `base`, where keys are numbers.
+    fn slot(self, _base: Self) -> usize {
+        usize::MAX
     }
 }
 
+/// The 128-bit product folded: each bit of the result depends on all bits of both.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline]
+fn hash_of(low: u64, high: u64) -> u32 {
+    let folded = fold(low ^ MULTIPLIERS[0], high ^ MULTIPLIERS[1]);
+    (folded ^ folded >> 32) as u32
+}
+
 macro_rules! number_key {
-    ($type:ty, $n_direct:expr) => {
+    ($type:ty, $hash:expr, { $($direct:tt)* }) => {
         impl<'a> Key<'a> for $type {
-            const N_DIRECT: usize = $n_direct;
+            type Table = &'a [[u8; size_of::<$type>()]];
 
-            fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
-                let bytes = match values {
-                    Values::Fixed(values) => values.bytes(),
-                    Values::Bits(_) | Values::Bytes(_) => &[],
-                };
-                let (chunks, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
-                chunks.iter().map(|bytes| Self::from_le_bytes(*bytes))
-            }
-
-            #[inline]
-            fn at(values: Values<'a>, i: usize) -> Option<Self> {
+            fn table(values: Values<'a>) -> Self::Table {
                 match values {
-                    Values::Fixed(values) => {
-                        let (chunks, _) = values.bytes().as_chunks::<{ size_of::<$type>() }>();
-                        chunks.get(i).map(|bytes| Self::from_le_bytes(*bytes))
-                    }
-                    Values::Bits(_) | Values::Bytes(_) => None,
+                    Values::Fixed(values) => values.bytes().as_chunks().0,
+                    Values::Bits(_) | Values::Bytes(_) => &[],
                 }
             }
 
             #[inline]
-            fn slot(self) -> usize {
-                self as usize
+            fn at(table: Self::Table, i: usize) -> Option<Self> {
+                table.get(i).map(|bytes| Self::from_le_bytes(*bytes))
             }
+
+            fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
+                let table = <Self as Key<'a>>::table(values);
+                table.iter().map(|bytes| Self::from_le_bytes(*bytes))
+            }
+
+            #[inline]
+            fn hash(self) -> u32 {
+                let hash: fn($type) -> u32 = $hash;
+                hash(self)
+            }
+
+            $($direct)*
         }
+    };
+    ($type:ty, $hash:expr) => {
+        number_key!($type, $hash, {
+            fn base_and_span(values: Values<'a>) -> Option<(Self, usize)> {
+                let extent = match values {
+                    Values::Fixed(values) => tarsia_bits::extent::<$type>(values.bytes()),
+                    Values::Bits(_) | Values::Bytes(_) => return None,
+                };
+                let (base, span) = extent.ok()??.base_and_span();
+                Some((base, usize::try_from(span).ok()?.checked_add(1)?))
+            }
+
+            #[inline]
+            fn slot(self, base: Self) -> usize {
+                usize::try_from(self.wrapping_sub(base)).unwrap_or(usize::MAX)
+            }
+        });
     };
 }
 
-number_key!(u8, 1 << 8);
-number_key!(u16, 1 << 16);
-number_key!(u32, 0);
-number_key!(u64, 0);
-number_key!(u128, 0);
+number_key!(u8, |key| hash_of(key.into(), 0));
+number_key!(u16, |key| hash_of(key.into(), 0));
+number_key!(u32, |key| hash_of(key.into(), 0));
+number_key!(u64, |key| hash_of(key, 0));
+number_key!(u128, |key| hash_of(key as u64, (key >> 64) as u64), {});
 
 impl<'a> Key<'a> for bool {
-    fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
-        (0..values.len()).map_while(move |i| Self::at(values, i))
+    type Table = Values<'a>;
+
+    fn table(values: Values<'a>) -> Self::Table {
+        values
     }
 
-    fn at(values: Values<'a>, i: usize) -> Option<Self> {
-        match values {
+    fn at(table: Self::Table, i: usize) -> Option<Self> {
+        match table {
             Values::Bits(values) if i < values.len() => Some(values.get(i)),
             _ => None,
         }
     }
+
+    fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
+        (0..values.len()).map_while(move |i| Self::at(values, i))
+    }
+
+    fn hash(self) -> u32 {
+        hash_of(self.into(), 0)
+    }
 }
 
-impl<'a> Key<'a> for &'a [u8] {
+/// A string of at most [`SHORT_BYTES_MAX`]: its bytes, zeros, and the length in the last byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short(u128);
+
+impl Short {
+    #[inline]
+    fn of(data: &[u8], start: u32, end: u32) -> Self {
+        let length = end - start;
+        let rest = data.get(start as usize..).unwrap_or_default();
+        let bytes = match rest.first_chunk::<16>() {
+            Some(chunk) => u128::from_le_bytes(*chunk),
+            None => {
+                let mut chunk = [0; 16];
+                for (to, from) in chunk.iter_mut().zip(rest) {
+                    *to = *from;
+                }
+                u128::from_le_bytes(chunk)
+            }
+        };
+        let mask = (1u128 << (8 * length.min(SHORT_BYTES_MAX))) - 1;
+        Self(bytes & mask | u128::from(length) << 120)
+    }
+}
+
+/// The strings of values that are strings.
+fn strings(values: Values<'_>) -> (&[u32], &[u8]) {
+    match values {
+        Values::Bytes(strings) => (strings.offsets(), strings.data()),
+        Values::Bits(_) | Values::Fixed(_) => (&[], &[]),
+    }
+}
+
+impl<'a> Key<'a> for Short {
+    type Table = (&'a [u32], &'a [u8]);
+
+    fn table(values: Values<'a>) -> Self::Table {
+        strings(values)
+    }
+
+    #[inline]
+    fn at((offsets, data): Self::Table, i: usize) -> Option<Self> {
+        let pair = (offsets.get(i), offsets.get(i + 1));
+        match pair {
+            (Some(start), Some(end)) => Some(Self::of(data, *start, *end)),
+            _ => None,
+        }
+    }
+
+    fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
+        let (offsets, data) = strings(values);
+        let later = offsets.get(1..).unwrap_or_default();
+        let pairs = offsets.iter().zip(later);
+        pairs.map(|(start, end)| Self::of(data, *start, *end))
+    }
+
+    #[inline]
+    fn hash(self) -> u32 {
+        hash_of(self.0 as u64, (self.0 >> 64) as u64)
+    }
+}
+
+/// A byte string of any length.
+#[derive(Clone, Copy)]
+struct Long<'a>(&'a [u8]);
+
+impl PartialEq for Long<'_> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (self.0, other.0);
+        if a.len() != b.len() {
+            return false;
+        }
+        // Strings of a table are mostly of a few words, for which calling the library's comparison takes longer than comparing. Front
+        // and back of what is compared at once may overlap.
+        match a.len() {
+            8..=64 => {
+                a.last_chunk::<8>().map(|last| u64::from_le_bytes(*last))
+                    == b.last_chunk::<8>().map(|last| u64::from_le_bytes(*last))
+                    && words(a).zip(words(b)).all(|(a, b)| a == b)
+            }
+            4..=7 => {
+                a.first_chunk::<4>().map(|first| u32::from_le_bytes(*first))
+                    == b.first_chunk::<4>().map(|first| u32::from_le_bytes(*first))
+                    && a.last_chunk::<4>().map(|last| u32::from_le_bytes(*last))
+                        == b.last_chunk::<4>().map(|last| u32::from_le_bytes(*last))
+            }
+            0..=3 => a.iter().zip(b).all(|(a, b)| a == b),
+            _ => a == b,
+        }
+    }
+}
+
+/// The whole words from the start on.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+impl Eq for Long<'_> {}
+
+impl<'a> Key<'a> for Long<'a> {
+    type Table = Values<'a>;
+
+    fn table(values: Values<'a>) -> Self::Table {
+        values
+    }
+
+    #[inline]
+    fn at(table: Self::Table, i: usize) -> Option<Self> {
+        match table {
+            Values::Bytes(values) if i < values.len() => Some(Self(values.get(i))),
+            Values::Fixed(values) if i < values.len() => Some(Self(values.get(i))),
+            _ => None,
+        }
+    }
+
     fn all(values: Values<'a>) -> impl Iterator<Item = Self> {
         (0..values.len()).map_while(move |i| Self::at(values, i))
     }
 
     #[inline]
-    fn at(values: Values<'a>, i: usize) -> Option<Self> {
-        match values {
-            Values::Bytes(values) if i < values.len() => Some(values.get(i)),
-            Values::Fixed(values) if i < values.len() => Some(values.get(i)),
-            _ => None,
+    fn hash(self) -> u32 {
+        let mut hash = self.0.len() as u64;
+        let (chunks, rest) = self.0.as_chunks::<16>();
+        let mut add = |chunk: [u8; 16]| {
+            let word = u128::from_le_bytes(chunk);
+            let (low, high) = (word as u64, (word >> 64) as u64);
+            hash = fold(hash ^ low ^ MULTIPLIERS[0], high ^ MULTIPLIERS[1]);
+        };
+        for chunk in chunks {
+            add(*chunk);
         }
+        // The last sixteen bytes, some of which were there before, or all there are.
+        match self.0.last_chunk() {
+            _ if rest.is_empty() => {}
+            Some(last) => add(*last),
+            None => {
+                let mut last = [0; 16];
+                for (to, from) in last.iter_mut().zip(rest) {
+                    *to = *from;
+                }
+                add(last);
+            }
+        }
+        (hash ^ hash >> 32) as u32
     }
 }
 
@@ -264,7 +526,7 @@ trait Visitor<'a> {
 }
 
 /// Calls the visitor with the key that suits the type of `values`.
-fn visit<'a, V: Visitor<'a>>(values: Values<'a>, visitor: V) -> V::Out {
+fn visit<'a, V: Visitor<'a>>(values: Values<'a>, are_short: bool, visitor: V) -> V::Out {
     match values.value_type() {
         ValueType::Bits => visitor.visit::<bool>(),
         ValueType::Fixed(1) => visitor.visit::<u8>(),
@@ -272,38 +534,58 @@ fn visit<'a, V: Visitor<'a>>(values: Values<'a>, visitor: V) -> V::Out {
         ValueType::Fixed(4) => visitor.visit::<u32>(),
         ValueType::Fixed(8) => visitor.visit::<u64>(),
         ValueType::Fixed(16) => visitor.visit::<u128>(),
-        ValueType::Fixed(_) | ValueType::Bytes => visitor.visit::<&[u8]>(),
+        ValueType::Bytes if are_short => visitor.visit::<Short>(),
+        ValueType::Fixed(_) | ValueType::Bytes => visitor.visit::<Long<'a>>(),
     }
 }
 
 /// Keys and their numbers.
 struct Numbers<K> {
-    hash: FixedState,
-    hashed: HashTable<(K, u32)>,
-    /// Per slot the number + 1, or 0; empty where keys are hashed.
+    /// By number.
+    keys: Vec<K>,
+    /// Open addressing, at most half full: the hash above, the number + 1 below, or 0. As many as a power of two.
+    hashed: Vec<u64>,
+    /// Per number from `base` on its own number + 1, or 0.
     direct: Vec<u32>,
+    /// `None` where keys are hashed.
+    base: Option<K>,
     n: u32,
 }
 
+const HASHED_SLOTS_MIN: usize = 64;
+
 impl<'a, K: Key<'a>> Numbers<K> {
-    fn new(n_values: usize) -> Self {
-        let n_direct = match K::N_DIRECT {
-            n if n <= 1 << 8 || n_values >= DIRECT_VALUES_MIN => n,
-            _ => 0,
-        };
+    fn hashing() -> Self {
         Self {
-            hash: FixedState::with_seed(SEED),
-            hashed: HashTable::new(),
-            direct: vec![0; n_direct],
+            keys: Vec::new(),
+            hashed: vec![0; HASHED_SLOTS_MIN],
+            direct: Vec::new(),
+            base: None,
             n: 0,
+        }
+    }
+
+    /// For the keys of `values`.
+    fn new(values: Values<'a>) -> Self {
+        let span_max = values.len().clamp(1 << 8, DIRECT_SLOTS_MAX);
+        let direct = K::base_and_span(values).filter(|(_, span)| *span <= span_max);
+        match direct {
+            None => Self::hashing(),
+            Some((base, span)) => Self {
+                keys: Vec::new(),
+                hashed: Vec::new(),
+                direct: vec![0; span],
+                base: Some(base),
+                n: 0,
+            },
         }
     }
 
     /// The number of `key`, and whether it is a new one.
     #[inline]
     fn insert(&mut self, key: K) -> (u32, bool) {
-        if K::N_DIRECT > 0
-            && let Some(slot) = self.direct.get_mut(key.slot())
+        if let Some(base) = self.base
+            && let Some(slot) = self.direct.get_mut(key.slot(base))
         {
             if *slot > 0 {
                 return (*slot - 1, false);
@@ -312,95 +594,132 @@ impl<'a, K: Key<'a>> Numbers<K> {
             *slot = self.n;
             return (self.n - 1, true);
         }
-        let hash = &self.hash;
-        let entry = self.hashed.entry(
-            hash.hash_one(key),
-            |(known, _)| *known == key,
-            |(known, _)| hash.hash_one(known),
-        );
-        match entry {
-            Entry::Occupied(entry) => (entry.get().1, false),
-            Entry::Vacant(entry) => {
-                let number = self.n;
-                entry.insert((key, number));
-                self.n += 1;
-                (number, true)
+        let hash = key.hash();
+        match self.look_up(key, hash) {
+            Ok(number) => (number, false),
+            Err(empty) => (self.push(key, hash, empty), true),
+        }
+    }
+
+    /// The number of `key`, or the slot where it belongs.
+    #[inline]
+    fn look_up(&self, key: K, hash: u32) -> Result<u32, usize> {
+        let mask = self.hashed.len().wrapping_sub(1);
+        let mut at = hash as usize & mask;
+        loop {
+            // Never beyond the end, and half of the slots are empty.
+            let slot = self.hashed.get(at).copied().unwrap_or_default();
+            if slot == 0 {
+                return Err(at);
+            }
+            let number = slot as u32 - 1;
+            if (slot >> 32) as u32 == hash && self.keys.get(number as usize) == Some(&key) {
+                return Ok(number);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push(&mut self, key: K, hash: u32, empty: usize) -> u32 {
+        let number = self.n;
+        self.n += 1;
+        self.keys.push(key);
+        if let Some(slot) = self.hashed.get_mut(empty) {
+            *slot = u64::from(hash) << 32 | u64::from(self.n);
+        }
+        if self.keys.len() * 2 > self.hashed.len() {
+            self.grow();
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        let mask = self.hashed.len() * 4 - 1;
+        let mut grown = vec![0; mask + 1];
+        for slot in self.hashed.iter().filter(|slot| **slot > 0) {
+            let mut at = (slot >> 32) as usize & mask;
+            while grown.get(at).is_some_and(|taken| *taken > 0) {
+                at = (at + 1) & mask;
+            }
+            if let Some(to) = grown.get_mut(at) {
+                *to = *slot;
             }
         }
+        self.hashed = grown;
     }
 
     /// The number of `key`.
     #[inline]
     fn find(&self, key: K) -> Option<u32> {
-        if K::N_DIRECT > 0
-            && let Some(slot) = self.direct.get(key.slot())
-        {
-            return slot.checked_sub(1);
+        if let Some(base) = self.base {
+            return self.direct.get(key.slot(base))?.checked_sub(1);
         }
-        let hash = self.hash.hash_one(key);
-        self.hashed
-            .find(hash, |(known, _)| *known == key)
-            .map(|(_, number)| *number)
+        self.look_up(key, key.hash()).ok()
     }
 }
 
-struct Count<'a> {
+struct CountSampled<'a> {
     values: Values<'a>,
-    cap: usize,
+    n_samples: usize,
 }
 
-impl<'a> Visitor<'a> for Count<'a> {
-    type Out = Option<DistinctStats>;
+impl<'a> Visitor<'a> for CountSampled<'a> {
+    type Out = usize;
 
-    fn visit<K: Key<'a>>(self) -> Self::Out {
-        let mut numbers = Numbers::<K>::new(self.values.len());
-        let mut n_entries = 0;
-        let mut entry_bytes = 0;
-        for (i, key) in K::all(self.values).enumerate() {
-            if numbers.insert(key).1 {
-                n_entries += 1;
-                if n_entries > self.cap {
-                    return None;
-                }
-                if let Values::Bytes(values) = self.values {
-                    entry_bytes += u64::from(values.value_bytes(i));
-                }
-            }
-        }
-        match self.values {
-            Values::Bits(_) => entry_bytes = n_entries.div_ceil(8) as u64,
-            Values::Fixed(values) => entry_bytes = n_entries as u64 * values.width() as u64,
-            Values::Bytes(_) => {}
-        }
-        Some(DistinctStats {
-            n_entries,
-            entry_bytes,
-        })
+    fn visit<K: Key<'a>>(self) -> usize {
+        let table = K::table(self.values);
+        let mut numbers = Numbers::<K>::hashing();
+        (0..self.n_samples)
+            .filter_map(|i| K::at(table, i * self.values.len() / self.n_samples))
+            .filter(|key| numbers.insert(*key).1)
+            .count()
     }
 }
 
 struct Number<'a> {
     values: Values<'a>,
     cap: usize,
+    /// Strings that differ take no more.
+    string_bytes_max: u64,
+}
+
+impl<'a> Number<'a> {
+    /// Codes cut to their type, and first rows.
+    fn number<K: Key<'a>, C>(&self, cut: impl Fn(u32) -> C) -> Option<(Vec<C>, Vec<u32>)> {
+        let mut numbers = Numbers::<K>::new(self.values);
+        let mut codes = Vec::with_capacity(self.values.len());
+        let mut first_rows = Vec::new();
+        let mut string_bytes = 0;
+        for (row, key) in K::all(self.values).enumerate() {
+            let (number, is_new) = numbers.insert(key);
+            if is_new {
+                if let Values::Bytes(strings) = self.values {
+                    string_bytes += u64::from(strings.value_bytes(row));
+                }
+                if first_rows.len() == self.cap || string_bytes > self.string_bytes_max {
+                    return None;
+                }
+                first_rows.push(row as u32);
+            }
+            codes.push(cut(number));
+        }
+        Some((codes, first_rows))
+    }
 }
 
 impl<'a> Visitor<'a> for Number<'a> {
     type Out = Option<Distinct>;
 
     fn visit<K: Key<'a>>(self) -> Self::Out {
-        let mut numbers = Numbers::<K>::new(self.values.len());
-        let mut codes = Vec::with_capacity(self.values.len());
-        let mut first_rows = Vec::new();
-        for (i, key) in K::all(self.values).enumerate() {
-            let (number, is_new) = numbers.insert(key);
-            if is_new {
-                if first_rows.len() == self.cap {
-                    return None;
-                }
-                first_rows.push(i as u32);
-            }
-            codes.push(number);
-        }
+        let (codes, first_rows) = if self.cap.min(self.values.len()) <= 1 << 16 {
+            let (codes, first_rows) = self.number::<K, u16>(|code| code as u16)?;
+            (Codes::Narrow(codes), first_rows)
+        } else {
+            let (codes, first_rows) = self.number::<K, u32>(|code| code)?;
+            (Codes::Wide(codes), first_rows)
+        };
         Some(Distinct { codes, first_rows })
     }
 }
@@ -416,7 +735,7 @@ impl<'a> Visitor<'a> for Find<'a> {
 
     fn visit<K: Key<'a>>(self) -> Self::Out {
         // Entries that were wiped are equal to each other, so a number is not a place yet.
-        let mut numbers = Numbers::<K>::new(self.entries.len());
+        let mut numbers = Numbers::<K>::new(self.entries);
         let mut places = Vec::new();
         for (place, key) in K::all(self.entries).enumerate().take(self.cap) {
             if numbers.insert(key).1 {
@@ -450,25 +769,45 @@ mod tests {
         }
         let n_entries = known.len();
         let distinct = Distinct::of(values, n_entries).unwrap();
-        assert_eq!(distinct.codes(), codes);
+        assert!(distinct.codes().eq(codes.iter().copied()));
+        assert!(
+            Distinct::of(values, usize::MAX)
+                .unwrap()
+                .codes()
+                .eq(codes.iter().copied())
+        );
         assert_eq!(distinct.first_rows(), first_rows);
         assert_eq!(distinct.n_entries(), n_entries);
         let entries = distinct.entries(values);
         let entries = entries.as_values().unwrap();
-        let stats = count_distinct(values, n_entries).unwrap();
-        assert_eq!(stats.n_entries, n_entries);
-        assert_eq!(stats.entry_bytes, entries.decoded_bytes());
-        assert!(are_codes_of(codes.iter().copied(), entries, values));
+        let entry_bytes = entries.decoded_bytes();
+        assert!(Distinct::within(values, n_entries, entry_bytes).is_some());
+        let one_bit = values.value_type() == ValueType::Bits;
+        if entry_bytes > 0 && !one_bit {
+            assert!(Distinct::within(values, n_entries, entry_bytes - 1).is_none());
+        }
+        let are_codes = |codes: &[u32], code_bytes| {
+            let codes = narrowed(codes, code_bytes);
+            let Ok(Values::Fixed(codes)) = codes.as_values() else {
+                panic!("codes are numbers");
+            };
+            are_codes_of(codes.bytes(), code_bytes, entries, values)
+        };
+        for code_bytes in [CodeBytes::One, CodeBytes::Two, CodeBytes::Four] {
+            let fits = n_entries as u64 <= code_bytes.entries_max();
+            assert_eq!(are_codes(&codes, code_bytes), fits);
+        }
+        assert_eq!(Distinct::count_sampled(values, keys.len()), n_entries);
         assert_eq!(find_codes(entries, values, n_entries), Some(codes.clone()));
         if n_entries > 0 {
             assert!(Distinct::of(values, n_entries - 1).is_none());
-            assert_eq!(count_distinct(values, n_entries - 1), None);
             assert_eq!(find_codes(entries, values, n_entries - 1), None);
             let missing = entries.slice(1..n_entries);
             assert_eq!(find_codes(missing, values, n_entries), None);
             let mut wrong = codes;
             wrong[0] = 1;
-            assert!(!are_codes_of(wrong.into_iter(), entries, values));
+            assert!(!are_codes(&wrong, CodeBytes::Four));
+            assert!(!are_codes(&wrong[1..], CodeBytes::Four));
         }
     }
 
@@ -506,22 +845,29 @@ mod tests {
 
     #[test]
     fn strings_and_bits_are_numbered_by_first_appearance() {
-        let keys: Vec<Vec<u8>> = some(3000, 300)
-            .map(|number| {
-                let len = (number % 11) as usize;
-                number.to_le_bytes().repeat(2)[..len].to_vec()
-            })
-            .collect();
-        let mut offsets = vec![0];
-        let mut data = vec![];
-        for key in &keys {
-            data.extend_from_slice(key);
-            offsets.push(data.len() as u32);
+        // Short ones, and ones around every length at which they are compared otherwise.
+        for (n_distinct, len_max) in [(300, 15), (300, 16), (2000, 24), (300, 70), (40, 300)] {
+            let keys: Vec<Vec<u8>> = some(3000, n_distinct)
+                .map(|number| {
+                    let mut key = number.to_le_bytes().repeat(len_max / 8 + 1);
+                    // Equal but for the last byte, too.
+                    key.truncate((number % (len_max as u64 + 1)) as usize);
+                    if let Some(last) = key.last_mut() {
+                        *last = *last & 0xfe | (number >> 9 & 1) as u8;
+                    }
+                    key
+                })
+                .collect();
+            let mut offsets = vec![0];
+            let mut data = vec![];
+            for key in &keys {
+                data.extend_from_slice(key);
+                offsets.push(data.len() as u32);
+            }
+            let strings = BytesSlice::new(&offsets, &data).unwrap();
+            check(Values::Bytes(strings), &keys);
+            check(Values::Bytes(strings.slice(7..2900)), &keys[7..2900]);
         }
-        check(
-            Values::Bytes(BytesSlice::new(&offsets, &data).unwrap()),
-            &keys,
-        );
         for byte in [0, 0xff, 0x5e] {
             let keys: Vec<Vec<u8>> = (0..7).map(|i| vec![byte >> (i + 1) & 1]).collect();
             check(Values::Bits(BitSlice::new(&[byte], 1, 7).unwrap()), &keys);

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, EncodeChildren, EncodingWriter, Error, FixedSlice, NodeWriter, OwnedValues,
-    PageEncoder, Result, Shared, ValueType, Values, limits,
+    EncodeChildren, EncodingWriter, Error, NodeWriter, OwnedValues, PageEncoder, Result, Shared,
+    Tree, ValueType, Values, limits,
 };
 
 use crate::Dict;
-use crate::distinct::{Distinct, are_codes_of, find_codes};
+use crate::distinct::{Distinct, are_codes_of, find_codes, narrowed};
 use crate::layout::{CodeBytes, HEADER_BYTES, ID, Params, Scope, VALUES_ALIGN, write_header};
 
 impl EncodingWriter for Dict {
@@ -68,52 +68,83 @@ impl EncodingWriter for Dict {
     }
 }
 
+/// Prepares a page whose distinct values are known already: as [`crate::DICT`] would under `tree` without shared buffers, without
+/// looking for them again. `distinct` is of `values`, all of them, and `codes` are its [`Distinct::codes_of`] as wide as the
+/// tree says.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit each other, and what children refuse.
+pub fn prepare_known(
+    tree: &Tree,
+    distinct: &Distinct,
+    codes: OwnedValues,
+    values: Values<'_>,
+    children: &dyn EncodeChildren,
+) -> Result<Box<dyn PageEncoder>> {
+    let node = NodeWriter {
+        value_type: values.value_type(),
+        params: &tree.params,
+    };
+    let params = Params::parse(&node)?;
+    let codes = Codes::new(codes, params.code_bytes)?;
+    if codes.n() != values.len() {
+        return Err(Error::invalid("the codes are not those of the values"));
+    }
+    if distinct.n_entries() > entries_max(params.code_bytes) {
+        return Err(too_many_entries());
+    }
+    match params.scope {
+        Scope::Page { shared_index: 0 } => page_scope(codes, distinct.entries(values), children),
+        Scope::Page { .. } => Err(Error::invalid(
+            "the shared buffers in front of the dictionary are missing",
+        )),
+        Scope::Block => block_scope(codes, distinct.entries(values), children),
+    }
+}
+
 /// Codes as the child encodes them.
 struct Codes {
-    bytes: AlignedBuf,
+    values: OwnedValues,
     code_bytes: CodeBytes,
-    n: usize,
 }
 
 impl Codes {
-    /// The lowest `code_bytes` bytes of each number.
-    fn new(numbers: &[u32], code_bytes: CodeBytes) -> Self {
-        let n = numbers.len();
-        let mut bytes = AlignedBuf::zeroed(n * usize::from(code_bytes.bytes()));
-        match code_bytes {
-            CodeBytes::One => cut::<1>(numbers, &mut bytes),
-            CodeBytes::Two => cut::<2>(numbers, &mut bytes),
-            CodeBytes::Four => cut::<4>(numbers, &mut bytes),
+    fn new(values: OwnedValues, code_bytes: CodeBytes) -> Result<Self> {
+        match &values {
+            OwnedValues::Fixed { width, .. } if *width == usize::from(code_bytes.bytes()) => {
+                Ok(Self { values, code_bytes })
+            }
+            _ => Err(Error::invalid("codes are not as wide as the node says")),
         }
+    }
+
+    fn of(distinct: &Distinct, code_bytes: CodeBytes) -> Self {
         Self {
-            bytes,
+            values: distinct.codes_of(code_bytes),
             code_bytes,
-            n,
+        }
+    }
+
+    fn n(&self) -> usize {
+        match &self.values {
+            OwnedValues::Fixed { len, .. } => *len,
+            _ => 0,
         }
     }
 
     fn as_values(&self) -> Result<Values<'_>> {
-        let width = self.code_bytes.bytes().into();
-        Ok(Values::Fixed(FixedSlice::new(&self.bytes, width, self.n)?))
+        self.values.as_values()
     }
 
-    /// The numbers of `range`.
-    fn numbers(&self, range: Range<usize>) -> impl Iterator<Item = u32> {
-        let width = usize::from(self.code_bytes.bytes());
-        let bytes = self.bytes.get(range.start * width..range.end * width);
-        bytes.unwrap_or_default().chunks_exact(width).map(|code| {
-            code.iter()
-                .rev()
-                .fold(0, |number, byte| number << 8 | u32::from(*byte))
-        })
-    }
-}
-
-fn cut<const W: usize>(numbers: &[u32], to: &mut [u8]) {
-    for (to, number) in to.as_chunks_mut::<W>().0.iter_mut().zip(numbers) {
-        if let Some(low) = number.to_le_bytes().first_chunk() {
-            *to = *low;
-        }
+    /// Whether those of `range` name entries equal to `values`.
+    fn name(&self, range: Range<usize>, entries: Values<'_>, values: Values<'_>) -> Result<bool> {
+        let codes = self.as_values()?.as_fixed()?.slice(range);
+        Ok(are_codes_of(
+            codes.bytes(),
+            self.code_bytes,
+            entries,
+            values,
+        ))
     }
 }
 
@@ -151,30 +182,42 @@ fn prepare_page(
     shared: Shared<'_>,
 ) -> Result<Box<dyn PageEncoder>> {
     let cap = entries_max(code_bytes);
-    let (numbers, dictionary, is_new) = match shared.buffers.get(shared_index) {
+    match shared.buffers.get(shared_index) {
         Some(dictionary) => {
             let numbers = find_codes(dictionary.as_values()?, values, cap)
                 .ok_or_else(|| Error::invalid("a value is not in the dictionary"))?;
-            (numbers, Arc::clone(dictionary), false)
+            let codes = Codes::new(narrowed(&numbers, code_bytes), code_bytes)?;
+            let child = children.prepare(0, codes.as_values()?)?;
+            Ok(Box::new(PageScope {
+                codes,
+                child,
+                dictionary: Arc::clone(dictionary),
+                is_new: false,
+            }))
         }
         None if shared_index == shared.buffers.len() => {
             let distinct = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
-            let dictionary = Arc::new(distinct.entries(values));
-            (distinct.into_codes(), dictionary, true)
+            let codes = Codes::of(&distinct, code_bytes);
+            page_scope(codes, distinct.entries(values), children)
         }
-        None => {
-            return Err(Error::invalid(
-                "the shared buffers in front of the dictionary are missing",
-            ));
-        }
-    };
-    let codes = Codes::new(&numbers, code_bytes);
+        None => Err(Error::invalid(
+            "the shared buffers in front of the dictionary are missing",
+        )),
+    }
+}
+
+/// A page that makes the dictionary.
+fn page_scope(
+    codes: Codes,
+    entries: OwnedValues,
+    children: &dyn EncodeChildren,
+) -> Result<Box<dyn PageEncoder>> {
     let child = children.prepare(0, codes.as_values()?)?;
     Ok(Box::new(PageScope {
         codes,
         child,
-        dictionary,
-        is_new,
+        dictionary: Arc::new(entries),
+        is_new: true,
     }))
 }
 
@@ -184,9 +227,8 @@ impl PageEncoder for PageScope {
         // The codes were found when the page was prepared. Were other values handed in, the wrong ones would be written
         // without anybody noticing.
         let entries = self.dictionary.as_values()?;
-        let numbers = self.codes.numbers(range.clone());
-        if range.end > self.codes.n || !are_codes_of(numbers, entries, values.slice(range.clone()))
-        {
+        let of_range = values.slice(range.clone());
+        if !self.codes.name(range.clone(), entries, of_range)? {
             return Err(Error::invalid("the values are not those of the page"));
         }
         self.child.encode(self.codes.as_values()?, range, out)
@@ -200,11 +242,13 @@ impl PageEncoder for PageScope {
     }
 }
 
-/// Scope 0: everything is found block by block.
+/// Scope 0: everything is found block by block, unless the block is the page.
 struct BlockScope {
     code_bytes: CodeBytes,
     codes: Box<dyn PageEncoder>,
     values: Box<dyn PageEncoder>,
+    /// Codes and entries of the page.
+    of_page: (Codes, OwnedValues),
 }
 
 /// Where the blocks begin and end is not known yet, so the children are shown the page's codes and entries: each block's
@@ -216,12 +260,20 @@ fn prepare_blocks(
 ) -> Result<Box<dyn PageEncoder>> {
     let distinct = Distinct::of(values, usize::MAX)
         .ok_or_else(|| Error::invalid("more values than a unit holds"))?;
-    let entries = distinct.entries(values);
-    let codes = Codes::new(distinct.codes(), code_bytes);
+    let codes = Codes::of(&distinct, code_bytes);
+    block_scope(codes, distinct.entries(values), children)
+}
+
+fn block_scope(
+    codes: Codes,
+    entries: OwnedValues,
+    children: &dyn EncodeChildren,
+) -> Result<Box<dyn PageEncoder>> {
     Ok(Box::new(BlockScope {
-        code_bytes,
+        code_bytes: codes.code_bytes,
         codes: children.prepare(0, codes.as_values()?)?,
         values: children.prepare(1, entries.as_values()?)?,
+        of_page: (codes, entries),
     }))
 }
 
@@ -229,29 +281,34 @@ impl PageEncoder for BlockScope {
     fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
         check_range(&values, &range)?;
         let values = values.slice(range);
+        let (codes, entries) = &self.of_page;
+        // Codes that were cut name other entries.
+        if codes.name(0..codes.n(), entries.as_values()?, values)? {
+            return self.encode_unit(codes, entries, out);
+        }
         let cap = entries_max(self.code_bytes);
         let distinct = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
-        let entries = distinct.entries(values);
+        let codes = Codes::of(&distinct, self.code_bytes);
+        self.encode_unit(&codes, &distinct.entries(values), out)
+    }
+}
+
+impl BlockScope {
+    fn encode_unit(&self, codes: &Codes, entries: &OwnedValues, out: &mut Vec<u8>) -> Result<()> {
         let entries = entries.as_values()?;
+        let n_entries = entries.len();
         let entries_bytes = u32::try_from(entries.decoded_bytes())
             .map_err(|_| Error::invalid("the entries of a block take 4 GiB"))?;
-        let codes = Codes::new(distinct.codes(), self.code_bytes);
 
         let unit_at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
-        self.codes.encode(codes.as_values()?, 0..codes.n, out)?;
+        self.codes.encode(codes.as_values()?, 0..codes.n(), out)?;
         let codes_len = u32::try_from(out.len() - unit_at - HEADER_BYTES)
             .map_err(|_| Error::invalid("the codes of a block take 4 GiB"))?;
         let n_padded = (out.len() - unit_at).next_multiple_of(VALUES_ALIGN);
         out.resize(unit_at + n_padded, 0);
-        self.values.encode(entries, 0..distinct.n_entries(), out)?;
-        write_header(
-            out,
-            unit_at,
-            distinct.n_entries() as u32,
-            codes_len,
-            entries_bytes,
-        );
+        self.values.encode(entries, 0..n_entries, out)?;
+        write_header(out, unit_at, n_entries as u32, codes_len, entries_bytes);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The hot loops: entries by codes. Entries of fixed width are gathered by `tarsia-bits`, byte strings here. The caller
 //! has checked that every code is below the number of entries; the loop is safe whether or not it has.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{Error, Result};
@@ -37,9 +38,18 @@ impl Code for u32 {
 
 /// Refuses codes that are not below `n_entries` and names the first.
 pub(crate) fn check_codes<C: Code>(codes: &[C], n_entries: usize) -> Result<()> {
+    /// Below this many the call of a kernel takes longer than a loop.
+    const KERNEL_CODES_MIN: usize = 64;
     // The maximum of a whole slice is a vector loop, which a search for the first bad code is not.
-    let max = codes.iter().map(|code| code.number()).max();
-    if max.is_none_or(|max| (max as usize) < n_entries) {
+    let max = match codes.len() {
+        KERNEL_CODES_MIN.. => tarsia_bits::largest::<C>(bytemuck::cast_slice(codes)).to_u64(),
+        _ => codes
+            .iter()
+            .map(|code| code.number().into())
+            .max()
+            .unwrap_or(0),
+    };
+    if codes.is_empty() || max < n_entries as u64 {
         return Ok(());
     }
     let bad = codes
@@ -53,6 +63,16 @@ pub(crate) fn check_codes<C: Code>(codes: &[C], n_entries: usize) -> Result<()> 
         found,
         "below the number of entries; place is the value's index",
     ))
+}
+
+/// Entries of `width` bytes by codes, in their memory; the kernel of `tarsia-bits` for this width of codes.
+pub(crate) fn gather_codes<C: Code>(
+    entries: &[u8],
+    width: usize,
+    codes: &[C],
+    to: &mut [u8],
+) -> Result<(), tarsia_bits::Error> {
+    tarsia_bits::gather::<C>(entries, width, bytemuck::cast_slice(codes), to)
 }
 
 /// Entries that are byte strings: `data[offsets[i]..offsets[i + 1]]`.
@@ -136,69 +156,96 @@ pub(crate) fn gather_strings<C: Code>(
     Ok(at)
 }
 
-/// Entries of at most `W` bytes, padded to `W` and laid out for one load each: made once per page dictionary. In the loop below nothing
-/// depends on an entry's length but the place of the next one.
+/// Short entries, each padded to the same width `W` and laid out for one load: made once per page dictionary. In the loops below
+/// nothing depends on an entry's length but the place of the next one.
 #[derive(Debug)]
-pub(crate) struct Padded<const W: usize> {
-    entries: Vec<[u8; W]>,
+pub(crate) struct Padded {
+    entries: Vec<u8>,
     lengths: Vec<u8>,
 }
 
-impl<const W: usize> Padded<W> {
-    /// `None` where an entry is longer, or the copies would leave the cache that the values are in.
-    pub(crate) fn new(offsets: &[u32], data: &[u8]) -> Option<Self> {
+impl Padded {
+    /// Entries padded to `width` bytes; `None` where one is longer, or the copies would leave the cache that the values are in.
+    pub(crate) fn new(width: usize, offsets: &[u32], data: &[u8]) -> Option<Self> {
         const CACHE_BYTES: usize = 128 << 10;
         let n_entries = offsets.len().saturating_sub(1);
-        if n_entries.checked_mul(W)? > CACHE_BYTES {
+        let n_bytes = n_entries.checked_mul(width)?;
+        if n_bytes > CACHE_BYTES {
             return None;
         }
         let mut padded = Self {
-            entries: Vec::with_capacity(n_entries),
-            lengths: Vec::with_capacity(n_entries),
+            entries: vec![0; n_bytes],
+            lengths: vec![0; n_entries],
         };
-        for pair in offsets.windows(2) {
-            let entry = data.get(pair[0] as usize..pair[1] as usize)?;
-            let mut bytes = [0; W];
-            bytes.get_mut(..entry.len())?.copy_from_slice(entry);
-            padded.entries.push(bytes);
-            padded.lengths.push(u8::try_from(entry.len()).ok()?);
+        let places = padded.entries.chunks_exact_mut(width);
+        let bounds = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
+        for ((to, length), (start, end)) in places.zip(&mut padded.lengths).zip(bounds) {
+            let entry = data.get(*start as usize..*end as usize)?;
+            *length = u8::try_from(entry.len()).ok()?;
+            to.get_mut(..entry.len())?.copy_from_slice(entry);
         }
         Some(padded)
     }
 
-    /// As [`gather_strings`].
-    pub(crate) fn gather<C: Code>(
+    /// As [`gather_strings`]. `W` is the width of the padded entries.
+    pub(crate) fn gather<const W: usize, C: Code>(
         &self,
         codes: &[C],
         ends: &mut [u32],
         base: u32,
         data: &mut [u8],
     ) -> Result<usize, Misfit> {
+        let entries = self.entries.as_chunks::<W>().0;
         let mut at = 0usize;
-        for (code, end) in codes.iter().zip(ends) {
-            let i = code.number() as usize;
-            let (Some(entry), Some(len)) = (self.entries.get(i), self.lengths.get(i)) else {
+        for (i, (code, end)) in codes.iter().zip(&mut *ends).enumerate() {
+            let place = code.number() as usize;
+            let (Some(entry), Some(len)) = (entries.get(place), self.lengths.get(place)) else {
                 return Err(Misfit::Entries);
             };
-            let len = usize::from(*len);
             // Bytes behind the value are undefined until the next one covers them.
-            match data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                Some(to) => *to = *entry,
-                None => {
-                    let to = data.get_mut(at..at + len).ok_or(Misfit::Output)?;
-                    to.copy_from_slice(entry.get(..len).ok_or(Misfit::Entries)?);
-                }
-            }
+            let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else {
+                // The others in a loop of their own: a call in this one would cost Wasm its registers.
+                let ends = ends.get_mut(i..).unwrap_or_default();
+                let codes = codes.get(i..).unwrap_or_default();
+                return self.gather_last::<W, C>(codes, ends, base, data, at);
+            };
+            *to = *entry;
+            at += usize::from(*len);
+            *end = base.wrapping_add(at as u32);
+        }
+        Ok(at)
+    }
+
+    /// The last strings, whose padding would not fit.
+    #[cold]
+    #[inline(never)]
+    fn gather_last<const W: usize, C: Code>(
+        &self,
+        codes: &[C],
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+        mut at: usize,
+    ) -> Result<usize, Misfit> {
+        for (code, end) in codes.iter().zip(ends) {
+            let place = code.number() as usize;
+            let len = self.lengths.get(place).copied();
+            let len = usize::from(len.ok_or(Misfit::Entries)?);
+            let from = self
+                .entries
+                .get(place * W..)
+                .and_then(|rest| rest.get(..len));
+            let from = from.ok_or(Misfit::Entries)?;
+            let to = data.get_mut(at..).and_then(|rest| rest.get_mut(..len));
+            to.ok_or(Misfit::Output)?.copy_from_slice(from);
             at += len;
             *end = base.wrapping_add(at as u32);
         }
         Ok(at)
     }
-}
 
-impl<const W: usize> Padded<W> {
     /// As [`gather_equal`], for lengths below `W` that are no power of two: whole registers are stored, each over the last one's padding.
-    pub(crate) fn gather_equal<C: Code>(
+    pub(crate) fn gather_equal<const W: usize, C: Code>(
         &self,
         len: usize,
         codes: &[C],
@@ -206,38 +253,29 @@ impl<const W: usize> Padded<W> {
         base: u32,
         data: &mut [u8],
     ) -> Result<usize, Misfit> {
+        let entries = self.entries.as_chunks::<W>().0;
         let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
         let data = data.get_mut(..written).ok_or(Misfit::Output)?;
         for (i, code) in codes.iter().enumerate() {
-            let entry = self
-                .entries
-                .get(code.number() as usize)
-                .ok_or(Misfit::Entries)?;
+            let entry = entries.get(code.number() as usize).ok_or(Misfit::Entries)?;
             let rest = data.get_mut(i * len..).ok_or(Misfit::Output)?;
-            match rest.first_chunk_mut() {
-                Some(to) => *to = *entry,
-                None => {
-                    let to = rest.get_mut(..len).ok_or(Misfit::Output)?;
-                    to.copy_from_slice(entry.get(..len).ok_or(Misfit::Entries)?);
-                }
-            }
+            let Some(to) = rest.first_chunk_mut() else {
+                let codes = codes.get(i..).unwrap_or_default();
+                let ends = ends.get_mut(i..).unwrap_or_default();
+                self.gather_last::<W, C>(codes, ends, base, data, i * len)?;
+                break;
+            };
+            *to = *entry;
         }
-        equal_ends(len, ends, base);
+        tarsia_bits::equal_ends(ends, len as u32, base);
         Ok(written)
-    }
-}
-
-fn equal_ends(len: usize, ends: &mut [u32], base: u32) {
-    let mut at = base;
-    for end in ends {
-        at = at.wrapping_add(len as u32);
-        *end = at;
     }
 }
 
 /// The length of all strings where they have the same, at least one byte.
 pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
-    let mut lengths = offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+    let bounds = offsets.iter().zip(offsets.get(1..)?);
+    let mut lengths = bounds.map(|(start, end)| end.wrapping_sub(*start));
     let first = lengths.next().filter(|len| *len > 0)?;
     lengths.all(|len| len == first).then_some(first as usize)
 }
@@ -253,16 +291,14 @@ pub(crate) fn gather_equal<C: Code>(
 ) -> Result<usize, Misfit> {
     let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
     let data = data.get_mut(..written).ok_or(Misfit::Output)?;
-    tarsia_bits::gather::<C>(entries, len, bytemuck::cast_slice(codes), data)
-        .map_err(|_| Misfit::Entries)?;
-    equal_ends(len, ends, base);
+    gather_codes(entries, len, codes, data).map_err(|_| Misfit::Entries)?;
+    tarsia_bits::equal_ends(ends, len as u32, base);
     Ok(written)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     #[test]
     fn every_way_to_gather_strings_agrees() {
@@ -285,22 +321,22 @@ mod tests {
             gather_strings(&strings, &codes, &mut ends, 7, &mut out),
             Ok(total)
         );
-        assert!(Padded::<16>::new(&offsets, &data).is_none());
-        let padded = Padded::<32>::new(&offsets, &data).unwrap();
+        assert!(Padded::new(16, &offsets, &data).is_none());
+        let padded = Padded::new(32, &offsets, &data).unwrap();
         let (mut ends_too, mut out_too) = (vec![0; codes.len()], vec![0; total]);
         assert_eq!(
-            padded.gather(&codes, &mut ends_too, 7, &mut out_too),
+            padded.gather::<32, _>(&codes, &mut ends_too, 7, &mut out_too),
             Ok(total)
         );
         assert_eq!((ends_too, out_too), (ends, out));
         let mut short = vec![0; total - 1];
         let mut ends = vec![0; codes.len()];
         assert_eq!(
-            padded.gather(&codes, &mut ends, 7, &mut short),
+            padded.gather::<32, _>(&codes, &mut ends, 7, &mut short),
             Err(Misfit::Output)
         );
         assert_eq!(
-            padded.gather(&[5u8], &mut [0], 0, &mut [0; 40]),
+            padded.gather::<32, _>(&[5u8], &mut [0], 0, &mut [0; 40]),
             Err(Misfit::Entries)
         );
     }
@@ -316,12 +352,13 @@ mod tests {
         let written = gather_equal(b"oakelmash", 3, &[2u16, 0, 2], &mut ends, 5, &mut out);
         assert_eq!(written, Ok(9));
         assert_eq!((ends, &out[..9]), ([8, 11, 14], &b"ashoakash"[..]));
-        let padded = Padded::<16>::new(&offsets, b"oakelmash").unwrap();
+        let padded = Padded::new(16, &offsets, b"oakelmash").unwrap();
         let (mut ends_too, mut out_too) = ([0; 3], [0; 10]);
-        let written = padded.gather_equal(3, &[2u16, 0, 2], &mut ends_too, 5, &mut out_too);
+        let written =
+            padded.gather_equal::<16, _>(3, &[2u16, 0, 2], &mut ends_too, 5, &mut out_too);
         assert_eq!(written, Ok(9));
         assert_eq!((ends_too, out_too), (ends, out));
-        let bad = padded.gather_equal(3, &[3u16], &mut [0], 5, &mut out_too);
+        let bad = padded.gather_equal::<16, _>(3, &[3u16], &mut [0], 5, &mut out_too);
         assert_eq!(bad, Err(Misfit::Entries));
         let bad = gather_equal(b"oakelmash", 3, &[3u16], &mut [0], 5, &mut out);
         assert_eq!(bad, Err(Misfit::Entries));

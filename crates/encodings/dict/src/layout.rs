@@ -1,6 +1,5 @@
 //! Fields, parameters and checks that decoder and encoder share.
 
-use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -110,9 +109,9 @@ impl Params {
             ValueType::Bytes => {}
             ValueType::Fixed(width) if width > 0 => {}
             ValueType::Fixed(_) | ValueType::Bits => {
-                return Err(Error::Unsupported {
-                    what: "bits or values without bytes in tarsia.dict".to_string(),
-                });
+                return Err(Error::unsupported(
+                    "bits or values without bytes in tarsia.dict",
+                ));
             }
         }
         let mut reader = Reader::new(node.params);

@@ -30,7 +30,7 @@
 //! had, and entries another order.
 //!
 //! # What this crate does not do
-//! Choosing itself (`count_distinct` says what to expect), nulls, wiping entries of a shared dictionary, order among codes.
+//! Choosing itself (`Distinct` says what to expect), nulls, wiping entries of a shared dictionary, order among codes.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -45,7 +45,9 @@ mod gather;
 mod layout;
 
 #[cfg(feature = "encode")]
-pub use distinct::{Distinct, DistinctStats, count_distinct};
+pub use distinct::Distinct;
+#[cfg(feature = "encode")]
+pub use encode::prepare_known;
 pub use layout::{CodeBytes, ID, VERSION, block_tree, page_tree, shared_tree};
 
 /// The encoding, for a [`tarsia_codec::Registry`].

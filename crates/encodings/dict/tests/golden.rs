@@ -1,11 +1,9 @@
 //! Frozen bytes, both directions.
 
-#[path = "../../plain/tests/support/mod.rs"]
-mod support;
-
 use tarsia_codec::{Registry, Tree};
 use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
+use tarsia_testkit::units;
 
 fn check(name: &str, tree: &Tree, case: &Case) {
     let mut registry = Registry::new();
@@ -16,7 +14,7 @@ fn check(name: &str, tree: &Tree, case: &Case) {
         .add_writer(&tarsia_bytes::BYTES)
         .add(&tarsia_plain::PLAIN)
         .add_writer(&tarsia_plain::PLAIN);
-    support::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, tree, name, case);
+    units::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, tree, name, case);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Sizes and checks that decoder and encoder share.
 
-use alloc::string::ToString;
-
-use tarsia_codec::{BitSlice, Error, Node, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{BitSlice, Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.plain";
@@ -37,9 +35,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     }
     match node.value_type.validate()? {
         ValueType::Bits | ValueType::Fixed(_) => Ok(()),
-        ValueType::Bytes => Err(Error::Unsupported {
-            what: "byte strings in tarsia.plain".to_string(),
-        }),
+        ValueType::Bytes => Err(Error::unsupported("byte strings in tarsia.plain")),
     }
 }
 
@@ -48,17 +44,17 @@ pub(crate) fn exact_bytes<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<
     let have_bytes = unit.bytes.len() as u64;
     match unit_bytes(value_type, unit.len.into()) {
         Some(needed_bytes) if needed_bytes == have_bytes => Ok(unit.bytes),
-        Some(needed_bytes) if needed_bytes < have_bytes => Err(Error::Corrupt {
+        Some(needed_bytes) if needed_bytes < have_bytes => Err(Error::from(ErrorKind::Corrupt {
             field: "plain.values",
             at_byte: needed_bytes,
             found: have_bytes - needed_bytes,
             allowed: "no bytes after the last value",
-        }),
-        needed_bytes => Err(Error::Truncated {
+        })),
+        needed_bytes => Err(Error::from(ErrorKind::Truncated {
             field: "plain.values",
             needed_bytes: needed_bytes.unwrap_or(u64::MAX),
             have_bytes,
-        }),
+        })),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Frozen bytes, both directions.
 
-mod support;
-
 use tarsia_codec::Registry;
 use tarsia_testkit::cases::Case;
+use tarsia_testkit::units;
 
 fn check(name: &str, case: &Case) {
     let mut registry = Registry::new();
@@ -11,7 +10,7 @@ fn check(name: &str, case: &Case) {
         .add(&tarsia_plain::PLAIN)
         .add_writer(&tarsia_plain::PLAIN);
     let folder = env!("CARGO_MANIFEST_DIR");
-    support::check_golden(folder, &registry, &tarsia_plain::tree(), name, case);
+    units::check_golden(folder, &registry, &tarsia_plain::tree(), name, case);
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Arrays become the leaf values of a column.
 
+use core::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType, GenericStringType,
-    StringViewType,
+    ArrowPrimitiveType, BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType,
+    GenericStringType, Int8Type, Int16Type, Int32Type, Int64Type, StringViewType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, BytesSlice, Error, FixedSlice, Result, ValueType, Values};
 
@@ -84,35 +88,83 @@ impl LeafBuffer {
         self.rows
     }
 
-    /// Bytes of values and validity held: what the writer's budget counts. It depends on the rows alone, not on capacities.
-    pub fn logical_bytes(&self) -> usize {
-        self.values.bytes.len() + self.rows.div_ceil(8) + (self.offsets.len() - 1) * 4
+    /// Bytes of the rows held, as [`LeafBuffer::bytes_of`] counts them.
+    pub fn logical_bytes(&self) -> u64 {
+        self.bytes_of(0..self.rows)
     }
 
-    /// The rows held, as an encoder takes them; `None` for type Null.
+    /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget counts. A
+    /// function of the rows alone, not of capacities, nor of what stood under nulls of strings.
+    pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
+        let n = rows.len() as u64;
+        let values = match self.value_type {
+            None => 0,
+            Some(ValueType::Bits) => n.div_ceil(8),
+            Some(ValueType::Fixed(width)) => n * u64::from(width),
+            Some(ValueType::Bytes) => self.data_bytes_of(rows) + n * 4,
+        };
+        values + n.div_ceil(8)
+    }
+
+    /// Bytes of the strings of some of the rows held, without lengths; 0 for other types.
+    pub fn data_bytes_of(&self, rows: Range<usize>) -> u64 {
+        match (self.offsets.get(rows.start), self.offsets.get(rows.end)) {
+            (Some(start), Some(end)) => (end - start).into(),
+            _ => 0,
+        }
+    }
+
+    /// The fewest rows from row `start` on that take at least `bytes`; `None` where all held take less.
+    pub fn rows_that_reach(&self, start: usize, bytes: u64) -> Option<usize> {
+        let held = self.rows.checked_sub(start)?;
+        if self.bytes_of(start..self.rows) < bytes {
+            return None;
+        }
+        // Bytes rise with rows, so halving finds the first that reaches.
+        let (mut low, mut high) = (0, held);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.bytes_of(start..start + middle) < bytes {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Some(low)
+    }
+
+    /// Some of the rows held, as an encoder takes them; `None` for type Null.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `rows` is more than there are.
-    pub fn page(&self, rows: usize) -> Result<Option<PageInput<'_>>> {
-        if rows > self.rows {
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are no such rows.
+    pub fn page(&self, rows: Range<usize>) -> Result<Option<PageInput<'_>>> {
+        if rows.start > rows.end || rows.end > self.rows {
             return Err(Error::invalid("a page of more rows than the column holds"));
         }
         let values = match self.value_type {
             None => return Ok(None),
-            Some(ValueType::Bits) => Values::Bits(BitSlice::new(&self.values.bytes, 0, rows)?),
+            Some(ValueType::Bits) => {
+                Values::Bits(BitSlice::new(&self.values.bytes, rows.start, rows.len())?)
+            }
             Some(ValueType::Fixed(width)) => {
                 let width = width as usize;
-                let bytes = self.values.bytes.get(..rows * width).unwrap_or_default();
-                Values::Fixed(FixedSlice::new(bytes, width, rows)?)
+                let bytes = self.values.bytes.get(rows.start * width..rows.end * width);
+                Values::Fixed(FixedSlice::new(
+                    bytes.unwrap_or_default(),
+                    width,
+                    rows.len(),
+                )?)
             }
             Some(ValueType::Bytes) => {
-                let offsets = self.offsets.get(..rows + 1).unwrap_or_default();
-                Values::Bytes(BytesSlice::new(offsets, &self.values.bytes)?)
+                let offsets = self.offsets.get(rows.start..rows.end + 1);
+                Values::Bytes(BytesSlice::new(
+                    offsets.unwrap_or_default(),
+                    &self.values.bytes,
+                )?)
             }
         };
         let validity = match self.null_count {
             0 => None,
-            _ => Some(BitSlice::new(&self.validity.bytes, 0, rows)?),
+            _ => Some(BitSlice::new(&self.validity.bytes, rows.start, rows.len())?),
         };
         Ok(Some(PageInput { validity, values }))
     }
@@ -120,7 +172,7 @@ impl LeafBuffer {
     /// Forgets the first `rows` rows.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for more rows than there are.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for more rows than there are.
     pub fn drain(&mut self, rows: usize) -> Result<()> {
         if rows > self.rows {
             return Err(Error::invalid("draining more rows than the column holds"));
@@ -152,38 +204,47 @@ impl LeafBuffer {
         Ok(())
     }
 
-    /// How many leading rows of `array` can be added before the strings held pass `data_bytes_max`; at least one when
-    /// nothing is held. Other types take all rows.
+    /// The longest run of the `rows` of an array of the column's type, from their start, that adds no more than about
+    /// `bytes_max`; at least one row where there are any. It bounds what one [`LeafBuffer::push`] copies; what bytes under nulls
+    /// count is not decided here.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a single value larger than that.
-    pub fn rows_that_fit(&self, array: &dyn Array, data_bytes_max: usize) -> Result<usize> {
-        if self.value_type != Some(ValueType::Bytes) {
-            return Ok(array.len());
-        }
-        // The whole array's buffers bound its strings; only a large array needs a closer look.
-        if array.get_array_memory_size() + self.values.bytes.len() <= data_bytes_max {
-            return Ok(array.len());
-        }
-        let array = resolve(array)?;
-        let mut total = self.values.bytes.len();
-        for i in 0..array.len() {
-            let len = value_bytes(array.as_ref(), i);
-            if len > data_bytes_max {
-                return Err(Error::invalid("a value is larger than 2 GiB"));
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a single string longer than `value_bytes_max`.
+    pub fn fit(
+        &self,
+        array: &dyn Array,
+        rows: Range<usize>,
+        bytes_max: usize,
+        value_bytes_max: usize,
+    ) -> Result<Fit> {
+        let per_row = match self.value_type {
+            None => 0,
+            Some(ValueType::Bits) => 1,
+            Some(ValueType::Fixed(width)) => width as usize,
+            Some(ValueType::Bytes) => {
+                let mut fit = strings_within(array, rows.clone(), bytes_max);
+                if fit.rows == 0 && !rows.is_empty() {
+                    fit = strings_within(array, rows.start..rows.start + 1, usize::MAX);
+                    if fit.bytes > value_bytes_max && array.is_valid(rows.start) {
+                        return Err(Error::invalid("a value is larger than 2 GiB"));
+                    }
+                }
+                fit.bytes = fit.bytes.saturating_add(fit.rows * 5);
+                return Ok(fit);
             }
-            total += len;
-            if total > data_bytes_max {
-                return Ok(i);
-            }
-        }
-        Ok(array.len())
+        };
+        let fitting = bytes_max.checked_div(per_row).unwrap_or(usize::MAX).max(1);
+        let rows = rows.len().min(fitting);
+        Ok(Fit {
+            rows,
+            bytes: rows.saturating_mul(per_row + 1),
+        })
     }
 
     /// Appends the rows of an array of the column's type.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another type, or where the strings held would pass 4 GiB.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, or where the strings held would pass 4 GiB.
     pub fn push(&mut self, array: &dyn Array) -> Result<()> {
         if array.data_type() != &self.data_type {
             return Err(Error::invalid("the array is not of the column's type"));
@@ -247,24 +308,49 @@ impl LeafBuffer {
     }
 
     fn push_offsets<T: ByteArrayType>(&mut self, array: &dyn Array) -> Result<()> {
-        use arrow_buffer::ArrowNativeType;
         let array = array.as_bytes::<T>();
         let offsets = array.value_offsets();
-        let first = offsets.first().map_or(0, |offset| offset.as_usize());
-        let last = offsets.last().map_or(0, |offset| offset.as_usize());
-        let base = self.values.bytes.len();
-        if base + (last - first) > u32::MAX as usize {
+        let at = |i: usize| offsets.get(i).map_or(0, |offset| offset.as_usize());
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        let all_bytes = at(array.len()) - at(0);
+        let valid_bytes = nulls.map_or(all_bytes, |nulls| {
+            let runs = nulls.valid_slices();
+            runs.map(|(start, end)| at(end) - at(start)).sum()
+        });
+        if self.values.bytes.len() + valid_bytes > u32::MAX as usize {
             return Err(Error::invalid("a page's strings pass 4 GiB"));
         }
-        let data = array.value_data().get(first..last).unwrap_or_default();
-        self.values.bytes.extend_from_slice(data);
-        self.offsets.extend(
-            offsets
-                .iter()
-                .skip(1)
-                .map(|offset| (base + (offset.as_usize() - first)) as u32),
-        );
+        match nulls {
+            // Arrow leaves open what stands under nulls, and what nobody reads is neither kept nor counted.
+            Some(nulls) if valid_bytes < all_bytes => {
+                let mut row = 0;
+                for (start, end) in nulls.valid_slices() {
+                    let held = self.values.bytes.len() as u32;
+                    self.offsets.resize(self.offsets.len() + start - row, held);
+                    self.push_run::<T>(array.value_data(), &offsets[start..=end]);
+                    row = end;
+                }
+                let held = self.values.bytes.len() as u32;
+                self.offsets
+                    .resize(self.offsets.len() + array.len() - row, held);
+            }
+            _ => self.push_run::<T>(array.value_data(), offsets),
+        }
         Ok(())
+    }
+
+    /// Appends the strings between `offsets` of `data`, of which there is one more than strings. They fit 32 bits.
+    fn push_run<T: ByteArrayType>(&mut self, data: &[u8], offsets: &[T::Offset]) {
+        let base = self.values.bytes.len();
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+            return;
+        };
+        let first = first.as_usize();
+        let data = data.get(first..last.as_usize()).unwrap_or_default();
+        self.values.bytes.extend_from_slice(data);
+        let ends = offsets.iter().skip(1);
+        self.offsets
+            .extend(ends.map(|end| (base + (end.as_usize() - first)) as u32));
     }
 
     fn push_views<T: ByteViewType>(&mut self, array: &dyn Array) -> Result<()> {
@@ -300,17 +386,108 @@ fn resolve(array: &dyn Array) -> Result<ArrayRef> {
     }
 }
 
-fn value_bytes(array: &dyn Array, i: usize) -> usize {
-    if array.is_null(i) {
-        return 0;
-    }
+/// A run of rows that fits somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fit {
+    /// How many.
+    pub rows: usize,
+    /// At least what they add to [`LeafBuffer::logical_bytes`].
+    pub bytes: usize,
+}
+
+/// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may count), and what
+/// they take.
+fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {
     match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().value(i).len(),
-        DataType::LargeUtf8 => array.as_string::<i64>().value(i).len(),
-        DataType::Binary => array.as_binary::<i32>().value(i).len(),
-        DataType::LargeBinary => array.as_binary::<i64>().value(i).len(),
-        DataType::Utf8View => array.as_string_view().value(i).len(),
-        DataType::BinaryView => array.as_binary_view().value(i).len(),
-        _ => 0,
+        DataType::Utf8 => offsets_within::<GenericStringType<i32>>(array, rows, bytes_max),
+        DataType::LargeUtf8 => offsets_within::<GenericStringType<i64>>(array, rows, bytes_max),
+        DataType::Binary => offsets_within::<GenericBinaryType<i32>>(array, rows, bytes_max),
+        DataType::LargeBinary => offsets_within::<GenericBinaryType<i64>>(array, rows, bytes_max),
+        DataType::Utf8View => views_within(array.as_string_view().views(), rows, bytes_max),
+        DataType::BinaryView => views_within(array.as_binary_view().views(), rows, bytes_max),
+        DataType::Dictionary(key, _) => {
+            let keyed = match key.as_ref() {
+                DataType::Int8 => keyed_within::<Int8Type>,
+                DataType::Int16 => keyed_within::<Int16Type>,
+                DataType::Int32 => keyed_within::<Int32Type>,
+                DataType::Int64 => keyed_within::<Int64Type>,
+                DataType::UInt8 => keyed_within::<UInt8Type>,
+                DataType::UInt16 => keyed_within::<UInt16Type>,
+                DataType::UInt32 => keyed_within::<UInt32Type>,
+                _ => keyed_within::<UInt64Type>,
+            };
+            keyed(array, rows, bytes_max)
+        }
+        _ => Fit {
+            rows: rows.len(),
+            bytes: 0,
+        },
     }
+}
+
+/// The longest run whose lengths, one after the other, add up to at most `bytes_max`.
+fn lengths_within(lengths: impl Iterator<Item = usize>, bytes_max: usize) -> Fit {
+    let mut fit = Fit { rows: 0, bytes: 0 };
+    for length in lengths {
+        let bytes = fit.bytes.saturating_add(length);
+        if bytes > bytes_max {
+            break;
+        }
+        fit.rows += 1;
+        fit.bytes = bytes;
+    }
+    fit
+}
+
+fn offsets_within<T: ByteArrayType>(
+    array: &dyn Array,
+    rows: Range<usize>,
+    bytes_max: usize,
+) -> Fit {
+    let offsets = array.as_bytes::<T>().value_offsets();
+    let offsets = offsets.get(rows.start..rows.end + 1).unwrap_or_default();
+    let first = offsets.first().map_or(0, |first| first.as_usize());
+    let within = offsets.partition_point(|end| end.as_usize() - first <= bytes_max);
+    let rows = within.saturating_sub(1);
+    Fit {
+        rows,
+        bytes: offsets.get(rows).map_or(0, |end| end.as_usize() - first),
+    }
+}
+
+fn views_within(views: &[u128], rows: Range<usize>, bytes_max: usize) -> Fit {
+    let views = views.get(rows).unwrap_or_default();
+    // A view's lowest 32 bits are the length.
+    lengths_within(views.iter().map(|view| *view as u32 as usize), bytes_max)
+}
+
+fn keyed_within<K: ArrowPrimitiveType>(
+    array: &dyn Array,
+    rows: Range<usize>,
+    bytes_max: usize,
+) -> Fit {
+    let Some(dictionary) = array.as_any_dictionary_opt() else {
+        return Fit { rows: 0, bytes: 0 };
+    };
+    let values = dictionary.values().as_ref();
+    let length: &dyn Fn(usize) -> usize = match values.data_type() {
+        DataType::Utf8 => &|i| values.as_string::<i32>().value_length(i) as usize,
+        DataType::LargeUtf8 => &|i| values.as_string::<i64>().value_length(i) as usize,
+        DataType::Binary => &|i| values.as_binary::<i32>().value_length(i) as usize,
+        DataType::LargeBinary => &|i| values.as_binary::<i64>().value_length(i) as usize,
+        DataType::Utf8View => &|i| values.as_string_view().views()[i] as u32 as usize,
+        DataType::BinaryView => &|i| values.as_binary_view().views()[i] as u32 as usize,
+        _ => &|_| 0,
+    };
+    let keys = dictionary.keys();
+    let nulls: Option<&NullBuffer> = keys.nulls();
+    let keys = keys.as_primitive::<K>().values();
+    let length_of_row = |row: usize| {
+        let key = keys.get(row).map_or(usize::MAX, |key| key.as_usize());
+        match nulls.is_some_and(|nulls| nulls.is_null(row)) || key >= values.len() {
+            true => 0,
+            false => length(key),
+        }
+    };
+    lengths_within(rows.map(length_of_row), bytes_max)
 }

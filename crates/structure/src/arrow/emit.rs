@@ -12,7 +12,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
-use tarsia_codec::{Error, Result, ValueType};
+use tarsia_codec::{Error, ErrorKind, Result, ValueType};
 
 use super::kernels::Strings;
 use super::{Pool, logical_type, value_type};
@@ -28,8 +28,8 @@ pub struct Emitted {
 /// The array of `data_type` that decoded memory holds. Text is checked to be UTF-8, since any byte of a file may be hostile.
 ///
 /// # Errors
-/// [`Error::Corrupt`] for text that is not UTF-8, [`Error::InvalidInput`] where the parts do not fit the type,
-/// [`Error::Unsupported`] for a type that is not stored.
+/// [`ErrorKind::Corrupt`] for text that is not UTF-8, [`ErrorKind::InvalidInput`] where the parts do not fit the type,
+/// [`ErrorKind::Unsupported`] for a type that is not stored.
 pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
     if let DataType::Dictionary(key, value) = data_type {
         let values = plain_array(value, raw, pool)?;
@@ -57,8 +57,10 @@ fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Array
         let bits = BooleanBuffer::new(pool.into_buffer(validity, rows.div_ceil(8)), 0, rows);
         NullBuffer::new(bits)
     });
-    let stored = value_type(logical_type(data_type)).map_err(|unsupported| Error::Unsupported {
-        what: format!("type {unsupported}"),
+    let stored = value_type(logical_type(data_type)).map_err(|unsupported| {
+        Error::from(ErrorKind::Unsupported {
+            what: format!("type {unsupported}"),
+        })
     })?;
     match stored {
         None => Ok(Arc::new(NullArray::new(rows))),
@@ -104,7 +106,7 @@ fn fixed_array(
     }
     downcast_primitive! {
         data_type => (primitive, data_type, rows, values, nulls),
-        other => Err(Error::Unsupported { what: format!("type {other}") })
+        other => Err(Error::from(ErrorKind::Unsupported { what: format!("type {other}") }))
     }
 }
 
@@ -172,9 +174,9 @@ fn bytes_array(
         DataType::Utf8View => Arc::new(strings.text_views(nulls)?),
         DataType::BinaryView => Arc::new(strings.binary_views(nulls)?),
         other => {
-            return Err(Error::Unsupported {
+            return Err(Error::from(ErrorKind::Unsupported {
                 what: format!("type {other}"),
-            });
+            }));
         }
     })
 }
@@ -231,9 +233,9 @@ mod dictionary {
             DataType::UInt16 => encode_as::<UInt16Type>(values, u16::MAX as u64 + 1),
             DataType::UInt32 => encode_as::<UInt32Type>(values, u64::from(u32::MAX)),
             DataType::UInt64 => encode_as::<UInt64Type>(values, u64::from(u32::MAX)),
-            other => Err(Error::Unsupported {
+            other => Err(Error::from(ErrorKind::Unsupported {
                 what: format!("dictionary keys of type {other}"),
-            }),
+            })),
         }
     }
 

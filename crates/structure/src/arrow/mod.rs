@@ -11,7 +11,7 @@ mod pool;
 use arrow_schema::{DataType, IntervalUnit};
 use tarsia_codec::ValueType;
 
-pub use collect::LeafBuffer;
+pub use collect::{Fit, LeafBuffer};
 pub use emit::{Emitted, array_from_raw, reorder};
 pub use pool::Pool;
 

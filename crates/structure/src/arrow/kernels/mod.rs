@@ -25,7 +25,7 @@ impl Strings {
     /// Checks the parts.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for bad offsets, [`Error::Corrupt`] for text that is not UTF-8.
+    /// [`ErrorKind::InvalidInput`] for bad offsets, [`ErrorKind::Corrupt`] for text that is not UTF-8.
     pub(super) fn new(ends: ScalarBuffer<u32>, data: Buffer, is_text: bool) -> Result<Self> {
         let falls = ends
             .windows(2)
@@ -49,7 +49,7 @@ impl Strings {
     /// An array with 32-bit offsets.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where validity has another length or the type is text and the data was not checked as such.
+    /// [`ErrorKind::InvalidInput`] where validity has another length or the type is text and the data was not checked as such.
     pub(super) fn narrow<T: ByteArrayType<Offset = i32>>(
         self,
         is_text: bool,
@@ -163,6 +163,7 @@ mod tests {
     use super::*;
     use arrow_array::types::{GenericBinaryType, GenericStringType};
     use arrow_array::{Array, BinaryArray, LargeStringArray, StringArray, StringViewArray};
+    use tarsia_codec::ErrorKind;
 
     fn parts(values: &[&[u8]]) -> (ScalarBuffer<u32>, Buffer) {
         let mut ends = vec![0u32];
@@ -244,12 +245,16 @@ mod tests {
             assert!(new(ends.clone(), b"abc").is_err(), "{ends:?}");
         }
         assert!(matches!(
-            new(vec![0, 3], b"a\xffc"),
-            Err(Error::Corrupt { at_byte: 1, .. })
+            new(vec![0, 3], b"a\xffc")
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::Corrupt { at_byte: 1, .. })
         ));
         assert!(matches!(
-            new(vec![0, 2, 3], "aé".as_bytes()),
-            Err(Error::Corrupt { at_byte: 2, .. })
+            new(vec![0, 2, 3], "aé".as_bytes())
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::Corrupt { at_byte: 2, .. })
         ));
         // A character cut at the end of the data.
         assert!(new(vec![0, 2], b"a\xc3").is_err());
