@@ -3,16 +3,27 @@
 use std::path::Path;
 
 use crate::process::{self, cargo, show};
-use crate::{Outcome, codegen, deps, tidy, wasm};
+use crate::{Outcome, codegen, deps, kernels, tidy, wasm};
 
 /// All checks in order, cheapest first; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Outcome {
-    let checks: [&[&str]; 2] = [
+    let checks: [&[&str]; 3] = [
         &["fmt", "--all", "--check"],
         &[
             "clippy",
             "--workspace",
             "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        // The facade without the engine that runs kernels.
+        &[
+            "clippy",
+            "--package",
+            "tarsia",
+            "--no-default-features",
             "--quiet",
             "--",
             "-D",
@@ -36,6 +47,8 @@ pub(crate) fn run(root: &Path) -> Outcome {
     deps::run(root)?;
     println!("$ cargo xtask wasm");
     wasm::run(root)?;
+    println!("$ cargo xtask build-wasm --check");
+    kernels::check(root)?;
     println!("$ cargo xtask codegen --check-digest");
     codegen::check_digest(root)
 }

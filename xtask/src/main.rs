@@ -7,12 +7,17 @@
 //! | `codegen --check-digest` | says whether the committed code was made from `fbs/` as it is; needs nothing |
 //! | `tidy` | the project's rules; every violation says how to repair it |
 //! | `deps` | how many crates an encoding alone pulls in |
+//! | `build-wasm` | builds the kernels that files carry, and writes them with their digests into `crates/kernels` |
+//! | `build-wasm --check` | the same, but only says whether the committed kernels are what would be built |
 //! | `wasm` | builds what has to build for the wasm32 targets |
-//! | `ci` | formatting, clippy, docs, `tidy`, `deps`, `wasm`, `codegen --check-digest` |
+//! | `guard [--bless] [--require]` | instruction counts of fixed operations against `benchmarks/guard/counts.json`; needs valgrind |
+//! | `ci` | formatting, clippy, docs, `tidy`, `deps`, `wasm`, `build-wasm --check`, `codegen --check-digest` |
 
 mod ci;
 mod codegen;
 mod deps;
+mod guard;
+mod kernels;
 mod process;
 mod tidy;
 mod wasm;
@@ -23,8 +28,7 @@ use std::process::ExitCode;
 /// What a task says when it fails: text for the person in front of it.
 type Outcome = Result<(), String>;
 
-const USAGE: &str =
-    "usage: cargo xtask codegen [--check | --check-digest] | tidy | deps | wasm | ci";
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | tidy | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -36,7 +40,10 @@ fn main() -> ExitCode {
         ["codegen", "--check-digest"] => codegen::check_digest(&root),
         ["tidy"] => tidy::run(&root),
         ["deps"] => deps::run(&root),
+        ["build-wasm"] => kernels::write(&root),
+        ["build-wasm", "--check"] => kernels::check(&root),
         ["wasm"] => wasm::run(&root),
+        ["guard", options @ ..] => guard::run(&root, options),
         ["ci"] => ci::run(&root),
         _ => Err(USAGE.to_owned()),
     };

@@ -62,6 +62,27 @@ pub struct Import {
     /// What matters more: time to write, or size
     #[arg(long, value_enum, default_value_t = Preset::Balanced)]
     pub preset: Preset,
+    /// Whether the file carries a decoder for itself
+    #[arg(long, value_enum, default_value_t = Kernels::Embed)]
+    pub kernels: Kernels,
+}
+
+/// Whether a file carries a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kernels {
+    /// A Wasm module that decodes the file's pages lies in the file
+    Embed,
+    /// The file is smaller by that module, and only programs that know its encodings read it
+    Omit,
+}
+
+impl From<Kernels> for tarsia::EmbedKernels {
+    fn from(kernels: Kernels) -> tarsia::EmbedKernels {
+        match kernels {
+            Kernels::Embed => tarsia::EmbedKernels::Embed,
+            Kernels::Omit => tarsia::EmbedKernels::Omit,
+        }
+    }
 }
 
 /// The presets of the writer.
@@ -216,6 +237,9 @@ pub struct Scan {
     /// Print the rows only, as JSON lines
     #[arg(long)]
     pub json: bool,
+    /// Decode by the kernel in the file, with none of this program's own decoders
+    #[arg(long)]
+    pub force_kernels: bool,
 }
 
 /// Arguments of `tarsia inspect`.

@@ -54,6 +54,7 @@ fn import(args: &Import) -> Result<(), Failure> {
     let bar = Bar::new("importing");
     let options = tarsia::WriteOptions {
         preset: args.preset.into(),
+        kernels: args.kernels.into(),
         ..Default::default()
     };
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
@@ -337,7 +338,15 @@ fn print_rows(
 }
 
 fn scan(args: &Scan) -> Result<(), Failure> {
-    let file = open(&args.file)?;
+    let options = tarsia::OpenOptions {
+        kernels: match args.force_kernels {
+            true => tarsia::Kernels::Forced,
+            false => tarsia::Kernels::default(),
+        },
+        ..Default::default()
+    };
+    let file = tarsia::File::open_with(&args.file, options)
+        .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
     let started = Instant::now();
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
     let schema = scan.schema();

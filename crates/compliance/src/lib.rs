@@ -8,6 +8,7 @@
 //! | block | [`block_digest`], [`stored_block_digest`] | 16, or 32 where it stands for its page |
 //! | page | [`page_digest`] | 32 |
 //! | column | [`column_digest`] | 32 |
+//! | section | [`section_digest`] | 32 |
 //! | metadata region | [`DigestTree`], [`verify_region`] | 32 per 4 KiB and inner node |
 //! | file | [`root_digest`] | 32 |
 //!
@@ -46,6 +47,7 @@ enum Kind {
     Leaf = 4,
     Node = 5,
     Root = 6,
+    Section = 7,
 }
 
 fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
@@ -92,6 +94,11 @@ pub fn column_digest(column: u32, pages: &[Digest], dictionaries: &[Digest]) -> 
         numbers,
         &[pages.as_flattened(), dictionaries.as_flattened()],
     )
+}
+
+/// The digest of a section of the metadata region, without padding.
+pub fn section_digest(id: u32, bytes: &[u8]) -> Digest {
+    digest(Kind::Section, [id, 0, 0], &[bytes])
 }
 
 /// The digest tree over the metadata region.

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::FieldRef;
-use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
+use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::{Block, BlockHeader, PageDecoder, RawColumn};
+use tarsia_structure::{BlockHeader, RawColumn};
 
+use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
 
@@ -34,7 +35,7 @@ pub(crate) struct Column {
 /// One page and what was made of it so far.
 pub(crate) struct Page {
     pub(crate) descriptor: PageDescriptor,
-    decoder: OnceLock<Arc<PageDecoder>>,
+    decoder: OnceLock<Arc<Decoder>>,
     blocks: OnceLock<Blocks>,
     entries: OnceLock<Arc<OwnedValues>>,
 }
@@ -131,7 +132,7 @@ impl Column {
     }
 
     /// The decoders of a page, made once.
-    pub(crate) fn decoder(&self, file: &Inner, page: &Page) -> Result<Arc<PageDecoder>> {
+    pub(crate) fn decoder(&self, file: &Inner, page: &Page) -> Result<Arc<Decoder>> {
         if let Some(decoder) = page.decoder.get() {
             return Ok(decoder.clone());
         }
@@ -149,7 +150,7 @@ impl Column {
                 let shared = Shared {
                     buffers: &[entries],
                 };
-                Arc::new(PageDecoder::new(crate::registry(), &meta, shared).map_err(while_reading)?)
+                Arc::new(Decoder::new(file, page.descriptor.meta, &meta, shared)?)
             }
         };
         Ok(page.decoder.get_or_init(|| decoder).clone())
@@ -182,8 +183,7 @@ impl Column {
             let rows = page.descriptor.rows as usize;
             let plan = self.plan_range(file, page, 0, 0..page.descriptor.rows)?;
             let fetched = file.fetch(&plan.parts)?;
-            let parts = plan.parts.iter().zip(fetched.iter().map(|bytes| &**bytes));
-            let data_bytes = decoded_bytes(parts.clone().map(|(_, bytes)| bytes))?;
+            let data_bytes = decoded_bytes(fetched.iter().map(|bytes| &**bytes))?;
             if data_bytes > DICTIONARY_BYTES_MAX {
                 return Err(Error::new(
                     ErrorKind::LimitExceeded,
@@ -194,19 +194,12 @@ impl Column {
             let mut scratch = Scratch::new();
             let mut raw = RawColumn::new(value_type, rows, data_bytes as usize, &mut take)
                 .map_err(while_reading)?;
-            for (part, bytes) in parts {
-                decode_part(
-                    file,
-                    &decoder,
-                    part,
-                    bytes,
-                    &plan,
-                    &mut raw,
-                    &mut scratch,
-                    &mut take,
-                )
-                .map_err(|error| error.in_block(part.block.into()))?;
-            }
+            let run = Run {
+                parts: &plan.parts,
+                fetched: &fetched,
+                plan: &plan,
+            };
+            decoder.decode(file, &run, &mut raw, &mut scratch, &mut take)?;
             let parts = raw.finish();
             let mut values = parts.values;
             values.reset_len(parts.values_len);
@@ -410,29 +403,19 @@ impl Column {
         };
         let mut raw = RawColumn::new(value_type, plan.rows, data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
-        let mut decoder: Option<(u32, Arc<PageDecoder>)> = None;
-        for (part, bytes) in plan.parts.iter().zip(fetched) {
-            let decoder = match &decoder {
-                Some((page, decoder)) if *page == part.page => decoder,
-                _ => {
-                    let index = part.page as usize;
-                    let made = self
-                        .decoder(file, self.page(index)?)
-                        .map_err(|error| self.at(error, index))?;
-                    &decoder.insert((part.page, made)).1
-                }
-            };
-            decode_part(
-                file,
-                decoder,
-                part,
-                bytes.as_ref(),
+        let mut fetched = fetched;
+        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
+            let index = parts.first().map_or(0, |part| part.page as usize);
+            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
+            fetched = later;
+            let run = Run {
+                parts,
+                fetched: now,
                 plan,
-                &mut raw,
-                scratch,
-                take,
-            )
-            .map_err(|error| self.at(error.in_block(part.block.into()), part.page as usize))?;
+            };
+            self.decoder(file, self.page(index)?)
+                .and_then(|decoder| decoder.decode(file, &run, &mut raw, scratch, take))
+                .map_err(|error| self.at(error, index))?;
         }
         if raw.rows() != plan.rows {
             return Err(
@@ -495,38 +478,6 @@ fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
 fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
     let range = blocks.block_range(block)?;
     Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of two loops, split for sharing"
-)]
-fn decode_part(
-    file: &Inner,
-    decoder: &PageDecoder,
-    part: &BlockPart,
-    bytes: &[u8],
-    plan: &Plan,
-    raw: &mut RawColumn,
-    scratch: &mut Scratch,
-    take: &mut dyn FnMut(usize) -> AlignedBuf,
-) -> Result<()> {
-    if file.verify_checksums {
-        check_crc(bytes)?;
-    }
-    let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
-    let selection = match &part.selected {
-        Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
-        Selected::Range { start, len } => Selection::Range {
-            start: *start,
-            len: *len,
-        },
-        Selected::Indices(range) => {
-            Selection::Indices(plan.indices.get(range.clone()).unwrap_or_default())
-        }
-    };
-    raw.push(decoder, &block, selection, scratch, take)
-        .map_err(while_reading)
 }
 
 /// Compares a block's stored checksum with its bytes.

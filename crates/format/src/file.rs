@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -11,16 +12,17 @@ use tarsia_codec::Shared;
 use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
+use tarsia_structure::Meta;
 use tarsia_structure::arrow::{Pool, value_type};
-use tarsia_structure::{Meta, PageDecoder};
 
 use crate::column::{BlockPart, Column, Page, Plan};
+use crate::decoder::Decoder;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::inspect::{ColumnInspection, Inspection, Region};
-use crate::options::{Access, OpenOptions, Threads};
+use crate::options::{Access, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
-use crate::{inspect, registry, take, verify};
+use crate::{inspect, take, verify};
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
@@ -75,7 +77,7 @@ pub(crate) struct Inner {
     n_columns: u32,
     metas: Vec<OnceLock<Arc<Meta>>>,
     /// Decoders of pages without dictionary, by META index: shared by all columns.
-    decoders: Vec<OnceLock<Arc<PageDecoder>>>,
+    decoders: Vec<OnceLock<Arc<Decoder>>>,
     columns: Mutex<HashMap<String, Arc<Column>>>,
     all_columns: OnceLock<Vec<Arc<Column>>>,
     schema: OnceLock<SchemaRef>,
@@ -83,6 +85,26 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     pub(crate) threads: Threads,
     pub(crate) verify_checksums: bool,
+    pub(crate) kernels: Kernels,
+    #[cfg_attr(
+        not(feature = "kernels"),
+        expect(dead_code, reason = "this build runs no kernels")
+    )]
+    pub(crate) trusted_kernels: Vec<[u8; 32]>,
+    #[cfg(feature = "kernels")]
+    loaded_kernels: crate::decoder::Loaded,
+    native_decoders: AtomicU64,
+    kernel_decoders: AtomicU64,
+}
+
+/// How the pages that were decoded so far were decoded, in prepared decoders: each serves all pages of the file that have the
+/// same description (and dictionary).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecoderCounts {
+    /// This build's own.
+    pub native: u64,
+    /// By a kernel of the file.
+    pub kernel: u64,
 }
 
 impl File {
@@ -156,6 +178,14 @@ impl File {
     /// What the file says of itself.
     pub fn metadata(&self) -> FileMetadata {
         self.inner.metadata()
+    }
+
+    /// What decoded the pages that were read so far. With [`Kernels::Forced`] nothing is native.
+    pub fn decoder_counts(&self) -> DecoderCounts {
+        DecoderCounts {
+            native: self.inner.native_decoders.load(Ordering::Relaxed),
+            kernel: self.inner.kernel_decoders.load(Ordering::Relaxed),
+        }
     }
 
     /// Describes a scan; see [`ScanBuilder`].
@@ -299,6 +329,12 @@ impl Inner {
             pool: Pool::new(options.pool_bytes),
             threads: options.threads,
             verify_checksums: options.verify_checksums,
+            kernels: options.kernels,
+            trusted_kernels: options.trusted_kernels,
+            #[cfg(feature = "kernels")]
+            loaded_kernels: Default::default(),
+            native_decoders: AtomicU64::new(0),
+            kernel_decoders: AtomicU64::new(0),
         })
     }
 
@@ -386,12 +422,45 @@ impl Inner {
         if let Some(meta) = cell.get() {
             return Ok(meta.clone());
         }
-        let meta = Arc::new(Meta::parse(blob).map_err(while_reading)?);
+        let meta = Arc::new(Meta::parse(&blob.bytes).map_err(while_reading)?);
         Ok(cell.get_or_init(|| meta).clone())
     }
 
+    /// Index of the kernel that the file names for a META, among its kernels.
+    pub(crate) fn kernel_of(&self, meta: u16) -> Option<u16> {
+        self.footer.metas.get(usize::from(meta))?.kernel
+    }
+
+    #[cfg(feature = "kernels")]
+    pub(crate) fn meta_bytes(&self, index: u16) -> Result<&[u8]> {
+        match self.footer.metas.get(usize::from(index)) {
+            Some(blob) => Ok(&blob.bytes),
+            None => Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("page description {index}"),
+            )),
+        }
+    }
+
+    pub(crate) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    #[cfg(feature = "kernels")]
+    pub(crate) fn kernel_cell(&self) -> &crate::decoder::Loaded {
+        &self.loaded_kernels
+    }
+
+    pub(crate) fn count_decoder(&self, by_kernel: bool) {
+        let count = match by_kernel {
+            true => &self.kernel_decoders,
+            false => &self.native_decoders,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The decoders of pages with this META and no shared buffers.
-    pub(crate) fn shared_decoder(&self, index: u16) -> Result<Arc<PageDecoder>> {
+    pub(crate) fn shared_decoder(&self, index: u16) -> Result<Arc<Decoder>> {
         let meta = self.meta(index)?;
         let cell = self
             .decoders
@@ -400,8 +469,7 @@ impl Inner {
         if let Some(decoder) = cell.get() {
             return Ok(decoder.clone());
         }
-        let decoder =
-            PageDecoder::new(registry(), &meta, Shared::default()).map_err(while_reading)?;
+        let decoder = Decoder::new(self, index, &meta, Shared::default())?;
         Ok(cell.get_or_init(|| Arc::new(decoder)).clone())
     }
 
@@ -580,10 +648,14 @@ impl Inner {
     pub(crate) fn layout(&self) -> Vec<Region> {
         let end = self.committed_bytes();
         let postscript = end - limits::POSTSCRIPT_BYTES as u64;
+        let kernels = self.footer.sections_of(metadata::SECTION_KERNEL);
+        let kernels_end = kernels.map(|section| section.range.end.next_multiple_of(8));
+        let kernels_end = kernels_end.max().unwrap_or(self.footer.meta_place);
         let starts = [
             ("header", 0),
             ("pages", limits::HEADER_BYTES as u64),
-            ("column metadata", self.footer.meta_place),
+            ("kernels", self.footer.meta_place),
+            ("column metadata", kernels_end),
             ("records", self.footer.root_place),
             ("buckets", self.postscript.bucket_place),
             ("digest tree", self.footer.tree_place),

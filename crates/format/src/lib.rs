@@ -36,6 +36,10 @@
 //! | header, footer, records, digests | `docs/spec/file.md` |
 //! | pages and blocks | `docs/spec/page.md` |
 //! | each encoding | `docs/spec/encodings/` |
+//! | kernels: the Wasm decoders that files carry | `docs/spec/kernel.md` |
+//!
+//! Files decode themselves: [`WriteOptions::kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
+//! runs it. The feature `kernels` (default) brings the engine; without it pages of unknown encodings are refused.
 //!
 //! # What this crate does not do
 //! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Nested columns are refused by
@@ -43,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod column;
+mod decoder;
 mod error;
 mod file;
 mod inspect;
@@ -54,9 +59,9 @@ mod verify;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
-pub use file::{File, FileMetadata};
+pub use file::{DecoderCounts, File, FileMetadata};
 pub use inspect::{ColumnInspection, Inspection, Region};
-pub use options::{Access, OpenOptions, Preset, Threads, WriteOptions};
+pub use options::{Access, EmbedKernels, Kernels, OpenOptions, Preset, Threads, WriteOptions};
 pub use registry::registry;
 pub use scan::{Scan, ScanBuilder};
 pub use verify::VerifyReport;

@@ -65,6 +65,44 @@ pub enum Threads {
     One,
 }
 
+/// Which kernels a reader runs. A kernel is the Wasm module a file may carry to decode its own pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kernels {
+    /// None: pages that this build cannot decode are refused.
+    Never,
+    /// Where this build cannot decode a page itself, and the kernel's digest is one that it ships or that
+    /// [`OpenOptions::trusted_kernels`] names.
+    #[default]
+    Trusted,
+    /// For every page, trusted kernels alone; for tests and measurements.
+    Forced,
+}
+
+/// Whether a writer puts a kernel into the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmbedKernels {
+    /// The smallest of this build's that decodes everything in the file.
+    #[default]
+    Embed,
+    /// None: smaller by some 25 KB, and readable only by programs that know the encodings.
+    Omit,
+}
+
+impl FromStr for EmbedKernels {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "embed" => Ok(Self::Embed),
+            "omit" => Ok(Self::Omit),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("kernels are embed or omit, not `{name}`"),
+            )),
+        }
+    }
+}
+
 /// Options of a [`crate::Writer`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
@@ -78,6 +116,8 @@ pub struct WriteOptions {
     pub threads: Threads,
     /// File id zero, so that the same input and options give the same bytes. Default `false`.
     pub deterministic: bool,
+    /// Whether the file carries a kernel. Default `Embed`.
+    pub kernels: EmbedKernels,
 }
 
 impl Default for WriteOptions {
@@ -88,6 +128,7 @@ impl Default for WriteOptions {
             memory_budget_bytes: 256 << 20,
             threads: Threads::default(),
             deterministic: false,
+            kernels: EmbedKernels::default(),
         }
     }
 }
@@ -113,6 +154,10 @@ pub struct OpenOptions {
     pub threads: Threads,
     /// Output memory kept for the next batch. Default 256 MiB.
     pub pool_bytes: usize,
+    /// Which kernels may run.
+    pub kernels: Kernels,
+    /// Digests (BLAKE3 over the module) of kernels to trust beside those of this build.
+    pub trusted_kernels: Vec<[u8; 32]>,
 }
 
 impl Default for OpenOptions {
@@ -122,6 +167,8 @@ impl Default for OpenOptions {
             verify_checksums: true,
             threads: Threads::default(),
             pool_bytes: 256 << 20,
+            kernels: Kernels::default(),
+            trusted_kernels: Vec::new(),
         }
     }
 }

@@ -163,7 +163,8 @@ struct Job {
 enum State {
     Waiting,
     Running,
-    Done(Result<Vec<RecordBatch>>),
+    /// With a panic, if there was one: it goes on in the thread that takes the result.
+    Done(std::thread::Result<Result<Vec<RecordBatch>>>),
     Taken,
 }
 
@@ -190,24 +191,25 @@ impl Task {
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             job.decode(self.rows.clone())
-        }))
-        .unwrap_or_else(|_| {
-            Err(Error::new(
-                ErrorKind::Corrupt,
-                "decoding failed unexpectedly; this is a bug in the reader",
-            ))
-        });
+        }));
         *self.lock() = State::Done(result);
         self.done.notify_all();
     }
 
     /// The result; runs the task here if nobody has begun, so that a scan never waits for a pool that is busy with its caller.
+    ///
+    /// # Panics
+    /// Where decoding did: a bug of the reader must not pass for a damaged file.
     fn take(&self, job: &Job) -> Result<Vec<RecordBatch>> {
         self.run(job);
         let mut state = self.lock();
         loop {
             match std::mem::replace(&mut *state, State::Taken) {
-                State::Done(result) => return result,
+                State::Done(Ok(result)) => return result,
+                State::Done(Err(panic)) => {
+                    drop(state);
+                    std::panic::resume_unwind(panic)
+                }
                 other => *state = other,
             }
             state = self
@@ -289,13 +291,13 @@ impl Iterator for Scan {
             }
             self.fill();
             let task = self.pending.pop_front()?;
+            // Unless it comes back with rows; not even a caller that catches a panic gets those behind a gap.
+            self.failed = true;
             match task.take(&self.job) {
                 Ok(batches) => self.ready.extend(batches),
-                Err(error) => {
-                    self.failed = true;
-                    return Some(Err(error.in_file(self.job.inner.name())));
-                }
+                Err(error) => return Some(Err(error.in_file(self.job.inner.name()))),
             }
+            self.failed = false;
             // Keep the pool busy while the caller looks at this batch.
             self.fill();
         }

@@ -90,6 +90,15 @@ fn metadata(inner: &Inner) -> Result<VerifyReport> {
             "root digest: header, metadata, footer or postscript were changed",
         ));
     }
+    for section in &inner.footer().sections {
+        let bytes = inner.read(section.range.clone())?;
+        if compliance::section_digest(section.id, &bytes) != section.digest {
+            return Err(corrupt(format!(
+                "section at byte {}: digest",
+                section.range.start
+            )));
+        }
+    }
     Ok(VerifyReport {
         bytes: region_bytes.len() as u64 + stored.len() as u64,
         ..VerifyReport::default()

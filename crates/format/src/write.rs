@@ -1,13 +1,14 @@
 //! Writing: batches in, pages out, metadata at the end.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
 use rayon::prelude::*;
 use tarsia_cascade::Chooser;
-use tarsia_codec::Version;
+use tarsia_codec::Tree;
 use tarsia_compliance as compliance;
 use tarsia_io::{FileSink, Sink};
 use tarsia_metadata as metadata;
@@ -16,17 +17,33 @@ use tarsia_structure::arrow::LeafBuffer;
 use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Threads, WriteOptions};
+use crate::options::{EmbedKernels, Threads, WriteOptions};
 use crate::registry::registry;
 
-/// Pages of more than one flush start at multiples of this many rows, so that blocks of different columns align.
+/// Pages hold multiples of this many rows where they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
 
-/// Rows taken from an input batch at a time: bounds what is held beyond the budget.
+/// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides nothing else.
 const STEP_ROWS: usize = 65_536;
 
-/// A page's strings stay below this, so that offsets and lengths fit 32 bits.
+/// At least this many bytes of a column are taken at a time, however small its pages are.
+const STEP_BYTES_MIN: u64 = 1 << 20;
+
+/// More cannot be asked for as [`WriteOptions::page_bytes`].
+const PAGE_BYTES_MAX: u64 = 1 << 30;
+
+/// A page's strings stay below this unless it is one row, so that offsets and lengths fit 32 bits.
 const PAGE_DATA_BYTES_MAX: usize = i32::MAX as usize;
+
+/// A page has at most so many rows, which are counted in 32 bits.
+const PAGE_ROWS_MAX: usize = 1 << 30;
+
+/// Whether the budget is exceeded is asked at multiples of so many rows of the table, or fewer in wide tables.
+const BUDGET_ROWS_MAX: u64 = 1024;
+const BUDGET_ROWS_MIN: u64 = 64;
+
+/// Encoded pages of a group wait in memory to be appended in order.
+const FLUSH_PAGES_MAX: usize = 64;
 
 /// Pages below this size are packed at multiples of 8, others start at multiples of 64.
 const PAGE_ALIGN_FROM_BYTES: usize = 4096;
@@ -82,12 +99,15 @@ pub struct Writer {
     file_id: [u8; 16],
     rows: u64,
     logical_bytes: u64,
+    /// A call failed half-way: columns may hold different numbers of rows.
+    failed: bool,
 }
 
 struct ColumnWriter {
     field: FieldRef,
     leaf: u32,
     buffer: LeafBuffer,
+    /// The row of the table that the buffer's first is.
     next_row: u64,
     pages: Vec<WrittenPage>,
     dictionaries: Vec<WrittenPage>,
@@ -104,7 +124,8 @@ struct WrittenPage {
 struct Metas {
     blobs: Vec<Vec<u8>>,
     index: HashMap<Vec<u8>, u16>,
-    encodings: Vec<(String, Version)>,
+    /// Those of all blobs.
+    trees: Vec<Tree>,
 }
 
 impl Metas {
@@ -120,28 +141,32 @@ impl Metas {
                 "more than 65,536 different page descriptions in a file",
             )
         })?;
-        for tree in meta
-            .trees
-            .iter()
-            .chain(meta.layers.iter().flat_map(|layer| &layer.trees))
-        {
-            tree.visit(&mut |node| {
-                let used = (node.id.clone(), node.version);
-                if !self.encodings.contains(&used) {
-                    self.encodings.push(used);
-                }
-            });
-        }
+        let of_layers = meta.layers.iter().flat_map(|layer| &layer.trees);
+        self.trees
+            .extend(meta.trees.iter().chain(of_layers).cloned());
         self.blobs.push(blob.clone());
         self.index.insert(blob, index);
         Ok(index)
     }
 }
 
+/// Rows of a column that become a page.
+struct Cut {
+    /// Rows of the table that had to come in before the page could end: pages are appended in this order, then by column, so that
+    /// their places in the file do not depend on batches either.
+    known_at: u64,
+    column: usize,
+    /// Its number among the pages of the column, if it will be stored.
+    page: usize,
+    /// Rows of the column's buffer.
+    rows: Range<usize>,
+}
+
 /// A page encoded by some thread, waiting to be appended.
 struct EncodedFlush {
     page: Finished,
-    dictionary: Option<Finished>,
+    /// Its number, which its digest needs, is known when it is appended.
+    dictionary: Option<EncodedPage>,
 }
 
 struct Finished {
@@ -198,6 +223,7 @@ impl Writer {
             file_id,
             rows: 0,
             logical_bytes: 0,
+            failed: false,
         };
         let header = metadata::Header::new(file_id).to_bytes()?;
         writer.append(&header)?;
@@ -261,132 +287,161 @@ impl Writer {
         }
         let mut start = 0;
         while start < batch.num_rows() {
-            let rows = STEP_ROWS.min(batch.num_rows() - start);
-            self.write_step(&batch.slice(start, rows))?;
-            start += rows;
+            self.failed = true;
+            start += self.write_step(batch, start)?;
+            self.failed = false;
         }
         Ok(())
     }
 
-    /// Takes a run of rows into the buffers and flushes what is full.
-    fn write_step(&mut self, batch: &RecordBatch) -> Result<()> {
-        for index in 0..self.columns.len() {
-            let array = batch.column(index);
-            let mut start = 0;
-            while start < array.len() {
-                let rest = array.slice(start, array.len() - start);
-                let column = &mut self.columns[index];
-                let rows = column
-                    .buffer
-                    .rows_that_fit(rest.as_ref(), PAGE_DATA_BYTES_MAX)
-                    .map_err(|error| Error::from(error).in_column(column.field.name()))?;
-                let before = column.buffer.logical_bytes();
-                column
-                    .buffer
-                    .push(rest.slice(0, rows).as_ref())
-                    .map_err(|error| Error::from(error).in_column(column.field.name()))?;
-                self.logical_bytes += (column.buffer.logical_bytes() - before) as u64;
-                start += rows;
-                if start < array.len() {
-                    // The strings held are as many as a page may have.
-                    self.flush(&[(index, self.columns[index].buffer.rows())])?;
-                }
-            }
+    /// Takes rows from row `start` of the batch into the buffers, encodes what is full, and returns how many rows it took. How many
+    /// that are leaves no trace in the file.
+    fn write_step(&mut self, batch: &RecordBatch, start: usize) -> Result<usize> {
+        let page_bytes = self.page_bytes();
+        let bytes_max = page_bytes.max(STEP_BYTES_MIN) as usize;
+        let mut rows = STEP_ROWS.min(batch.num_rows() - start);
+        let mut held_bytes = 0;
+        for (column, array) in self.columns.iter().zip(batch.columns()) {
+            let fit = column
+                .buffer
+                .fit(
+                    array.as_ref(),
+                    start..start + rows,
+                    bytes_max,
+                    PAGE_DATA_BYTES_MAX,
+                )
+                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            rows = fit.rows;
+            held_bytes += column.buffer.logical_bytes() + fit.bytes as u64;
         }
-        self.rows += batch.num_rows() as u64;
-        self.flush_full()
+        // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between unless it may be
+        // at the end.
+        let budget = self.options.memory_budget_bytes;
+        let budget_rows = self.budget_rows();
+        if held_bytes > budget {
+            rows = rows.min((budget_rows - self.rows % budget_rows) as usize);
+        }
+        for (column, array) in self.columns.iter_mut().zip(batch.columns()) {
+            let before = column.buffer.logical_bytes();
+            column
+                .buffer
+                .push(array.slice(start, rows).as_ref())
+                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            self.logical_bytes += column.buffer.logical_bytes() - before;
+        }
+        self.rows += rows as u64;
+        self.flush_full(page_bytes)?;
+        if held_bytes > budget && self.rows.is_multiple_of(budget_rows) {
+            self.flush_largest()?;
+        }
+        Ok(rows)
     }
 
-    fn flush_full(&mut self) -> Result<()> {
-        let page_bytes = self.options.page_bytes.max(1);
-        let mut flush = Vec::new();
-        let mut held = 0;
+    fn page_bytes(&self) -> u64 {
+        self.options.page_bytes.clamp(1, PAGE_BYTES_MAX)
+    }
+
+    /// Rows between two looks at the budget: a function of the schema and the options, and a power of two.
+    fn budget_rows(&self) -> u64 {
+        let row_bytes = 16 * self.columns.len().max(1) as u64;
+        let rows = (self.options.memory_budget_bytes / 8 / row_bytes).max(1);
+        (1 << rows.ilog2()).clamp(BUDGET_ROWS_MIN, BUDGET_ROWS_MAX)
+    }
+
+    /// Encodes all pages that are full.
+    fn flush_full(&mut self, page_bytes: u64) -> Result<()> {
+        let mut cuts = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
-            let bytes = column.buffer.logical_bytes() as u64;
-            match bytes >= page_bytes {
-                true => flush.push(index),
-                false => held += bytes,
-            }
+            column.push_full_pages(index, page_bytes, &mut cuts);
         }
-        if held > self.options.memory_budget_bytes {
-            let mut rest: Vec<_> = (0..self.columns.len())
-                .filter(|index| !flush.contains(index))
-                .map(|index| (self.columns[index].buffer.logical_bytes() as u64, index))
-                .collect();
-            rest.sort_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));
-            for (bytes, index) in rest {
-                // Half at once, so that the next flush is not one column later.
-                if held <= self.options.memory_budget_bytes / 2 {
-                    break;
-                }
-                held -= bytes;
-                flush.push(index);
-            }
-        }
-        let flush: Vec<_> = flush
-            .into_iter()
-            .map(|index| {
-                let rows = self.columns[index].buffer.rows();
-                match rows - rows % PAGE_ROWS_MULTIPLE {
-                    0 => (index, rows),
-                    whole => (index, whole),
-                }
-            })
-            .collect();
-        self.flush(&flush)
+        cuts.sort_by_key(|cut| (cut.known_at, cut.column, cut.rows.start));
+        self.flush(cuts)
     }
 
-    /// Encodes the first rows of columns as one page each, in parallel, and appends them in order.
-    fn flush(&mut self, columns: &[(usize, usize)]) -> Result<()> {
+    /// Encodes the columns that hold most until half the budget is free.
+    fn flush_largest(&mut self) -> Result<()> {
+        let mut by_size: Vec<(u64, usize)> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| (column.buffer.logical_bytes(), index))
+            .collect();
+        let mut held: u64 = by_size.iter().map(|(bytes, _)| bytes).sum();
+        if held <= self.options.memory_budget_bytes {
+            return Ok(());
+        }
+        by_size.sort_by_key(|(bytes, index)| (std::cmp::Reverse(*bytes), *index));
+        let mut cuts = Vec::new();
+        for (bytes, index) in by_size {
+            // Half at once, so that the next flush is not one column later.
+            if held <= self.options.memory_budget_bytes / 2 {
+                break;
+            }
+            held -= bytes;
+            let rows = whole_rows(self.columns[index].buffer.rows());
+            cuts.push(self.columns[index].cut(index, 0..rows));
+        }
+        self.flush(cuts)
+    }
+
+    /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its first row on.
+    fn flush(&mut self, cuts: Vec<Cut>) -> Result<()> {
         // Few at a time, so that encoded pages do not pile up for wide tables.
-        for columns in columns.chunks(64) {
+        for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
             let objective = self.options.preset.objective();
-            let encode = |(index, rows): &(usize, usize)| {
-                let column = &self.columns[*index];
+            let encode = |cut: &Cut| {
+                let column = &self.columns[cut.column];
                 column
-                    .encode(*rows, objective)
+                    .encode(cut, objective)
                     .map_err(|error| error.in_column(column.field.name()))
             };
             let encoded: Vec<Result<Option<EncodedFlush>>> = match self.options.threads {
-                Threads::All if columns.len() > 1 => columns.par_iter().map(encode).collect(),
-                _ => columns.iter().map(encode).collect(),
+                Threads::All if cuts.len() > 1 => cuts.par_iter().map(encode).collect(),
+                _ => cuts.iter().map(encode).collect(),
             };
-            for ((index, rows), encoded) in columns.iter().zip(encoded) {
-                let encoded = encoded?;
-                self.append_page(*index, *rows, encoded)?;
+            for (cut, encoded) in cuts.iter().zip(encoded) {
+                self.append_page(cut, encoded?)?;
+            }
+        }
+        if cuts.is_empty() {
+            return Ok(());
+        }
+        // The rows of a column's pages lie one after the other, so the last page's end is where all of them end.
+        let mut ends = vec![0; self.columns.len()];
+        for cut in &cuts {
+            ends[cut.column] = cut.rows.end;
+        }
+        for (column, end) in self.columns.iter_mut().zip(ends) {
+            if end > 0 {
+                column.buffer.drain(end)?;
+                column.next_row += end as u64;
             }
         }
         Ok(())
     }
 
-    fn append_page(
-        &mut self,
-        index: usize,
-        rows: usize,
-        encoded: Option<EncodedFlush>,
-    ) -> Result<()> {
-        if let Some(encoded) = encoded {
-            let mut dictionary = None;
-            if let Some(entries) = encoded.dictionary {
-                let number = self.columns[index].dictionaries.len();
-                dictionary = Some(
-                    u16::try_from(number)
-                        .ok()
-                        .filter(|n| *n < u16::MAX)
-                        .ok_or_else(|| {
-                            Error::new(ErrorKind::LimitExceeded, "65,535 dictionaries in a column")
-                        })?,
-                );
-                let written = self.append_finished(entries, 0, None)?;
-                self.columns[index].dictionaries.push(written);
-            }
-            let first_row = self.columns[index].next_row;
-            let written = self.append_finished(encoded.page, first_row, dictionary)?;
-            self.columns[index].pages.push(written);
+    fn append_page(&mut self, cut: &Cut, encoded: Option<EncodedFlush>) -> Result<()> {
+        let Some(encoded) = encoded else {
+            return Ok(());
+        };
+        let column = &self.columns[cut.column];
+        let (leaf, first_row) = (column.leaf, column.next_row + cut.rows.start as u64);
+        let mut dictionary = None;
+        if let Some(entries) = encoded.dictionary {
+            let number = u16::try_from(column.dictionaries.len())
+                .ok()
+                .filter(|number| *number < u16::MAX)
+                .ok_or_else(|| {
+                    Error::new(ErrorKind::LimitExceeded, "65,535 dictionaries in a column")
+                })?;
+            let page_number = compliance::DICTIONARY_PAGE_FIRST + u32::from(number);
+            let finished = finish_page(entries, leaf, page_number)?;
+            let written = self.append_finished(finished, 0, None)?;
+            self.columns[cut.column].dictionaries.push(written);
+            dictionary = Some(number);
         }
-        let column = &mut self.columns[index];
-        column.next_row += rows as u64;
-        column.buffer.drain(rows)?;
+        let written = self.append_finished(encoded.page, first_row, dictionary)?;
+        self.columns[cut.column].pages.push(written);
         Ok(())
     }
 
@@ -447,11 +502,20 @@ impl Writer {
     }
 
     fn finish_file(mut self) -> Result<WriteSummary> {
-        let rest: Vec<_> = (0..self.columns.len())
-            .map(|index| (index, self.columns[index].buffer.rows()))
-            .filter(|(_, rows)| *rows > 0)
+        if self.failed {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "a write failed before; its rows are there in part",
+            ));
+        }
+        let rest = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.buffer.rows() > 0)
+            .map(|(index, column)| column.cut(index, 0..column.buffer.rows()))
             .collect();
-        self.flush(&rest)?;
+        self.flush(rest)?;
         let pages = self
             .columns
             .iter()
@@ -510,14 +574,60 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
         .collect()
 }
 
+/// Rows of a page that could end at row `rows`: fewer, so that they are a multiple, where there are enough.
+fn whole_rows(rows: usize) -> usize {
+    match rows - rows % PAGE_ROWS_MULTIPLE {
+        0 => rows,
+        whole => whole,
+    }
+}
+
 impl ColumnWriter {
-    /// Encodes the first `rows` rows; `None` for a column without pages.
+    fn cut(&self, column: usize, rows: Range<usize>) -> Cut {
+        Cut {
+            known_at: self.next_row + rows.end as u64,
+            column,
+            page: self.pages.len(),
+            rows,
+        }
+    }
+
+    /// Finds the pages that are full. A page is full at the first row at which its rows take `page_bytes`, wherever batches end.
+    fn push_full_pages(&self, column: usize, page_bytes: u64, cuts: &mut Vec<Cut>) {
+        let buffer = &self.buffer;
+        let mut start = 0;
+        let mut page = self.pages.len();
+        loop {
+            let full = match buffer.rows_that_reach(start, page_bytes) {
+                Some(rows) => rows.min(PAGE_ROWS_MAX),
+                None if buffer.rows() - start >= PAGE_ROWS_MAX => PAGE_ROWS_MAX,
+                None => return,
+            };
+            // One string may be as long as a page's all may be together.
+            let data_bytes = buffer.data_bytes_of(start..start + full);
+            let rows = match full {
+                2.. if data_bytes > PAGE_DATA_BYTES_MAX as u64 => full - 1,
+                _ => full,
+            };
+            let end = start + whole_rows(rows);
+            cuts.push(Cut {
+                known_at: self.next_row + (start + full) as u64,
+                column,
+                page,
+                rows: start..end,
+            });
+            page += 1;
+            start = end;
+        }
+    }
+
+    /// Encodes a page; `None` for a column without pages.
     fn encode(
         &self,
-        rows: usize,
+        cut: &Cut,
         objective: tarsia_cascade::Objective,
     ) -> Result<Option<EncodedFlush>> {
-        let Some(input) = self.buffer.page(rows)? else {
+        let Some(input) = self.buffer.page(cut.rows.clone())? else {
             return Ok(None);
         };
         let chooser = Chooser::new(objective);
@@ -530,12 +640,14 @@ impl ColumnWriter {
                     values: entries.as_values()?,
                 };
                 let chooser = Chooser::for_dictionary_entries(objective);
-                let page = encode_page(input, &context(&chooser))?;
-                let number = compliance::DICTIONARY_PAGE_FIRST + self.dictionaries.len() as u32;
-                Some(finish_page(page, self.leaf, number)?)
+                Some(encode_page(input, &context(&chooser))?)
             }
         };
-        let page = finish_page(page, self.leaf, self.pages.len() as u32)?;
+        let number = u32::try_from(cut.page)
+            .ok()
+            .filter(|number| *number < compliance::DICTIONARY_PAGE_FIRST)
+            .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "2^31 pages in a column"))?;
+        let page = finish_page(page, self.leaf, number)?;
         Ok(Some(EncodedFlush { page, dictionary }))
     }
 }
@@ -592,15 +704,60 @@ fn finish_page(page: EncodedPage, column: u32, number: u32) -> Result<Finished> 
 }
 
 impl Writer {
+    /// Appends the smallest kernel that decodes everything in the file, if there is one and it is wanted.
+    fn embed_kernel(
+        &self,
+        encodings: &[metadata::EncodingUse],
+        region_place: u64,
+        region: &mut Vec<u8>,
+    ) -> Vec<metadata::Section> {
+        let decodes = |kernel: &&tarsia_kernels::Kernel| {
+            encodings.iter().all(|encoding| {
+                let version = encoding.version;
+                kernel.decodes(&encoding.id, version.major, version.minor)
+            })
+        };
+        let wanted = self.options.kernels == EmbedKernels::Embed && !encodings.is_empty();
+        let kernels = tarsia_kernels::ALL.into_iter();
+        let Some(kernel) = kernels.filter(decodes).find(|_| wanted) else {
+            return Vec::new();
+        };
+        let bytes = metadata::KernelSection {
+            digest: kernel.digest,
+            raw_bytes: kernel.raw_bytes,
+            compressed: kernel.compressed,
+        }
+        .to_bytes();
+        let start = region_place + region.len() as u64;
+        let section = metadata::Section {
+            id: metadata::SECTION_KERNEL,
+            version: tarsia_codec::Version::new(1, 0),
+            range: start..start + bytes.len() as u64,
+            digest: compliance::section_digest(metadata::SECTION_KERNEL, &bytes),
+            flags: metadata::SectionFlags::default(),
+            columns: Vec::new(),
+        };
+        region.extend_from_slice(&bytes);
+        region.resize(region.len().next_multiple_of(8), 0);
+        vec![section]
+    }
+
     /// Everything behind the pages; returns the length of the file.
     fn write_metadata(&mut self) -> Result<u64> {
         self.pad_to(8)?;
         let meta_place = self.sink.position();
         // The region is small beside the pages, and its digest tree needs it whole.
         let mut region = Vec::new();
+        let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
+        let sections = self.embed_kernel(&encodings, meta_place, &mut region);
+        let kernel = sections.first().map(|_| 0);
+        let metas = std::mem::take(&mut self.metas.blobs).into_iter();
+        let metas: Vec<_> = metas
+            .map(|bytes| metadata::MetaBlob { bytes, kernel })
+            .collect();
         let shape = metadata::FileShape {
             rows: self.rows,
-            n_metas: self.metas.blobs.len() as u32,
+            n_metas: metas.len() as u32,
             meta_place,
             // Not known yet; only an upper bound is needed for the check of places.
             tree_place: u64::MAX,
@@ -621,15 +778,10 @@ impl Writer {
         let tree_place = meta_place + region.len() as u64;
 
         let tree = compliance::DigestTree::build(&region);
-        let mut encodings = std::mem::take(&mut self.metas.encodings);
-        encodings.sort();
         let footer = metadata::Footer {
-            encodings: encodings
-                .into_iter()
-                .map(|(id, version)| metadata::EncodingUse { id, version })
-                .collect(),
-            metas: std::mem::take(&mut self.metas.blobs),
-            sections: Vec::new(),
+            encodings,
+            metas,
+            sections,
             features: metadata::FeatureWords::default(),
             meta_place,
             tree_place,
@@ -706,5 +858,65 @@ impl ColumnWriter {
         let place = region_place + region.len() as u64;
         region.extend_from_slice(&meta);
         Ok(metadata::ColumnRecord::of_meta(place, &meta, digest)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{ArrayRef, StringArray};
+    use arrow_schema::{Field, Schema};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_page_ends_with_the_row_that_fills_it() {
+        let check = |text_bytes: usize, rows: usize, page_bytes: u64, expect: &[(usize, u64)]| {
+            let array: ArrayRef = Arc::new(StringArray::from_iter_values(
+                (0..rows).map(|i| format!("{i:0text_bytes$}")),
+            ));
+            let field = Field::new("x", array.data_type().clone(), false);
+            let mut columns = column_writers(&Arc::new(Schema::new(vec![field]))).unwrap();
+            columns[0].buffer.push(array.as_ref()).unwrap();
+            let mut cuts = Vec::new();
+            columns[0].push_full_pages(0, page_bytes, &mut cuts);
+            let found: Vec<_> = cuts
+                .iter()
+                .map(|cut| (cut.rows.end, cut.known_at))
+                .collect();
+            assert_eq!(found, expect);
+        };
+        // 100 bytes of text and 4 of length for each row, and a byte of validity for each eight.
+        check(100, 300, 105 * 104 + 14, &[(105, 105), (210, 210)]);
+        check(100, 300, 105 * 104 + 15, &[(106, 106), (212, 212)]);
+        check(100, 105, 105 * 104 + 15, &[]);
+        // Longer pages end at multiples of 1,024 rows, and the rows behind belong to the next.
+        check(
+            10,
+            5000,
+            1500 * 14 + 188,
+            &[(1024, 1500), (2048, 2524), (3072, 3548), (4096, 4572)],
+        );
+        check(10, 5000, 2500 * 14 + 313, &[(2048, 2500), (4096, 4548)]);
+        check(50_000, 3, 40_000, &[(1, 1), (2, 2), (3, 3)]);
+    }
+
+    #[test]
+    fn the_budget_is_looked_at_more_often_in_wide_tables() {
+        let rows = |columns: usize, memory_budget_bytes| {
+            let fields: Vec<_> = (0..columns)
+                .map(|i| Field::new(format!("{i}"), arrow_schema::DataType::Int64, true))
+                .collect();
+            let options = WriteOptions {
+                memory_budget_bytes,
+                ..WriteOptions::default()
+            };
+            let sink = Box::new(tarsia_io::MemorySink::new());
+            let writer = Writer::new(sink, Arc::new(Schema::new(fields)), options).unwrap();
+            writer.budget_rows()
+        };
+        assert_eq!(rows(10, 256 << 20), 1024);
+        assert_eq!(rows(10_000, 256 << 20), 128);
+        assert_eq!(rows(100, 0), 64);
+        assert_eq!(rows(0, u64::MAX), 1024);
     }
 }

@@ -8,8 +8,13 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, open, write};
 use proptest::prelude::*;
-use tarsia::{Preset, Threads, WriteOptions};
+use tarsia::{EmbedKernels, Preset, Threads, WriteOptions};
 use tarsia_testkit::arrays::{DISTRIBUTIONS, NULLS, Profile, array, flat_types};
+#[cfg(feature = "kernels")]
+use {
+    common::open_with,
+    tarsia::{Kernels, OpenOptions},
+};
 
 #[derive(Debug, Clone)]
 struct Plan {
@@ -67,6 +72,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                         memory_budget_bytes,
                         threads: if one { Threads::One } else { Threads::All },
                         deterministic: true,
+                        kernels: EmbedKernels::Embed,
                     },
                     batch_rows,
                     range: (a.min(b), a.max(b)),
@@ -100,5 +106,14 @@ proptest! {
         let parts: Vec<_> = scan.map(Result::unwrap).collect();
         assert_rows(&parts, &whole.slice(start, end - start));
         file.verify().unwrap();
+        #[cfg(feature = "kernels")]
+        {
+            let options = OpenOptions { kernels: Kernels::Forced, ..OpenOptions::default() };
+            let file = open_with(&bytes, options).unwrap();
+            let scan = file.scan().rows(start as u64..end as u64).batch_rows(plan.batch_rows).build().unwrap();
+            let parts: Vec<_> = scan.map(Result::unwrap).collect();
+            assert_rows(&parts, &whole.slice(start, end - start));
+            assert_eq!(file.decoder_counts().native, 0);
+        }
     }
 }

@@ -12,7 +12,12 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use common::{assert_rows, deterministic, open, read_all, write};
-use tarsia::WriteOptions;
+use tarsia::{EmbedKernels, WriteOptions};
+#[cfg(feature = "kernels")]
+use {
+    common::open_with,
+    tarsia::{Kernels, OpenOptions},
+};
 
 /// Values by formula alone, so that the table is the same in twenty years.
 fn table() -> RecordBatch {
@@ -102,6 +107,11 @@ fn check(name: &str, options: WriteOptions) {
         .join("../../testdata/golden/v0")
         .join(name);
     let table = table();
+    // A kernel's bytes change with every change of a decoder; the file around it does not. See `with_kernel`.
+    let options = WriteOptions {
+        kernels: EmbedKernels::Omit,
+        ..options
+    };
     let written = write(table.schema(), std::slice::from_ref(&table), options);
     if std::env::var_os("TARSIA_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -132,4 +142,39 @@ fn several_pages() {
             ..deterministic()
         },
     );
+}
+
+/// A file that carries the kernel of its day: it goes on decoding the file, whatever this build writes. Written anew only where
+/// there is none.
+#[cfg(feature = "kernels")]
+#[test]
+fn with_kernel() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/golden/v0/with_kernel.tarsia");
+    let table = table();
+    if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
+        let written = write(
+            table.schema(),
+            std::slice::from_ref(&table),
+            deterministic(),
+        );
+        std::fs::write(&path, &written).unwrap();
+    }
+    let frozen = std::fs::read(&path).unwrap();
+    let kernel = std::fs::read_to_string(path.with_extension("kernel-blake3")).unwrap();
+    let digest = u8_of_hex(kernel.trim());
+    let options = OpenOptions {
+        kernels: Kernels::Forced,
+        trusted_kernels: vec![digest],
+        ..OpenOptions::default()
+    };
+    let file = open_with(&frozen, options).unwrap();
+    assert_rows(&read_all(&file).unwrap(), &table);
+    assert_eq!(file.decoder_counts().native, 0);
+    file.verify().unwrap();
+}
+
+#[cfg(feature = "kernels")]
+fn u8_of_hex(text: &str) -> [u8; 32] {
+    std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
 }

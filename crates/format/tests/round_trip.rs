@@ -3,12 +3,14 @@
 mod common;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    UInt64Array,
+    StringViewArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
@@ -209,6 +211,57 @@ fn readers_of_every_kind_agree() {
     );
 }
 
+/// The rows of a batch cut at random: now and then empty, one row, or thousands.
+fn cut_at_random(batch: &RecordBatch, seed: u64) -> Vec<RecordBatch> {
+    let mut rng = Rng::new(seed);
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < batch.num_rows() {
+        let rows = match rng.below(4) {
+            0 => rng.below(3),
+            1 => rng.below(300),
+            _ => rng.below(5000),
+        };
+        let rows = rows.min(batch.num_rows() - at);
+        parts.push(batch.slice(at, rows));
+        at += rows;
+    }
+    parts
+}
+
+/// The same rows in arrays of their own, with nothing under nulls.
+fn cleared(batch: &RecordBatch) -> RecordBatch {
+    let all = UInt64Array::from_iter_values(0..batch.num_rows() as u64);
+    let columns = batch
+        .columns()
+        .iter()
+        .map(|column| reorder(column, &all).unwrap())
+        .collect();
+    RecordBatch::try_new(batch.schema(), columns).unwrap()
+}
+
+/// A table in which every flat type has nulls with garbage beneath, as a slice of a longer one.
+fn hostile_to_cuts(rows: usize) -> RecordBatch {
+    let kinds = [
+        (Nulls::Percent(30), Distribution::Random),
+        (Nulls::Runs, Distribution::Extremes),
+        (Nulls::Percent(1), Distribution::Skewed),
+        (Nulls::None, Distribution::LowCardinality),
+        (Nulls::Percent(95), Distribution::Random),
+    ];
+    let (fields, columns): (Vec<_>, Vec<_>) = flat_types()
+        .into_iter()
+        .enumerate()
+        .map(|(i, data_type)| {
+            let (nulls, distribution) = kinds[i % kinds.len()];
+            let profile = Profile::new(nulls, distribution, i as u64);
+            let array = sliced(&data_type, rows, profile);
+            (Field::new(format!("c{i}"), data_type, true), array)
+        })
+        .unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+}
+
 #[test]
 fn the_bytes_depend_on_rows_and_options_alone() {
     let batch = wide(5000);
@@ -238,6 +291,45 @@ fn the_bytes_depend_on_rows_and_options_alone() {
             write(batch.schema(), &split, options(Threads::All, preset))
         );
     }
+    // Pages that fill up at other rows in each column, pages of a row, and budgets that flush before they do.
+    let batch = hostile_to_cuts(9000);
+    for (page_bytes, memory_budget_bytes) in [
+        (20_000, u64::MAX),
+        (1_000, u64::MAX),
+        (100_000, 3 << 20),
+        (u64::MAX, 600_000),
+        (300_000, 0),
+        (0, u64::MAX),
+    ] {
+        // With a page per row, a few rows will do.
+        let batch = match page_bytes {
+            0 => batch.slice(100, 40),
+            _ => batch.clone(),
+        };
+        let options = |threads| WriteOptions {
+            page_bytes,
+            memory_budget_bytes,
+            ..options(threads, Preset::Balanced)
+        };
+        let what = format!("pages of {page_bytes}, {memory_budget_bytes} in all");
+        let whole = std::slice::from_ref(&batch);
+        let one = write(batch.schema(), whole, options(Threads::One));
+        let file = open(&one).unwrap();
+        let columns = file.inspect().unwrap().columns;
+        let pages: u64 = columns.iter().map(|column| column.pages).sum();
+        assert!(pages > 2 * columns.len() as u64, "{what}: {pages} pages");
+        assert_rows(&read_all(&file).unwrap(), &batch);
+        let same = |batches: &[RecordBatch], threads, how: &str| {
+            let bytes = write(batch.schema(), batches, options(threads));
+            assert!(bytes == one, "{what}: other bytes from {how}");
+        };
+        same(whole, Threads::All, "all threads");
+        same(&cut_at_random(&batch, 1), Threads::All, "random batches");
+        same(&cut_at_random(&batch, 2), Threads::One, "other batches");
+        let other = cleared(&batch);
+        same(std::slice::from_ref(&other), Threads::All, "cleared nulls");
+        same(&cut_at_random(&other, 3), Threads::All, "both");
+    }
     // Otherwise the file id is random.
     let a = write(
         batch.schema(),
@@ -250,6 +342,72 @@ fn the_bytes_depend_on_rows_and_options_alone() {
         WriteOptions::default(),
     );
     assert_ne!(a[16..32], b[16..32]);
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_batches_of_many_rows() {
+    // More rows than a writer takes at a time, in columns that fill pages of the default size.
+    let rows = 300_000;
+    let mut rng = Rng::new(17);
+    let keys =
+        Int32Array::from_iter((0..rows).map(|i| (i % 5 != 0).then(|| rng.below(200) as i32)));
+    let values = StringArray::from_iter_values((0..200).map(|i| format!("{i}").repeat(1 + i % 90)));
+    let dictionary = DictionaryArray::try_new(keys, Arc::new(values)).unwrap();
+    let text = StringArray::from_iter((0..rows).map(|i| {
+        let length = 10 + rng.below(100);
+        (i % 7 != 0).then(|| format!("{i:0length$}"))
+    }));
+    let numbers = Int64Array::from_iter_values((0..rows).map(|_| rng.u64() as i64));
+    let batch = RecordBatch::try_from_iter([
+        ("dictionary", Arc::new(dictionary) as ArrayRef),
+        ("text", Arc::new(text)),
+        ("numbers", Arc::new(numbers)),
+        (
+            "longer",
+            Arc::new(StringViewArray::from_iter(
+                (0..rows).map(|i| (i % 3 > 0).then(|| format!("{i:030}"))),
+            )),
+        ),
+    ])
+    .unwrap();
+    for budget in [256 << 20, 9 << 20] {
+        let options = WriteOptions {
+            preset: Preset::Fast,
+            memory_budget_bytes: budget,
+            ..deterministic()
+        };
+        let one = write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            options.clone(),
+        );
+        let file = open(&one).unwrap();
+        assert!(file.inspect_column("text").unwrap().pages > 1);
+        let parts = cut_at_random(&batch, 5);
+        assert!(write(batch.schema(), &parts, options.clone()) == one);
+        let parts = cut_at_random(&cleared(&batch), 6);
+        assert!(write(batch.schema(), &parts, options) == one);
+    }
+}
+
+#[test]
+fn a_write_that_fails_half_way_makes_no_file() {
+    let field = Field::new("x", DataType::Int64, false);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let sink = tarsia_io::MemorySink::new();
+    let handle = sink.handle();
+    let sink = tarsia_testkit::faults::FailingSink::new(sink).fail_at_byte(1000);
+    let options = WriteOptions {
+        page_bytes: 8000,
+        ..deterministic()
+    };
+    let mut writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
+    let mut rng = Rng::new(3);
+    let array = Int64Array::from_iter_values((0..5000).map(|_| rng.u64() as i64));
+    let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
+    assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert!(handle.take().is_none());
 }
 
 #[test]
@@ -489,4 +647,58 @@ fn a_scan_inside_the_pool_it_uses_does_not_wait_for_itself() {
         receive.into_iter().sum()
     });
     assert_eq!(rows, 20_000 * pool_size * 2);
+}
+
+/// A reader with a bug: it panics once it is told to.
+struct Panicking {
+    file: tarsia_io::MemoryFile,
+    armed: AtomicBool,
+}
+
+impl tarsia_io::ReadAt for Panicking {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, place: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        if self.armed.load(Ordering::Relaxed) {
+            panic!("a bug in the reader");
+        }
+        self.file.read_at(place, buf)
+    }
+}
+
+#[test]
+fn a_panic_of_a_scan_reaches_its_caller() {
+    let batch = wide(20_000);
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
+    // Many batches at once, columns split over threads, and the caller's thread alone.
+    for (threads, batch_rows) in [
+        (Threads::All, 500),
+        (Threads::All, 20_000),
+        (Threads::One, 500),
+    ] {
+        let reader = Arc::new(Panicking {
+            file: tarsia_io::MemoryFile::new(bytes.clone()),
+            armed: AtomicBool::new(false),
+        });
+        let options = OpenOptions {
+            threads,
+            ..OpenOptions::default()
+        };
+        let file = File::open_reader(reader.clone(), options).unwrap();
+        let mut scan = file.scan().batch_rows(batch_rows).build().unwrap();
+        reader.armed.store(true, Ordering::Relaxed);
+        let panic = catch_unwind(AssertUnwindSafe(|| scan.next())).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"a bug in the reader"));
+        // Whoever catches it gets no rows from behind the gap, and whoever drops the scan does not wait.
+        reader.armed.store(false, Ordering::Relaxed);
+        assert!(scan.next().is_none());
+        drop(scan);
+        assert_rows(&read_all(&file).unwrap(), &batch);
+    }
 }

@@ -48,6 +48,18 @@ impl EncodingUse {
     }
 }
 
+/// The section id of kernels; see [`crate::KernelSection`].
+pub const SECTION_KERNEL: u32 = 11;
+
+/// What a kernel is told about pages, and which kernel that is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MetaBlob {
+    /// META, verbatim.
+    pub bytes: Vec<u8>,
+    /// Index among the sections with id [`SECTION_KERNEL`]; `None` where the file carries no kernel for these pages.
+    pub kernel: Option<u16>,
+}
+
 /// What a program that does not know a section's id has to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SectionFlags {
@@ -80,7 +92,7 @@ pub struct Footer {
     /// Sorted, each once; [`EncodingUse::of_trees`] makes the list.
     pub encodings: Vec<EncodingUse>,
     /// META blobs in the order of first use, each once.
-    pub metas: Vec<Vec<u8>>,
+    pub metas: Vec<MetaBlob>,
     /// Sorted by place.
     pub sections: Vec<Section>,
     /// A copy of the header's.
@@ -137,7 +149,10 @@ impl Footer {
                 .metas()
                 .iter()
                 .flatten()
-                .map(|meta| meta.bytes().bytes().to_vec())
+                .map(|meta| MetaBlob {
+                    bytes: meta.bytes().bytes().to_vec(),
+                    kernel: meta.kernel().checked_sub(1),
+                })
                 .collect(),
             sections: footer
                 .sections()
@@ -199,8 +214,15 @@ impl Footer {
             .metas
             .iter()
             .map(|meta| {
-                let bytes = builder.create_vector(meta);
-                fb::Meta::create(&mut builder, &fb::MetaArgs { bytes: Some(bytes) })
+                let bytes = builder.create_vector(&meta.bytes);
+                fb::Meta::create(
+                    &mut builder,
+                    &fb::MetaArgs {
+                        bytes: Some(bytes),
+                        // 65,535 kernels or more are refused by the check of the lists.
+                        kernel: meta.kernel.map_or(0, |kernel| kernel.saturating_add(1)),
+                    },
+                )
             })
             .collect();
         let metas = vector(&mut builder, &metas);
@@ -333,8 +355,15 @@ impl Footer {
             ));
         }
         let mut seen = HashSet::new();
-        if !self.metas.iter().all(|meta| seen.insert(meta.as_slice())) {
+        if !self.metas.iter().all(|meta| seen.insert(&*meta.bytes)) {
             return bad("footer.metas", self.metas.len(), "each blob once");
+        }
+        let n_kernels = self.sections_of(SECTION_KERNEL).count();
+        let known = |kernel: u16| kernel < u16::MAX && usize::from(kernel) < n_kernels;
+        for (i, meta) in self.metas.iter().enumerate() {
+            if meta.kernel.is_some_and(|kernel| !known(kernel)) {
+                return bad("footer.metas.kernel", i, "a kernel of the file");
+            }
         }
         let mut end = self.meta_place;
         for (i, section) in self.sections.iter().enumerate() {
@@ -490,6 +519,13 @@ fn vector<'b, T>(
 mod tests {
     use super::*;
 
+    fn blob(bytes: Vec<u8>) -> MetaBlob {
+        MetaBlob {
+            bytes,
+            kernel: None,
+        }
+    }
+
     const V: Version = Version::new(1, 0);
 
     fn postscript() -> Postscript {
@@ -516,7 +552,7 @@ mod tests {
         };
         Footer {
             encodings: EncodingUse::of_trees([&tree, &codes]),
-            metas: vec![vec![1, 2, 3], vec![], vec![9; 100]],
+            metas: [vec![1, 2, 3], vec![], vec![9; 100]].map(blob).into(),
             sections: vec![
                 section(1, 10_000..10_100),
                 Section {
@@ -556,6 +592,20 @@ mod tests {
             .collect();
         assert_eq!(ids, ["tarsia.bitpack", "tarsia.dict"]);
         assert_eq!(sample().sections_of(4).count(), 1);
+    }
+
+    #[test]
+    fn kernels_are_named_by_their_place_among_kernels() {
+        let mut footer = sample();
+        footer.sections[0].id = SECTION_KERNEL;
+        footer.metas[2].kernel = Some(0);
+        let bytes = footer.to_bytes().unwrap();
+        let parsed = Footer::parse(&bytes, &postscript(), &[4]).unwrap();
+        assert_eq!(parsed, footer);
+        for (kernel, allowed) in [(1, false), (u16::MAX, false), (0, true)] {
+            footer.metas[2].kernel = Some(kernel);
+            assert_eq!(footer.check(&postscript()).is_ok(), allowed, "{kernel}");
+        }
     }
 
     #[test]
@@ -609,7 +659,10 @@ mod tests {
             }),
             ("empty id", |f| f.encodings[0].id.clear()),
             ("id with a space", |f| f.encodings[0].id = "a b".into()),
-            ("same blob twice", |f| f.metas[1] = vec![1, 2, 3]),
+            ("same blob twice", |f| f.metas[1] = blob(vec![1, 2, 3])),
+            ("a kernel that is not there", |f| {
+                f.metas[0].kernel = Some(0)
+            }),
             ("section id 0", |f| f.sections[0].id = 0),
             ("sections overlap", |f| f.sections[1].range.start = 10_096),
             ("section in the records", |f| {
@@ -632,7 +685,7 @@ mod tests {
         let mut footer = sample();
         footer.created_by = "x".repeat(257);
         assert!(footer.check(&postscript()).is_err());
-        footer.metas = vec![vec![0; FOOTER_BYTES_MAX]];
+        footer.metas = vec![blob(vec![0; FOOTER_BYTES_MAX])];
         assert!(matches!(
             footer.to_bytes(),
             Err(Error::LimitExceeded { .. })
@@ -658,7 +711,15 @@ mod tests {
         let mut builder = FlatBufferBuilder::new();
         let blob = builder.create_vector(&vec![0u8; 10_000]);
         let metas: Vec<_> = (0..1000)
-            .map(|_| fb::Meta::create(&mut builder, &fb::MetaArgs { bytes: Some(blob) }))
+            .map(|_| {
+                fb::Meta::create(
+                    &mut builder,
+                    &fb::MetaArgs {
+                        bytes: Some(blob),
+                        kernel: 0,
+                    },
+                )
+            })
             .collect();
         let metas = Some(builder.create_vector(&metas));
         let args = fb::FooterArgs {

@@ -35,6 +35,7 @@ mod error;
 mod footer;
 mod generated;
 mod header;
+mod kernel;
 pub mod limits;
 mod postscript;
 mod record;
@@ -45,8 +46,9 @@ pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
 pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor};
 pub use error::{Error, Result};
-pub use footer::{EncodingUse, Footer, Section, SectionFlags};
+pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
 pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
+pub use kernel::KernelSection;
 pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
 pub use schema::{

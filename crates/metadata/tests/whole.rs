@@ -48,7 +48,10 @@ fn write_file(schema: &Schema) -> Vec<u8> {
     let tree = Tree::node("tarsia.bytes", version, &[], vec![plain]);
     let footer = Footer {
         encodings: EncodingUse::of_trees([&tree]),
-        metas: vec![META.to_vec()],
+        metas: vec![tarsia_metadata::MetaBlob {
+            bytes: META.to_vec(),
+            kernel: None,
+        }],
         meta_place,
         tree_place,
         n_nodes: encoded.n_nodes,

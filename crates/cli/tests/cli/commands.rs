@@ -219,6 +219,26 @@ fn scan_decodes_counts_and_prints() {
 }
 
 #[test]
+fn files_decode_themselves_unless_they_were_told_not_to() {
+    let folder = Folder::new();
+    folder.write("a.csv", "a,b\n1,x\n2,\n3,long enough to be no view\n");
+    folder.run(&["import", "a.csv", "embed.tarsia"]).ok();
+    folder
+        .run(&["import", "a.csv", "omit.tarsia", "--kernels", "omit"])
+        .ok();
+    let size = |name: &str| std::fs::metadata(folder.path(name)).unwrap().len();
+    assert!(size("omit.tarsia") + 10_000 < size("embed.tarsia"));
+    let native = folder.run(&["scan", "embed.tarsia", "--json"]).ok();
+    let forced = &["scan", "embed.tarsia", "--json", "--force-kernels"];
+    assert_eq!(folder.run(forced).ok(), native);
+    assert_eq!(folder.run(&["scan", "omit.tarsia", "--json"]).ok(), native);
+    let error = folder
+        .run(&["scan", "omit.tarsia", "--force-kernels"])
+        .fails(1);
+    assert!(error.contains("carries no kernel"), "{error}");
+}
+
+#[test]
 fn scan_over_many_batches_keeps_the_order() {
     let folder = Folder::new();
     let numbers = Int64Array::from_iter_values(0..300_000);

@@ -59,6 +59,7 @@ fn wrong_usage_exits_with_2() {
         &["unknown"],
         &["import", "a.csv"],
         &["import", "a.csv", "a.tarsia", "--preset", "best"],
+        &["import", "a.csv", "a.tarsia", "--kernels", "some"],
         &["head", "t.tarsia", "-n", "-1"],
         &["scan", "t.tarsia", "--rows", "20..10"],
         &["scan", "t.tarsia", "--rows", "10..=20"],

@@ -1,0 +1,393 @@
+//! What decodes the blocks of a page: this build's own decoders, or the kernel that the file carries.
+
+#[cfg(feature = "kernels")]
+use std::sync::Arc;
+
+use tarsia_codec::{AlignedBuf, Scratch, Selection, Shared};
+use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
+
+use crate::column::{BlockPart, Plan, Selected, check_crc};
+use crate::error::{Error, Result, while_reading};
+use crate::file::Inner;
+use crate::options::Kernels;
+
+/// The prepared decoders of a page.
+pub(crate) enum Decoder {
+    Native(Box<PageDecoder>),
+    #[cfg(feature = "kernels")]
+    Kernel(kernel::Page),
+}
+
+/// Blocks of one page, fetched, and where they go.
+pub(crate) struct Run<'a, B> {
+    pub(crate) parts: &'a [BlockPart],
+    /// The bytes of each part's block.
+    pub(crate) fetched: &'a [B],
+    pub(crate) plan: &'a Plan,
+}
+
+impl Decoder {
+    /// The decoders of pages with the META of index `index`. This build's own are preferred where they read every tree of the page.
+    pub(crate) fn new(file: &Inner, index: u16, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
+        let layers = meta.layers.iter().flat_map(|layer| &layer.trees);
+        let native = || {
+            let mut trees = meta.trees.iter().chain(layers.clone());
+            trees.all(|tree| crate::registry().reads(tree))
+        };
+        let by_kernel = match file.kernels {
+            Kernels::Never => false,
+            Kernels::Trusted => !native() && file.kernel_of(index).is_some(),
+            Kernels::Forced => true,
+        };
+        if by_kernel {
+            #[cfg(feature = "kernels")]
+            return kernel::Page::new(file, index, meta, shared).map(Self::Kernel);
+            #[cfg(not(feature = "kernels"))]
+            return Err(Error::new(
+                crate::ErrorKind::Unsupported,
+                "this build runs no kernels (feature `kernels`)",
+            ));
+        }
+        let decoder = PageDecoder::new(crate::registry(), meta, shared).map_err(while_reading)?;
+        file.count_decoder(false);
+        Ok(Self::Native(Box::new(decoder)))
+    }
+
+    /// Decodes the selected rows of the blocks of a run, in order, behind what `raw` holds.
+    pub(crate) fn decode<B: AsRef<[u8]>>(
+        &self,
+        file: &Inner,
+        run: &Run<'_, B>,
+        raw: &mut RawColumn,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        match self {
+            Self::Native(decoder) => {
+                for (part, bytes) in run.parts.iter().zip(run.fetched) {
+                    decode_part(
+                        file,
+                        decoder,
+                        part,
+                        bytes.as_ref(),
+                        run.plan,
+                        raw,
+                        scratch,
+                        take,
+                    )
+                    .map_err(|error| error.in_block(part.block.into()))?;
+                }
+                Ok(())
+            }
+            #[cfg(feature = "kernels")]
+            Self::Kernel(page) => page.decode(file, run, raw, take),
+        }
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one step of a loop, split for reading"
+)]
+fn decode_part(
+    file: &Inner,
+    decoder: &PageDecoder,
+    part: &BlockPart,
+    bytes: &[u8],
+    plan: &Plan,
+    raw: &mut RawColumn,
+    scratch: &mut Scratch,
+    take: &mut dyn FnMut(usize) -> AlignedBuf,
+) -> Result<()> {
+    if file.verify_checksums {
+        check_crc(bytes)?;
+    }
+    let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
+    let selection = match &part.selected {
+        Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
+        Selected::Range { start, len } => Selection::Range {
+            start: *start,
+            len: *len,
+        },
+        Selected::Indices(range) => {
+            Selection::Indices(plan.indices.get(range.clone()).unwrap_or_default())
+        }
+    };
+    raw.push(decoder, &block, selection, scratch, take)
+        .map_err(while_reading)
+}
+
+#[cfg(feature = "kernels")]
+mod kernel {
+    use tarsia_codec::ValueType;
+    use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, Rows};
+    use tarsia_metadata::{KernelSection, SECTION_KERNEL};
+    use tarsia_structure::{BlockHeader, DecodedRows};
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// A page that the file's kernel decodes.
+    pub(crate) struct Page {
+        page: KernelPage,
+        value_type: ValueType,
+    }
+
+    fn failed(error: KernelError) -> Error {
+        let kind = match &error {
+            KernelError::Unsupported(_) | KernelError::Profile(_) => ErrorKind::Unsupported,
+            KernelError::Limit(_) => ErrorKind::LimitExceeded,
+            _ => ErrorKind::Corrupt,
+        };
+        Error::new(kind, format!("kernel: {error}"))
+    }
+
+    impl Page {
+        pub(super) fn new(
+            file: &Inner,
+            index: u16,
+            meta: &Meta,
+            shared: Shared<'_>,
+        ) -> Result<Self> {
+            let value_type = meta.value_type.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    "a page of type Null has nothing to decode",
+                )
+            })?;
+            let kernel = file.kernel(index)?;
+            let meta = file.meta_bytes(index)?;
+            let page = KernelPage::new(kernel, meta, shared.buffers).map_err(failed)?;
+            file.count_decoder(true);
+            Ok(Self { page, value_type })
+        }
+
+        /// The same as natively; only that a kernel is given many blocks at once.
+        pub(super) fn decode<B: AsRef<[u8]>>(
+            &self,
+            file: &Inner,
+            run: &Run<'_, B>,
+            raw: &mut RawColumn,
+            take: &mut dyn FnMut(usize) -> AlignedBuf,
+        ) -> Result<()> {
+            let mut parts = run.parts;
+            let mut fetched = run.fetched;
+            while !parts.is_empty() {
+                let mut bytes = 0;
+                let n_blocks = fetched
+                    .iter()
+                    .take_while(|block| {
+                        let before = bytes;
+                        bytes += block.as_ref().len();
+                        before == 0 || bytes <= KernelPage::request_bytes_target()
+                    })
+                    .count()
+                    .clamp(1, parts.len());
+                let (now, later) = parts.split_at(n_blocks);
+                let (blocks, later_blocks) = fetched.split_at(n_blocks.min(fetched.len()));
+                let blocks: Vec<&[u8]> = blocks.iter().map(AsRef::as_ref).collect();
+                self.decode_request(file, now, &blocks, run.plan, raw, take)?;
+                (parts, fetched) = (later, later_blocks);
+            }
+            Ok(())
+        }
+
+        fn decode_request(
+            &self,
+            file: &Inner,
+            parts: &[BlockPart],
+            blocks: &[&[u8]],
+            plan: &Plan,
+            raw: &mut RawColumn,
+            take: &mut dyn FnMut(usize) -> AlignedBuf,
+        ) -> Result<()> {
+            for (part, bytes) in parts.iter().zip(blocks) {
+                check_block(file, part, bytes)
+                    .map_err(|error| error.in_block(part.block.into()))?;
+            }
+            let wanted = Wanted::new(parts, plan);
+            let expected = wanted.len();
+            let mut push = |batch: tarsia_kernel_host::Batch<'_>| {
+                raw.push_decoded(
+                    &DecodedRows {
+                        rows: batch.rows,
+                        validity: batch.validity,
+                        offsets: batch.offsets,
+                        values: batch.values,
+                    },
+                    take,
+                )
+            };
+            let rows = match &wanted {
+                Wanted::Range { start: 0, len, all } if len == all => Rows::All,
+                Wanted::Range { start, len, .. } => Rows::Range {
+                    start: *start,
+                    len: *len,
+                },
+                Wanted::Indices(indices) => Rows::Indices(indices),
+            };
+            let n_rows = self
+                .page
+                .decode(self.value_type, blocks, rows, 1 << 30, &mut push)
+                .map_err(failed)?;
+            match n_rows == expected {
+                true => Ok(()),
+                false => Err(Error::new(
+                    ErrorKind::Corrupt,
+                    format!("the kernel decoded {n_rows} rows instead of {expected}"),
+                )),
+            }
+        }
+    }
+
+    /// What the host knows of a block: its checksum, and that its rows are those of the block table, none of them erased.
+    fn check_block(file: &Inner, part: &BlockPart, bytes: &[u8]) -> Result<()> {
+        if file.verify_checksums {
+            check_crc(bytes)?;
+        }
+        let header = BlockHeader::parse(bytes).map_err(while_reading)?;
+        if header.present_rows != header.logical_rows {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a block with erased rows",
+            ));
+        }
+        match header.logical_rows == part.rows {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "a block of {} rows where the block table says {}",
+                    header.logical_rows, part.rows
+                ),
+            )),
+        }
+    }
+
+    /// Rows counted over all blocks of a request.
+    enum Wanted {
+        Range { start: u32, len: u32, all: u32 },
+        Indices(Vec<u32>),
+    }
+
+    impl Wanted {
+        fn new(parts: &[BlockPart], plan: &Plan) -> Self {
+            let all = parts.iter().map(|part| part.rows).sum();
+            let mut first = 0;
+            let mut run: Option<(u32, u32)> = None;
+            let mut contiguous = true;
+            for part in parts {
+                match &part.selected {
+                    Selected::Range { start, len } => match &mut run {
+                        None => run = Some((first + start, *len)),
+                        Some((from, so_far)) if *from + *so_far == first + start => *so_far += len,
+                        Some(_) => contiguous = false,
+                    },
+                    Selected::Indices(_) => contiguous = false,
+                }
+                first += part.rows;
+            }
+            if let (true, Some((start, len))) = (contiguous, run) {
+                return Self::Range { start, len, all };
+            }
+            let mut indices = Vec::new();
+            let mut first = 0;
+            for part in parts {
+                match &part.selected {
+                    Selected::Range { start, len } => {
+                        indices.extend(first + start..first + start + len);
+                    }
+                    Selected::Indices(range) => {
+                        let rows = plan.indices.get(range.clone()).unwrap_or_default();
+                        indices.extend(rows.iter().map(|row| first + row));
+                    }
+                }
+                first += part.rows;
+            }
+            Self::Indices(indices)
+        }
+
+        fn len(&self) -> usize {
+            match self {
+                Self::Range { len, .. } => *len as usize,
+                Self::Indices(indices) => indices.len(),
+            }
+        }
+    }
+
+    impl Inner {
+        /// The kernel that the file names for a META, if this reader may run it; compiled once per process.
+        pub(crate) fn kernel(&self, meta: u16) -> Result<Arc<Kernel>> {
+            let number = self.kernel_of(meta).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Unsupported,
+                    "the file carries no kernel for these pages",
+                )
+            })?;
+            let section = self
+                .footer()
+                .sections_of(SECTION_KERNEL)
+                .nth(number.into())
+                .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("kernel {number}")))?;
+            let cell = self.kernel_cell();
+            if let Some(kernel) = cell.get(number) {
+                return Ok(kernel);
+            }
+            let bytes = self.read(section.range.clone())?;
+            let section = KernelSection::parse(&bytes)?;
+            let trusted = tarsia_kernels::ALL
+                .iter()
+                .map(|known| known.digest)
+                .chain(self.trusted_kernels.iter().copied())
+                .any(|known| known == section.digest);
+            if !trusted {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "the file's kernel {} is not one that this reader trusts",
+                        hex(&section.digest)
+                    ),
+                ));
+            }
+            let wasm = tarsia_kernel_host::decompress(section.compressed, section.raw_bytes)
+                .map_err(failed)?;
+            if tarsia_kernel_host::digest(&wasm) != section.digest {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    "the kernel's bytes are not those of its digest",
+                ));
+            }
+            let kernel = Kernel::load(&wasm).map_err(failed)?;
+            cell.insert(number, &kernel);
+            Ok(kernel)
+        }
+    }
+
+    fn hex(digest: &[u8]) -> String {
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The kernels of a file that were loaded.
+    #[derive(Default)]
+    pub(crate) struct Loaded(std::sync::Mutex<Vec<(u16, Arc<Kernel>)>>);
+
+    impl Loaded {
+        fn list(&self) -> std::sync::MutexGuard<'_, Vec<(u16, Arc<Kernel>)>> {
+            let list = self.0.lock();
+            list.unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        fn get(&self, number: u16) -> Option<Arc<Kernel>> {
+            let list = self.list();
+            let found = list.iter().find(|(known, _)| *known == number)?;
+            Some(found.1.clone())
+        }
+
+        fn insert(&self, number: u16, kernel: &Arc<Kernel>) {
+            self.list().push((number, kernel.clone()));
+        }
+    }
+}
+
+#[cfg(feature = "kernels")]
+pub(crate) use kernel::Loaded;

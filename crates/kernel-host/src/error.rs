@@ -1,0 +1,28 @@
+//! Errors of loading and running kernels.
+
+/// The result of whatever involves a kernel.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Why a kernel was refused, or could not decode.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The module is not what `docs/spec/kernel.md` allows a kernel to be.
+    #[error("not a kernel: {0}")]
+    Profile(String),
+    /// The kernel says that it cannot decode this.
+    #[error("the kernel does not support it: {0}")]
+    Unsupported(String),
+    /// The kernel says that the page or the request is malformed.
+    #[error("{0}")]
+    Malformed(String),
+    /// More memory or output than allowed.
+    #[error("{0}")]
+    Limit(String),
+    /// The kernel trapped or returned what it must not. Its instance is gone.
+    #[error("the kernel failed: {0}")]
+    Failed(String),
+    /// The caller of [`crate::KernelPage::decode`] could not use a batch.
+    #[error(transparent)]
+    Batch(#[from] tarsia_codec::Error),
+}

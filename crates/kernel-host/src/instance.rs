@@ -1,0 +1,351 @@
+//! One instance: its memory, its exports, and what it has prepared. One thread uses it at a time.
+
+use std::collections::HashMap;
+
+use tarsia_kernel_guest::abi::{self, code};
+use wasmtime::{Memory, Module, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
+
+use crate::error::{Error, Result};
+
+/// Most memory of an instance: input and output of a call together are at most 1 GiB, and a little is the kernel's own.
+const MEMORY_BYTES_MAX: usize = (1 << 30) + (256 << 20);
+
+/// Pages that an instance keeps prepared; the one that was not used for longest goes first.
+const PREPARED_MAX: usize = 256;
+
+/// Bytes of the block that the exports write their records to.
+const RECORD_BYTES: u32 = 64;
+
+pub(crate) struct Instance {
+    store: Store<StoreLimits>,
+    memory: Memory,
+    alloc: TypedFunc<(u32, u32), u32>,
+    free: TypedFunc<(u32, u32, u32), ()>,
+    check: TypedFunc<(u32, u32, u32), i32>,
+    init: TypedFunc<(u32, u32), i32>,
+    decode: TypedFunc<(i32, u32), i32>,
+    release: TypedFunc<i32, i32>,
+    close: TypedFunc<i32, i32>,
+    error: TypedFunc<u32, i32>,
+    record: u32,
+    request: Region,
+    inputs: Region,
+    prepared: HashMap<u64, Prepared>,
+    clock: u64,
+    failed: bool,
+}
+
+/// A block of the kernel's memory that is used again and only grows.
+#[derive(Default, Clone, Copy)]
+struct Region {
+    address: u32,
+    capacity: u32,
+}
+
+struct Prepared {
+    handle: i32,
+    used: u64,
+}
+
+/// A batch's place in the kernel.
+pub(crate) struct BatchPlace {
+    pub(crate) description: abi::BatchDescription,
+    token: i32,
+}
+
+fn trapped(error: wasmtime::Error) -> Error {
+    Error::Failed(format!("{error:#}"))
+}
+
+impl Instance {
+    pub(crate) fn new(module: &Module) -> Result<Self> {
+        let limits = StoreLimitsBuilder::new()
+            .memory_size(MEMORY_BYTES_MAX)
+            .table_elements(65_536)
+            .instances(1)
+            .memories(1)
+            .tables(1)
+            .build();
+        let mut store = Store::new(module.engine(), limits);
+        store.limiter(|limits| limits);
+        let refused = |error: wasmtime::Error| Error::Profile(format!("{error:#}"));
+        let instance = wasmtime::Instance::new(&mut store, module, &[]).map_err(refused)?;
+        let memory = instance
+            .get_memory(&mut store, "memory")
+            .ok_or_else(|| Error::Profile("it exports no memory".into()))?;
+        macro_rules! export {
+            ($name:literal) => {
+                instance
+                    .get_typed_func(&mut store, $name)
+                    .map_err(|error| Error::Profile(format!("export {}: {error:#}", $name)))?
+            };
+        }
+        let abi: TypedFunc<(), i32> = export!("t1_abi");
+        let mut made = Self {
+            memory,
+            alloc: export!("t1_alloc"),
+            free: export!("t1_free"),
+            check: export!("t1_check"),
+            init: export!("t1_init"),
+            decode: export!("t1_decode"),
+            release: export!("t1_release"),
+            close: export!("t1_close"),
+            error: export!("t1_error"),
+            record: 0,
+            request: Region::default(),
+            inputs: Region::default(),
+            prepared: HashMap::new(),
+            clock: 0,
+            failed: false,
+            store,
+        };
+        let minor = abi.call(&mut made.store, ()).map_err(trapped)?;
+        if minor < 0 {
+            return Err(Error::Profile(format!("interface version {minor}")));
+        }
+        made.record = made.allocate(RECORD_BYTES)?;
+        Ok(made)
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory.data_size(&self.store)
+    }
+
+    /// Marks the instance as lost where the kernel trapped or broke a promise.
+    fn guard<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(Error::Failed(_)) = &result {
+            self.failed = true;
+        }
+        result
+    }
+
+    fn allocate(&mut self, bytes: u32) -> Result<u32> {
+        let address = self
+            .alloc
+            .call(&mut self.store, (bytes, abi::ALIGN))
+            .map_err(trapped);
+        match self.guard(address)? {
+            0 => Err(Error::Limit(format!(
+                "the kernel has no memory for {bytes} bytes"
+            ))),
+            address => Ok(address),
+        }
+    }
+
+    /// Makes room for `bytes`; what the region held is lost.
+    fn reserve(&mut self, region: Region, bytes: usize) -> Result<Region> {
+        let too_much = || Error::Limit(format!("{bytes} bytes of input for one call"));
+        let needed = u32::try_from(bytes).map_err(|_| too_much())?.max(4096);
+        if needed <= region.capacity {
+            return Ok(region);
+        }
+        if region.address != 0 {
+            let freed = self
+                .free
+                .call(
+                    &mut self.store,
+                    (region.address, region.capacity, abi::ALIGN),
+                )
+                .map_err(trapped);
+            self.guard(freed)?;
+        }
+        let capacity = needed.checked_next_power_of_two().ok_or_else(too_much)?;
+        let address = self.allocate(capacity)?;
+        Ok(Region { address, capacity })
+    }
+
+    /// Lays `parts` into the input region, each at a multiple of [`abi::ALIGN`]; returns their addresses.
+    pub(crate) fn write_inputs(&mut self, parts: &[&[u8]]) -> Result<Vec<u32>> {
+        let place = |len: usize| len.next_multiple_of(abi::ALIGN as usize);
+        let total = parts.iter().map(|part| place(part.len())).sum();
+        // Forgotten while it changes: after an error nobody may believe in a block that was freed.
+        let old = std::mem::take(&mut self.inputs);
+        self.inputs = self.reserve(old, total)?;
+        let mut address = self.inputs.address;
+        let mut addresses = Vec::with_capacity(parts.len());
+        for part in parts {
+            self.write(address, part)?;
+            addresses.push(address);
+            // Inside the region, whose end is below 2^32.
+            address += place(part.len()) as u32;
+        }
+        Ok(addresses)
+    }
+
+    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<()> {
+        let written = self
+            .memory
+            .write(&mut self.store, address as usize, bytes)
+            .map_err(|_| Error::Failed("it allocated outside its memory".into()));
+        self.guard(written)
+    }
+
+    /// `len` bytes of the kernel's memory.
+    pub(crate) fn read(&self, address: u64, len: u64) -> Result<&[u8]> {
+        let range = usize::try_from(address)
+            .ok()
+            .zip(usize::try_from(address.saturating_add(len)).ok());
+        range
+            .and_then(|(start, end)| self.memory.data(&self.store).get(start..end))
+            .ok_or_else(|| Error::Failed("it returned a place outside its memory".into()))
+    }
+
+    fn words<const N: usize>(&self, address: u32) -> Result<[u32; N]> {
+        let bytes = self.read(address.into(), N as u64 * 4)?;
+        let mut words = [0; N];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        Ok(words)
+    }
+
+    /// The error behind a negative result.
+    fn refusal(&mut self, result: i32) -> Error {
+        let told = self
+            .error
+            .call(&mut self.store, self.record)
+            .map_err(trapped)
+            .and_then(|_| self.words(self.record))
+            .and_then(|[address, len]: [u32; 2]| {
+                let len = u64::from(len).min(abi::ERROR_BYTES_MAX as u64);
+                Ok(String::from_utf8_lossy(self.read(address.into(), len)?).into_owned())
+            });
+        let text = match self.guard(told) {
+            Ok(text) => text,
+            Err(error) => return error,
+        };
+        match result {
+            code::UNSUPPORTED | code::VERSION => Error::Unsupported(text),
+            code::LIMIT | code::NO_MEMORY => Error::Limit(text),
+            code::MALFORMED => Error::Malformed(text),
+            other => {
+                self.failed = true;
+                Error::Failed(format!("code {other}: {text}"))
+            }
+        }
+    }
+
+    /// `t1_check` of a page description.
+    pub(crate) fn check(&mut self, meta: &[u8]) -> Result<abi::Capabilities> {
+        let address = self.write_inputs(&[meta])?;
+        let result = self
+            .check
+            .call(
+                &mut self.store,
+                (address[0], meta.len() as u32, self.record),
+            )
+            .map_err(trapped);
+        match self.guard(result)? {
+            0.. => {
+                let record = self.read(self.record.into(), abi::CHECK_BYTES as u64)?;
+                let record = record.first_chunk();
+                record
+                    .map(abi::Capabilities::parse)
+                    .ok_or_else(|| Error::Failed("a short record".into()))
+            }
+            refused => Err(self.refusal(refused)),
+        }
+    }
+
+    /// `t1_init`.
+    pub(crate) fn init(&mut self, request: &[u8]) -> Result<i32> {
+        let old = std::mem::take(&mut self.request);
+        self.request = self.reserve(old, request.len())?;
+        self.write(self.request.address, request)?;
+        let result = self
+            .init
+            .call(
+                &mut self.store,
+                // The region's length fits 32 bits, so that of the request does.
+                (self.request.address, request.len() as u32),
+            )
+            .map_err(trapped);
+        match self.guard(result)? {
+            0 => {
+                self.failed = true;
+                Err(Error::Failed("handle 0".into()))
+            }
+            handle @ 1.. => Ok(handle),
+            refused => Err(self.refusal(refused)),
+        }
+    }
+
+    /// `t1_decode`: the next batch's description, checked on its own.
+    pub(crate) fn decode(&mut self, handle: i32) -> Result<Option<BatchPlace>> {
+        let result = self
+            .decode
+            .call(&mut self.store, (handle, self.record))
+            .map_err(trapped);
+        match self.guard(result)? {
+            0 => return Ok(None),
+            1 => {}
+            refused @ ..0 => return Err(self.refusal(refused)),
+            other => {
+                self.failed = true;
+                return Err(Error::Failed(format!("result {other} of t1_decode")));
+            }
+        }
+        let described = self
+            .words(self.record)
+            .and_then(|[address, len, token]: [u32; 3]| {
+                let bytes = self.read(address.into(), len.into())?;
+                let description = abi::BatchDescription::parse(bytes)
+                    .map_err(|error| Error::Failed(format!("a batch's description: {error}")))?;
+                Ok(BatchPlace {
+                    description,
+                    token: token as i32,
+                })
+            });
+        self.guard(described).map(Some)
+    }
+
+    pub(crate) fn release(&mut self, batch: &BatchPlace) -> Result<()> {
+        let result = self
+            .release
+            .call(&mut self.store, batch.token)
+            .map_err(trapped);
+        match self.guard(result)? {
+            0.. => Ok(()),
+            refused => Err(self.refusal(refused)),
+        }
+    }
+
+    pub(crate) fn close(&mut self, handle: i32) -> Result<()> {
+        let result = self.close.call(&mut self.store, handle).map_err(trapped);
+        match self.guard(result)? {
+            0.. => Ok(()),
+            refused => Err(self.refusal(refused)),
+        }
+    }
+
+    /// The handle that this instance prepared for a page.
+    pub(crate) fn prepared(&mut self, page: u64) -> Option<i32> {
+        self.clock += 1;
+        let prepared = self.prepared.get_mut(&page)?;
+        prepared.used = self.clock;
+        Some(prepared.handle)
+    }
+
+    /// Keeps a prepared page, and lets go of the oldest where there are too many.
+    pub(crate) fn keep_prepared(&mut self, page: u64, handle: i32) -> Result<()> {
+        if self.prepared.len() >= PREPARED_MAX {
+            let oldest = self
+                .prepared
+                .iter()
+                .min_by_key(|(_, prepared)| prepared.used)
+                .map(|(page, prepared)| (*page, prepared.handle));
+            if let Some((oldest, handle)) = oldest {
+                self.prepared.remove(&oldest);
+                self.close(handle)?;
+            }
+        }
+        self.clock += 1;
+        let used = self.clock;
+        self.prepared.insert(page, Prepared { handle, used });
+        Ok(())
+    }
+}

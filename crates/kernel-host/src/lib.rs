@@ -1,0 +1,38 @@
+//! The outside of a kernel: loads Wasm modules and has them decode pages.
+//!
+//! `docs/spec/kernel.md` is the interface. A [`Kernel`] is a compiled module with its idle instances; it is shared by all
+//! files that carry the same bytes. A [`KernelPage`] is one page description (and its shared buffers) for that kernel. Blocks go
+//! in, batches of validity, offsets and values come out, as views of the kernel's memory for the length of a call.
+//!
+//! ```no_run
+//! use tarsia_codec::ValueType;
+//! use tarsia_kernel_host::{Kernel, KernelPage, Rows};
+//! # fn main() -> tarsia_kernel_host::Result<()> {
+//! # let (wasm, meta, block) = (vec![], vec![], vec![]);
+//! let kernel = Kernel::load(&wasm)?;
+//! let page = KernelPage::new(kernel, &meta, &[])?;
+//! page.decode(ValueType::Fixed(4), &[&block], Rows::All, 1 << 30, &mut |batch| {
+//!     println!("{} rows, {} bytes of values", batch.rows, batch.values.len());
+//!     Ok(())
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Trust
+//! What a kernel can do is bounded: it has no imports, its memory is limited, a trap costs it its instance, and whatever it returns
+//! is checked against the memory it has and the rows it was asked for. Time is not bounded yet: there is no deadline, so a caller
+//! loads only modules whose digest it knows (`tarsia` does). The tier for strangers' modules is a later step.
+//!
+//! # What this crate does not do
+//! It reads no file and checks no block's checksum, and it does not know what values mean: text is checked by whoever makes arrays.
+#![forbid(unsafe_code)]
+
+mod error;
+mod instance;
+mod kernel;
+mod page;
+
+pub use error::{Error, Result};
+pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
+pub use page::{Batch, KernelPage, Rows};

@@ -1,0 +1,303 @@
+//! Modules that are no kernels, and kernels that break their promises: an error each, never a panic, and the process lives on.
+
+use std::sync::Arc;
+
+use tarsia_codec::ValueType;
+use tarsia_kernel_host::{Error, Kernel, KernelPage, MODULE_BYTES_MAX, Rows, decompress};
+
+/// A kernel whose `t1_decode` says once that there is a batch, described at 1,024, with these bytes.
+fn kernel(description: &[u8], decode: &str) -> String {
+    let data: String = description
+        .iter()
+        .map(|byte| format!("\\{byte:02x}"))
+        .collect();
+    format!(
+        r#"(module
+  (memory (export "memory") 4)
+  (global $called (mut i32) (i32.const 0))
+  (data (i32.const 1024) "{data}")
+  (data (i32.const 2048) "\2a\00\00\00")
+  (func (export "t1_abi") (result i32) i32.const 0)
+  (func (export "t1_alloc") (param i32 i32) (result i32) i32.const 65536)
+  (func (export "t1_free") (param i32 i32 i32))
+  (func (export "t1_check") (param i32 i32 i32) (result i32)
+    (i64.store (local.get 2) (i64.const -1)) i32.const 0)
+  (func (export "t1_init") (param i32 i32) (result i32)
+    (global.set $called (i32.const 0)) i32.const 1)
+  (func (export "t1_decode") (param $handle i32) (param $out i32) (result i32)
+    {decode}
+    (if (global.get $called) (then (return (i32.const 0))))
+    (global.set $called (i32.const 1))
+    (i32.store (local.get $out) (i32.const 1024))
+    (i32.store offset=4 (local.get $out) (i32.const {len}))
+    (i32.store offset=8 (local.get $out) (i32.const 7))
+    i32.const 1)
+  (func (export "t1_release") (param i32) (result i32) i32.const 0)
+  (func (export "t1_close") (param i32) (result i32) i32.const 0)
+  (func (export "t1_error") (param i32) (result i32)
+    (i32.store (local.get 0) (i32.const 2048))
+    (i32.store offset=4 (local.get 0) (i32.const 4)) i32.const 0))"#,
+        len = description.len(),
+    )
+}
+
+/// One array of `rows` rows, plain, with these buffers.
+fn description(rows: u64, buffers: &[(u64, u64)]) -> Vec<u8> {
+    let len = 48 + 32 + 16 * buffers.len() as u32;
+    let mut out = Vec::new();
+    for word in [len, 1, buffers.len() as u32, 0] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    for wide in [0, rows, 0, 0, rows, u64::MAX] {
+        out.extend_from_slice(&wide.to_le_bytes());
+    }
+    out.extend_from_slice(&0u32.to_le_bytes());
+    for half in [buffers.len() as u16, 0, 0, 0, 0, 0] {
+        out.extend_from_slice(&half.to_le_bytes());
+    }
+    for (address, len) in buffers {
+        out.extend_from_slice(&address.to_le_bytes());
+        out.extend_from_slice(&len.to_le_bytes());
+    }
+    out
+}
+
+fn load(wat: &str) -> Result<Arc<Kernel>, Error> {
+    Kernel::load(&wat::parse_str(wat).unwrap())
+}
+
+fn decode(wat: &str, value_type: ValueType) -> Result<(usize, Vec<u8>), Error> {
+    let page = KernelPage::new(load(wat)?, b"meta", &[])?;
+    let mut values = Vec::new();
+    let rows = page.decode(value_type, &[b"block"], Rows::All, 1 << 20, &mut |batch| {
+        values.extend_from_slice(batch.values);
+        Ok(())
+    })?;
+    Ok((rows, values))
+}
+
+const VALUE: ValueType = ValueType::Fixed(4);
+
+#[test]
+fn a_kernel_that_keeps_its_promises_is_believed() {
+    let good = kernel(&description(1, &[(0, 0), (2048, 4)]), "");
+    assert_eq!(decode(&good, VALUE).unwrap(), (1, vec![42, 0, 0, 0]));
+}
+
+#[test]
+fn batches_outside_the_memory_or_of_other_shapes_are_refused() {
+    let end = 4 * 65_536;
+    let cases: &[(&str, ValueType, Vec<u8>)] = &[
+        (
+            "beyond the end",
+            VALUE,
+            description(1, &[(0, 0), (end - 3, 4)]),
+        ),
+        (
+            "at the end of numbers",
+            VALUE,
+            description(1, &[(0, 0), (u64::MAX - 1, 4)]),
+        ),
+        ("above 2^32", VALUE, description(1, &[(0, 0), (1 << 32, 4)])),
+        (
+            "validity outside",
+            VALUE,
+            description(1, &[(end, 1), (2048, 4)]),
+        ),
+        (
+            "too few values",
+            VALUE,
+            description(2, &[(0, 0), (2048, 4)]),
+        ),
+        (
+            "too many values",
+            VALUE,
+            description(1, &[(0, 0), (2048, 8)]),
+        ),
+        (
+            "too short a validity",
+            VALUE,
+            description(9, &[(2048, 1), (2048, 36)]),
+        ),
+        ("no rows", VALUE, description(0, &[(0, 0), (2048, 0)])),
+        (
+            "rows beyond memory",
+            VALUE,
+            description(u64::MAX, &[(0, 0), (2048, 4)]),
+        ),
+        ("one buffer", VALUE, description(1, &[(2048, 4)])),
+        (
+            "buffers of strings",
+            VALUE,
+            description(1, &[(0, 0), (1024, 8), (2048, 4)]),
+        ),
+        (
+            "no offsets",
+            ValueType::Bytes,
+            description(1, &[(0, 0), (2048, 4)]),
+        ),
+        // The first offset would be 42.
+        (
+            "offsets from elsewhere",
+            ValueType::Bytes,
+            description(1, &[(0, 0), (2048, 8), (2048, 4)]),
+        ),
+        (
+            "bits",
+            ValueType::Bits,
+            description(9, &[(0, 0), (2048, 1)]),
+        ),
+        ("empty", VALUE, Vec::new()),
+        (
+            "cut",
+            VALUE,
+            description(1, &[(0, 0), (2048, 4)])[..100].to_vec(),
+        ),
+    ];
+    for (what, value_type, description) in cases {
+        let got = decode(&kernel(description, ""), *value_type);
+        assert!(matches!(got, Err(Error::Failed(_))), "{what}: {got:?}");
+    }
+    let mut layout = description(1, &[(0, 0), (2048, 4)]);
+    layout[48 + 24] = 3;
+    assert!(decode(&kernel(&layout, ""), VALUE).is_err());
+}
+
+#[test]
+fn traps_cost_the_instance_and_nothing_else() {
+    for body in [
+        "unreachable",
+        "(drop (i32.load (i32.const -4)))",
+        "(drop (i32.div_u (i32.const 1) (i32.const 0)))",
+        "(drop (call 5 (local.get $handle) (local.get $out)))",
+    ] {
+        let wat = kernel(&description(1, &[(0, 0), (2048, 4)]), body);
+        for _ in 0..3 {
+            let got = decode(&wat, VALUE);
+            assert!(matches!(got, Err(Error::Failed(_))), "{body}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn results_that_mean_nothing_are_failures_and_errors_carry_the_kernels_text() {
+    let batch = description(1, &[(0, 0), (2048, 4)]);
+    for (result, expect) in [(2, "result 2"), (-40, "code -40: *")] {
+        let wat = kernel(&batch, &format!("(return (i32.const {result}))"));
+        let error = decode(&wat, VALUE).unwrap_err();
+        assert!(error.to_string().contains(expect), "{error}");
+    }
+    let refused = |code: i32| {
+        let wat = kernel(&batch, &format!("(return (i32.const {code}))"));
+        decode(&wat, VALUE).unwrap_err()
+    };
+    assert!(matches!(refused(-1), Error::Malformed(text) if text.starts_with('*')));
+    assert!(matches!(refused(-2), Error::Unsupported(_)));
+    assert!(matches!(refused(-5), Error::Limit(_)));
+}
+
+#[test]
+fn memory_is_limited() {
+    // 2 GiB: refused by the host, so that `memory.grow` says -1.
+    let wat = kernel(
+        &description(1, &[(0, 0), (2048, 4)]),
+        "(if (i32.ne (memory.grow (i32.const 32768)) (i32.const -1)) (then unreachable))",
+    );
+    assert_eq!(decode(&wat, VALUE).unwrap().0, 1);
+    let large = wat.replace("\"memory\") 4", "\"memory\") 32768");
+    assert!(matches!(load(&large), Err(Error::Profile(_))));
+}
+
+#[test]
+fn modules_that_are_no_kernels_are_refused_before_they_run() {
+    let good = kernel(&[], "");
+    let with = |from: &str, to: &str| {
+        let changed = good.replacen(from, to, 1);
+        assert_ne!(changed, good);
+        changed
+    };
+    let cases = [
+        (
+            "an import",
+            with("(module", "(module (import \"env\" \"now\" (func))"),
+        ),
+        (
+            "an imported memory",
+            with(
+                "(memory (export \"memory\") 4)",
+                "(import \"env\" \"memory\" (memory 4)) (export \"memory\" (memory 0))",
+            ),
+        ),
+        (
+            "a start function",
+            with(
+                "(func (export \"t1_release\")",
+                "(func $go unreachable) (start $go) (func (export \"t1_release\")",
+            ),
+        ),
+        (
+            "no memory",
+            with("(export \"memory\")", "(export \"storage\")"),
+        ),
+        ("no t1_close", with("t1_close", "t1_shut")),
+        (
+            "another signature",
+            with(
+                "\"t1_abi\") (result i32) i32.const 0",
+                "\"t1_abi\") (result i64) i64.const 0",
+            ),
+        ),
+        (
+            "a negative version",
+            with(
+                "\"t1_abi\") (result i32) i32.const 0",
+                "\"t1_abi\") (result i32) i32.const -1",
+            ),
+        ),
+        (
+            "a 64-bit memory",
+            "(module (memory (export \"memory\") i64 1))".to_owned(),
+        ),
+        ("two memories", "(module (memory 1) (memory 1))".to_owned()),
+        ("a shared memory", "(module (memory 1 2 shared))".to_owned()),
+    ];
+    for (what, wat) in cases {
+        let got = load(&wat);
+        assert!(matches!(got, Err(Error::Profile(_))), "{what}: {got:?}");
+    }
+    for bytes in [&b""[..], b"\0asm", b"not wasm at all", &[0; 64]] {
+        assert!(matches!(Kernel::load(bytes), Err(Error::Profile(_))));
+    }
+    assert!(matches!(
+        Kernel::load(&vec![0; MODULE_BYTES_MAX + 1]),
+        Err(Error::Profile(_))
+    ));
+    let long = format!("(module (func {}))", "nop ".repeat(200_000));
+    let got = load(&long);
+    assert!(
+        matches!(&got, Err(Error::Profile(what)) if what.contains("function")),
+        "{got:?}"
+    );
+}
+
+#[test]
+fn a_cut_module_is_refused() {
+    let wasm = wat::parse_str(kernel(&[], "")).unwrap();
+    Kernel::load(&wasm).unwrap();
+    // A module without its last section, the data, is a module.
+    let loaded = (0..wasm.len()).filter(|len| Kernel::load(&wasm[..*len]).is_ok());
+    assert_eq!(loaded.count(), 1);
+}
+
+#[test]
+fn compressed_modules_have_the_length_they_say() {
+    let raw = vec![7u8; 5000];
+    let stored = zstd::bulk::compress(&raw, 3).unwrap();
+    assert_eq!(decompress(&stored, 5000).unwrap(), raw);
+    for said in [0, 4999, 5001, 1 << 20, (1 << 20) + 1, u64::MAX] {
+        assert!(decompress(&stored, said).is_err(), "{said}");
+    }
+    for len in 0..stored.len() {
+        assert!(decompress(&stored[..len], 5000).is_err(), "{len}");
+    }
+}

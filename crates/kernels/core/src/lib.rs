@@ -1,0 +1,22 @@
+//! The core kernel: mini-block pages under every encoding that the default chooser writes.
+//!
+//! `cargo xtask build-wasm` builds this crate for wasm32; elsewhere it is the list of the kernel's encodings alone.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+#![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
+
+use tarsia_codec::Registry;
+
+/// The kernel's encodings.
+pub fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_plain::PLAIN)
+        .add(&tarsia_bytes::BYTES)
+        .add(&tarsia_bitmap::BITMAP)
+        .add(&tarsia_constant::CONSTANT)
+        .add(&tarsia_bitpack::BITPACK)
+        .add(&tarsia_dict::DICT);
+    registry
+}
+
+tarsia_kernel_guest::export_kernel!(crate::registry);

@@ -1,0 +1,198 @@
+//! The Wasm modules that writers embed: built reproducibly, committed with their digests.
+//!
+//! Whoever builds the same commit gets the same bytes, wherever the checkout and cargo's home lie: paths are remapped, and the
+//! toolchain and all versions are pinned.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+use crate::process::{self, cargo, show};
+
+const TARGET: &str = "wasm32v1-none";
+const PACKAGE: &str = "tarsia-kernel-core";
+const MODULE: &str = "tarsia_kernel_core.wasm";
+const REPAIR: &str = "run `cargo xtask build-wasm` and commit what it writes";
+
+/// A kernel has to be smaller, raw: it is compiled by every process that needs it, at a millisecond per KiB.
+const MODULE_BYTES_MAX: usize = 96 << 10;
+
+const ZSTD_LEVEL: i32 = 19;
+
+/// Wasm 2.0 as far as every engine has it; see `docs/spec/kernel.md`, Module profile.
+const FLAGS: [&str; 6] = [
+    "-Ctarget-feature=+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint",
+    // A stack that overflows traps at address 0 instead of running into data.
+    "-Clink-arg=-zstack-size=65536",
+    "-Clink-arg=--stack-first",
+    // A call or an address takes as many bytes as it needs, not always five.
+    "-Clink-arg=--compress-relocations",
+    "-Clink-arg=--strip-all",
+    "-Cstrip=symbols",
+];
+
+struct Built {
+    wasm: Vec<u8>,
+    compressed: Vec<u8>,
+    code: String,
+}
+
+/// Builds the kernels and writes them.
+pub(crate) fn write(root: &Path) -> Outcome {
+    let built = build(root)?;
+    let folder = folder(root);
+    for (name, bytes) in [
+        ("core.wasm.zst", &built.compressed[..]),
+        ("src/generated.rs", built.code.as_bytes()),
+    ] {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    println!("{}", summary(&built));
+    Ok(())
+}
+
+/// Builds the kernels and compares.
+pub(crate) fn check(root: &Path) -> Outcome {
+    let built = build(root)?;
+    let folder = folder(root);
+    let read = |name: &str| {
+        let path = folder.join(name);
+        fs::read(&path).map_err(|error| format!("{}: {error}\nrepair: {REPAIR}", path.display()))
+    };
+    let committed = read("core.wasm.zst")?;
+    let raw = zstd::bulk::decompress(&committed, 16 << 20)
+        .map_err(|error| format!("crates/kernels/core.wasm.zst: {error}\nrepair: {REPAIR}"))?;
+    if raw != built.wasm {
+        return Err(format!(
+            "crates/kernels/core.wasm.zst holds {} bytes with digest {}, but {} with digest {} would be built\nrepair: {REPAIR}",
+            raw.len(),
+            blake3::hash(&raw),
+            built.wasm.len(),
+            blake3::hash(&built.wasm),
+        ));
+    }
+    // The frame's bytes may differ between versions of zstd; the module's may not.
+    if read("src/generated.rs")? != code(&built.wasm, &committed).as_bytes() {
+        return Err(format!(
+            "crates/kernels/src/generated.rs does not describe the kernel\nrepair: {REPAIR}"
+        ));
+    }
+    println!("{}; as committed", summary(&built));
+    Ok(())
+}
+
+fn folder(root: &Path) -> PathBuf {
+    root.join("crates/kernels")
+}
+
+fn summary(built: &Built) -> String {
+    format!(
+        "core kernel: {} bytes, {} under zstd, BLAKE3 {}",
+        built.wasm.len(),
+        built.compressed.len(),
+        blake3::hash(&built.wasm)
+    )
+}
+
+fn build(root: &Path) -> Result<Built, String> {
+    let mut build = cargo(root);
+    build
+        .args(["build", "--quiet", "--lib", "--locked"])
+        .args(["--profile", "kernel", "--target", TARGET])
+        .args(["--no-default-features", "-p", PACKAGE]);
+    let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+    flags.extend(remapped(root));
+    // Separated by 0x1f, so that paths may hold spaces.
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    let target = target_folder(root);
+    build.arg("--target-dir").arg(&target);
+    println!("$ {}", show(&build));
+    process::run(&mut build)?;
+    let path = target.join(TARGET).join("kernel").join(MODULE);
+    let wasm = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if wasm.len() >= MODULE_BYTES_MAX {
+        return Err(format!(
+            "the core kernel has {} bytes; it has to stay below {MODULE_BYTES_MAX}",
+            wasm.len()
+        ));
+    }
+    let compressed = zstd::bulk::compress(&wasm, ZSTD_LEVEL).map_err(|error| error.to_string())?;
+    let code = code(&wasm, &compressed);
+    Ok(Built {
+        wasm,
+        compressed,
+        code,
+    })
+}
+
+/// A folder of its own inside the usual one: other flags would throw away what is there.
+fn target_folder(root: &Path) -> PathBuf {
+    let usual = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    root.join(usual).join("kernels")
+}
+
+/// Flags that keep this machine's paths out of panic messages.
+fn remapped(root: &Path) -> Vec<String> {
+    let mut from = vec![(root.to_owned(), "/tarsia".to_owned())];
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    if let Some(home) = home {
+        // A mirror of the registry has another folder name.
+        let registries = fs::read_dir(home.join("registry/src"));
+        for registry in registries.into_iter().flatten().flatten() {
+            from.push((registry.path(), "/registry".to_owned()));
+        }
+    }
+    from.iter()
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()))
+        .collect()
+}
+
+/// The Rust code that describes the kernel.
+fn code(wasm: &[u8], compressed: &[u8]) -> String {
+    let digest = blake3::hash(wasm);
+    let digest: Vec<String> = digest
+        .as_bytes()
+        .chunks(16)
+        .map(|line| {
+            let bytes: Vec<String> = line.iter().map(|byte| format!("{byte:#04x}")).collect();
+            format!("        {},\n", bytes.join(", "))
+        })
+        .collect();
+    let mut encodings: Vec<String> = tarsia_kernel_core::registry()
+        .encodings()
+        .iter()
+        .map(|encoding| {
+            let version = encoding.version();
+            format!(
+                "        (\"{}\", {}, {}),\n",
+                encoding.id(),
+                version.major,
+                version.minor
+            )
+        })
+        .collect();
+    encodings.sort();
+    format!(
+        "// Made by `cargo xtask build-wasm`; do not edit.\n\
+         \n\
+         use crate::Kernel;\n\
+         \n\
+         /// The core kernel: mini-block pages under every encoding that the default chooser writes.\n\
+         #[rustfmt::skip]\n\
+         pub static CORE: Kernel = Kernel {{\n    \
+             name: \"core\",\n    \
+             digest: [\n{}    ],\n    \
+             raw_bytes: {},\n    \
+             // {} bytes.\n    \
+             compressed: include_bytes!(\"../core.wasm.zst\"),\n    \
+             encodings: &[\n{}    ],\n\
+         }};\n",
+        digest.concat(),
+        wasm.len(),
+        compressed.len(),
+        encodings.concat(),
+    )
+}
