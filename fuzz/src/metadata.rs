@@ -73,7 +73,7 @@ impl Parts {
             header: bytes[..limits::HEADER_BYTES].to_vec(),
             records_place: records_range.start,
             bucket: cut(buckets.bucket_range(0)),
-            metas: parsed.metas,
+            metas: parsed.metas.into_iter().map(|meta| meta.bytes).collect(),
             n_nodes: parsed.n_nodes,
             postscript_bytes,
             postscript,

@@ -98,7 +98,15 @@ fn summary(built: &Built) -> String {
 fn build(root: &Path) -> Result<Built, String> {
     let mut build = cargo(root);
     build
-        .args(["build", "--quiet", "--lib", "--locked"])
+        // The cdylib alone: the rlib beside it would keep symbols alive and hinder inlining.
+        .args([
+            "rustc",
+            "--quiet",
+            "--lib",
+            "--crate-type",
+            "cdylib",
+            "--locked",
+        ])
         .args(["--profile", "kernel", "--target", TARGET])
         .args(["--no-default-features", "-p", PACKAGE]);
     let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();

@@ -17,7 +17,10 @@
 //! It encodes nothing, and it has no cost table of decode times yet: a preset says how much smaller a slower tree must be.
 #![forbid(unsafe_code)]
 
-use tarsia_codec::{BytesSlice, FixedSlice, Registry, Result, Tree, Values, limits};
+use tarsia_codec::{
+    BytesSlice, EncodeChildren, EncodingWriter, Error, FixedSlice, Node, OwnedValues, PageEncoder,
+    Registry, Result, Shared, Tree, Values, limits,
+};
 use tarsia_dict::{CodeBytes, Distinct};
 use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose};
 
@@ -135,6 +138,7 @@ fn uniform(trees: Vec<Tree>, bits_per_value: u32) -> Choice {
         trees,
         bits_per_value,
         uniform: true,
+        first: None,
     }
 }
 
@@ -158,7 +162,9 @@ fn packed_bytes(values: FixedSlice<'_>, block_values: usize) -> Result<u64> {
 
 /// A dictionary that would pay.
 struct Dictionary {
-    n_entries: usize,
+    distinct: Distinct,
+    code_bytes: CodeBytes,
+    codes: OwnedValues,
     /// Codes and entries.
     bytes: u64,
     /// Those of them that lie in blocks.
@@ -198,13 +204,7 @@ impl Chooser {
             entries_bytes.min(n_entries * entry_bytes)
         });
         if let Some(dictionary) = found {
-            choice = uniform(
-                vec![
-                    dictionary_tree(&dictionary, tarsia_plain::tree()),
-                    tarsia_plain::tree(),
-                ],
-                bits_of(dictionary.block_bytes, n),
-            );
+            return dictionary.choice(values, tarsia_plain::tree(), vec![tarsia_plain::tree()]);
         }
         Ok(choice)
     }
@@ -217,6 +217,7 @@ impl Chooser {
             trees: vec![packed.clone(), plain.clone()],
             bits_per_value: 0,
             uniform: false,
+            first: None,
         };
         if n == 0 {
             return Ok(by_size);
@@ -224,9 +225,11 @@ impl Chooser {
         if tarsia_constant::is_constant(values) {
             return Ok(uniform(vec![tarsia_constant::tree(), packed, plain], 0));
         }
-        let lengths: Vec<u8> = (0..n)
-            .flat_map(|i| strings.value_bytes(i).to_le_bytes())
-            .collect();
+        let mut lengths = vec![0; n * 4];
+        let pairs = strings.offsets().windows(2);
+        for (to, pair) in lengths.as_chunks_mut().0.iter_mut().zip(pairs) {
+            *to = (pair[1] - pair[0]).to_le_bytes();
+        }
         let lengths_bytes = packed_bytes(FixedSlice::new(&lengths, 4, n)?, 1024)?;
         let bytes = u64::from(strings.data_bytes()) + lengths_bytes;
         let cap = n as u64 / 2;
@@ -234,13 +237,12 @@ impl Chooser {
             // Lengths of entries take about as many bits as those of the values.
             entries_bytes + (lengths_bytes * n_entries).div_ceil(n as u64)
         });
-        Ok(match found {
-            Some(dictionary) if dictionary.bytes <= bytes => uniform(
-                vec![dictionary_tree(&dictionary, packed), plain],
-                bits_of(dictionary.block_bytes, n),
-            ),
-            _ => by_size,
-        })
+        match found {
+            Some(dictionary) if dictionary.bytes <= bytes => {
+                dictionary.choice(values, packed, vec![plain])
+            }
+            _ => Ok(by_size),
+        }
     }
 
     /// Whether a dictionary of at most `cap` entries beats `bytes`; `size_of(n_entries, their bytes)` is the size of its entries.
@@ -255,7 +257,11 @@ impl Chooser {
         if !self.dictionaries || cap < 2 || mostly_distinct(values) {
             return None;
         }
-        let distinct = Distinct::of(values, usize::try_from(cap).ok()?)?;
+        let penalty = self.objective.dictionary_penalty_percent();
+        let pays = |total: u64| total * penalty < bytes * 100;
+        // Entries that take more than this do not pay even if codes were free.
+        let entry_bytes_max = (bytes * 100 / penalty).min(STRING_DICTIONARY_BYTES_MAX);
+        let distinct = Distinct::within(values, usize::try_from(cap).ok()?, entry_bytes_max)?;
         let n_entries = distinct.n_entries() as u64;
         let entry_bytes = match values {
             Values::Bytes(strings) => distinct
@@ -266,30 +272,30 @@ impl Chooser {
             Values::Fixed(fixed) => n_entries * fixed.width() as u64,
             Values::Bits(_) => n_entries.div_ceil(8),
         };
-        if entry_bytes > STRING_DICTIONARY_BYTES_MAX {
-            return None;
-        }
         let entries = size_of(n_entries, entry_bytes);
-        let penalty = self.objective.dictionary_penalty_percent();
-        let pays = |total: u64| total * penalty < bytes * 100;
         let codes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
         // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or two.
         // Where that could decide, the codes themselves are measured.
         if !pays(codes_max * 3 / 4 + entries) {
             return None;
         }
-        let codes = measured_codes(&distinct)
-            .unwrap_or(codes_max)
-            .min(codes_max);
-        let in_block_bytes = codes + entries + DICTIONARY_IN_BLOCK_OVERHEAD_BYTES;
+        let code_bytes = CodeBytes::for_entries(distinct.n_entries());
+        let codes = distinct.codes_of(code_bytes);
+        let codes_bytes = measured(&codes).unwrap_or(codes_max).min(codes_max);
+        let in_block_bytes = codes_bytes + entries + DICTIONARY_IN_BLOCK_OVERHEAD_BYTES;
         let in_block = n <= limits::BLOCK_VALUES_MAX as usize
             && in_block_bytes <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 7 / 8;
         let (total, block_bytes) = match in_block {
             true => (in_block_bytes, in_block_bytes),
-            false => (codes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES, codes),
+            false => (
+                codes_bytes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES,
+                codes_bytes,
+            ),
         };
         pays(total).then_some(Dictionary {
-            n_entries: distinct.n_entries(),
+            distinct,
+            code_bytes,
+            codes,
             bytes: total,
             block_bytes,
             in_block,
@@ -298,18 +304,53 @@ impl Chooser {
 }
 
 /// Bytes of the codes, bit-packed.
-fn measured_codes(distinct: &Distinct) -> Option<u64> {
-    let codes = distinct.codes();
-    let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
-    let codes = FixedSlice::new(&bytes, 4, codes.len()).ok()?;
+fn measured(codes: &OwnedValues) -> Option<u64> {
+    let codes = codes.as_values().ok()?.as_fixed().ok()?;
     packed_bytes(codes, limits::BLOCK_VALUES_MAX as usize).ok()
 }
 
-fn dictionary_tree(dictionary: &Dictionary, entries: Tree) -> Tree {
-    let code_bytes = CodeBytes::for_entries(dictionary.n_entries);
-    match dictionary.in_block {
-        true => tarsia_dict::block_tree(code_bytes, tarsia_bitpack::tree(), entries),
-        false => tarsia_dict::page_tree(code_bytes, tarsia_bitpack::tree()),
+impl Dictionary {
+    /// The dictionary first, whose encoder need not look for the distinct values again, then `others`.
+    fn choice(self, values: Values<'_>, entries: Tree, others: Vec<Tree>) -> Result<Choice> {
+        let codes = tarsia_bitpack::tree();
+        let tree = match self.in_block {
+            true => tarsia_dict::block_tree(self.code_bytes, codes, entries),
+            false => tarsia_dict::page_tree(self.code_bytes, codes),
+        };
+        let children = ChildrenOf(&tree);
+        let first =
+            tarsia_dict::prepare_known(&tree, &self.distinct, self.codes, values, &children)?;
+        let bits_per_value = bits_of(self.block_bytes, values.len());
+        let trees = std::iter::once(tree).chain(others).collect();
+        Ok(Choice {
+            first: Some(first),
+            ..uniform(trees, bits_per_value)
+        })
+    }
+}
+
+/// Prepares the children of a dictionary, whose trees this crate has made.
+struct ChildrenOf<'a>(&'a Tree);
+
+impl EncodeChildren for ChildrenOf<'_> {
+    fn prepare(&self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>> {
+        let known: [&dyn EncodingWriter; 3] = [
+            &tarsia_bitpack::BITPACK,
+            &tarsia_plain::PLAIN,
+            &tarsia_bytes::BYTES,
+        ];
+        let tree = self.0.children.get(index);
+        let writer = known
+            .into_iter()
+            .find(|writer| tree.is_some_and(|tree| tree.id == writer.id()));
+        let (Some(tree), Some(writer)) = (tree, writer) else {
+            return Err(Error::invalid("a dictionary of other children"));
+        };
+        let node = Node {
+            value_type: values.value_type(),
+            params: &tree.params,
+        };
+        writer.prepare(&node, values, &ChildrenOf(tree), Shared::default())
     }
 }
 
@@ -319,15 +360,5 @@ fn mostly_distinct(values: Values<'_>) -> bool {
     if n <= 2 * SAMPLE_VALUES {
         return false;
     }
-    let mut sample: Vec<&[u8]> = (0..SAMPLE_VALUES)
-        .map(|i| i * n / SAMPLE_VALUES)
-        .map(|i| match values {
-            Values::Bits(_) => &[][..],
-            Values::Fixed(fixed) => fixed.get(i),
-            Values::Bytes(strings) => strings.get(i),
-        })
-        .collect();
-    sample.sort_unstable();
-    sample.dedup();
-    sample.len() * 20 > SAMPLE_VALUES * 19
+    Distinct::count_sampled(values, SAMPLE_VALUES) * 20 > SAMPLE_VALUES * 19
 }

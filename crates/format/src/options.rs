@@ -108,7 +108,8 @@ impl FromStr for EmbedKernels {
 pub struct WriteOptions {
     /// Size against speed.
     pub preset: Preset,
-    /// A column is flushed as a page when it holds this many bytes (values, offsets and validity as Arrow has them). Default 8 MiB.
+    /// A column is flushed as a page when it holds this many bytes (values, offsets and validity as Arrow has them). At most
+    /// 1 GiB counts. Default 8 MiB.
     pub page_bytes: u64,
     /// All columns together hold at most about this many bytes; then the largest are flushed. Default 256 MiB.
     pub memory_budget_bytes: u64,

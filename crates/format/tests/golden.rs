@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use common::{assert_rows, deterministic, open, read_all, write};
-use tarsia::{EmbedKernels, WriteOptions};
+use tarsia::WriteOptions;
 #[cfg(feature = "kernels")]
 use {
     common::open_with,
@@ -107,11 +107,6 @@ fn check(name: &str, options: WriteOptions) {
         .join("../../testdata/golden/v0")
         .join(name);
     let table = table();
-    // A kernel's bytes change with every change of a decoder; the file around it does not. See `with_kernel`.
-    let options = WriteOptions {
-        kernels: EmbedKernels::Omit,
-        ..options
-    };
     let written = write(table.schema(), std::slice::from_ref(&table), options);
     if std::env::var_os("TARSIA_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -153,11 +148,11 @@ fn with_kernel() {
         .join("../../testdata/golden/v0/with_kernel.tarsia");
     let table = table();
     if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
-        let written = write(
-            table.schema(),
-            std::slice::from_ref(&table),
-            deterministic(),
-        );
+        let options = WriteOptions {
+            kernels: tarsia::EmbedKernels::Embed,
+            ..deterministic()
+        };
+        let written = write(table.schema(), std::slice::from_ref(&table), options);
         std::fs::write(&path, &written).unwrap();
     }
     let frozen = std::fs::read(&path).unwrap();

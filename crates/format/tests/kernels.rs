@@ -13,6 +13,13 @@ use tarsia_testkit::arrays::{array, assert_bit_equal, flat_types, profiles};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{flat_tables, read_parquet};
 
+fn embedded() -> WriteOptions {
+    WriteOptions {
+        kernels: EmbedKernels::Embed,
+        ..deterministic()
+    }
+}
+
 fn with(kernels: Kernels) -> OpenOptions {
     OpenOptions {
         kernels,
@@ -57,11 +64,7 @@ fn every_flat_type_comes_back_by_the_kernel_alone() {
         for (number, profile) in profiles(7).into_iter().enumerate() {
             // Enough for several blocks of most types, not of a length that blocks like.
             let whole = one_column(array(&data_type, 5003, profile));
-            let bytes = write(
-                whole.schema(),
-                std::slice::from_ref(&whole),
-                deterministic(),
-            );
+            let bytes = write(whole.schema(), std::slice::from_ref(&whole), embedded());
             let file = forced(&bytes);
             assert_rows(&read_all(&file).unwrap(), &whole);
             check_takes(&file, &whole, number as u64);
@@ -79,7 +82,7 @@ fn real_tables_come_back_by_the_kernel_alone() {
     for (name, path) in flat_tables() {
         let (schema, batches) = read_parquet(&path);
         let whole = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
-        let bytes = write(schema.clone(), &batches, deterministic());
+        let bytes = write(schema.clone(), &batches, embedded());
         let file = forced(&bytes);
         assert_rows(&read_all(&file).unwrap(), &whole);
         check_takes(&file, &whole, 11);
@@ -103,7 +106,7 @@ fn a_kernel_costs_its_compressed_bytes_and_can_be_left_out() {
     let write_with = |kernels| {
         let options = WriteOptions {
             kernels,
-            ..deterministic()
+            ..embedded()
         };
         write(table.schema(), std::slice::from_ref(&table), options)
     };
@@ -140,7 +143,7 @@ fn a_file_without_pages_carries_no_kernel() {
         Schema::empty(),
         Schema::new(vec![Field::new("n", DataType::Null, true)]),
     ] {
-        let bytes = write(Arc::new(schema), &[], deterministic());
+        let bytes = write(Arc::new(schema), &[], embedded());
         let file = forced(&bytes);
         let layout = file.inspect().unwrap().layout;
         let kernels = layout.iter().find(|region| region.name == "kernels");
@@ -152,11 +155,7 @@ fn a_file_without_pages_carries_no_kernel() {
 #[test]
 fn threads_share_a_kernel() {
     let table = numbers(300_000);
-    let bytes = write(
-        table.schema(),
-        std::slice::from_ref(&table),
-        deterministic(),
-    );
+    let bytes = write(table.schema(), std::slice::from_ref(&table), embedded());
     for threads in [Threads::One, Threads::All] {
         let options = OpenOptions {
             threads,
@@ -175,11 +174,7 @@ fn threads_share_a_kernel() {
 #[test]
 fn damaged_blocks_are_found_by_the_host_and_damaged_kernels_are_not_run() {
     let table = numbers(10_000);
-    let bytes = write(
-        table.schema(),
-        std::slice::from_ref(&table),
-        deterministic(),
-    );
+    let bytes = write(table.schema(), std::slice::from_ref(&table), embedded());
     let layout = open(&bytes).unwrap().inspect().unwrap().layout;
     let place = |name| {
         let region = layout.iter().find(|region| region.name == name);

@@ -81,7 +81,7 @@ pub fn alloc(size: u32, align: u32) -> u32 {
     }
 }
 
-/// `t1_free`: gives a block of [`alloc`] back. The host names it as it asked for it.
+/// `t1_free`: gives a block of [`alloc()`] back. The host names it as it asked for it.
 pub fn free(address: u32, size: u32, align: u32) {
     if let (Some(layout), true) = (layout(size, align), address != 0) {
         // SAFETY: the host hands back what `alloc` gave it, with the same size and alignment: its duty by the interface. One that

@@ -53,7 +53,7 @@ impl BlockHeader {
     /// Parses the header alone and checks what it says against itself.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::LimitExceeded`].
+    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`], [`tarsia_codec::ErrorKind::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let Some(header) = bytes.first_chunk::<BLOCK_HEADER_BYTES>() else {
             return Err(truncated(bytes.len()));
@@ -222,7 +222,7 @@ impl<'a> Block<'a> {
     /// Takes a block apart. `place` is all of the block's place; what lies behind the payload is padding.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`] and [`ErrorKind::Corrupt`] where the parts do not fit the place, each other or the page;
+    /// [`tarsia_codec::ErrorKind::Truncated`] and [`tarsia_codec::ErrorKind::Corrupt`] where the parts do not fit the place, each other or the page;
     /// [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
     pub fn parse(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
         let block = Self::parse_erased(place, expect)?;

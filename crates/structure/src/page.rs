@@ -297,7 +297,7 @@ impl RawColumn {
     /// Appends rows that something else decoded, a kernel say. That offsets rise is the caller's to see to.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each other, the column's
+    /// [`tarsia_codec::ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each other, the column's
     /// type or the room given at the start.
     pub fn push_decoded(
         &mut self,

@@ -77,7 +77,7 @@ pub use layout::{GROUP_VALUES, HEADER_BYTES, Mode, PATCHED_VALUES_MAX, encoded_b
 #[cfg(feature = "encode")]
 pub use slices::encode_slice;
 pub use slices::{Value, decode_one, decode_slice};
-pub use tarsia_codec::{EraseFit, Error, Result};
+pub use tarsia_codec::{EraseFit, Error, ErrorKind, Result};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
