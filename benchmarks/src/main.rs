@@ -1,4 +1,4 @@
-//! Measures Tarsia beside Vortex and Parquet: same tables, same machine, same run.
+//! Measures Tarsia beside Vortex, Parquet and Lance: same tables, same machine, same run.
 //!
 //! This crate is a workspace of its own, so that the peers' dependencies never enter Tarsia's. See
 //! the README for the rules.
@@ -11,7 +11,7 @@ mod speed;
 
 use clap::{Parser, Subcommand};
 
-/// Measures Tarsia beside Vortex and Parquet: same tables, same machine, same run.
+/// Measures Tarsia beside Vortex, Parquet and Lance: same tables, same machine, same run.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -25,6 +25,10 @@ enum Benchmark {
     Sizes(sizes::Arguments),
     /// Writing, opening, scanning and random rows of whole tables.
     Speed(speed::Arguments),
+    /// How fast the memory of this machine can be copied and stored to.
+    Limits,
+    /// `sizes`, then `speed`.
+    All(speed::Arguments),
     /// One format, told what to do by lines on its input.
     #[command(hide = true)]
     SpeedWorker(speed::WorkerArguments),
@@ -34,6 +38,25 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Benchmark::Sizes(arguments) => sizes::run(&arguments),
         Benchmark::Speed(arguments) => speed::run(&arguments),
+        Benchmark::Limits => speed::limits::run(),
+        Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),
+    }
+}
+
+/// What goes wrong in one is no reason to leave out the other.
+fn all(arguments: &speed::Arguments) -> anyhow::Result<()> {
+    let sizes = sizes::run(&sizes::Arguments::of_all(
+        arguments.folder.clone(),
+        arguments.table.clone(),
+        arguments.no_docs,
+    ));
+    println!();
+    let speed = speed::run(arguments);
+    match (sizes, speed) {
+        (Err(sizes), Err(speed)) => Err(speed.context(format!("sizes: {sizes:#}; and speed"))),
+        (sizes, speed) => sizes
+            .map_err(|error| error.context("sizes"))
+            .and(speed.map_err(|error| error.context("speed"))),
     }
 }

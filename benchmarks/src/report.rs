@@ -17,6 +17,16 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     }
 }
 
+/// The number whose logarithm is the mean of the logarithms: of ratios, the one that treats twice and half alike.
+pub(crate) fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut n_values, mut sum) = (0.0, 0.0);
+    for value in values.filter(|value| *value > 0.0) {
+        n_values += 1.0;
+        sum += value.ln();
+    }
+    (n_values > 0.0).then(|| (sum / n_values).exp())
+}
+
 /// A table that reads well in a terminal and in Markdown. The first row names the columns; all have as many cells.
 pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
     let n_columns = rows.first().map_or(0, |row| row.as_ref().len());
@@ -110,6 +120,13 @@ mod tests {
         assert_eq!(median([].into_iter()), None);
         assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
         assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), Some(2.5));
+    }
+
+    #[test]
+    fn geometric_means() {
+        assert_eq!(geometric_mean([].into_iter()), None);
+        let mean = geometric_mean([0.5, 2.0, 8.0].into_iter()).unwrap();
+        assert!((mean - 2.0).abs() < 1e-12, "{mean}");
     }
 
     #[test]

@@ -13,11 +13,26 @@ pub(crate) type Consumer<'c> = &'c (dyn Fn(RecordBatch) + Sync);
 
 /// A format with its default options.
 pub(crate) trait Format {
+    /// Tries the options that change speed much on batches of a table, beside `path`, and keeps the better ones. Returns their name.
+    fn tune(&mut self, _path: &Path, _batches: &[RecordBatch]) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Sets what `tune` has named in another process.
+    fn set(&mut self, _settings: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes a file and waits until it is on its device, as a writer that must not lose it does.
     fn write(&self, path: &Path, batches: &[RecordBatch], threads: Threads) -> Result<()>;
 
     /// Opens a file. `schema` says which Arrow types are asked for; it is no substitute for the file's own.
     fn open(&self, path: &Path, schema: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>>;
+
+    /// Bytes that a decoder for readers that have none would add to the file with these batches; 0 where the format has no such thing.
+    fn kernel_bytes(&self, _path: &Path, _batches: &[RecordBatch]) -> Result<u64> {
+        Ok(0)
+    }
 }
 
 /// An open file.
@@ -25,9 +40,9 @@ pub(crate) trait Opened {
     /// The type that the file says a column has.
     fn data_type(&self, column: &str) -> Result<DataType>;
 
-    /// All rows. Where `columns` are split between threads, a batch may hold some of them.
+    /// All rows of these columns, or of all. Where columns are split between threads, a batch may hold some of them.
     fn scan(&self, columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()>;
 
-    /// These rows of all columns; they rise, and none comes twice.
-    fn take(&self, rows: &[u64], consumer: Consumer<'_>) -> Result<()>;
+    /// These rows of these columns, or of all; rows rise, and none comes twice.
+    fn take(&self, rows: &[u64], columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()>;
 }

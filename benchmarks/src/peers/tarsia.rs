@@ -25,14 +25,25 @@ impl TarsiaSize {
     }
 }
 
+/// The options of every Tarsia file that is measured: the defaults, but no kernel, since the peers' files carry no decoders.
+/// `speed` says how many bytes one would add.
+#[cfg(feature = "tarsia")]
+pub(crate) fn write_options(threads: tarsia::Threads) -> tarsia::WriteOptions {
+    tarsia::WriteOptions {
+        threads,
+        kernels: tarsia::EmbedKernels::Omit,
+        ..tarsia::WriteOptions::default()
+    }
+}
+
 #[cfg(feature = "tarsia")]
 mod measuring {
     use anyhow::{Context, Result, anyhow, ensure};
     use arrow_array::{Array, RecordBatch};
     use arrow_select::concat::concat_batches;
-    use tarsia::{File, WriteOptions, Writer};
+    use tarsia::{File, Writer};
 
-    use super::TarsiaSize;
+    use super::{TarsiaSize, write_options};
 
     /// Writes batches of one column to a temporary file. A file that does not give the same values
     /// back has no size. A panic costs one column, not the run: this is a library under development.
@@ -58,7 +69,7 @@ mod measuring {
     fn write_and_inspect(path: &std::path::Path, batches: &[RecordBatch]) -> Result<TarsiaSize> {
         let schema = batches.first().context("no batch")?.schema();
         let name = schema.field(0).name();
-        let mut writer = Writer::create(path, schema.clone(), WriteOptions::default())?;
+        let mut writer = Writer::create(path, schema.clone(), write_options(tarsia::Threads::All))?;
         for batch in batches {
             writer.write(batch)?;
         }

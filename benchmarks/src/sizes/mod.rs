@@ -40,6 +40,20 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
+impl Arguments {
+    /// Those of a run that measures everything else too.
+    pub(crate) fn of_all(folder: Option<PathBuf>, table: Option<String>, no_docs: bool) -> Self {
+        Self {
+            folder,
+            json: None,
+            no_docs,
+            mixed: false,
+            table,
+            check: false,
+        }
+    }
+}
+
 /// One column with all its sizes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Column {

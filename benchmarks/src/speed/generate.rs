@@ -1,4 +1,4 @@
-//! Tables made from a seed: one that is large, and wide ones.
+//! Tables made from a seed: long ones and wide ones.
 
 use std::sync::Arc;
 
@@ -11,8 +11,11 @@ use arrow_array::{
 
 use super::random::Random;
 
-/// About 200 MB as Arrow arrays.
+/// Rows of the table of about 200 MB as Arrow arrays.
 pub(super) const MIXED_ROWS: usize = 2_000_000;
+
+/// Rows of the table of a little more than 1 GiB as Arrow arrays.
+pub(super) const LARGE_ROWS: usize = 10_300_000;
 
 /// Rows of a wide table.
 pub(super) const WIDE_ROWS: usize = 100;
@@ -33,8 +36,9 @@ const SYLLABLES: [&str; 16] = [
     "stu",
 ];
 
-/// Integers, timestamps, strings of low cardinality, floats, text: about what a log of events holds.
-pub(super) fn mixed() -> Result<Vec<RecordBatch>> {
+/// Integers, timestamps, strings of low cardinality, floats, text: about what a log of events holds. Batch by batch; the first
+/// batches of two tables are the same.
+pub(super) fn mixed(n_rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut random = Random::new(0x7461_7273_6961);
     let cities: Vec<String> = (0..500).map(|_| word(&mut random, 4)).collect();
     let vocabulary: Vec<String> = (0..4_000)
@@ -44,21 +48,10 @@ pub(super) fn mixed() -> Result<Vec<RecordBatch>> {
         })
         .collect();
     let mut time = 1_700_000_000_000_000;
-    let mut batches = Vec::new();
-    let mut start = 0;
-    while start < MIXED_ROWS {
-        let rows = BATCH_ROWS.min(MIXED_ROWS - start);
-        batches.push(mixed_batch(
-            &mut random,
-            start,
-            rows,
-            &mut time,
-            &cities,
-            &vocabulary,
-        )?);
-        start += rows;
-    }
-    Ok(batches)
+    (0..n_rows).step_by(BATCH_ROWS).map(move |start| {
+        let rows = BATCH_ROWS.min(n_rows - start);
+        mixed_batch(&mut random, start, rows, &mut time, &cities, &vocabulary)
+    })
 }
 
 fn mixed_batch(
@@ -114,7 +107,7 @@ fn mixed_batch(
 }
 
 /// `WIDE_ROWS` rows of features: integers, floats and strings by turns.
-pub(super) fn wide(n_columns: usize) -> Result<Vec<RecordBatch>> {
+pub(super) fn wide(n_columns: usize) -> Result<RecordBatch> {
     let mut random = Random::new(n_columns as u64);
     let r = &mut random;
     let columns: Vec<(String, ArrayRef)> = (0..n_columns)
@@ -137,7 +130,7 @@ pub(super) fn wide(n_columns: usize) -> Result<Vec<RecordBatch>> {
             (format!("feature_{i:05}"), column)
         })
         .collect();
-    Ok(vec![RecordBatch::try_from_iter(columns)?])
+    Ok(RecordBatch::try_from_iter(columns)?)
 }
 
 fn word(random: &mut Random, n_syllables: usize) -> String {

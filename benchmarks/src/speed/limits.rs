@@ -22,15 +22,43 @@ pub(super) struct Limits {
     pub(super) store_fresh: f64,
     /// All threads copy, each its own part; sum.
     pub(super) copy_reused_all: f64,
+    pub(super) copy_fresh_all: f64,
     pub(super) store_reused_all: f64,
+    pub(super) store_fresh_all: f64,
 }
 
-/// Takes about a second.
+impl Limits {
+    /// One line for people.
+    pub(super) fn line(&self) -> String {
+        format!(
+            "Memory, GB of output per second: copy {:.1} (into fresh memory {:.1}), store {:.1} (fresh {:.1}); all threads: copy {:.1} \
+             (fresh {:.1}), store {:.1} (fresh {:.1}).",
+            self.copy_reused,
+            self.copy_fresh,
+            self.store_reused,
+            self.store_fresh,
+            self.copy_reused_all,
+            self.copy_fresh_all,
+            self.store_reused_all,
+            self.store_fresh_all,
+        )
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run() -> anyhow::Result<()> {
+    println!("{}\n", crate::machine::Environment::here().line());
+    println!("{}", measure().line());
+    Ok(())
+}
+
+/// Takes a few seconds.
 pub(super) fn measure() -> Limits {
     let source = vec![1_u8; BYTES];
     let mut target = vec![2_u8; BYTES];
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let part = BYTES / threads;
+    // No fewer bytes than are counted, and no part more than there are threads.
+    let part = BYTES.div_ceil(threads);
     let mut value = 0;
     let mut store = |target: &mut [u8]| {
         value += 1;
@@ -51,11 +79,29 @@ pub(super) fn measure() -> Limits {
                 });
             })
         }),
+        copy_fresh_all: median(|| {
+            timed(|| {
+                std::thread::scope(|scope| {
+                    for source in source.chunks(part) {
+                        scope.spawn(|| drop(black_box(source.to_vec())));
+                    }
+                });
+            })
+        }),
         store_reused_all: median(|| {
             timed(|| {
                 std::thread::scope(|scope| {
                     for target in target.chunks_mut(part) {
                         scope.spawn(|| target.fill(black_box(4)));
+                    }
+                });
+            })
+        }),
+        store_fresh_all: median(|| {
+            timed(|| {
+                std::thread::scope(|scope| {
+                    for _ in 0..threads {
+                        scope.spawn(|| drop(black_box(vec![black_box(5_u8); part])));
                     }
                 });
             })

@@ -1,16 +1,9 @@
-//! What the measuring process and its workers say to each other: a JSON value per line.
+//! What the measuring process and its workers say to each other: a JSON value per line. The worker in `lance/worker.py` speaks it
+//! too, but for what only the others are asked.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-/// Where a table comes from. A generated one is the same in every process.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Source {
-    Parquet(PathBuf),
-    Mixed,
-    Wide(usize),
-}
 
 /// How many threads a format may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,8 +14,12 @@ pub(crate) enum Threads {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Reads the table, writes it to `file`, reads it back in every way that is measured, and compares.
-    Prepare { source: Source, file: PathBuf },
+    /// Maps the table, an Arrow IPC file. Everything else is about it.
+    Load { table: PathBuf },
+    /// Chooses options where the format has some that matter, writes the file that all later requests read, and says how long writing took.
+    Store { file: PathBuf, threads: Threads },
+    /// Opens the file, reads it in every way that is measured, and compares with the table.
+    Check { file: PathBuf },
     /// Writes the table once more.
     Write { threads: Threads },
     /// Opens the file and asks for the type of one column.
@@ -32,21 +29,64 @@ pub(super) enum Request {
         threads: Threads,
         columns: Option<Vec<String>>,
     },
-    /// Reads these rows of all columns, one list after the other.
-    Take { lists: Vec<Vec<u64>> },
+    /// Reads these rows of these columns, or of all, one list after the other.
+    Take {
+        lists: Vec<Vec<u64>>,
+        columns: Option<Vec<String>>,
+    },
     /// Opens the file and reads these columns.
     OpenAndScan { columns: Vec<String> },
+    /// Opens another file with the same table, reads these rows of all columns, and closes it, once.
+    OpenAndTake { file: PathBuf, rows: Vec<u64> },
+    /// Writes the loaded table with these settings on all threads, and says how much memory that took.
+    PeakOfWrite {
+        file: PathBuf,
+        settings: Option<String>,
+    },
+    /// Opens a file, scans it on all threads, and says how much memory that took. The table is not loaded, but tells the schema.
+    PeakOfScan {
+        table: PathBuf,
+        file: PathBuf,
+        settings: Option<String>,
+    },
+    /// What a call costs that hardly does anything. Asked of workers in another language.
+    Overhead { file: PathBuf },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    Prepared {
+    Loaded {
         rows: usize,
         columns: Vec<String>,
+        /// Those whose values have a fixed width.
+        fixed_width: Vec<String>,
         arrow_bytes: usize,
+    },
+    Stored {
+        seconds: f64,
         file_bytes: u64,
+        /// What an embedded decoder would add.
+        kernel_bytes: u64,
+        settings: Option<String>,
+    },
+    /// Asked to check, with the settings chosen by then.
+    Checked {
+        settings: Option<String>,
     },
     /// The median of what was asked for, repeated until the clock shows something.
     Seconds(f64),
+    Bytes(u64),
+    Overhead(Overhead),
     Failed(String),
+}
+
+/// Seconds that a worker spends on itself.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Overhead {
+    /// A take of one row of a table of one row and one column.
+    pub(super) call: f64,
+    /// Touching what a take of one row of all columns gives.
+    pub(super) touch_of_row: f64,
+    /// Touching what a scan of all columns gives.
+    pub(super) touch_of_scan: f64,
 }

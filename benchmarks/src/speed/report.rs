@@ -1,113 +1,208 @@
-//! What is made of the times: ratios, medians over tables, text.
+//! What is made of the times: ratios, medians and means over tables, text.
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 
 use super::{FormatName, Measure, Speed, Table};
-use crate::report::{median, table};
+use crate::report::{geometric_mean, median, table};
 
-/// How much faster Tarsia is: the other's time divided by Tarsia's.
-#[cfg(feature = "tarsia")]
-fn ratio(t: &Table, measure: Measure, peer: FormatName) -> Option<f64> {
-    Some(t.seconds(measure, peer)? / t.seconds(measure, FormatName::Tarsia)?)
+/// The other's number divided by Tarsia's: above 1, Tarsia is faster or smaller.
+fn ratio_of(peer: Option<f64>, tarsia: Option<f64>) -> Option<f64> {
+    let (peer, tarsia) = (peer?, tarsia?);
+    (peer > 0.0 && tarsia > 0.0).then(|| peer / tarsia)
 }
+
+#[cfg(feature = "tarsia")]
+const TARSIA: Option<FormatName> = Some(FormatName::Tarsia);
 
 #[cfg(not(feature = "tarsia"))]
-fn ratio(_: &Table, _: Measure, _: FormatName) -> Option<f64> {
-    None
+const TARSIA: Option<FormatName> = None;
+
+/// A number that a table has of each format.
+type Number<'n> = &'n dyn Fn(&Table, FormatName) -> Option<f64>;
+
+fn ratio(t: &Table, number: Number<'_>, peer: FormatName) -> Option<f64> {
+    ratio_of(number(t, peer), TARSIA.and_then(|tarsia| number(t, tarsia)))
 }
 
-/// The other's bytes divided by Tarsia's: above 1, Tarsia is smaller.
-#[cfg(feature = "tarsia")]
-fn bytes_ratio(t: &Table, peer: FormatName) -> Option<f64> {
-    Some(*t.file_bytes.get(&peer)? as f64 / *t.file_bytes.get(&FormatName::Tarsia)? as f64)
+fn seconds(measure: Measure) -> impl Fn(&Table, FormatName) -> Option<f64> {
+    move |t, format| t.seconds(measure, format)
 }
 
-#[cfg(not(feature = "tarsia"))]
-fn bytes_ratio(_: &Table, _: FormatName) -> Option<f64> {
-    None
+fn file_bytes(t: &Table, format: FormatName) -> Option<f64> {
+    t.file_bytes.get(&format).map(|bytes| *bytes as f64)
 }
 
-const PEERS: [FormatName; 2] = [FormatName::Vortex, FormatName::Parquet];
+fn peak_of_write(t: &Table, format: FormatName) -> Option<f64> {
+    let bytes = t.peak_bytes_of_write.get(&format);
+    bytes.map(|bytes| *bytes as f64)
+}
+
+fn peak_of_scan(t: &Table, format: FormatName) -> Option<f64> {
+    let bytes = t.peak_bytes_of_scan.get(&format);
+    bytes.map(|bytes| *bytes as f64)
+}
 
 /// Made by a script, not found in the world.
 fn is_generated(t: &Table) -> bool {
     t.table.starts_with("ml_") || t.table.starts_with("generated_")
 }
 
-/// Medians of the ratios over all ordinary tables, and over those that no script has made.
-fn summary(speed: &Speed) -> String {
-    let mut rows = vec![
-        [
-            "medians of ratios",
-            "tables",
-            "T/vortex",
-            "T/parquet",
-            "not generated",
-            "T/vortex",
-            "T/parquet",
-        ]
-        .map(str::to_owned),
-    ];
-    let ordinary = || speed.tables.iter().filter(|t| !t.wide);
-    let found = || ordinary().filter(|t| !is_generated(t));
-    let mut line = |name: &str, of: &dyn Fn(&Table, FormatName) -> Option<f64>| {
-        let n = |tables: &mut dyn Iterator<Item = &Table>| {
-            tables
-                .filter(|t| of(t, FormatName::Vortex).is_some())
-                .count()
-                .to_string()
-        };
-        rows.push([
-            name.to_owned(),
-            n(&mut ordinary()),
-            times(median(ordinary().filter_map(|t| of(t, FormatName::Vortex)))),
-            times(median(
-                ordinary().filter_map(|t| of(t, FormatName::Parquet)),
-            )),
-            n(&mut found()),
-            times(median(found().filter_map(|t| of(t, FormatName::Vortex)))),
-            times(median(found().filter_map(|t| of(t, FormatName::Parquet)))),
-        ]);
-    };
-    for measure in Measure::ORDINARY {
-        line(measure.label(), &|t, peer| ratio(t, measure, peer));
+fn ordinary(speed: &Speed) -> impl Iterator<Item = &Table> {
+    speed.tables.iter().filter(|t| !t.wide)
+}
+
+/// Medians and geometric means of the ratios over these tables.
+fn summary(speed: &Speed, of: fn(&Table) -> bool) -> String {
+    let peers = speed.peers();
+    let mut head = vec!["ratios".to_owned(), "tables".to_owned()];
+    for peer in &peers {
+        head.push(format!("T/{} median", peer.name()));
+        head.push("geo. mean".to_owned());
     }
-    line("bytes of the file", &bytes_ratio);
+    let mut rows = vec![head];
+    let mut line = |name: &str, number: Number<'_>| {
+        let tables = || ordinary(speed).filter(|t| of(t));
+        let n_tables = tables()
+            .filter(|t| peers.iter().any(|peer| ratio(t, number, *peer).is_some()))
+            .count();
+        if n_tables == 0 {
+            return;
+        }
+        let mut row = vec![name.to_owned(), n_tables.to_string()];
+        for peer in &peers {
+            let ratios = || tables().filter_map(|t| ratio(t, number, *peer));
+            row.push(times(median(ratios())));
+            row.push(times(geometric_mean(ratios())));
+        }
+        rows.push(row);
+    };
+    for measure in Measure::ORDINARY.into_iter().chain(Measure::MORE_TAKES) {
+        line(measure.label(), &seconds(measure));
+    }
+    line("bytes of the file", &file_bytes);
+    line("peak memory of write", &peak_of_write);
+    line("peak memory of scan", &peak_of_scan);
     table(&rows)
 }
 
-/// One measure of all tables, or of the wide ones alone.
-fn measure_table(speed: &Speed, measure: Measure, only_wide: bool) -> Option<String> {
-    let tables: Vec<_> = speed
-        .tables
-        .iter()
-        .filter(|t| t.seconds.contains_key(&measure) && (t.wide || !only_wide))
-        .collect();
-    if tables.is_empty() {
-        return None;
+/// What the project asks of itself, and what was found.
+fn criteria(speed: &Speed) -> String {
+    let mut rows = vec![["asked", "found"].map(str::to_owned)];
+    let mut line = |asked: &str, found: Option<f64>, is_met: fn(f64) -> bool| {
+        let found = match found {
+            Some(found) if is_met(found) => format!("{found:.2}"),
+            Some(found) => format!("{found:.2}, not met"),
+            None => "not measured".to_owned(),
+        };
+        rows.push([asked.to_owned(), found]);
+    };
+    for measure in [
+        Measure::TakeOneRowFixedWidth,
+        Measure::TakeManyRowsFixedWidth,
+    ] {
+        let number = seconds(measure);
+        let ratios = ordinary(speed).filter_map(|t| ratio(t, &number, FormatName::Vortex));
+        let asked = format!("{}, T/vortex, median: at least 3", measure.label());
+        line(&asked, median(ratios), |found| found >= 3.0);
     }
+    let opened = seconds(Measure::OpenAndScanTen);
+    let wide = || speed.tables.iter().filter(|t| t.wide);
+    let ten_thousand = wide().find(|t| t.columns == 10_000);
+    line(
+        "open + 10 columns of 10,000, T/parquet: above 50",
+        ten_thousand.and_then(|t| ratio(t, &opened, FormatName::Parquet)),
+        |found| found > 50.0,
+    );
+    let tarsia: Vec<f64> = wide().filter_map(|t| opened(t, TARSIA?)).collect();
+    let most = tarsia.iter().copied().max_by(f64::total_cmp);
+    let least = tarsia.iter().copied().min_by(f64::total_cmp);
+    line(
+        "open + 10 columns, Tarsia, slowest width / fastest: at most 1.3",
+        ratio_of(most, least).filter(|_| tarsia.len() > 1),
+        |found| found <= 1.3,
+    );
+    table(&rows)
+}
+
+/// How near Tarsia's scans come to what the memory allows.
+fn scan_rates(speed: &Speed) -> String {
+    let mut rows = vec![
+        [
+            "table",
+            "Arrow MB",
+            "1 thread, GB/s",
+            "of storing",
+            "all threads, GB/s",
+            "of storing",
+        ]
+        .map(str::to_owned),
+    ];
+    for t in ordinary(speed) {
+        let mut row = [t.table.clone(), megabytes(t)].to_vec();
+        for (measure, limit) in [
+            (Measure::ScanOne, speed.limits.store_reused),
+            (Measure::ScanAll, speed.limits.store_reused_all),
+        ] {
+            let seconds = TARSIA.and_then(|tarsia| t.seconds(measure, tarsia));
+            let rate = seconds.map(|seconds| t.arrow_bytes as f64 / 1e9 / seconds);
+            row.push(times(rate));
+            row.push(rate.map_or_else(missing, |rate| format!("{:.0} %", rate / limit * 100.0)));
+        }
+        if let Ok(row) = row.try_into() {
+            rows.push(row);
+        }
+    }
+    table(&rows)
+}
+
+/// One number of each format, with the ratios, of the tables that have it.
+fn numbers(
+    speed: &Speed,
+    only_wide: bool,
+    number: Number<'_>,
+    show: fn(f64) -> String,
+) -> Option<String> {
+    let peers = speed.peers();
     let mut head: Vec<String> = vec!["table".to_owned(), "Arrow MB".to_owned()];
-    head.extend(FormatName::ALL.iter().map(|f| f.name().to_owned()));
-    head.extend(PEERS.iter().map(|peer| format!("T/{}", peer.name())));
+    head.extend(speed.formats.iter().map(|f| f.name().to_owned()));
+    head.extend(peers.iter().map(|peer| format!("T/{}", peer.name())));
     let mut rows = vec![head];
-    for t in tables {
+    for t in speed.tables.iter().filter(|t| t.wide || !only_wide) {
+        let values: Vec<_> = speed.formats.iter().map(|f| number(t, *f)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
         let mut row = vec![t.table.clone(), megabytes(t)];
-        row.extend(FormatName::ALL.iter().map(|f| time(t.seconds(measure, *f))));
-        row.extend(PEERS.iter().map(|peer| times(ratio(t, measure, *peer))));
+        let why = |format: &FormatName| {
+            let mut failed = speed.failed.iter();
+            let failed = failed.find(|f| f.table == t.table && f.format == Some(*format));
+            failed.map_or("-", |f| if f.late { "too late" } else { "failed" })
+        };
+        for (format, value) in speed.formats.iter().zip(values) {
+            row.push(match value {
+                Some(value) => show(value),
+                None => why(format).to_owned(),
+            });
+        }
+        row.extend(peers.iter().map(|peer| times(ratio(t, number, *peer))));
         rows.push(row);
     }
-    Some(table(&rows))
+    (rows.len() > 1).then(|| table(&rows))
 }
 
 fn bytes_table(speed: &Speed) -> String {
+    let peers = speed.peers();
     let mut head: Vec<String> = ["table", "rows", "columns", "Arrow"]
         .map(str::to_owned)
         .to_vec();
-    head.extend(FormatName::ALL.iter().map(|f| f.name().to_owned()));
-    head.extend(PEERS.iter().map(|peer| format!("T/{}", peer.name())));
+    head.extend(speed.formats.iter().map(|f| f.name().to_owned()));
+    head.push("kernel".to_owned());
+    head.extend(peers.iter().map(|peer| format!("T/{}", peer.name())));
+    head.push("parquet's settings".to_owned());
     let mut rows = vec![head];
+    let bytes = |bytes: Option<&u64>| bytes.map_or_else(missing, u64::to_string);
     for t in &speed.tables {
         let mut row = vec![
             t.table.clone(),
@@ -115,69 +210,140 @@ fn bytes_table(speed: &Speed) -> String {
             t.columns.to_string(),
             t.arrow_bytes.to_string(),
         ];
-        row.extend(FormatName::ALL.iter().map(|f| {
-            t.file_bytes
-                .get(f)
-                .map_or_else(|| "-".to_owned(), u64::to_string)
-        }));
-        row.extend(PEERS.iter().map(|peer| times(bytes_ratio(t, *peer))));
+        row.extend(speed.formats.iter().map(|f| bytes(t.file_bytes.get(f))));
+        row.push(bytes(TARSIA.and_then(|tarsia| t.kernel_bytes.get(&tarsia))));
+        row.extend(peers.iter().map(|peer| times(ratio(t, &file_bytes, *peer))));
+        let settings = t.settings.get(&FormatName::Parquet).cloned();
+        row.push(settings.unwrap_or_else(missing));
         rows.push(row);
     }
     table(&rows)
 }
 
-fn limits_line(speed: &Speed) -> String {
-    let l = &speed.limits;
-    format!(
-        "Memory, GB of output per second: copy {:.1} (into fresh memory {:.1}), store {:.1} (fresh {:.1}); all threads: copy {:.1}, \
-         store {:.1}.",
-        l.copy_reused,
-        l.copy_fresh,
-        l.store_reused,
-        l.store_fresh,
-        l.copy_reused_all,
-        l.store_reused_all
-    )
+/// Measures of the ordinary tables against one peer.
+fn ratio_table(speed: &Speed, peer: FormatName, measures: &[Measure], bytes: bool) -> String {
+    let mut head = vec!["table".to_owned(), "Arrow MB".to_owned()];
+    head.extend(measures.iter().map(|m| m.label().to_owned()));
+    head.extend(bytes.then(|| "bytes".to_owned()));
+    let mut rows = vec![head];
+    for t in ordinary(speed) {
+        let mut row = vec![t.table.clone(), megabytes(t)];
+        let ratios = measures.iter().map(|m| ratio(t, &seconds(*m), peer));
+        row.extend(ratios.map(times));
+        row.extend(bytes.then(|| times(ratio(t, &file_bytes, peer))));
+        rows.push(row);
+    }
+    table(&rows)
 }
+
+/// What Lance's worker spends on itself, beside what it is timed for.
+fn overhead_line(speed: &Speed) -> Option<String> {
+    let overheads = || speed.tables.iter().filter_map(|t| t.lance_overhead_seconds);
+    let call = median(overheads().map(|o| o.call))?;
+    let row = median(overheads().map(|o| o.touch_of_row))?;
+    let parts = speed.tables.iter().filter_map(|t| {
+        let overhead = t.lance_overhead_seconds?;
+        Some(overhead.touch_of_scan / t.seconds(Measure::ScanAll, FormatName::Lance)?)
+    });
+    let part = median(parts).map_or_else(missing, |part| format!("{:.1} %", part * 100.0));
+    Some(format!(
+        "Lance is called from Python. A take of the only row of a table of one column takes {}; touching a row of all columns {} (medians \
+         over tables); touching is {part} of the time of a scan on all threads. All of this is in its times.",
+        time(call),
+        time(row)
+    ))
+}
+
+/// Lines about the run, for a reader of either report.
+fn remarks(speed: &Speed) -> Vec<String> {
+    let mut lines = vec![speed.limits.line()];
+    if let [Some(before), Some(after)] = speed.load {
+        lines.push(format!(
+            "The load of the machine was {before:.1} before the run and {after:.1} after it, this command's own included."
+        ));
+    }
+    let is_cold = |t: &Table| t.seconds.contains_key(&Measure::ColdTakeOneRow);
+    if speed.tables.iter().any(is_cold) {
+        lines.push(format!("Cold takes: {}", speed.evictions.line()));
+    }
+    lines.extend(overhead_line(speed));
+    let settings = |format| {
+        let settings = speed.tables.iter().filter_map(|t| t.settings.get(&format));
+        settings.collect::<std::collections::BTreeSet<_>>()
+    };
+    let lance = settings(FormatName::Lance);
+    if !lance.is_empty() {
+        let lance: Vec<&str> = lance.into_iter().map(String::as_str).collect();
+        lines.push(format!("Lance's settings: {}.", lance.join("; ")));
+    }
+    if !speed.left_out.is_empty() {
+        lines.push(format!("Left out: {}.", speed.left_out.join("; ")));
+    }
+    if !speed.skipped.is_empty() {
+        lines.push(format!(
+            "Skipped, since some columns are nested: {}.",
+            speed.skipped.join(", ")
+        ));
+    }
+    lines
+}
+
+fn failures(speed: &Speed) -> Vec<String> {
+    let line = |f: &super::Failure| {
+        let format = f.format.map_or("the table", FormatName::name);
+        let kind = if f.late { "LATE" } else { "FAILED" };
+        format!("{kind}: {}, {format}: {}", f.table, f.why)
+    };
+    speed.failed.iter().map(line).collect()
+}
+
+const MEANING: &str = "A ratio T/… is the other's time (or bytes) divided by Tarsia's: above 1, Tarsia is faster (or smaller). Medians and \
+     geometric means are over the ordinary tables.";
 
 /// Everything, for a terminal.
 pub(super) fn text(speed: &Speed) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}\n", speed.environment.line());
+    for line in remarks(speed) {
+        let _ = writeln!(out, "{line}");
+    }
     let _ = writeln!(
         out,
-        "{}\n{}\n\n{} repetitions, medians. T/… is the other's time divided by Tarsia's: above 1, Tarsia is faster.\n",
-        limits_line(speed),
-        load_line(speed),
+        "\n{} repetitions, medians. {MEANING}\n",
         speed.repetitions
     );
     for measure in Measure::ORDINARY
         .into_iter()
+        .chain(Measure::MORE_TAKES)
         .chain([Measure::OpenAndScanTen])
     {
-        if let Some(table) = measure_table(speed, measure, false) {
+        if let Some(table) = numbers(speed, false, &seconds(measure), time) {
             let _ = writeln!(out, "{}\n\n{table}", measure.label());
         }
     }
-    let _ = writeln!(
-        out,
-        "bytes (T/… is the other's divided by Tarsia's)\n\n{}",
-        bytes_table(speed)
-    );
-    let _ = writeln!(
-        out,
-        "Medians over the ordinary tables; then without the generated ones (`ml_*`, `generated_*`).\n\n{}",
-        summary(speed)
-    );
-    if !speed.skipped.is_empty() {
-        let _ = writeln!(
-            out,
-            "skipped, since some columns are nested: {}",
-            speed.skipped.join(", ")
-        );
+    for (name, number) in [
+        ("peak memory of write", &peak_of_write as Number<'_>),
+        ("peak memory of scan", &peak_of_scan),
+    ] {
+        if let Some(table) = numbers(speed, false, number, mebibytes) {
+            let _ = writeln!(out, "{name}\n\n{table}");
+        }
     }
-    for f in &speed.failed {
-        let _ = writeln!(out, "FAILED: {}, {}: {}", f.table, f.format.name(), f.why);
+    let _ = writeln!(out, "bytes\n\n{}", bytes_table(speed));
+    let _ = writeln!(
+        out,
+        "decoded bytes per second of Tarsia's scans, and their part of the speed of storing\n\n{}",
+        scan_rates(speed)
+    );
+    let _ = writeln!(out, "all ordinary tables\n\n{}", summary(speed, |_| true));
+    let _ = writeln!(
+        out,
+        "without the generated ones (`ml_*`, `generated_*`)\n\n{}",
+        summary(speed, |t| !is_generated(t))
+    );
+    let _ = writeln!(out, "criteria\n\n{}", criteria(speed));
+    for line in failures(speed) {
+        let _ = writeln!(out, "{line}");
     }
     out
 }
@@ -190,28 +356,19 @@ pub(super) fn json(speed: &Speed) -> Result<String> {
         .map(serde_json::to_string)
         .collect::<Result<Vec<_>, _>>()?;
     let mut out = String::from("{\n");
-    let _ = writeln!(
-        out,
-        "\"environment\": {},",
-        serde_json::to_string(&speed.environment)?
-    );
-    let _ = writeln!(out, "\"load\": {},", serde_json::to_string(&speed.load)?);
-    let _ = writeln!(out, "\"repetitions\": {},", speed.repetitions);
-    let _ = writeln!(
-        out,
-        "\"limits_gb_per_s\": {},",
-        serde_json::to_string(&speed.limits)?
-    );
-    let _ = writeln!(
-        out,
-        "\"skipped\": {},",
-        serde_json::to_string(&speed.skipped)?
-    );
-    let _ = writeln!(
-        out,
-        "\"failed\": {},",
-        serde_json::to_string(&speed.failed)?
-    );
+    for (name, value) in [
+        ("environment", serde_json::to_string(&speed.environment)?),
+        ("load", serde_json::to_string(&speed.load)?),
+        ("repetitions", speed.repetitions.to_string()),
+        ("limits_gb_per_s", serde_json::to_string(&speed.limits)?),
+        ("formats", serde_json::to_string(&speed.formats)?),
+        ("evictions", serde_json::to_string(&speed.evictions)?),
+        ("skipped", serde_json::to_string(&speed.skipped)?),
+        ("left_out", serde_json::to_string(&speed.left_out)?),
+        ("failed", serde_json::to_string(&speed.failed)?),
+    ] {
+        let _ = writeln!(out, "\"{name}\": {value},");
+    }
     let _ = writeln!(out, "\"tables\": [\n{}\n]\n}}", tables.join(",\n"));
     Ok(out)
 }
@@ -228,27 +385,37 @@ pub(super) fn markdown(speed: &Speed) -> String {
     );
     let _ = writeln!(
         out,
-        "{} {} repetitions, medians. {}\n",
-        load_line(speed),
-        speed.repetitions,
-        limits_line(speed)
+        "{} repetitions, medians. {MEANING}\n",
+        speed.repetitions
     );
+    for line in remarks(speed) {
+        let _ = writeln!(out, "{line}\n");
+    }
+    for line in failures(speed) {
+        let _ = writeln!(out, "- {line}");
+    }
+    if !speed.failed.is_empty() {
+        out.push('\n');
+    }
+    let _ = writeln!(out, "What is asked:\n\n{}", criteria(speed));
+    let _ = writeln!(out, "All ordinary tables:\n\n{}", summary(speed, |_| true));
     let _ = writeln!(
         out,
-        "A ratio is the other's time (or bytes) divided by Tarsia's: above 1, Tarsia is faster (or smaller). The medians are over the \
-         ordinary tables, and over those that no script has made (without `ml_*` and `generated_*`).\n\n{}",
-        summary(speed)
+        "Those that no script has made (without `ml_*` and `generated_*`):\n\n{}",
+        summary(speed, |t| !is_generated(t))
     );
-    for peer in PEERS {
+    for peer in speed.peers() {
         let _ = writeln!(
             out,
-            "Ratios to {} of each table:\n\n{}",
+            "Ratios to {} of each table:\n\n{}\nMore takes, ratios to {}:\n\n{}",
             peer.name(),
-            ratio_table(speed, peer)
+            ratio_table(speed, peer, &Measure::ORDINARY, true),
+            peer.name(),
+            ratio_table(speed, peer, &Measure::MORE_TAKES, false)
         );
     }
     for measure in [Measure::Open, Measure::OpenAndScanTen, Measure::WriteOne] {
-        if let Some(table) = measure_table(speed, measure, true) {
+        if let Some(table) = numbers(speed, true, &seconds(measure), time) {
             let _ = writeln!(
                 out,
                 "Tables of {} rows and very many columns, {}:\n\n{table}",
@@ -257,53 +424,170 @@ pub(super) fn markdown(speed: &Speed) -> String {
             );
         }
     }
-    if !speed.skipped.is_empty() {
-        let _ = writeln!(
-            out,
-            "Skipped, since some columns are nested: {}.",
-            speed.skipped.join(", ")
-        );
+    for (name, number) in [
+        ("writes", &peak_of_write as Number<'_>),
+        ("scans", &peak_of_scan),
+    ] {
+        if let Some(table) = numbers(speed, false, number, mebibytes) {
+            let _ = writeln!(
+                out,
+                "Peak memory of a process that {name} on all threads, MiB more than before:\n\n{table}"
+            );
+        }
     }
+    let _ = writeln!(
+        out,
+        "Decoded bytes per second of Tarsia's scans, and what part that is of storing into memory that was used before:\n\n{}",
+        scan_rates(speed)
+    );
+    let _ = writeln!(
+        out,
+        "Bytes of the files; “kernel” is what an embedded decoder would add to Tarsia's, which are written without:\n\n{}",
+        bytes_table(speed)
+    );
     out
-}
-
-/// All measures of the ordinary tables against one peer.
-fn ratio_table(speed: &Speed, peer: FormatName) -> String {
-    let mut head = vec!["table".to_owned(), "Arrow MB".to_owned()];
-    head.extend(Measure::ORDINARY.iter().map(|m| m.label().to_owned()));
-    head.push("bytes".to_owned());
-    let mut rows = vec![head];
-    for t in speed.tables.iter().filter(|t| !t.wide) {
-        let mut row = vec![t.table.clone(), megabytes(t)];
-        row.extend(Measure::ORDINARY.iter().map(|m| times(ratio(t, *m, peer))));
-        row.push(times(bytes_ratio(t, peer)));
-        rows.push(row);
-    }
-    table(&rows)
-}
-
-fn load_line(speed: &Speed) -> String {
-    match speed.load {
-        [Some(before), Some(after)] => format!(
-            "The load of the machine was {before:.1} before the run and {after:.1} after it, this command's own included."
-        ),
-        _ => String::new(),
-    }
 }
 
 fn megabytes(t: &Table) -> String {
     format!("{:.1}", t.arrow_bytes as f64 / 1e6)
 }
 
-fn time(seconds: Option<f64>) -> String {
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / f64::from(1 << 20))
+}
+
+fn time(seconds: f64) -> String {
     match seconds {
-        None => "-".to_owned(),
-        Some(s) if s < 1e-3 => format!("{:.1} µs", s * 1e6),
-        Some(s) if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        Some(s) => format!("{s:.2} s"),
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
     }
 }
 
 fn times(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"))
+    ratio.map_or_else(missing, |r| format!("{r:.2}"))
+}
+
+fn missing() -> String {
+    "-".to_owned()
+}
+
+#[cfg(all(test, feature = "tarsia"))]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::{Failure, cold::Evictions, limits::Limits};
+    use super::*;
+    use crate::machine::Environment;
+
+    fn measured(name: &str, columns: usize, measure: Measure, seconds: [f64; 2]) -> Table {
+        let [tarsia, vortex] = seconds.map(|seconds| vec![seconds; 3]);
+        let seconds = BTreeMap::from([(FormatName::Tarsia, tarsia), (FormatName::Vortex, vortex)]);
+        Table {
+            table: name.to_owned(),
+            rows: 10,
+            columns,
+            fixed_width_columns: 1,
+            arrow_bytes: 2_000_000_000,
+            wide: name.contains("wide"),
+            file_bytes: BTreeMap::from([(FormatName::Tarsia, 10), (FormatName::Vortex, 40)]),
+            kernel_bytes: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seconds: BTreeMap::from([(measure, seconds)]),
+            peak_bytes_of_write: BTreeMap::new(),
+            peak_bytes_of_scan: BTreeMap::new(),
+            lance_overhead_seconds: None,
+        }
+    }
+
+    fn speed(tables: Vec<Table>) -> Speed {
+        Speed {
+            environment: Environment {
+                cpu: String::new(),
+                threads: 1,
+                memory_gib: None,
+                system: String::new(),
+                rustc: String::new(),
+                commit: String::new(),
+                versions: BTreeMap::new(),
+            },
+            load: [None, None],
+            repetitions: 3,
+            limits: Limits {
+                copy_reused: 1.0,
+                copy_fresh: 1.0,
+                store_reused: 4.0,
+                store_fresh: 1.0,
+                copy_reused_all: 1.0,
+                copy_fresh_all: 1.0,
+                store_reused_all: 8.0,
+                store_fresh_all: 1.0,
+            },
+            formats: vec![FormatName::Tarsia, FormatName::Vortex, FormatName::Parquet],
+            tables,
+            evictions: Evictions::default(),
+            skipped: Vec::new(),
+            left_out: Vec::new(),
+            failed: vec![Failure {
+                table: "b".to_owned(),
+                format: Some(FormatName::Parquet),
+                why: "write: not in 120 s".to_owned(),
+                late: true,
+            }],
+        }
+    }
+
+    fn row<'t>(text: &'t str, first: &str) -> Vec<&'t str> {
+        let begin = format!("| {first}");
+        let line = text.lines().find(|line| line.starts_with(&begin));
+        let cells = line.unwrap_or_default().split('|').map(str::trim);
+        cells.filter(|cell| !cell.is_empty()).collect()
+    }
+
+    #[test]
+    fn medians_and_means_are_of_the_ratios() {
+        let measure = Measure::TakeManyRowsFixedWidth;
+        let speed = speed(vec![
+            measured("a", 2, measure, [1.0, 2.0]),
+            measured("b", 2, measure, [1.0, 4.0]),
+            measured("generated_c", 2, measure, [1.0, 8.0]),
+            measured("generated_wide_d", 2, measure, [1.0, 100.0]),
+        ]);
+        let all = summary(&speed, |_| true);
+        let label = "take 256, fixed width";
+        assert_eq!(row(&all, label), [label, "3", "4.00", "4.00", "-", "-"]);
+        let found = summary(&speed, |t| !is_generated(t));
+        assert_eq!(row(&found, label), [label, "2", "3.00", "2.83", "-", "-"]);
+        let bytes = "bytes of the file";
+        assert_eq!(row(&all, bytes)[2], "4.00");
+        let of_each = numbers(&speed, false, &seconds(measure), time).unwrap();
+        assert_eq!(row(&of_each, "b")[2..5], ["1.00 s", "4.00 s", "too late"]);
+        let asked = criteria(&speed);
+        assert_eq!(row(&asked, label).last(), Some(&"4.00"));
+        assert!(markdown(&speed).contains("LATE: b, parquet: write: not in 120 s"));
+        let json: serde_json::Value = serde_json::from_str(&json(&speed).unwrap()).unwrap();
+        assert_eq!(json["tables"].as_array().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn widths_are_compared_with_each_other() {
+        let wide = |columns, seconds| {
+            let name = format!("generated_wide_{columns}");
+            measured(&name, columns, Measure::OpenAndScanTen, [seconds, 1.0])
+        };
+        let last = "open + 10 columns, Tarsia";
+        let even = criteria(&speed(vec![wide(1_000, 0.5), wide(10_000, 0.6)]));
+        assert_eq!(row(&even, last).last(), Some(&"1.20"));
+        let uneven = criteria(&speed(vec![wide(1_000, 0.5), wide(10_000, 1.0)]));
+        assert_eq!(row(&uneven, last).last(), Some(&"2.00, not met"));
+        let one = criteria(&speed(vec![wide(1_000, 0.5)]));
+        assert_eq!(row(&one, last).last(), Some(&"not measured"));
+    }
+
+    #[test]
+    fn scans_are_compared_with_storing() {
+        let speed = speed(vec![measured("a", 2, Measure::ScanOne, [1.0, 2.0])]);
+        let rates = scan_rates(&speed);
+        assert_eq!(row(&rates, "a")[2..], ["2.00", "50 %", "-", "-"]);
+    }
 }

@@ -2,19 +2,16 @@
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use arrow_array::{RecordBatch, UInt64Array};
-use arrow_schema::SchemaRef;
-use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
+use anyhow::{Context, Result, bail};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
 
-use super::protocol::{Answer, Request, Source, Threads};
-use super::{FormatName, generate, touch};
-use crate::peers::speed::{Consumer, Format, Opened};
+use super::protocol::{Answer, Request, Threads};
+use super::{FormatName, check, ipc, memory, touch};
+use crate::peers::speed::{Format, Opened};
 
 /// What the command line of a worker says.
 #[derive(clap::Args)]
@@ -26,22 +23,33 @@ pub(crate) struct WorkerArguments {
 const MEASURE_TIME: Duration = Duration::from_millis(30);
 const MEASURE_COUNT_MAX: usize = 64;
 
-/// Rows per batch handed to a writer.
-const BATCH_ROWS: usize = 65_536;
+/// What takes longer is not warmed up.
+const WARM_UP_MAX: Duration = Duration::from_secs(5);
+
+/// Lists of rows are left out after this time, but for the first few.
+const TAKE_TIME_MAX: Duration = Duration::from_secs(2);
+const TAKE_LISTS_MIN: usize = 3;
 
 /// Answers requests until the input ends.
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<()> {
+    memory::limit_this_process();
     let format: Box<dyn Format> = match arguments.format {
         #[cfg(feature = "tarsia")]
         FormatName::Tarsia => Box::new(crate::peers::tarsia::speed::Tarsia),
         FormatName::Vortex => Box::new(crate::peers::vortex::speed::Vortex::new()),
-        FormatName::Parquet => Box::new(crate::peers::parquet::speed::Parquet),
+        FormatName::Parquet => Box::new(crate::peers::parquet::speed::Parquet::new()),
+        FormatName::Lance => bail!("Lance's worker is lance/worker.py"),
     };
-    let mut table = None;
+    let mut worker = Worker {
+        format,
+        table: None,
+        file: None,
+    };
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Request = serde_json::from_str(&line?)?;
-        let answer = answer(&*format, &mut table, request)
+        let answer = worker
+            .answer(request)
             .unwrap_or_else(|error| Answer::Failed(format!("{error:#}")));
         serde_json::to_writer(&mut output, &answer)?;
         output.write_all(b"\n")?;
@@ -50,87 +58,193 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<()> {
     Ok(())
 }
 
-/// A table in memory and in a file.
+struct Worker {
+    format: Box<dyn Format>,
+    table: Option<Table>,
+    file: Option<OpenFile>,
+}
+
+/// A table in memory.
 struct Table {
-    file: PathBuf,
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
+}
+
+/// The same table in a file.
+struct OpenFile {
+    path: PathBuf,
     one: Box<dyn Opened>,
     all: Box<dyn Opened>,
 }
 
-fn answer(format: &dyn Format, table: &mut Option<Table>, request: Request) -> Result<Answer> {
-    if let Request::Prepare { source, file } = request {
-        // What is held of the table before goes first.
-        *table = None;
-        let prepared = prepare(format, &source, file)?;
-        let answer = Answer::Prepared {
-            rows: prepared.batches.iter().map(RecordBatch::num_rows).sum(),
-            columns: prepared
-                .schema
-                .fields()
-                .iter()
-                .map(|field| field.name().clone())
-                .collect(),
-            arrow_bytes: prepared
-                .batches
-                .iter()
-                .flat_map(RecordBatch::columns)
-                .map(|column| column.to_data().get_slice_memory_size().unwrap_or(0))
-                .sum(),
-            file_bytes: std::fs::metadata(&prepared.file)?.len(),
-        };
-        *table = Some(prepared);
-        return Ok(answer);
-    }
-    let table = table.as_ref().context("no table is prepared")?;
-    let consume = |batch: RecordBatch| {
-        black_box(touch::batch(&batch));
-    };
-    let seconds = match request {
-        Request::Prepare { .. } => bail!("answered above"),
-        Request::Write { threads } => {
-            // Beside the file that is open.
-            let file = table.file.with_extension("again");
-            let begin = Instant::now();
-            format.write(&file, &table.batches, threads)?;
-            let seconds = begin.elapsed().as_secs_f64();
-            std::fs::remove_file(&file)?;
-            seconds
-        }
-        Request::Open { column } => repeated(|| {
-            let opened = format.open(&table.file, &table.schema, Threads::All)?;
-            black_box(opened.data_type(&column)?);
-            Ok(())
-        })?,
-        Request::Scan { threads, columns } => {
-            let opened = match threads {
-                Threads::One => &table.one,
-                Threads::All => &table.all,
-            };
-            repeated(|| opened.scan(columns.as_deref(), &consume))?
-        }
-        Request::Take { lists } => {
-            let mut seconds = Vec::new();
-            for rows in &lists {
-                let begin = Instant::now();
-                table.one.take(rows, &consume)?;
-                seconds.push(begin.elapsed().as_secs_f64());
+impl Worker {
+    fn answer(&mut self, request: Request) -> Result<Answer> {
+        match request {
+            Request::Load { table } => {
+                let (schema, batches) = ipc::read(&table)?;
+                // The first to read a page of the mapping waits for it, which is not to be the writer.
+                for batch in &batches {
+                    black_box(touch::batch(batch));
+                }
+                let answer = Answer::Loaded {
+                    rows: batches.iter().map(RecordBatch::num_rows).sum(),
+                    columns: names(&schema, |_| true),
+                    fixed_width: names(&schema, is_fixed_width),
+                    arrow_bytes: batches
+                        .iter()
+                        .flat_map(RecordBatch::columns)
+                        .map(|column| column.to_data().get_slice_memory_size().unwrap_or(0))
+                        .sum(),
+                };
+                self.table = Some(Table { schema, batches });
+                return Ok(answer);
             }
-            // The first warms up.
-            median(&mut seconds[1..]).context("no rows")?
+            Request::Store { file, threads } => {
+                let table = self.table.as_ref().context("no table is loaded")?;
+                let settings = self.format.tune(&file, &table.batches).context("tuning")?;
+                let begin = Instant::now();
+                self.format.write(&file, &table.batches, threads)?;
+                let seconds = begin.elapsed().as_secs_f64();
+                return Ok(Answer::Stored {
+                    seconds,
+                    file_bytes: std::fs::metadata(&file)?.len(),
+                    kernel_bytes: self.format.kernel_bytes(&file, &table.batches)?,
+                    settings,
+                });
+            }
+            Request::Check { file } => {
+                let table = self.table.as_ref().context("no table is loaded")?;
+                let open = |threads| {
+                    let opened = self.format.open(&file, &table.schema, threads);
+                    opened.context("opening")
+                };
+                let opened = OpenFile {
+                    one: open(Threads::One)?,
+                    all: open(Threads::All)?,
+                    path: file.clone(),
+                };
+                check::same(&table.schema, &table.batches, &*opened.one, &*opened.all)?;
+                self.file = Some(opened);
+                return Ok(Answer::Checked { settings: None });
+            }
+            Request::PeakOfWrite { file, settings } => {
+                if let Some(settings) = settings {
+                    self.format.set(&settings)?;
+                }
+                let table = self.table.as_ref().context("no table is loaded")?;
+                let peak = memory::peak(|| self.format.write(&file, &table.batches, Threads::All))?;
+                std::fs::remove_file(&file)?;
+                return Ok(Answer::Bytes(peak));
+            }
+            Request::PeakOfScan {
+                table,
+                file,
+                settings,
+            } => {
+                if let Some(settings) = settings {
+                    self.format.set(&settings)?;
+                }
+                let schema = ipc::read(&table)?.0;
+                let peak = memory::peak(|| {
+                    let opened = self.format.open(&file, &schema, Threads::All)?;
+                    opened.scan(None, &consume)
+                })?;
+                return Ok(Answer::Bytes(peak));
+            }
+            Request::Overhead { .. } => bail!("a call costs nothing here"),
+            Request::Write { .. }
+            | Request::Open { .. }
+            | Request::Scan { .. }
+            | Request::Take { .. }
+            | Request::OpenAndScan { .. }
+            | Request::OpenAndTake { .. } => {}
         }
-        Request::OpenAndScan { columns } => repeated(|| {
-            let opened = format.open(&table.file, &table.schema, Threads::One)?;
-            opened.scan(Some(&columns), &consume)
-        })?,
-    };
-    Ok(Answer::Seconds(seconds))
+        self.seconds(&request).map(Answer::Seconds)
+    }
+
+    fn seconds(&self, request: &Request) -> Result<f64> {
+        let format = &*self.format;
+        let table = self.table.as_ref().context("no table is loaded")?;
+        let file = self.file.as_ref().context("no file is open")?;
+        match request {
+            Request::Write { threads } => {
+                // Beside the file that is open.
+                let path = file.path.with_extension("again");
+                let begin = Instant::now();
+                format.write(&path, &table.batches, *threads)?;
+                let seconds = begin.elapsed().as_secs_f64();
+                std::fs::remove_file(&path)?;
+                Ok(seconds)
+            }
+            Request::Open { column } => repeated(|| {
+                let opened = format.open(&file.path, &table.schema, Threads::All)?;
+                black_box(opened.data_type(column)?);
+                Ok(())
+            }),
+            Request::Scan { threads, columns } => {
+                let opened = match threads {
+                    Threads::One => &file.one,
+                    Threads::All => &file.all,
+                };
+                repeated(|| opened.scan(columns.as_deref(), &consume))
+            }
+            Request::Take { lists, columns } => {
+                let mut seconds = Vec::new();
+                let whole = Instant::now();
+                for rows in lists {
+                    if seconds.len() >= TAKE_LISTS_MIN && whole.elapsed() > TAKE_TIME_MAX {
+                        break;
+                    }
+                    let begin = Instant::now();
+                    file.one.take(rows, columns.as_deref(), &consume)?;
+                    seconds.push(begin.elapsed().as_secs_f64());
+                }
+                // The first warms up.
+                median(seconds.get(1..).unwrap_or_default()).context("no rows")
+            }
+            Request::OpenAndScan { columns } => repeated(|| {
+                let opened = format.open(&file.path, &table.schema, Threads::One)?;
+                opened.scan(Some(columns), &consume)
+            }),
+            Request::OpenAndTake { file, rows } => {
+                let begin = Instant::now();
+                let opened = format.open(file, &table.schema, Threads::One)?;
+                opened.take(rows, None, &consume)?;
+                Ok(begin.elapsed().as_secs_f64())
+            }
+            Request::Load { .. }
+            | Request::Store { .. }
+            | Request::Check { .. }
+            | Request::PeakOfWrite { .. }
+            | Request::PeakOfScan { .. }
+            | Request::Overhead { .. } => bail!("answered elsewhere"),
+        }
+    }
 }
 
-/// The median time of `work`, after a first time that does not count.
+fn consume(batch: RecordBatch) {
+    black_box(touch::batch(&batch));
+}
+
+fn names(schema: &SchemaRef, which: fn(&DataType) -> bool) -> Vec<String> {
+    let fields = schema.fields().iter().filter(|f| which(f.data_type()));
+    fields.map(|field| field.name().clone()).collect()
+}
+
+/// Whether a row's place in the values follows from its number. `lance/worker.py` need not know: names are sent to it.
+fn is_fixed_width(data_type: &DataType) -> bool {
+    data_type == &DataType::Boolean
+        || matches!(data_type, DataType::FixedSizeBinary(_))
+        || data_type.primitive_width().is_some()
+}
+
+/// The median time of `work`, after a first time that does not count, unless it is long.
 fn repeated(work: impl Fn() -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
     work()?;
+    if begin.elapsed() > WARM_UP_MAX {
+        return Ok(begin.elapsed().as_secs_f64());
+    }
     let mut seconds = Vec::new();
     let begin = Instant::now();
     while seconds.is_empty()
@@ -140,111 +254,9 @@ fn repeated(work: impl Fn() -> Result<()>) -> Result<f64> {
         work()?;
         seconds.push(begin.elapsed().as_secs_f64());
     }
-    median(&mut seconds).context("measured nothing")
+    median(&seconds).context("measured nothing")
 }
 
-fn median(seconds: &mut [f64]) -> Option<f64> {
+fn median(seconds: &[f64]) -> Option<f64> {
     crate::report::median(seconds.iter().copied())
-}
-
-fn prepare(format: &dyn Format, source: &Source, file: PathBuf) -> Result<Table> {
-    let batches = read(source)?;
-    let schema = batches.first().context("no rows")?.schema();
-    format
-        .write(&file, &batches, Threads::All)
-        .context("writing")?;
-    let open = |threads| format.open(&file, &schema, threads).context("opening");
-    let table = Table {
-        one: open(Threads::One)?,
-        all: open(Threads::All)?,
-        file,
-        schema,
-        batches,
-    };
-    check(&table)?;
-    Ok(table)
-}
-
-fn read(source: &Source) -> Result<Vec<RecordBatch>> {
-    match source {
-        Source::Parquet(path) => read_parquet(path),
-        Source::Mixed => generate::mixed(),
-        Source::Wide(n_columns) => generate::wide(*n_columns),
-    }
-}
-
-fn read_parquet(path: &Path) -> Result<Vec<RecordBatch>> {
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?;
-    Ok(builder
-        .with_batch_size(BATCH_ROWS)
-        .build()?
-        .collect::<Result<Vec<_>, _>>()?)
-}
-
-/// That the file gives back what was written, by every way that is timed. A fast wrong answer is no result.
-fn check(table: &Table) -> Result<()> {
-    let expected = concat_batches(&table.schema, &table.batches)?;
-    let collect = |work: &dyn Fn(Consumer<'_>) -> Result<()>| -> Result<_> {
-        let batches = Mutex::new(Vec::new());
-        work(&|batch| {
-            if let Ok(mut batches) = batches.lock() {
-                batches.push(batch);
-            }
-        })?;
-        batches.into_inner().ok().context("a consumer panicked")
-    };
-    let same = |expected: &RecordBatch, found: &[RecordBatch], what: &str| -> Result<()> {
-        let first = found.first().with_context(|| format!("{what}: no batch"))?;
-        let found = concat_batches(&first.schema(), found)?;
-        ensure!(
-            expected.num_columns() == found.num_columns(),
-            "{what}: {} columns",
-            found.num_columns()
-        );
-        for (i, (expected, found)) in expected.columns().iter().zip(found.columns()).enumerate() {
-            ensure!(
-                expected.data_type() == found.data_type(),
-                "{what}: column {i} is {}, not {}",
-                found.data_type(),
-                expected.data_type()
-            );
-            // Arrow compares floats by their bytes, so NaN payloads and −0.0 count too.
-            ensure!(
-                expected.to_data() == found.to_data(),
-                "{what}: column {i} has other values than those written"
-            );
-        }
-        Ok(())
-    };
-    let scanned = collect(&|consumer| table.one.scan(None, consumer))?;
-    same(&expected, &scanned, "scan")?;
-    drop(scanned);
-    // Columns may come one by one, so only their types and rows are looked at.
-    let scanned = collect(&|consumer| table.all.scan(None, consumer))?;
-    let values: usize = scanned
-        .iter()
-        .map(|batch| batch.num_rows() * batch.num_columns())
-        .sum();
-    ensure!(
-        values == expected.num_rows() * expected.num_columns(),
-        "scan on all threads: {values} values"
-    );
-    for batch in &scanned {
-        for field in batch.schema().fields() {
-            let written = table.schema.field_with_name(field.name())?;
-            ensure!(
-                written.data_type() == field.data_type(),
-                "scan on all threads: {} is {}",
-                field.name(),
-                field.data_type()
-            );
-        }
-    }
-    drop(scanned);
-    let mut random = super::random::Random::new(2);
-    let rows = random.rows(64, expected.num_rows());
-    let taken = collect(&|consumer| table.one.take(&rows, consumer))?;
-    let expected = take_record_batch(&expected, &UInt64Array::from(rows))?;
-    same(&expected, &taken, "take")
 }

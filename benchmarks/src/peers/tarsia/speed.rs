@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use tarsia::{File, OpenOptions, WriteOptions, Writer};
+use tarsia::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
 
+use super::write_options;
 use crate::peers::speed::{Consumer, Format, Opened};
 use crate::speed::Threads;
 
@@ -19,19 +20,19 @@ fn threads(threads: Threads) -> tarsia::Threads {
     }
 }
 
+fn write(path: &Path, batches: &[RecordBatch], options: WriteOptions) -> Result<()> {
+    let schema = batches.first().context("no batch")?.schema();
+    let mut writer = Writer::create(path, schema, options)?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
 impl Format for Tarsia {
     fn write(&self, path: &Path, batches: &[RecordBatch], n_threads: Threads) -> Result<()> {
-        let schema = batches.first().context("no batch")?.schema();
-        let options = WriteOptions {
-            threads: threads(n_threads),
-            ..WriteOptions::default()
-        };
-        let mut writer = Writer::create(path, schema, options)?;
-        for batch in batches {
-            writer.write(batch)?;
-        }
-        writer.finish()?;
-        Ok(())
+        write(path, batches, write_options(threads(n_threads)))
     }
 
     fn open(&self, path: &Path, _: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
@@ -40,6 +41,18 @@ impl Format for Tarsia {
             ..OpenOptions::default()
         };
         Ok(Box::new(File::open_with(path, options)?))
+    }
+
+    fn kernel_bytes(&self, path: &Path, batches: &[RecordBatch]) -> Result<u64> {
+        let with_kernel = path.with_extension("kernel");
+        let options = WriteOptions {
+            kernels: EmbedKernels::Embed,
+            ..write_options(tarsia::Threads::All)
+        };
+        write(&with_kernel, batches, options)?;
+        let bytes = std::fs::metadata(&with_kernel)?.len();
+        std::fs::remove_file(&with_kernel)?;
+        Ok(bytes.saturating_sub(std::fs::metadata(path)?.len()))
     }
 }
 
@@ -60,8 +73,14 @@ impl Opened for File {
         Ok(())
     }
 
-    fn take(&self, rows: &[u64], consumer: Consumer<'_>) -> Result<()> {
-        consumer(File::take(self, rows)?);
+    fn take(&self, rows: &[u64], columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()> {
+        consumer(match columns {
+            Some(columns) => {
+                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+                File::take_columns(self, rows, &columns)?
+            }
+            None => File::take(self, rows)?,
+        });
         Ok(())
     }
 }

@@ -106,6 +106,35 @@ struct OpenVortex {
     schema: SchemaRef,
 }
 
+impl OpenVortex {
+    fn read(
+        &self,
+        rows: Option<&[u64]>,
+        columns: Option<&[String]>,
+        consumer: Consumer<'_>,
+    ) -> Result<()> {
+        let mut scan = self.file.scan()?;
+        let mut schema = self.schema.clone();
+        if let Some(columns) = columns {
+            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+            scan = scan.with_projection(select(names, root()).bind(self.file.dtype())?);
+            let fields = columns
+                .iter()
+                .map(|name| Ok(self.schema.field_with_name(name)?.clone()))
+                .collect::<Result<Vec<_>>>()?;
+            schema = Arc::new(Schema::new(fields));
+        }
+        if let Some(rows) = rows {
+            let rows = StrictSortedBuffer::try_new(Buffer::copy_from(rows))?;
+            scan = scan.with_row_indices(rows);
+        }
+        for batch in scan.into_record_batch_reader(schema, &self.context.runtime)? {
+            consumer(batch?);
+        }
+        Ok(())
+    }
+}
+
 impl Opened for OpenVortex {
     fn data_type(&self, column: &str) -> Result<DataType> {
         let fields = self
@@ -119,29 +148,10 @@ impl Opened for OpenVortex {
     }
 
     fn scan(&self, columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()> {
-        let mut scan = self.file.scan()?;
-        let mut schema = self.schema.clone();
-        if let Some(columns) = columns {
-            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-            scan = scan.with_projection(select(names, root()).bind(self.file.dtype())?);
-            let fields = columns
-                .iter()
-                .map(|name| Ok(self.schema.field_with_name(name)?.clone()))
-                .collect::<Result<Vec<_>>>()?;
-            schema = Arc::new(Schema::new(fields));
-        }
-        for batch in scan.into_record_batch_reader(schema, &self.context.runtime)? {
-            consumer(batch?);
-        }
-        Ok(())
+        self.read(None, columns, consumer)
     }
 
-    fn take(&self, rows: &[u64], consumer: Consumer<'_>) -> Result<()> {
-        let rows = StrictSortedBuffer::try_new(Buffer::copy_from(rows))?;
-        let scan = self.file.scan()?.with_row_indices(rows);
-        for batch in scan.into_record_batch_reader(self.schema.clone(), &self.context.runtime)? {
-            consumer(batch?);
-        }
-        Ok(())
+    fn take(&self, rows: &[u64], columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()> {
+        self.read(Some(rows), columns, consumer)
     }
 }
