@@ -3,6 +3,7 @@
 //! This crate is a workspace of its own, so that the peers' dependencies never enter Tarsia's. See
 //! the README for the rules.
 
+mod kernels;
 mod machine;
 mod peers;
 mod report;
@@ -25,6 +26,8 @@ enum Benchmark {
     Sizes(sizes::Arguments),
     /// Writing, opening, scanning and random rows of whole tables.
     Speed(speed::Arguments),
+    /// What it costs to decode by the kernel in the file instead of natively.
+    Kernels(kernels::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`.
@@ -38,6 +41,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Benchmark::Sizes(arguments) => sizes::run(&arguments),
         Benchmark::Speed(arguments) => speed::run(&arguments),
+        Benchmark::Kernels(arguments) => kernels::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

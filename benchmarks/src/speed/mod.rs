@@ -15,7 +15,7 @@ mod memory;
 mod protocol;
 mod random;
 mod report;
-mod touch;
+pub(crate) mod touch;
 mod worker;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,238 @@
+//! What it costs to decode by the kernel in the file instead of natively.
+
+use std::path::PathBuf;
+
+#[cfg(not(feature = "tarsia"))]
+use anyhow::Result;
+
+/// Whole-table scans of every flat table, natively and by the kernel inside the file, in turns.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder of Parquet files; else TARSIA_DATA, else shared/data beside the repository.
+    folder: Option<PathBuf>,
+    /// Tables whose name contains this; the docs are not rewritten then.
+    #[arg(long)]
+    table: Option<String>,
+    /// Repetitions, of which the median counts.
+    #[arg(long, default_value_t = 9)]
+    reps: usize,
+    /// Leave docs/benchmarks.md and the results as they are.
+    #[arg(long)]
+    no_docs: bool,
+}
+
+#[cfg(not(feature = "tarsia"))]
+pub(crate) fn run(_: &Arguments) -> Result<()> {
+    anyhow::bail!("built without Tarsia")
+}
+
+#[cfg(feature = "tarsia")]
+pub(crate) use measuring::run;
+
+#[cfg(feature = "tarsia")]
+mod measuring {
+    use std::fmt::Write as _;
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, Instant};
+
+    use anyhow::{Context, Result, ensure};
+    use arrow_array::RecordBatch;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use serde::Serialize;
+    use tarsia::{EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer};
+
+    use super::Arguments;
+    use crate::machine::Environment;
+    use crate::report::{geometric_mean, median, refresh_docs, table};
+    use crate::sizes::tables;
+    use crate::speed::touch;
+
+    /// A scan that is quicker is repeated within a repetition.
+    const REPETITION: Duration = Duration::from_millis(30);
+
+    #[derive(Serialize)]
+    struct Row {
+        table: String,
+        rows: u64,
+        file_bytes: u64,
+        kernel_bytes: u64,
+        /// Of a scan on one thread.
+        native_seconds: f64,
+        kernel_seconds: f64,
+    }
+
+    impl Row {
+        fn slowdown(&self) -> f64 {
+            self.kernel_seconds / self.native_seconds
+        }
+    }
+
+    #[derive(Serialize)]
+    struct Report {
+        environment: Environment,
+        rows: Vec<Row>,
+    }
+
+    pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("the crate has no parent folder")?;
+        let folder = match &arguments.folder {
+            Some(folder) => folder.clone(),
+            None => std::env::var_os("TARSIA_DATA")
+                .map_or_else(|| repository.join("../shared/data"), PathBuf::from),
+        };
+        let mut rows = Vec::new();
+        for path in tables::parquet_files(&folder)? {
+            let name = tables::name(&path);
+            let skipped = arguments.table.as_ref().is_some_and(|t| !name.contains(t));
+            if skipped || !tables::open(&path)?.nested.is_empty() {
+                continue;
+            }
+            let row = measure(&path, arguments.reps.max(1)).with_context(|| name)?;
+            eprintln!("{}: {:.3}", row.table, row.slowdown());
+            rows.push(row);
+        }
+        let report = Report {
+            environment: Environment::here(),
+            rows,
+        };
+        let section = markdown(&report);
+        println!("{section}");
+        if arguments.table.is_none() && !arguments.no_docs {
+            let json = serde_json::to_string_pretty(&report)?;
+            std::fs::write(
+                repository.join("benchmarks/results/kernels.json"),
+                json + "\n",
+            )?;
+            let docs = repository.join("docs/benchmarks.md");
+            refresh_docs(&docs, "kernels", "Kernels", &section)?;
+        }
+        Ok(())
+    }
+
+    fn measure(path: &Path, reps: usize) -> Result<Row> {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?
+            .with_batch_size(65_536)
+            .build()?;
+        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory)?,
+            false => tempfile::tempdir()?,
+        };
+        let path_of_table = path;
+        let path = folder.path().join("t.tarsia");
+        let schema = batches.first().context("an empty table")?.schema();
+        let options = WriteOptions {
+            kernels: EmbedKernels::Embed,
+            ..WriteOptions::default()
+        };
+        let mut writer = Writer::create(&path, schema, options)?;
+        for batch in &batches {
+            writer.write(batch)?;
+        }
+        writer.finish()?;
+        let open = |kernels| {
+            File::open_with(
+                &path,
+                OpenOptions {
+                    threads: Threads::One,
+                    kernels,
+                    ..OpenOptions::default()
+                },
+            )
+        };
+        let (native, kernel) = (open(Kernels::Never)?, open(Kernels::Forced)?);
+        // The first scan of each compiles and compares.
+        let mut by_kernel = kernel.scan().build()?;
+        for batch in native.scan().build()? {
+            ensure!(
+                by_kernel.next().transpose()? == Some(batch?),
+                "the kernel decodes other values"
+            );
+        }
+        ensure!(by_kernel.next().is_none(), "the kernel decodes more rows");
+        ensure!(
+            kernel.decoder_counts().native == 0,
+            "a page was decoded natively"
+        );
+        ensure!(
+            native.decoder_counts().kernel == 0,
+            "a page was decoded by a kernel"
+        );
+        let mut seconds = [Vec::new(), Vec::new()];
+        for _ in 0..reps {
+            for (file, seconds) in [&native, &kernel].into_iter().zip(&mut seconds) {
+                seconds.push(scan_seconds(file)?);
+            }
+        }
+        let [native_seconds, kernel_seconds] =
+            seconds.map(|seconds| median(seconds.into_iter()).unwrap_or(f64::NAN));
+        let layout = native.inspect()?.layout;
+        let kernels = layout.iter().find(|region| region.name == "kernels");
+        Ok(Row {
+            table: tables::name(path_of_table),
+            rows: native.num_rows(),
+            file_bytes: native.metadata().file_bytes,
+            kernel_bytes: kernels.map_or(0, |region| region.bytes),
+            native_seconds,
+            kernel_seconds,
+        })
+    }
+
+    /// Mean time of scans until a repetition is over.
+    fn scan_seconds(file: &File) -> Result<f64> {
+        let started = Instant::now();
+        let mut n_scans = 0;
+        while n_scans == 0 || started.elapsed() < REPETITION {
+            for batch in file.scan().build()? {
+                std::hint::black_box(touch::batch(&batch?));
+            }
+            n_scans += 1;
+        }
+        Ok(started.elapsed().as_secs_f64() / f64::from(n_scans))
+    }
+
+    fn markdown(report: &Report) -> String {
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "Scans of all columns on one thread, decoded natively and by the kernel inside the file (nothing natively: asserted, and every \
+             batch equal), warm, in turns; medians. Measured by `cargo run --release -- kernels` in `benchmarks/`, which rewrites this \
+             section.\n\n{}.\n",
+            report.environment.line()
+        );
+        let slowdowns = || report.rows.iter().map(Row::slowdown);
+        let _ = writeln!(
+            out,
+            "Slowdown: median {:.3}, geometric mean {:.3}, worst {:.3}.\n",
+            median(slowdowns()).unwrap_or(f64::NAN),
+            geometric_mean(slowdowns()).unwrap_or(f64::NAN),
+            slowdowns().fold(0.0, f64::max),
+        );
+        let header = [
+            "table",
+            "rows",
+            "native ms",
+            "kernel ms",
+            "slowdown",
+            "file bytes",
+            "of them kernel",
+        ];
+        let mut cells = vec![header.map(str::to_owned)];
+        cells.extend(report.rows.iter().map(|row| {
+            [
+                row.table.clone(),
+                row.rows.to_string(),
+                format!("{:.3}", row.native_seconds * 1e3),
+                format!("{:.3}", row.kernel_seconds * 1e3),
+                format!("{:.3}", row.slowdown()),
+                row.file_bytes.to_string(),
+                row.kernel_bytes.to_string(),
+            ]
+        }));
+        out.push_str(&table(&cells));
+        out
+    }
+}
