@@ -75,8 +75,8 @@ fn values_tree(value_type: ValueType, input: &mut Input<'_>, depth: usize) -> Tr
 
 /// Codes wide enough for all values of a page, or wider.
 fn code_bytes(values: &Case, input: &mut Input<'_>) -> CodeBytes {
-    let n_entries =
-        tarsia_dict::count_distinct(values.values(), usize::MAX).map_or(0, |stats| stats.n_entries);
+    let distinct = tarsia_dict::Distinct::of(values.values(), usize::MAX);
+    let n_entries = distinct.map_or(0, |distinct| distinct.n_entries());
     let least = CodeBytes::for_entries(n_entries);
     (*input.pick(&[CodeBytes::One, CodeBytes::Two, CodeBytes::Four])).max(least)
 }
