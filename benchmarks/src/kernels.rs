@@ -32,7 +32,7 @@ pub(crate) use measuring::run;
 #[cfg(feature = "tarsia")]
 mod measuring {
     use std::fmt::Write as _;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::time::{Duration, Instant};
 
     use anyhow::{Context, Result, ensure};
@@ -42,7 +42,7 @@ mod measuring {
     use tarsia::{EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer};
 
     use super::Arguments;
-    use crate::machine::Environment;
+    use crate::machine::{self, Environment};
     use crate::report::{geometric_mean, median, refresh_docs, table};
     use crate::sizes::tables;
     use crate::speed::touch;
@@ -74,14 +74,8 @@ mod measuring {
     }
 
     pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .context("the crate has no parent folder")?;
-        let folder = match &arguments.folder {
-            Some(folder) => folder.clone(),
-            None => std::env::var_os("TARSIA_DATA")
-                .map_or_else(|| repository.join("../shared/data"), PathBuf::from),
-        };
+        let repository = machine::repository()?;
+        let folder = machine::data_folder(arguments.folder.as_ref())?;
         let mut rows = Vec::new();
         for path in tables::parquet_files(&folder)? {
             let name = tables::name(&path);

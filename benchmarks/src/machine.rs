@@ -1,8 +1,10 @@
 //! What the numbers were measured on and with. Printed and stored beside them.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 /// Machine, commit and versions of one run.
@@ -17,6 +19,24 @@ pub(crate) struct Environment {
     pub(crate) commit: String,
     /// Exact versions from this crate's lock file.
     pub(crate) versions: BTreeMap<String, String>,
+}
+
+/// The repository that this crate is a folder of.
+pub(crate) fn repository() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("the crate has no parent folder")
+}
+
+/// The folder of tables: the one named, else TARSIA_DATA, else shared/data beside the repository.
+pub(crate) fn data_folder(named: Option<&PathBuf>) -> Result<PathBuf> {
+    if let Some(folder) = named {
+        return Ok(folder.clone());
+    }
+    Ok(match std::env::var_os("TARSIA_DATA") {
+        Some(folder) => folder.into(),
+        None => repository()?.join("../shared/data"),
+    })
 }
 
 impl Environment {

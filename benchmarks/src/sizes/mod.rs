@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use arrow_array::Array;
 use serde::Serialize;
 
-use crate::machine::Environment;
+use crate::machine::{self, Environment};
 use crate::peers::parquet::ParquetSize;
 use crate::peers::tarsia::TarsiaSize;
 use crate::peers::vortex::{Vortex, VortexSize};
@@ -96,14 +96,8 @@ pub(crate) struct Sizes {
 
 /// Measures, prints, stores.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("the crate has no parent folder")?;
-    let folder = match &arguments.folder {
-        Some(folder) => folder.clone(),
-        None => std::env::var_os("TARSIA_DATA")
-            .map_or_else(|| repository.join("../shared/data"), PathBuf::from),
-    };
+    let repository = machine::repository()?;
+    let folder = machine::data_folder(arguments.folder.as_ref())?;
 
     let sizes = measure(&folder, arguments)?;
     print!("{}", report::text(&sizes));

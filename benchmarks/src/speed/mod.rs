@@ -19,12 +19,12 @@ pub(crate) mod touch;
 mod worker;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use crate::machine::Environment;
+use crate::machine::{self, Environment};
 use limits::Limits;
 use protocol::Overhead;
 pub(crate) use protocol::Threads;
@@ -250,14 +250,8 @@ impl Speed {
 
 /// Measures, prints, stores.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("the crate has no parent folder")?;
-    let folder = match &arguments.folder {
-        Some(folder) => folder.clone(),
-        None => std::env::var_os("TARSIA_DATA")
-            .map_or_else(|| repository.join("../shared/data"), PathBuf::from),
-    };
+    let repository = machine::repository()?;
+    let folder = machine::data_folder(arguments.folder.as_ref())?;
     // What is kept in the repository is of all tables.
     let whole = cfg!(feature = "tarsia") && arguments.table.is_none();
     let json = arguments

@@ -345,8 +345,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
         },
         ..Default::default()
     };
-    let file = tarsia::File::open_with(&args.file, options)
-        .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let file = open_with(&args.file, options)?;
     let started = Instant::now();
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
     let schema = scan.schema();
@@ -719,7 +718,11 @@ fn verify(args: &Verify) -> Result<(), Failure> {
 }
 
 fn open(path: &Path) -> Result<tarsia::File, Failure> {
-    tarsia::File::open(path).map_err(|error| Failure::of_tarsia(path, &error))
+    open_with(path, tarsia::OpenOptions::default())
+}
+
+fn open_with(path: &Path, options: tarsia::OpenOptions) -> Result<tarsia::File, Failure> {
+    tarsia::File::open_with(path, options).map_err(|error| Failure::of_tarsia(path, &error))
 }
 
 fn build_scan(

@@ -93,6 +93,20 @@ pub enum Selection<'a> {
 }
 
 impl Selection<'_> {
+    /// How often the value that is selected most often is selected: rising indices may repeat. At least 1.
+    pub fn repeats(&self) -> u64 {
+        let Self::Indices(indices) = self else {
+            return 1;
+        };
+        let (mut most, mut run, mut last) = (1, 0, None);
+        for index in *indices {
+            run = if last == Some(index) { run + 1 } else { 1 };
+            last = Some(index);
+            most = run.max(most);
+        }
+        most
+    }
+
     /// Number of values selected from a unit of `unit_len`.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::FieldRef;
-use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Shared, ValueType};
+use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::{BlockHeader, RawColumn};
 
@@ -84,6 +84,22 @@ pub(crate) struct Plan {
     /// Row indices inside blocks.
     pub(crate) indices: Vec<u32>,
     pub(crate) rows: usize,
+}
+
+impl Plan {
+    /// The rows of a part, as decoders are told.
+    pub(crate) fn selection(&self, part: &BlockPart) -> Selection<'_> {
+        match &part.selected {
+            Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
+            Selected::Range { start, len } => Selection::Range {
+                start: *start,
+                len: *len,
+            },
+            Selected::Indices(range) => {
+                Selection::Indices(self.indices.get(range.clone()).unwrap_or_default())
+            }
+        }
+    }
 }
 
 impl Column {
@@ -430,47 +446,24 @@ impl Column {
     pub(crate) fn data_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
         let mut total = 0;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
-            let header = header_of(bytes.as_ref()).map_err(|error| {
+            let header = BlockHeader::of_whole(bytes.as_ref()).map_err(|error| {
                 self.at(
                     while_reading(error).in_block(part.block.into()),
                     part.page as usize,
                 )
             })?;
-            let bound = match &part.selected {
-                // A value may be asked for more than once.
-                Selected::Indices(range) => {
-                    u64::from(header.decoded_bytes) * repeats(plan.indices.get(range.clone()))
-                }
-                Selected::Range { .. } => header.decoded_bytes.into(),
-            };
-            total += bound;
+            // A value may be asked for more than once.
+            total += u64::from(header.decoded_bytes) * plan.selection(part).repeats();
         }
         Ok(total)
     }
 }
 
-/// A block's header whose payload is at hand: the limit on what one row decodes to is a multiple of the payload, so memory is taken
-/// on its word only after that.
-fn header_of(block: &[u8]) -> tarsia_codec::Result<BlockHeader> {
-    tarsia_structure::block::checksummed(block)?;
-    BlockHeader::parse(block)
-}
-
-/// How often the most frequent of some rising indices occurs.
-fn repeats(indices: Option<&[u32]>) -> u64 {
-    let (mut most, mut run, mut last) = (1, 0, None);
-    for index in indices.unwrap_or_default() {
-        run = if last == Some(*index) { run + 1 } else { 1 };
-        last = Some(*index);
-        most = most.max(run);
-    }
-    most
-}
-
 fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
     let mut total = 0;
     for block in blocks {
-        total += u64::from(header_of(block).map_err(while_reading)?.decoded_bytes);
+        let header = BlockHeader::of_whole(block).map_err(while_reading)?;
+        total += u64::from(header.decoded_bytes);
     }
     Ok(total)
 }

@@ -3,10 +3,10 @@
 #[cfg(feature = "kernels")]
 use std::sync::Arc;
 
-use tarsia_codec::{AlignedBuf, Scratch, Selection, Shared};
+use tarsia_codec::{AlignedBuf, Scratch, Shared};
 use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
 
-use crate::column::{BlockPart, Plan, Selected, check_crc};
+use crate::column::{BlockPart, Plan, check_crc};
 use crate::error::{Error, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Kernels;
@@ -103,17 +103,7 @@ fn decode_part(
         check_crc(bytes)?;
     }
     let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
-    let selection = match &part.selected {
-        Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
-        Selected::Range { start, len } => Selection::Range {
-            start: *start,
-            len: *len,
-        },
-        Selected::Indices(range) => {
-            Selection::Indices(plan.indices.get(range.clone()).unwrap_or_default())
-        }
-    };
-    raw.push(decoder, &block, selection, scratch, take)
+    raw.push(decoder, &block, plan.selection(part), scratch, take)
         .map_err(while_reading)
 }
 
@@ -125,6 +115,7 @@ mod kernel {
     use tarsia_structure::{BlockHeader, DecodedRows};
 
     use super::*;
+    use crate::column::Selected;
     use crate::error::ErrorKind;
 
     /// A page that the file's kernel decodes.
@@ -207,17 +198,7 @@ mod kernel {
             }
             let wanted = Wanted::new(parts, plan);
             let expected = wanted.len();
-            let mut push = |batch: tarsia_kernel_host::Batch<'_>| {
-                raw.push_decoded(
-                    &DecodedRows {
-                        rows: batch.rows,
-                        validity: batch.validity,
-                        offsets: batch.offsets,
-                        values: batch.values,
-                    },
-                    take,
-                )
-            };
+            let mut push = |batch: DecodedRows<'_>| raw.push_decoded(&batch, take);
             let rows = match &wanted {
                 Wanted::Range { start: 0, len, all } if len == all => Rows::All,
                 Wanted::Range { start, len, .. } => Rows::Range {

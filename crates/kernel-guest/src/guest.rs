@@ -30,6 +30,13 @@ const FREE_BUFFERS_MAX: usize = 8;
 /// Smaller buffers are not worth keeping.
 const KEPT_BYTES_MIN: usize = 4096;
 
+/// What every page that is not refused can have.
+const CAPABILITIES: Capabilities = Capabilities {
+    tags: TAGS_KNOWN,
+    layouts: 1 << LAYOUT_PLAIN,
+    batch_rows: BATCH_ROWS_PREFERRED,
+};
+
 /// Why a call failed: a code of [`code`](mod@code) and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -225,11 +232,7 @@ impl Guest {
     /// What the description or an encoding's own *check* refuses.
     pub fn check(&self, meta: &[u8]) -> Result<Capabilities, Failure> {
         self.checked(meta)?;
-        Ok(Capabilities {
-            tags: TAGS_KNOWN,
-            layouts: 1 << LAYOUT_PLAIN,
-            batch_rows: BATCH_ROWS_PREFERRED,
-        })
+        Ok(CAPABILITIES)
     }
 
     /// A description whose encodings are known.
@@ -420,13 +423,8 @@ impl Guest {
             Some(meta) => self.checked(meta),
             None => Err(outside("the description")),
         };
-        let known = Capabilities {
-            tags: TAGS_KNOWN,
-            layouts: 1 << LAYOUT_PLAIN,
-            batch_rows: BATCH_ROWS_PREFERRED,
-        };
         let written = match checked {
-            Ok(_) => write_record(out, &known.to_bytes()),
+            Ok(_) => write_record(out, &CAPABILITIES.to_bytes()),
             Err(fault) => Err(fault),
         };
         self.done(written.map(|()| 0))
@@ -811,7 +809,7 @@ impl Reader {
                 for piece in &self.batch {
                     let header = BlockHeader::parse(self.input(piece)?.bytes(memory)?)?;
                     let repeats = match piece.by_index {
-                        true => repeats(self.indices(piece)),
+                        true => Selection::Indices(self.indices(piece)).repeats(),
                         false => 1,
                     };
                     let more = u64::from(header.decoded_bytes).saturating_mul(repeats);
@@ -855,20 +853,6 @@ fn in_piece(number: usize, error: Error) -> Fault {
 fn unordered(row: u32) -> Fault {
     let number = Some((row.into(), " is out of order or beyond the inputs"));
     Fault::about(code::MALFORMED, "row ", number)
-}
-
-/// How often the most frequent of some rising indices occurs.
-fn repeats(indices: &[u32]) -> u64 {
-    let (mut most, mut run, mut last) = (0, 0, None);
-    for index in indices {
-        run = match last == Some(index) {
-            true => run + 1,
-            false => 1,
-        };
-        last = Some(index);
-        most = run.max(most);
-    }
-    most
 }
 
 /// A block whose rows are what its header says: the block table is the host's.

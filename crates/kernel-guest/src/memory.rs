@@ -4,6 +4,7 @@
 //! is always readable; what the host promises in addition (`docs/spec/kernel.md`, Ownership) is that it writes only into
 //! blocks it got from `t1_alloc`, and not while a call runs.
 
+#[cfg(target_arch = "wasm32")]
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
 
@@ -59,6 +60,7 @@ fn memory_bytes() -> u64 {
     0
 }
 
+#[cfg(target_arch = "wasm32")]
 fn layout(size: u32, align: u32) -> Option<Layout> {
     let layout = Layout::from_size_align(size as usize, align as usize).ok()?;
     (size > 0).then_some(layout)
@@ -70,18 +72,8 @@ pub fn alloc(size: u32, align: u32) -> u32 {
     layout(size, align).map_or(0, crate::allocator::allocate)
 }
 
-/// `t1_alloc`: a block for the host, or 0.
-#[cfg(not(target_arch = "wasm32"))]
-pub fn alloc(size: u32, align: u32) -> u32 {
-    match layout(size, align) {
-        // SAFETY: the layout has a size above zero. What is in the block is of no matter: the host writes it before it names it,
-        // and Wasm's memory is always initialised.
-        Some(layout) => unsafe { alloc::alloc::alloc(layout) as usize as u32 },
-        None => 0,
-    }
-}
-
 /// `t1_free`: gives a block of [`alloc()`] back. The host names it as it asked for it.
+#[cfg(target_arch = "wasm32")]
 pub fn free(address: u32, size: u32, align: u32) {
     if let (Some(layout), true) = (layout(size, align), address != 0) {
         // SAFETY: the host hands back what `alloc` gave it, with the same size and alignment: its duty by the interface. One that

@@ -35,4 +35,5 @@ mod page;
 
 pub use error::{Error, Result};
 pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
-pub use page::{Batch, KernelPage, Rows};
+pub use page::{KernelPage, Rows};
+pub use tarsia_structure::DecodedRows;

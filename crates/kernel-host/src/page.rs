@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tarsia_codec::{OwnedValues, ValueType};
 use tarsia_kernel_guest::abi::{self, RequestWriter, SharedEntry, tag};
+use tarsia_structure::DecodedRows;
 
 use crate::error::{Error, Result};
 use crate::instance::{BatchPlace, Instance};
@@ -31,19 +32,6 @@ pub enum Rows<'a> {
     },
     /// These, rising; repeats allowed.
     Indices(&'a [u32]),
-}
-
-/// Decoded rows, as they lie in the kernel's memory. Lengths fit the rows; what offsets and bits say was checked too.
-#[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
-    /// Number of rows.
-    pub rows: usize,
-    /// One bit per row, 1 for valid, in whole bytes; empty where all are valid.
-    pub validity: &'a [u8],
-    /// For byte strings `rows + 1` u32 that rise from 0 to the length of `values`, else empty.
-    pub offsets: &'a [u8],
-    /// Packed bits, fixed-width values or the bytes of strings.
-    pub values: &'a [u8],
 }
 
 /// A page description that a kernel can decode.
@@ -84,8 +72,8 @@ impl KernelPage {
     }
 
     /// Decodes rows of blocks, and hands them out batch by batch, in order. Each of `blocks` is the place of one block, in row
-    /// order, with the present rows its header says; together they have `rows_present` rows. Where `rows` are indices, they count
-    /// from the first block's first row.
+    /// order; rows count from the first block's first row. The batches lie in the kernel's memory. Their lengths fit their rows, and
+    /// what offsets and bits say was checked too. Returns the number of rows.
     ///
     /// # Errors
     /// What the kernel refuses or fails at, and what `use_batch` returns.
@@ -95,7 +83,7 @@ impl KernelPage {
         blocks: &[&[u8]],
         rows: Rows<'_>,
         output_bytes_max: u64,
-        use_batch: &mut dyn FnMut(Batch<'_>) -> tarsia_codec::Result<()>,
+        use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
         let mut instance = self.kernel.take()?;
         let done = self.decode_in(
@@ -122,7 +110,7 @@ impl KernelPage {
         blocks: &[&[u8]],
         rows: Rows<'_>,
         output_bytes_max: u64,
-        use_batch: &mut dyn FnMut(Batch<'_>) -> tarsia_codec::Result<()>,
+        use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
         let prepared = self.prepare(instance)?;
         let addresses = instance.write_inputs(blocks)?;
@@ -171,7 +159,7 @@ impl KernelPage {
         instance: &mut Instance,
         value_type: ValueType,
         handle: i32,
-        use_batch: &mut dyn FnMut(Batch<'_>) -> tarsia_codec::Result<()>,
+        use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
         let mut n_rows = 0;
         while let Some(place) = instance.decode(handle)? {
@@ -254,7 +242,7 @@ fn view<'a>(
     instance: &'a Instance,
     place: &BatchPlace,
     value_type: ValueType,
-) -> Result<Batch<'a>> {
+) -> Result<DecodedRows<'a>> {
     let broken = |what: &str| Error::Failed(format!("a batch with {what}"));
     let description = &place.description;
     let [node] = description.nodes.as_slice() else {
@@ -288,7 +276,7 @@ fn view<'a>(
     if value_type == ValueType::Bytes && !offsets_fit(offsets, rows, values.len()) {
         return Err(broken("offsets that do not fit its values"));
     }
-    Ok(Batch {
+    Ok(DecodedRows {
         rows,
         validity,
         offsets,

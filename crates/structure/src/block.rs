@@ -83,6 +83,25 @@ impl BlockHeader {
         Ok(header)
     }
 
+    /// The header of a block that is all at hand. The limit on what one row decodes to is a multiple of the payload, so memory is
+    /// taken on the header's word only after this.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
+    pub fn of_whole(place: &[u8]) -> Result<Self> {
+        let header = Self::parse(place)?;
+        header.covered(place)?;
+        Ok(header)
+    }
+
+    /// What the checksum covers: all of the block behind it, without padding.
+    fn covered<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
+        let mut reader = Reader::new(place);
+        reader.take(CRC_BYTES, "block.crc")?;
+        let covered = self.body_start() - CRC_BYTES + self.payload_bytes as usize;
+        reader.take(covered, "block.payload")
+    }
+
     fn validate(&self) -> Result<()> {
         if self.logical_rows == 0 || self.logical_rows > limits::BLOCK_VALUES_MAX {
             return Err(Error::corrupt(
@@ -344,8 +363,5 @@ fn parse_layer<'a>(
 /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
 pub fn checksummed(place: &[u8]) -> Result<(&[u8], u32)> {
     let header = BlockHeader::parse(place)?;
-    let mut reader = Reader::new(place);
-    reader.take(CRC_BYTES, "block.crc")?;
-    let covered = header.body_start() - CRC_BYTES + header.payload_bytes as usize;
-    Ok((reader.take(covered, "block.payload")?, header.crc))
+    Ok((header.covered(place)?, header.crc))
 }
