@@ -87,6 +87,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Where all of its blocks lie, from the first to the last.
+    pub(crate) fn extent(&self) -> Range<u64> {
+        let places = || self.parts.iter().map(|part| &part.place);
+        let start = places().map(|place| place.start).min();
+        let end = places().map(|place| place.end).max();
+        start.unwrap_or(0)..end.unwrap_or(0)
+    }
+
     /// The rows of a part, as decoders are told.
     pub(crate) fn selection(&self, part: &BlockPart) -> Selection<'_> {
         match &part.selected {
@@ -124,6 +132,16 @@ impl Column {
         }
     }
 
+    /// Bytes of the pages that hold some of `rows`.
+    pub(crate) fn encoded_bytes(&self, rows: &Range<u64>) -> u64 {
+        let overlaps = |page: &&Page| {
+            let held = page.rows();
+            held.start < rows.end && rows.start < held.end
+        };
+        let pages = self.pages.iter().filter(overlaps);
+        pages.map(|page| u64::from(page.descriptor.length)).sum()
+    }
+
     fn page(&self, index: usize) -> Result<&Page> {
         self.pages.get(index).ok_or_else(|| {
             Error::new(
@@ -140,7 +158,7 @@ impl Column {
             return Ok(blocks);
         }
         let bytes = match page.descriptor.table_range() {
-            Some(range) => file.read(range)?.to_vec(),
+            Some(range) => file.read_once(range)?.to_vec(),
             None => Vec::new(),
         };
         let blocks = BlockTable::parse(bytes, &page.descriptor)?;

@@ -284,7 +284,7 @@ impl Inner {
             ));
         }
         let read = |range: Range<u64>| -> Result<Vec<u8>> {
-            Ok(tarsia_io::read_range(&*reader, range)?.to_vec())
+            Ok(tarsia_io::read_once(&*reader, range)?.to_vec())
         };
         let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
         if !header_bytes.starts_with(&metadata::MAGIC) {
@@ -369,6 +369,11 @@ impl Inner {
         Ok(tarsia_io::read_range(&*self.reader, range)?)
     }
 
+    /// The same for metadata, which is parsed once and kept.
+    pub(crate) fn read_once(&self, range: Range<u64>) -> Result<ReadBytes<'_>> {
+        Ok(tarsia_io::read_once(&*self.reader, range)?)
+    }
+
     /// The blocks of a plan.
     pub(crate) fn fetch(&self, parts: &[BlockPart]) -> Result<Vec<ReadBytes<'_>>> {
         let ranges: Vec<_> = parts.iter().map(|part| part.place.clone()).collect();
@@ -384,6 +389,37 @@ impl Inner {
         if self.reader.mapped().is_some() {
             return plans.iter().map(|plan| self.fetch(&plan.parts)).collect();
         }
+        self.fetch_joined(plans)
+    }
+
+    /// The same for a scan, which comes to each place once: what lies alone is copied, where touching a map would cost more.
+    pub(crate) fn fetch_once(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
+        if self.reader.mapped().is_none() {
+            return self.fetch_joined(plans);
+        }
+        let extents: Vec<_> = plans.iter().map(Plan::extent).collect();
+        let lies_alone = tarsia_io::lie_alone(&extents);
+        plans
+            .iter()
+            .zip(extents)
+            .zip(lies_alone)
+            .map(|((plan, extent), alone)| {
+                if !alone {
+                    return self.fetch(&plan.parts);
+                }
+                let bytes = self.read_once(extent.clone())?;
+                let part = |part: &BlockPart| {
+                    // The extent is short, and the part inside it.
+                    let start = (part.place.start - extent.start) as usize;
+                    let end = (part.place.end - extent.start) as usize;
+                    Ok(bytes.slice(start..end)?)
+                };
+                plan.parts.iter().map(part).collect()
+            })
+            .collect()
+    }
+
+    fn fetch_joined(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         let ranges: Vec<_> = plans
             .iter()
             .flat_map(|plan| plan.parts.iter().map(|part| part.place.clone()))
@@ -488,7 +524,7 @@ impl Inner {
         let path = metadata::encode_path([name])?;
         let hash = metadata::path_hash(&path);
         let buckets = self.footer.buckets(&self.postscript)?;
-        let bytes = self.read(buckets.range(hash))?;
+        let bytes = self.read_once(buckets.range(hash))?;
         let bucket = metadata::Bucket::parse(&bytes, &buckets, buckets.index(hash))
             .map_err(|error| Error::from(error).prefixed("bucket"))?;
         let records = bucket
@@ -511,7 +547,7 @@ impl Inner {
     fn record_bytes(&self, place: u64, known: Option<u32>) -> Result<ReadBytes<'_>> {
         let length = match known {
             Some(length) => length,
-            None => NodeRecord::length(&self.read(place..place.saturating_add(4))?)?,
+            None => NodeRecord::length(&self.read_once(place..place.saturating_add(4))?)?,
         };
         let range = place..place.saturating_add(length.into());
         let records = self.footer.records_range(&self.postscript);
@@ -521,7 +557,7 @@ impl Inner {
                 format!("a bucket leads to byte {place}, where no record is"),
             ));
         }
-        self.read(range)
+        self.read_once(range)
     }
 
     fn make_column(
@@ -534,7 +570,7 @@ impl Inner {
             Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
                 .in_column(field.name())
         })?;
-        let meta = ColumnMeta::load(record, &self.shape, |range| self.read(range))
+        let meta = ColumnMeta::load(record, &self.shape, |range| self.read_once(range))
             .map_err(|error: Error| error.in_column(field.name()))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
             return Err(Error::new(

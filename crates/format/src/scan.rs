@@ -25,6 +25,10 @@ const BATCH_BYTES_TARGET: usize = 16 << 20;
 /// A batch that would decode to more is cut.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
+/// A scan of so few encoded bytes that decode to so few is over before other threads would have begun.
+const ONE_THREAD_BYTES_MAX: u64 = 128 << 10;
+const ONE_THREAD_DECODED_BYTES_MAX: u64 = 1 << 20;
+
 /// A scan being described. Without more it yields all rows of all columns.
 #[must_use = "a scan does nothing before it is built"]
 pub struct ScanBuilder<'f> {
@@ -122,9 +126,31 @@ impl Projection {
         Ok(Self { columns, schema })
     }
 
+    /// Whether there is so much to read that other threads pay off.
+    fn takes_threads(&self, rows: &Range<u64>) -> bool {
+        let decoded = self.row_bytes() as u64 * (rows.end - rows.start);
+        if decoded > ONE_THREAD_DECODED_BYTES_MAX {
+            return true;
+        }
+        let mut bytes = 0;
+        for column in &self.columns {
+            bytes += column.encoded_bytes(rows);
+            if bytes > ONE_THREAD_BYTES_MAX {
+                return true;
+            }
+        }
+        false
+    }
+
     fn batch_rows(&self) -> usize {
-        let width: usize = self
-            .columns
+        let rows = BATCH_BYTES_TARGET / self.row_bytes().max(1);
+        (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE)
+            .clamp(BATCH_ROWS_MULTIPLE, BATCH_ROWS_MAX)
+    }
+
+    /// About what a row decodes to.
+    fn row_bytes(&self) -> usize {
+        self.columns
             .iter()
             .map(|column| match column.value_type {
                 None => 0,
@@ -133,10 +159,7 @@ impl Projection {
                 // What strings take is known block by block; a batch that grows too large is cut.
                 Some(ValueType::Bytes) => 16,
             })
-            .sum();
-        let rows = BATCH_BYTES_TARGET / width.max(1);
-        (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE)
-            .clamp(BATCH_ROWS_MULTIPLE, BATCH_ROWS_MAX)
+            .sum()
     }
 }
 
@@ -228,8 +251,8 @@ impl Scan {
         batch_rows: usize,
     ) -> Self {
         let threads = match inner.threads {
-            Threads::One => 1,
-            Threads::All => rayon::current_num_threads(),
+            Threads::All if projection.takes_threads(&rows) => rayon::current_num_threads(),
+            _ => 1,
         };
         let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
         let split_columns =
@@ -324,7 +347,7 @@ impl Job {
             .iter()
             .map(|column| column.plan_rows(&self.inner, rows.clone()))
             .collect::<Result<Vec<_>>>()?;
-        let fetched = self.inner.fetch_all(&plans)?;
+        let fetched = self.inner.fetch_once(&plans)?;
         let mut decoded_bytes = 0;
         for ((column, plan), fetched) in columns.iter().zip(&plans).zip(&fetched) {
             decoded_bytes += match column.value_type {

@@ -30,6 +30,12 @@ impl ReadOptions {
     };
 }
 
+/// What is looked at once is copied up to this length.
+const COPIED_BYTES_MAX: u64 = 16 << 10;
+
+/// What a system maps around a place that is touched.
+const MAPPED_AROUND_BYTES: u64 = 64 << 10;
+
 /// One request that serves several ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoalescedRead {
@@ -118,6 +124,36 @@ pub fn read_range<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Resu
             ReadBytes::shared(Arc::new(buffer), 0..len)
         }
     }
+}
+
+/// Reads one range that is looked at once: copied also where the reader could lend it, if it is so short that a positioned read costs
+/// less than touching memory for the first time.
+///
+/// # Errors
+/// As [`read_ranges`].
+pub fn read_once<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Result<ReadBytes<'_>> {
+    let n_bytes = range_bytes(&range)?;
+    if n_bytes > COPIED_BYTES_MAX {
+        return read_range(reader, range);
+    }
+    check_inside(range.start, n_bytes, reader.len())?;
+    let buffer = read_buffer(reader, &range)?;
+    let len = buffer.len();
+    ReadBytes::shared(Arc::new(buffer), 0..len)
+}
+
+/// For each of `ranges`, whether it is short and no other lies near: then [`read_once`] costs less than touching a map. Around a place
+/// that is touched a system maps what it has in its cache (Linux: 64 KiB), so that neighbours come at no further cost.
+pub fn lie_alone(ranges: &[Range<u64>]) -> Vec<bool> {
+    let mut alone = vec![false; ranges.len()];
+    for read in coalesce(ranges, MAPPED_AROUND_BYTES, u64::MAX) {
+        if read.range.end - read.range.start <= COPIED_BYTES_MAX {
+            for member in read.members {
+                alone[member] = true;
+            }
+        }
+    }
+    alone
 }
 
 fn range_bytes(range: &Range<u64>) -> io::Result<u64> {

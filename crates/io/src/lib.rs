@@ -46,7 +46,9 @@ mod read;
 mod seek;
 mod sink;
 
-pub use coalesce::{CoalescedRead, ReadOptions, coalesce, read_range, read_ranges};
+pub use coalesce::{
+    CoalescedRead, ReadOptions, coalesce, lie_alone, read_once, read_range, read_ranges,
+};
 pub use counting::{CountingReader, IoStats};
 pub use file_sink::FileSink;
 pub use local::LocalFile;

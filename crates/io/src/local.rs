@@ -30,6 +30,11 @@ impl LocalFile {
     /// As [`LocalFile::open`].
     pub fn from_file(file: File) -> io::Result<Self> {
         let len = regular_len(&file)?;
+        Self::of_len(file, len)
+    }
+
+    /// A regular file whose length is known.
+    pub(crate) fn of_len(file: File, len: u64) -> io::Result<Self> {
         Ok(Self {
             file: positioned::new(file)?,
             len,
