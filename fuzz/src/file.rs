@@ -221,7 +221,7 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
         if let Ok(schema) = &schema
             && let Some(field) = schema.fields().get(input.below(schema.fields().len()))
         {
-            let _ = file.inspect_column(field.name());
+            let _ = file.inspect_columns(field.name());
             let _ = file.verify_page(field.name(), input.below(3));
         }
         let verified = file.verify();

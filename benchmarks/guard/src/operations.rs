@@ -210,7 +210,7 @@ fn drain(file: &File, columns: Option<&[String]>) -> Result<u64> {
 
 /// An operation has to count what its name says, whatever the writer may learn to choose.
 fn expect_encoding(file: &File, column: &str, encoding: &str) -> Result<()> {
-    let inspection = file.inspect_column(column)?;
+    let inspection = file.inspect_columns(column)?.remove(0);
     for (tree, _) in &inspection.trees {
         if !tree.contains(encoding) {
             return Err(format!(

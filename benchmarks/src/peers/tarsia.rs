@@ -89,7 +89,7 @@ mod measuring {
             "the values read back differ from those written"
         );
 
-        let inspection = file.inspect_column(name)?;
+        let inspection = file.inspect_columns(name)?.remove(0);
         Ok(TarsiaSize {
             encoded_bytes: inspection.encoded_bytes,
             metadata_bytes: inspection.metadata_bytes,

@@ -124,6 +124,14 @@ impl Choose for Chooser {
     fn validity_trees(&self) -> Vec<Tree> {
         vec![tarsia_bitmap::tree()]
     }
+
+    fn length_trees(&self, lengths: Values<'_>) -> Result<Vec<Tree>> {
+        let chooser = Self {
+            dictionaries: false,
+            ..*self
+        };
+        Ok(chooser.choose(lengths)?.trees)
+    }
 }
 
 fn choose_bits(values: Values<'_>) -> Choice {

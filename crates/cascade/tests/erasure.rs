@@ -37,6 +37,7 @@ fn meta(value_type: ValueType, trees: Vec<Tree>, nulls: Nulls) -> Meta {
     Meta {
         value_type: Some(value_type),
         compact: nulls == Nulls::Compact,
+        levels: vec![],
         layers: match nulls {
             Nulls::None => vec![],
             _ => vec![layer],
@@ -273,6 +274,7 @@ fn blocks_of_written_pages() {
                     bits[i / 8] |= 1 << (i % 8);
                 }
                 let input = PageInput {
+                    shape: None,
                     validity: Some(BitSlice::new(&bits, 0, rows.len()).unwrap()),
                     values: case.values(),
                 };

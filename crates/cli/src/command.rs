@@ -541,7 +541,12 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
         Some(name) => InspectDocument {
             file: file.metadata().into(),
             layout: None,
-            columns: vec![file.inspect_column(name).map_err(bad)?.into()],
+            columns: file
+                .inspect_columns(name)
+                .map_err(bad)?
+                .into_iter()
+                .map(Into::into)
+                .collect(),
         },
         None => {
             let inspection = file.inspect().map_err(bad)?;

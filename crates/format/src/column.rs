@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow_schema::FieldRef;
+use arrow_schema::{DataType, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::{BlockHeader, RawColumn};
+use tarsia_structure::arrow::{LeafParts, LeafPath};
+use tarsia_structure::{Block, BlockHeader, PageDecoder, RawColumn, RawLevels};
 
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -15,13 +16,28 @@ use crate::file::Inner;
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 
+/// Nested rows are expected to decode to so many times their encoded bytes.
+const NESTED_EXPANSION: u64 = 3;
+
 /// The block table of a page.
 pub(crate) type Blocks = BlockTable<Vec<u8>>;
 
-/// A column whose pages are known.
+/// A top-level field and its leaf columns.
+pub(crate) struct TableField {
+    pub(crate) field: FieldRef,
+    /// In the schema's order; one where the field is flat.
+    pub(crate) columns: Vec<Arc<Column>>,
+}
+
+/// A leaf column whose pages are known.
 pub(crate) struct Column {
     pub(crate) leaf: u32,
-    pub(crate) field: FieldRef,
+    /// Names from the top-level field down, joined by dots.
+    pub(crate) name: String,
+    /// What stands above the column's items, and their type.
+    pub(crate) path: LeafPath,
+    /// The Arrow type that the column alone decodes to: the field's where it is flat.
+    pub(crate) data_type: DataType,
     /// Physical type; `None` for type Null.
     pub(crate) value_type: Option<ValueType>,
     pub(crate) pages: Vec<Page>,
@@ -110,9 +126,28 @@ impl Plan {
     }
 }
 
+impl TableField {
+    pub(crate) fn is_flat(&self) -> bool {
+        self.columns.iter().all(|column| column.is_flat())
+    }
+}
+
 impl Column {
     pub(crate) fn name(&self) -> &str {
-        self.field.name()
+        &self.name
+    }
+
+    /// Whether the field is this one column.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.path.is_flat()
+    }
+
+    /// What rows of a part of a nested field may decode to: a few times their encoded bytes.
+    pub(crate) fn nested_row_bytes(&self) -> usize {
+        let pages = self.pages.iter().map(|page| &page.descriptor);
+        let bytes: u64 = pages.clone().map(|page| u64::from(page.length)).sum();
+        let rows: u64 = pages.map(|page| u64::from(page.rows)).sum();
+        1 + (NESTED_EXPANSION * bytes / rows.max(1)) as usize
     }
 
     /// Adds the place to an error.
@@ -177,6 +212,14 @@ impl Column {
                 "the page's values are not of the column's type",
             ));
         }
+        let forms = self.path.forms();
+        let admitted = forms.iter().zip(&meta.levels);
+        if meta.levels.len() != forms.len() || !admitted.into_iter().all(|(f, l)| f.admits(l)) {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "the page's levels are not the column's",
+            ));
+        }
         let decoder = match page.descriptor.dictionary {
             None => file.shared_decoder(page.descriptor.meta)?,
             Some(number) => {
@@ -206,7 +249,10 @@ impl Column {
         }
         let decode = || -> Result<OwnedValues> {
             let meta = file.meta(page.descriptor.meta)?;
-            if meta.value_type != self.value_type || !meta.layers.is_empty() {
+            if meta.value_type != self.value_type
+                || !meta.layers.is_empty()
+                || !meta.levels.is_empty()
+            {
                 return Err(Error::new(
                     ErrorKind::Corrupt,
                     "the dictionary's entries are not of the column's type",
@@ -417,6 +463,78 @@ impl Column {
                 selected,
             });
             at = block_end;
+        }
+        Ok(())
+    }
+
+    /// Decodes levels and items of what was planned and fetched, for columns that are not flat.
+    pub(crate) fn decode_nested(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<LeafParts> {
+        let mut levels = RawLevels::new(self.path.forms().iter().copied());
+        // Items of each part are known before memory is taken for them.
+        let mut items: Vec<Vec<Range<u32>>> = Vec::with_capacity(plan.parts.len());
+        self.each_block(file, plan, fetched, true, |part, decoder, block| {
+            let mut ranges = Vec::new();
+            let selection = plan.selection(part);
+            levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
+            items.push(ranges);
+            Ok(())
+        })?;
+        let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
+        let data_bytes = match value_type {
+            ValueType::Bytes => self.data_bytes(plan, fetched)?,
+            _ => 0,
+        };
+        let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)
+            .map_err(|error| while_reading(error).in_column(self.name()))?;
+        let mut items = items.iter();
+        self.each_block(file, plan, fetched, false, |_, decoder, block| {
+            let ranges = items.next().map(Vec::as_slice).unwrap_or_default();
+            raw.push_ranges(decoder, block, ranges, scratch, take)
+        })?;
+        Ok(LeafParts {
+            levels: levels.into_levels(),
+            items: raw.finish(),
+        })
+    }
+
+    /// Calls `use_block` for each part of a plan, in order.
+    fn each_block(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        check: bool,
+        mut use_block: impl FnMut(&BlockPart, &PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
+    ) -> Result<()> {
+        let mut at_page: Option<(u32, Arc<Decoder>)> = None;
+        for (part, bytes) in plan.parts.iter().zip(fetched) {
+            let index = part.page as usize;
+            let decoder = match &at_page {
+                Some((page, decoder)) if *page == part.page => decoder.clone(),
+                _ => {
+                    let decoder = self.decoder(file, self.page(index)?);
+                    decoder.map_err(|error| self.at(error, index))?
+                }
+            };
+            let mut decode = || -> Result<()> {
+                let decoder = decoder.native()?;
+                if check && file.verify_checksums {
+                    check_crc(bytes.as_ref())?;
+                }
+                let expect = decoder.expect(part.rows);
+                let block = Block::parse(bytes.as_ref(), &expect).map_err(while_reading)?;
+                use_block(part, decoder, &block).map_err(while_reading)
+            };
+            let done = decode().map_err(|error| error.in_block(part.block.into()));
+            done.map_err(|error| self.at(error, index))?;
+            at_page = Some((part.page, decoder));
         }
         Ok(())
     }

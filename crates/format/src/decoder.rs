@@ -29,11 +29,7 @@ pub(crate) struct Run<'a, B> {
 impl Decoder {
     /// The decoders of pages with the META of index `index`. This build's own are preferred where they read every tree of the page.
     pub(crate) fn new(file: &Inner, index: u16, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
-        let layers = meta.layers.iter().flat_map(|layer| &layer.trees);
-        let native = || {
-            let mut trees = meta.trees.iter().chain(layers.clone());
-            trees.all(|tree| crate::registry().reads(tree))
-        };
+        let native = || meta.all_trees().all(|tree| crate::registry().reads(tree));
         let by_kernel = match file.kernels {
             Kernels::Never => false,
             Kernels::Trusted => !native() && file.kernel_of(index).is_some(),
@@ -51,6 +47,18 @@ impl Decoder {
         let decoder = PageDecoder::new(crate::registry(), meta, shared).map_err(while_reading)?;
         file.count_decoder(false);
         Ok(Self::Native(Box::new(decoder)))
+    }
+
+    /// This build's own decoders, which nested pages need.
+    pub(crate) fn native(&self) -> Result<&PageDecoder> {
+        match self {
+            Self::Native(decoder) => Ok(decoder),
+            #[cfg(feature = "kernels")]
+            Self::Kernel(_) => Err(Error::new(
+                crate::ErrorKind::Unsupported,
+                "kernels do not decode nested pages yet",
+            )),
+        }
     }
 
     /// Decodes the selected rows of the blocks of a run, in order, behind what `raw` holds.

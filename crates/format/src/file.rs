@@ -13,9 +13,9 @@ use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
 use tarsia_structure::Meta;
-use tarsia_structure::arrow::{Pool, value_type};
+use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths};
 
-use crate::column::{BlockPart, Column, Page, Plan};
+use crate::column::{BlockPart, Column, Page, Plan, TableField};
 use crate::decoder::Decoder;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::inspect::{ColumnInspection, Inspection, Region};
@@ -78,10 +78,11 @@ pub(crate) struct Inner {
     metas: Vec<OnceLock<Arc<Meta>>>,
     /// Decoders of pages without dictionary, by META index: shared by all columns.
     decoders: Vec<OnceLock<Arc<Decoder>>>,
-    columns: Mutex<HashMap<String, Arc<Column>>>,
-    all_columns: OnceLock<Vec<Arc<Column>>>,
+    fields: Mutex<HashMap<String, Arc<TableField>>>,
+    all_fields: OnceLock<Vec<Arc<TableField>>>,
     schema: OnceLock<SchemaRef>,
-    root: OnceLock<HashMap<String, String>>,
+    /// The schema's metadata.
+    root: HashMap<String, String>,
     pub(crate) pool: Pool,
     pub(crate) threads: Threads,
     pub(crate) verify_checksums: bool,
@@ -219,16 +220,17 @@ impl File {
         self.named(inspect::file(&self.inner))
     }
 
-    /// The same for one column.
+    /// The same for the columns of one field, or for one column of it, named from the field down with dots (`user.ids.item`).
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchColumn`], and what reading may meet.
-    pub fn inspect_column(&self, name: &str) -> Result<ColumnInspection> {
-        self.named(
-            self.inner
-                .column(name)
-                .and_then(|column| inspect::column(&self.inner, &column)),
-        )
+    pub fn inspect_columns(&self, name: &str) -> Result<Vec<ColumnInspection>> {
+        self.named(self.inner.columns_of(name).and_then(|columns| {
+            let columns = columns.iter();
+            columns
+                .map(|column| inspect::column(&self.inner, column))
+                .collect()
+        }))
     }
 
     /// Checks every byte of the file (state slots apart) against the digests, and that all of it decodes.
@@ -239,19 +241,19 @@ impl File {
         self.named(verify::file(&self.inner))
     }
 
-    /// Checks one column.
+    /// Checks one field, or one column of it, named from the field down with dots.
     ///
     /// # Errors
     /// As [`File::verify`], and [`ErrorKind::NoSuchColumn`].
     pub fn verify_column(&self, name: &str) -> Result<VerifyReport> {
         self.named(
             self.inner
-                .column(name)
-                .and_then(|column| verify::column(&self.inner, &column)),
+                .columns_of(name)
+                .and_then(|columns| verify::columns(&self.inner, &columns)),
         )
     }
 
-    /// Checks one page of a column; pages count from 0.
+    /// Checks one page of a column, which a nested field's name is not enough for; pages count from 0.
     ///
     /// # Errors
     /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`].
@@ -262,6 +264,13 @@ impl File {
                 .and_then(|column| verify::page(&self.inner, &column, page)),
         )
     }
+}
+
+fn no_such_column(name: &str) -> Error {
+    Error::new(
+        ErrorKind::NoSuchColumn,
+        format!("no column is named `{}`", name.escape_debug()),
+    )
 }
 
 impl std::fmt::Debug for File {
@@ -308,24 +317,23 @@ impl Inner {
         footer.check_header(&header)?;
         let shape = footer.shape(&postscript);
         let n_metas = footer.metas.len();
-        Ok(Self {
+        let mut inner = Self {
             reader,
             name,
             header_bytes,
             header,
             epoch: committed.epoch,
             shape,
-            // Flat tables: every node but the root is a field.
-            n_columns: footer.n_nodes.saturating_sub(1),
+            n_columns: 0,
             footer_bytes,
             footer,
             postscript,
             metas: (0..n_metas).map(|_| OnceLock::new()).collect(),
             decoders: (0..n_metas).map(|_| OnceLock::new()).collect(),
-            columns: Mutex::new(HashMap::new()),
-            all_columns: OnceLock::new(),
+            fields: Mutex::new(HashMap::new()),
+            all_fields: OnceLock::new(),
             schema: OnceLock::new(),
-            root: OnceLock::new(),
+            root: HashMap::new(),
             pool: Pool::new(options.pool_bytes),
             threads: options.threads,
             verify_checksums: options.verify_checksums,
@@ -335,7 +343,19 @@ impl Inner {
             loaded_kernels: Default::default(),
             native_decoders: AtomicU64::new(0),
             kernel_decoders: AtomicU64::new(0),
-        })
+        };
+        let (n_columns, metadata) = inner.read_root()?;
+        inner.n_columns = n_columns;
+        inner.root = metadata;
+        Ok(inner)
+    }
+
+    /// Top-level fields and the schema's metadata, by the root's record.
+    fn read_root(&self) -> Result<(u32, HashMap<String, String>)> {
+        let bytes = self.record_bytes(self.footer.root_place, Some(self.footer.root_bytes))?;
+        let root = NodeRecord::parse(&bytes)?;
+        let n_columns = root.children.map_or(0, |children| children.n_children);
+        Ok((n_columns, root.metadata_map()))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -509,18 +529,14 @@ impl Inner {
         Ok(cell.get_or_init(|| Arc::new(decoder)).clone())
     }
 
-    /// The column of a name; reads one bucket, one record and, where there are several pages, their list.
-    pub(crate) fn column(&self, name: &str) -> Result<Arc<Column>> {
-        let lock = || self.columns.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(column) = lock().get(name) {
-            return Ok(column.clone());
+    /// The field of a name; reads one bucket, its record, those of the fields below and, where a column has several pages, their
+    /// list.
+    pub(crate) fn field(&self, name: &str) -> Result<Arc<TableField>> {
+        let lock = || self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(field) = lock().get(name) {
+            return Ok(field.clone());
         }
-        let none = || {
-            Error::new(
-                ErrorKind::NoSuchColumn,
-                format!("no column is named `{}`", name.escape_debug()),
-            )
-        };
+        let none = || no_such_column(name);
         let path = metadata::encode_path([name])?;
         let hash = metadata::path_hash(&path);
         let buckets = self.footer.buckets(&self.postscript)?;
@@ -536,12 +552,54 @@ impl Inner {
             .map(|bytes| NodeRecord::parse(bytes))
             .collect::<metadata::Result<Vec<_>>>()?;
         let record = metadata::unique_record(&path, parsed)?.ok_or_else(none)?;
-        let column = record.column.ok_or_else(none)?;
-        let leaf = record.ordinal.checked_sub(1).ok_or_else(none)?;
-        let field = record.to_field()?;
-        let column = Arc::new(self.make_column(leaf, field, &column)?);
-        lock().insert(name.to_owned(), column.clone());
-        Ok(column)
+        let (place, below) = match record.descendants_range() {
+            Some(range) => (range.start, Some(self.records(range)?)),
+            None => (0, None),
+        };
+        let below = below.as_deref().unwrap_or_default();
+        let found = metadata::read_field(&record, below, place)?;
+        let field = self.make_field(found.first_leaf, found.field, &found.columns)?;
+        let field = Arc::new(field);
+        lock().insert(name.to_owned(), field.clone());
+        Ok(field)
+    }
+
+    /// The leaf columns of a field, or one by its own name.
+    pub(crate) fn columns_of(&self, name: &str) -> Result<Vec<Arc<Column>>> {
+        match self.field(name) {
+            Ok(field) => Ok(field.columns.clone()),
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => Ok(vec![self.column(name)?]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The leaf column of a name: that of a field with one column, or names from a field down, joined by dots.
+    pub(crate) fn column(&self, name: &str) -> Result<Arc<Column>> {
+        let several = |field: &TableField| {
+            let names: Vec<_> = field.columns.iter().map(|column| column.name()).collect();
+            let what = format!("`{name}` has several columns: {}", names.join(", "));
+            Error::new(ErrorKind::InvalidInput, what)
+        };
+        let missing = match self.field(name) {
+            Ok(field) => {
+                return match field.columns.as_slice() {
+                    [column] => Ok(column.clone()),
+                    _ => Err(several(&field)),
+                };
+            }
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
+            Err(error) => return Err(error),
+        };
+        for (dot, _) in name.match_indices('.') {
+            let Ok(field) = self.field(&name[..dot]) else {
+                continue;
+            };
+            let mut columns = field.columns.iter();
+            if let Some(column) = columns.find(|column| column.name() == name) {
+                return Ok(column.clone());
+            }
+        }
+        Err(missing)
     }
 
     fn record_bytes(&self, place: u64, known: Option<u32>) -> Result<ReadBytes<'_>> {
@@ -549,35 +607,75 @@ impl Inner {
             Some(length) => length,
             None => NodeRecord::length(&self.read_once(place..place.saturating_add(4))?)?,
         };
-        let range = place..place.saturating_add(length.into());
+        self.records(place..place.saturating_add(length.into()))
+    }
+
+    /// The bytes of records.
+    fn records(&self, range: Range<u64>) -> Result<ReadBytes<'_>> {
         let records = self.footer.records_range(&self.postscript);
         if range.start < records.start || range.end > records.end {
             return Err(Error::new(
                 ErrorKind::Corrupt,
-                format!("a bucket leads to byte {place}, where no record is"),
+                format!("a bucket leads to byte {}, where no record is", range.start),
             ));
         }
         self.read_once(range)
     }
 
-    fn make_column(
+    fn make_field(
         &self,
-        leaf: u32,
+        first_leaf: u32,
         field: Field,
-        record: &metadata::ColumnRecord,
-    ) -> Result<Column> {
-        let value_type = value_type(field.data_type()).map_err(|unsupported| {
+        records: &[metadata::ColumnRecord],
+    ) -> Result<TableField> {
+        let paths = leaf_paths(field.data_type(), field.is_nullable()).map_err(|unsupported| {
             Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
                 .in_column(field.name())
         })?;
+        if paths.len() != records.len() {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "other columns than those of the field's type",
+            )
+            .in_column(field.name()));
+        }
+        let columns = paths.into_iter().zip(records).zip(first_leaf..);
+        let columns = columns
+            .map(|((path, record), leaf)| {
+                Ok(Arc::new(self.make_column(leaf, &field, path, record)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(TableField {
+            field: Arc::new(field),
+            columns,
+        })
+    }
+
+    fn make_column(
+        &self,
+        leaf: u32,
+        field: &Field,
+        path: LeafPath,
+        record: &metadata::ColumnRecord,
+    ) -> Result<Column> {
+        let names = std::iter::once(field.name()).chain(path.names());
+        let name = names.map(String::as_str).collect::<Vec<_>>().join(".");
+        let value_type = path.value_type();
         let meta = ColumnMeta::load(record, &self.shape, |range| self.read_once(range))
-            .map_err(|error: Error| error.in_column(field.name()))?;
+            .map_err(|error: Error| error.in_column(&name))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 "a column without pages in a file with rows",
             )
-            .in_column(field.name()));
+            .in_column(&name));
+        }
+        // Below lists there may be more items than rows.
+        let too_many = |page: &&metadata::PageDescriptor| page.null_count > page.rows;
+        if path.forms().is_empty() && meta.pages.iter().any(|page| too_many(&page)) {
+            return Err(
+                Error::new(ErrorKind::Corrupt, "a page with more nulls than rows").in_column(&name),
+            );
         }
         let listed = match record.source {
             metadata::ColumnSource::Meta { length, .. } => u64::from(length),
@@ -591,7 +689,12 @@ impl Inner {
             .sum();
         Ok(Column {
             leaf,
-            field: Arc::new(field),
+            name,
+            data_type: match path.is_flat() {
+                true => field.data_type().clone(),
+                false => path.data_type().clone(),
+            },
+            path,
             value_type,
             pages: meta.pages.into_iter().map(Page::new).collect(),
             dictionaries: meta.dictionaries.into_iter().map(Page::new).collect(),
@@ -600,27 +703,35 @@ impl Inner {
         })
     }
 
-    /// All columns in order; reads all records, once.
-    pub(crate) fn all_columns(&self) -> Result<&[Arc<Column>]> {
-        if let Some(columns) = self.all_columns.get() {
-            return Ok(columns);
+    /// All fields in order; reads all records, once.
+    pub(crate) fn all_fields(&self) -> Result<&[Arc<TableField>]> {
+        if let Some(fields) = self.all_fields.get() {
+            return Ok(fields);
         }
         let table = self.table_schema()?;
-        let columns = table
-            .schema
-            .fields()
-            .iter()
-            .zip(&table.columns)
-            .zip(0..)
-            .map(|((field, record), leaf)| {
-                Ok(Arc::new(self.make_column(
-                    leaf,
-                    field.as_ref().clone(),
-                    record,
-                )?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(self.all_columns.get_or_init(|| columns))
+        let mut fields = Vec::with_capacity(table.schema.fields().len());
+        let mut first_leaf = 0;
+        for field in table.schema.fields() {
+            let n_leaves = metadata::n_leaves(field.data_type());
+            let records = table.columns.get(first_leaf as usize..);
+            let records = records.and_then(|records| records.get(..n_leaves as usize));
+            let field = self.make_field(
+                first_leaf,
+                field.as_ref().clone(),
+                records.unwrap_or_default(),
+            )?;
+            fields.push(Arc::new(field));
+            first_leaf += n_leaves;
+        }
+        Ok(self.all_fields.get_or_init(|| fields))
+    }
+
+    /// All leaf columns in order.
+    pub(crate) fn all_columns(&self) -> Result<Vec<Arc<Column>>> {
+        let fields = self.all_fields()?.iter();
+        Ok(fields
+            .flat_map(|field| field.columns.iter().cloned())
+            .collect())
     }
 
     fn table_schema(&self) -> Result<metadata::TableSchema> {
@@ -641,14 +752,9 @@ impl Inner {
             .ok_or_else(|| Error::new(ErrorKind::Corrupt, "no schema"))
     }
 
-    /// The metadata of the schema; reads the root's record alone.
-    pub(crate) fn schema_metadata(&self) -> Result<HashMap<String, String>> {
-        if let Some(metadata) = self.root.get() {
-            return Ok(metadata.clone());
-        }
-        let bytes = self.record_bytes(self.footer.root_place, Some(self.footer.root_bytes))?;
-        let metadata = NodeRecord::parse(&bytes)?.metadata_map();
-        Ok(self.root.get_or_init(|| metadata).clone())
+    /// The metadata of the schema.
+    pub(crate) fn schema_metadata(&self) -> &HashMap<String, String> {
+        &self.root
     }
 
     pub(crate) fn header_bytes(&self) -> &[u8] {

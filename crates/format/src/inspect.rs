@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use tarsia_codec::ValueType;
-use tarsia_structure::BlockHeader;
 use tarsia_structure::arrow::logical_type;
+use tarsia_structure::block::BlockExpectation;
+use tarsia_structure::levels::LevelSections;
+use tarsia_structure::{Block, BlockHeader, Level};
 
 use crate::column::{Column, Page};
 use crate::error::{Result, while_reading};
@@ -18,7 +20,7 @@ pub struct Inspection {
     pub file: FileMetadata,
     /// The parts of the file in order; together they are all of it.
     pub layout: Vec<Region>,
-    /// One per top-level field.
+    /// One per leaf column: per top-level field where that is flat.
     pub columns: Vec<ColumnInspection>,
 }
 
@@ -36,15 +38,17 @@ pub struct Region {
 /// One column.
 #[derive(Clone, Debug)]
 pub struct ColumnInspection {
-    /// The field's name.
+    /// The field's name; in nested fields the names from the top-level field down, joined by dots.
     pub name: String,
-    /// The Arrow type.
+    /// The Arrow type of the column's items.
     pub data_type: String,
     /// Whether the field allows nulls.
     pub nullable: bool,
     /// Rows.
     pub rows: u64,
-    /// Null rows.
+    /// Items: rows, or in nested fields what their lists hold and their parents leave.
+    pub items: u64,
+    /// Null items.
     pub nulls: u64,
     /// Pages, dictionary pages not counted.
     pub pages: u64,
@@ -85,15 +89,19 @@ pub(crate) fn file(inner: &Arc<Inner>) -> Result<Inspection> {
 
 pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection> {
     let mut trees: Vec<(String, u64)> = Vec::new();
-    let mut value_bytes = 0;
+    let mut counts = Counts::default();
     for (number, page) in column.pages.iter().enumerate() {
-        value_bytes += page_blocks(inner, column, page, &mut trees)
+        page_blocks(inner, column, page, &mut trees, &mut counts)
             .map_err(|error| error.in_page(number).in_column(column.name()))?;
     }
     trees.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let rows = inner.rows();
+    let items = match column.path.forms() {
+        [] => rows,
+        _ => counts.items,
+    };
     let nulls = match column.value_type {
-        None => rows,
+        None => items,
         Some(_) => column
             .pages
             .iter()
@@ -101,15 +109,15 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
             .sum(),
     };
     let validity = if nulls > 0 && column.value_type.is_some() {
-        rows.div_ceil(8)
+        items.div_ceil(8)
     } else {
         0
     };
     let values = match column.value_type {
         None => 0,
-        Some(ValueType::Bits) => rows.div_ceil(8),
-        Some(ValueType::Fixed(width)) => rows * u64::from(width),
-        Some(ValueType::Bytes) => value_bytes + offsets_bytes(column.field.data_type(), rows),
+        Some(ValueType::Bits) => items.div_ceil(8),
+        Some(ValueType::Fixed(width)) => items * u64::from(width),
+        Some(ValueType::Bytes) => counts.value_bytes + offsets_bytes(&column.data_type, items),
     };
     let stored = |pages: &[Page]| -> u64 {
         pages
@@ -119,9 +127,10 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
     };
     Ok(ColumnInspection {
         name: column.name().to_owned(),
-        data_type: column.field.data_type().to_string(),
-        nullable: column.field.is_nullable(),
+        data_type: column.data_type.to_string(),
+        nullable: column.path.nullable(),
         rows,
+        items,
         nulls,
         pages: column.pages.len() as u64,
         blocks: column
@@ -132,7 +141,7 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
         trees,
         encoded_bytes: stored(&column.pages) + stored(&column.dictionaries),
         metadata_bytes: column.metadata_bytes,
-        decoded_bytes: values + validity,
+        decoded_bytes: values + validity + counts.level_bytes,
     })
 }
 
@@ -145,32 +154,69 @@ fn offsets_bytes(data_type: &DataType, rows: u64) -> u64 {
     }
 }
 
-/// Counts blocks per tree; returns the decoded bytes of all blocks.
+/// What the blocks of a column hold.
+#[derive(Default)]
+struct Counts {
+    /// Bytes of values.
+    value_bytes: u64,
+    /// Of nested columns alone.
+    items: u64,
+    /// Arrow's validity and offsets of the levels.
+    level_bytes: u64,
+}
+
+/// Counts what is in the blocks of a page, and blocks per tree.
 fn page_blocks(
     inner: &Inner,
     column: &Column,
     page: &Page,
     trees: &mut Vec<(String, u64)>,
-) -> Result<u64> {
+    counts: &mut Counts,
+) -> Result<()> {
     let meta = inner.meta(page.descriptor.meta)?;
     let blocks = column.blocks(inner, page)?;
-    let mut counts = vec![0u64; meta.trees.len()];
-    let mut decoded = 0;
+    let mut of_trees = vec![0u64; meta.trees.len()];
     for block in 0..page.descriptor.n_blocks {
         let range = blocks.block_range(block)?;
         let start = page.descriptor.place + range.start;
-        let header_end = range
-            .end
-            .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64);
-        let bytes = inner.read(start..page.descriptor.place + header_end)?;
-        let header = BlockHeader::parse(&bytes)
-            .map_err(|error| while_reading(error).in_block(block.into()))?;
-        decoded += u64::from(header.decoded_bytes);
-        if let Some(count) = counts.get_mut(usize::from(header.tree)) {
+        // Levels say how many items there are; of flat blocks the header is enough.
+        let end = match column.path.forms() {
+            [] => range
+                .end
+                .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64),
+            _ => range.end,
+        };
+        let bytes = inner.read(start..page.descriptor.place + end)?;
+        let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
+            let header = BlockHeader::parse(&bytes)?;
+            if !column.path.forms().is_empty() {
+                let expect = BlockExpectation {
+                    value_type: meta.value_type.unwrap_or(ValueType::Fixed(0)),
+                    levels: &meta.levels,
+                    has_validity: !meta.layers.is_empty(),
+                    compact: meta.compact,
+                    rows: header.logical_rows,
+                };
+                let parsed = Block::parse(&bytes, &expect)?;
+                counts.items += u64::from(parsed.n_items);
+                for (section, level) in LevelSections::of(&parsed, &meta.levels)?.zip(&meta.levels)
+                {
+                    counts.level_bytes += match level {
+                        Level::Validity(_) => u64::from(section?.n_slots).div_ceil(8),
+                        Level::Lengths(_) => 4 * u64::from(section?.n_slots),
+                        Level::AllValid | Level::ConstantLength(_) => 0,
+                    };
+                }
+            }
+            Ok(header)
+        };
+        let header = of_block().map_err(|error| while_reading(error).in_block(block.into()))?;
+        counts.value_bytes += u64::from(header.decoded_bytes);
+        if let Some(count) = of_trees.get_mut(usize::from(header.tree)) {
             *count += 1;
         }
     }
-    for (tree, count) in meta.trees.iter().zip(counts) {
+    for (tree, count) in meta.trees.iter().zip(of_trees) {
         if count == 0 {
             continue;
         }
@@ -180,5 +226,5 @@ fn page_blocks(
             None => trees.push((name, count)),
         }
     }
-    Ok(decoded)
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Scans: batches in row order, decoded in parallel ahead of the caller.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -8,9 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
-use tarsia_structure::arrow::{Emitted, array_from_raw};
+use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
 
-use crate::column::{Column, Plan};
+use crate::column::{Column, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{File, Inner};
 use crate::options::Threads;
@@ -102,28 +102,41 @@ impl<'f> ScanBuilder<'f> {
 
 /// The columns of a read and the schema they make.
 pub(crate) struct Projection {
+    pub(crate) fields: Vec<Arc<TableField>>,
+    /// The leaf columns of all fields, in order.
     pub(crate) columns: Vec<Arc<Column>>,
     pub(crate) schema: SchemaRef,
 }
 
 impl Projection {
     pub(crate) fn new(inner: &Arc<Inner>, names: Option<&[String]>) -> Result<Self> {
-        let (columns, metadata) = match names {
+        let (fields, metadata) = match names {
             Some(names) => {
-                let columns = names
+                let fields = names
                     .iter()
-                    .map(|name| inner.column(name))
+                    .map(|name| inner.field(name))
                     .collect::<Result<Vec<_>>>()?;
-                (columns, inner.schema_metadata()?)
+                (fields, inner.schema_metadata().clone())
             }
             None => (
-                inner.all_columns()?.to_vec(),
+                inner.all_fields()?.to_vec(),
                 inner.schema()?.metadata().clone(),
             ),
         };
-        let fields: Vec<_> = columns.iter().map(|column| column.field.clone()).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Ok(Self { columns, schema })
+        Ok(Self::of(fields, metadata))
+    }
+
+    /// These fields, with the schema's metadata.
+    pub(crate) fn of(fields: Vec<Arc<TableField>>, metadata: HashMap<String, String>) -> Self {
+        let of_schema: Vec<_> = fields.iter().map(|field| field.field.clone()).collect();
+        let columns = fields
+            .iter()
+            .flat_map(|field| field.columns.iter().cloned());
+        Self {
+            columns: columns.collect(),
+            schema: Arc::new(Schema::new_with_metadata(of_schema, metadata)),
+            fields,
+        }
     }
 
     /// Whether there is so much to read that other threads pay off.
@@ -142,7 +155,7 @@ impl Projection {
         false
     }
 
-    fn batch_rows(&self) -> usize {
+    pub(crate) fn batch_rows(&self) -> usize {
         let rows = BATCH_BYTES_TARGET / self.row_bytes().max(1);
         (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE)
             .clamp(BATCH_ROWS_MULTIPLE, BATCH_ROWS_MAX)
@@ -153,6 +166,8 @@ impl Projection {
         self.columns
             .iter()
             .map(|column| match column.value_type {
+                // How many items a row has is known from its encoded bytes alone.
+                _ if !column.is_flat() => column.nested_row_bytes(),
                 None => 0,
                 Some(ValueType::Bits) => 1,
                 Some(ValueType::Fixed(width)) => width as usize,
@@ -244,7 +259,7 @@ impl Task {
 }
 
 impl Scan {
-    fn start(
+    pub(crate) fn start(
         inner: Arc<Inner>,
         projection: Projection,
         rows: Range<u64>,
@@ -351,30 +366,121 @@ impl Job {
         let mut decoded_bytes = 0;
         for ((column, plan), fetched) in columns.iter().zip(&plans).zip(&fetched) {
             decoded_bytes += match column.value_type {
-                Some(ValueType::Bytes) => column.data_bytes(plan, fetched)?,
-                Some(ValueType::Fixed(width)) => u64::from(width) * plan.rows as u64,
-                _ => plan.rows as u64 / 8,
+                Some(ValueType::Fixed(width)) if column.is_flat() => {
+                    u64::from(width) * plan.rows as u64
+                }
+                Some(ValueType::Bits) | None if column.is_flat() => plan.rows as u64 / 8,
+                _ => column.data_bytes(plan, fetched)?,
             };
         }
         let n_rows = rows.end - rows.start;
-        if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
-            drop(fetched);
+        let halves = |fetched| -> Result<Vec<RecordBatch>> {
+            drop::<Vec<_>>(fetched);
             let middle = rows.start + n_rows / 2;
             let mut batches = self.decode(rows.start..middle)?;
             batches.extend(self.decode(middle..rows.end)?);
-            return Ok(batches);
+            Ok(batches)
+        };
+        if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
+            return halves(fetched);
         }
-        let one = |index: usize| emit(&self.inner, &columns[index], &plans[index], &fetched[index]);
-        let emitted: Vec<Emitted> = match self.split_columns {
-            true => (0..columns.len())
-                .into_par_iter()
-                .map(one)
-                .collect::<Result<_>>()?,
-            false => (0..columns.len()).map(one).collect::<Result<_>>()?,
+        let decoded = decode_fields(
+            &self.inner,
+            &self.projection,
+            &plans,
+            &fetched,
+            n_rows as usize,
+            self.split_columns,
+        )?;
+        let Some(emitted) = decoded else {
+            if n_rows > 1 {
+                return halves(fetched);
+            }
+            return Err(too_many_values());
         };
         self.inner.check_unchanged()?;
         assemble(&self.projection.schema, emitted, n_rows as usize)
     }
+}
+
+/// What a dictionary's keys or the ends of runs cannot number.
+pub(crate) fn too_many_values() -> Error {
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "the rows hold more distinct values or runs than the type's keys or ends can number; read fewer rows at once",
+    )
+}
+
+/// A leaf column on its way to its field.
+enum Leaf {
+    Flat(Emitted),
+    Nested(LeafParts),
+}
+
+/// Decodes the plans of all columns into the arrays of their fields. `None` where a nested field's dictionary keys or run ends cannot
+/// number so many rows.
+pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
+    inner: &Inner,
+    projection: &Projection,
+    plans: &[Plan],
+    fetched: &[Vec<B>],
+    rows: usize,
+    parallel: bool,
+) -> Result<Option<Vec<Emitted>>> {
+    let one = |index: usize| -> Result<Leaf> {
+        let column = &projection.columns[index];
+        let (plan, fetched) = (&plans[index], &fetched[index]);
+        match column.is_flat() {
+            true => emit(inner, column, plan, fetched).map(Leaf::Flat),
+            false => decode_leaf(inner, column, plan, fetched).map(Leaf::Nested),
+        }
+    };
+    let n_columns = projection.columns.len();
+    let leaves: Vec<Leaf> = match parallel {
+        true => (0..n_columns)
+            .into_par_iter()
+            .map(one)
+            .collect::<Result<_>>()?,
+        false => (0..n_columns).map(one).collect::<Result<_>>()?,
+    };
+    let mut leaves = leaves.into_iter();
+    let mut emitted = Vec::with_capacity(projection.fields.len());
+    for field in &projection.fields {
+        let mut nested = Vec::new();
+        for leaf in leaves.by_ref().take(field.columns.len()) {
+            match leaf {
+                Leaf::Flat(flat) if field.is_flat() => emitted.push(flat),
+                Leaf::Flat(_) => {
+                    let what = "a flat column in a nested field";
+                    return Err(Error::new(ErrorKind::Corrupt, what));
+                }
+                Leaf::Nested(parts) => nested.push(parts),
+            }
+        }
+        if field.is_flat() {
+            continue;
+        }
+        let array = structure::assemble(&field.field, nested, rows, &inner.pool)
+            .map_err(|error| while_reading(error).in_column(field.field.name()))?;
+        match array {
+            Some(array) => emitted.push(Emitted { parts: vec![array] }),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(emitted))
+}
+
+/// Decodes one column's plan into levels and items.
+pub(crate) fn decode_leaf(
+    inner: &Inner,
+    column: &Column,
+    plan: &Plan,
+    fetched: &[impl AsRef<[u8]>],
+) -> Result<LeafParts> {
+    let pool = &inner.pool;
+    SCRATCH.with_borrow_mut(|scratch| {
+        column.decode_nested(inner, plan, fetched, scratch, &mut |len| pool.take(len))
+    })
 }
 
 thread_local! {
@@ -395,13 +501,13 @@ pub(crate) fn emit(
     let raw = SCRATCH.with_borrow_mut(|scratch| {
         column.decode(inner, plan, fetched, scratch, &mut |len| pool.take(len))
     })?;
-    if raw.null_count() > 0 && !column.field.is_nullable() {
+    if raw.null_count() > 0 && !column.path.nullable() {
         return Err(
             Error::new(ErrorKind::Corrupt, "nulls in a column that allows none")
                 .in_column(column.name()),
         );
     }
-    array_from_raw(column.field.data_type(), raw.finish(), pool)
+    array_from_raw(&column.data_type, raw.finish(), pool)
         .map_err(|error| while_reading(error).in_column(column.name()))
 }
 

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
-use rayon::prelude::*;
-use tarsia_structure::arrow::reorder;
+use tarsia_structure::arrow::{Emitted, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
-use crate::scan::{Projection, batch, emit};
+use crate::scan::{Projection, batch, decode_fields, too_many_values};
 
 /// Fewer blocks are decoded before other threads would have begun: each takes a quarter of a microsecond.
 const PARALLEL_BLOCKS_MIN: usize = 256;
@@ -70,15 +69,14 @@ pub(crate) fn take(
         .map(|column| column.plan_indices(inner, &order.sorted))
         .collect::<Result<Vec<_>>>()?;
     let fetched = inner.fetch_all(&plans)?;
-    let one = |index: usize| -> Result<ArrayRef> {
-        let column = &projection.columns[index];
-        let emitted = emit(inner, column, &plans[index], &fetched[index])?;
+    let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
+    let parallel = inner.threads == Threads::All
+        && projection.columns.len() > 1
+        && n_blocks >= PARALLEL_BLOCKS_MIN;
+    let decoded = decode_fields(inner, &projection, &plans, &fetched, rows.len(), parallel)?;
+    let in_order = |emitted: Emitted| -> Result<ArrayRef> {
         let [array] = emitted.parts.as_slice() else {
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                "the rows hold more distinct values than the dictionary's keys can number; take fewer rows at once",
-            )
-            .in_column(column.name()));
+            return Err(too_many_values());
         };
         let array = match &order.places {
             None => array.clone(),
@@ -88,17 +86,14 @@ pub(crate) fn take(
         debug_assert_eq!(array.len(), rows.len());
         Ok(array)
     };
-    let n_columns = projection.columns.len();
-    let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
-    let arrays: Vec<ArrayRef> =
-        if inner.threads == Threads::All && n_columns > 1 && n_blocks >= PARALLEL_BLOCKS_MIN {
-            (0..n_columns)
-                .into_par_iter()
-                .map(one)
-                .collect::<Result<_>>()?
-        } else {
-            (0..n_columns).map(one).collect::<Result<_>>()?
-        };
+    let arrays = decoded
+        .ok_or_else(too_many_values)?
+        .into_iter()
+        .zip(&projection.fields)
+        .map(|(emitted, field)| {
+            in_order(emitted).map_err(|error| error.in_column(field.field.name()))
+        })
+        .collect::<Result<Vec<_>>>()?;
     inner.check_unchanged()?;
     batch(&projection.schema, arrays, rows.len())
 }

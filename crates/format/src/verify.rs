@@ -1,5 +1,6 @@
 //! Checking a file, a column or a page against its digests, and that all of it decodes.
 
+use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,11 +9,11 @@ use rayon::prelude::*;
 use tarsia_compliance as compliance;
 use tarsia_metadata::PageDescriptor;
 
-use crate::column::{Column, Page, check_crc};
+use crate::column::{Column, Page, TableField, check_crc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
-use crate::scan::emit;
+use crate::scan::{Projection, Scan, decode_leaf, emit};
 
 /// Rows decoded at a time, to see that everything decodes.
 const STEP_ROWS: u64 = 65_536;
@@ -50,7 +51,7 @@ fn corrupt(what: impl Into<String>) -> Error {
 /// Every byte of the file outside the state slots.
 pub(crate) fn file(inner: &Arc<Inner>) -> Result<VerifyReport> {
     let mut report = metadata(inner)?;
-    let columns = inner.all_columns()?;
+    let columns = &inner.all_columns()?;
     let reports: Vec<VerifyReport> = match inner.threads {
         Threads::All => columns
             .par_iter()
@@ -62,6 +63,11 @@ pub(crate) fn file(inner: &Arc<Inner>) -> Result<VerifyReport> {
             .collect::<Result<_>>()?,
     };
     report = reports.into_iter().fold(report, VerifyReport::add);
+    for field in inner.all_fields()? {
+        if !field.is_flat() {
+            nested(inner, field)?;
+        }
+    }
     gaps(inner, columns)?;
     inner.check_unchanged()?;
     Ok(report)
@@ -103,6 +109,24 @@ fn metadata(inner: &Inner) -> Result<VerifyReport> {
         bytes: region_bytes.len() as u64 + stored.len() as u64,
         ..VerifyReport::default()
     })
+}
+
+/// Some columns, one after the other.
+pub(crate) fn columns(inner: &Inner, columns: &[Arc<Column>]) -> Result<VerifyReport> {
+    let mut report = VerifyReport::default();
+    for column in columns {
+        report = report.add(self::column(inner, column)?);
+    }
+    Ok(report)
+}
+
+/// That the columns of a nested field agree on what stands above them, and make its arrays.
+fn nested(inner: &Arc<Inner>, field: &Arc<TableField>) -> Result<()> {
+    let projection = Projection::of(vec![field.clone()], HashMap::new());
+    let batch_rows = projection.batch_rows();
+    let mut scan = Scan::start(inner.clone(), projection, 0..inner.rows(), batch_rows);
+    scan.try_for_each(|batch| batch.map(drop))
+        .map_err(|error| error.in_column(field.field.name()))
 }
 
 /// All pages of a column, their digests up to the column's, and that every row decodes.
@@ -155,7 +179,10 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
         for start in rows.clone().step_by(STEP_ROWS as usize) {
             let plan = column.plan_rows(inner, start..rows.end.min(start + STEP_ROWS))?;
             let fetched = inner.fetch(&plan.parts)?;
-            emit(inner, column, &plan, &fetched)?;
+            match column.is_flat() {
+                true => drop(emit(inner, column, &plan, &fetched)?),
+                false => drop(decode_leaf(inner, column, &plan, &fetched)?),
+            }
         }
         Ok(report)
     };

@@ -13,7 +13,7 @@ use tarsia_compliance as compliance;
 use tarsia_io::{FileSink, Sink};
 use tarsia_metadata as metadata;
 use tarsia_metadata::PageDescriptor;
-use tarsia_structure::arrow::LeafBuffer;
+use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
 use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -104,7 +104,9 @@ pub struct Writer {
 }
 
 struct ColumnWriter {
+    /// The top-level field it is a part of, and its number.
     field: FieldRef,
+    index: usize,
     leaf: u32,
     buffer: LeafBuffer,
     /// The row of the table that the buffer's first is.
@@ -123,6 +125,8 @@ struct WrittenPage {
 #[derive(Default)]
 struct Metas {
     blobs: Vec<Vec<u8>>,
+    /// Which of them kernels decode: those of flat pages.
+    flat: Vec<bool>,
     index: HashMap<Vec<u8>, u16>,
     /// Those of all blobs.
     trees: Vec<Tree>,
@@ -141,10 +145,9 @@ impl Metas {
                 "more than 65,536 different page descriptions in a file",
             )
         })?;
-        let of_layers = meta.layers.iter().flat_map(|layer| &layer.trees);
-        self.trees
-            .extend(meta.trees.iter().chain(of_layers).cloned());
+        self.trees.extend(meta.all_trees().cloned());
         self.blobs.push(blob.clone());
+        self.flat.push(meta.levels.is_empty());
         self.index.insert(blob, index);
         Ok(index)
     }
@@ -252,31 +255,32 @@ impl Writer {
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        if batch.num_columns() != self.columns.len() {
+        let fields = self.schema.fields();
+        if batch.num_columns() != fields.len() {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
                     "a batch of {} columns for a file of {}",
                     batch.num_columns(),
-                    self.columns.len()
+                    fields.len()
                 ),
             ));
         }
-        for (column, array) in self.columns.iter().zip(batch.columns()) {
-            let name = column.field.name();
-            if array.data_type() != column.field.data_type() {
+        for (field, array) in fields.iter().zip(batch.columns()) {
+            let name = field.name();
+            if array.data_type() != field.data_type() {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
                     format!(
                         "the batch holds {}, the file {}",
                         array.data_type(),
-                        column.field.data_type()
+                        field.data_type()
                     ),
                 )
                 .in_column(name));
             }
             let may_be_null =
-                column.field.is_nullable() || array.data_type() == &arrow_schema::DataType::Null;
+                field.is_nullable() || array.data_type() == &arrow_schema::DataType::Null;
             if !may_be_null && array.logical_null_count() > 0 {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
@@ -301,7 +305,8 @@ impl Writer {
         let bytes_max = page_bytes.max(STEP_BYTES_MIN) as usize;
         let mut rows = STEP_ROWS.min(batch.num_rows() - start);
         let mut held_bytes = 0;
-        for (column, array) in self.columns.iter().zip(batch.columns()) {
+        for column in &self.columns {
+            let array = batch.column(column.index);
             let fit = column
                 .buffer
                 .fit(
@@ -321,7 +326,8 @@ impl Writer {
         if held_bytes > budget {
             rows = rows.min((budget_rows - self.rows % budget_rows) as usize);
         }
-        for (column, array) in self.columns.iter_mut().zip(batch.columns()) {
+        for column in &mut self.columns {
+            let array = batch.column(column.index);
             let before = column.buffer.logical_bytes();
             column
                 .buffer
@@ -550,28 +556,28 @@ fn random_id() -> Result<[u8; 16]> {
 }
 
 fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
-    schema
-        .fields()
-        .iter()
-        .enumerate()
-        .map(|(leaf, field)| {
-            let buffer = LeafBuffer::new(field.data_type()).map_err(|unsupported| {
-                Error::new(
-                    ErrorKind::Unsupported,
-                    format!("type {unsupported} is not stored by this version"),
-                )
-                .in_column(field.name())
-            })?;
-            Ok(ColumnWriter {
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (index, field) in schema.fields().iter().enumerate() {
+        let paths = leaf_paths(field.data_type(), field.is_nullable()).map_err(|unsupported| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("type {unsupported} is not stored by this version"),
+            )
+            .in_column(field.name())
+        })?;
+        for path in paths {
+            columns.push(ColumnWriter {
                 field: field.clone(),
-                leaf: leaf as u32,
-                buffer,
+                index,
+                leaf: columns.len() as u32,
+                buffer: LeafBuffer::new(field.data_type(), path),
                 next_row: 0,
                 pages: Vec::new(),
                 dictionaries: Vec::new(),
-            })
-        })
-        .collect()
+            });
+        }
+    }
+    Ok(columns)
 }
 
 /// Rows of a page that could end at row `rows`: fewer, so that they are a multiple, where there are enough.
@@ -636,6 +642,7 @@ impl ColumnWriter {
             None => None,
             Some(entries) => {
                 let input = PageInput {
+                    shape: None,
                     validity: None,
                     values: entries.as_values()?,
                 };
@@ -749,11 +756,18 @@ impl Writer {
         // The region is small beside the pages, and its digest tree needs it whole.
         let mut region = Vec::new();
         let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
-        let sections = self.embed_kernel(&encodings, meta_place, &mut region);
+        let sections = match self.metas.flat.contains(&true) {
+            true => self.embed_kernel(&encodings, meta_place, &mut region),
+            false => Vec::new(),
+        };
         let kernel = sections.first().map(|_| 0);
         let metas = std::mem::take(&mut self.metas.blobs).into_iter();
         let metas: Vec<_> = metas
-            .map(|bytes| metadata::MetaBlob { bytes, kernel })
+            .zip(&self.metas.flat)
+            .map(|(bytes, flat)| metadata::MetaBlob {
+                bytes,
+                kernel: kernel.filter(|_| *flat),
+            })
             .collect();
         let shape = metadata::FileShape {
             rows: self.rows,

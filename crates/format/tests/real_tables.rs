@@ -2,13 +2,11 @@
 
 mod common;
 
-use arrow_array::UInt64Array;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, UInt64Array};
 use common::{assert_rows, deterministic, open, read_all, write};
-use tarsia::{ErrorKind, WriteOptions, Writer};
-use tarsia_io::MemorySink;
 use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::assert_bit_equal;
+use tarsia_testkit::nested::batch_logical_difference;
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{flat_tables, nested_tables, read_parquet};
 
@@ -49,25 +47,50 @@ fn flat_tables_come_back_bit_equal() {
 }
 
 #[test]
-fn nested_tables_are_refused_by_column_and_type() {
+fn nested_tables_come_back_equal() {
     for (name, path) in nested_tables() {
-        let (schema, _): (SchemaRef, _) = read_parquet(&path);
-        let nested = schema
-            .fields()
-            .iter()
-            .find(|field| field.data_type().is_nested())
-            .unwrap_or_else(|| panic!("{name} is listed as nested"));
-        let sink = Box::new(MemorySink::new());
-        match Writer::new(sink, schema.clone(), WriteOptions::default()) {
-            Ok(_) => panic!("{name} was accepted"),
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Unsupported);
-                assert_eq!(error.column(), Some(nested.name().as_str()));
-                assert!(
-                    error.to_string().contains(&nested.data_type().to_string()),
-                    "{error}"
-                );
-            }
+        let (schema, batches) = read_parquet(&path);
+        let whole = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
+        let bytes = write(schema.clone(), &batches, deterministic());
+        let file = open(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(file.schema().unwrap(), schema, "{name}");
+        let mut start = 0;
+        for batch in file.scan().build().unwrap() {
+            let batch = batch.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let want = whole.slice(start, batch.num_rows());
+            batch_logical_difference(&batch, &want).unwrap_or_else(|at| panic!("{name}: {at}"));
+            start += batch.num_rows();
         }
+        assert_eq!(start, whole.num_rows(), "{name}");
+        let verified = file.verify();
+        verified.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut rng = Rng::new(3);
+        let rows: Vec<u64> = (0..200)
+            .map(|_| rng.below(whole.num_rows()) as u64)
+            .collect();
+        let taken = file.take(&rows).unwrap();
+        let places = UInt64Array::from(rows);
+        let columns = whole.columns().iter();
+        let columns = columns.map(|column| reorder(column, &places).unwrap());
+        let want = RecordBatch::try_new(schema, columns.collect()).unwrap();
+        batch_logical_difference(&taken, &want).unwrap_or_else(|at| panic!("{name}: {at}"));
+        let stored: u64 = file
+            .inspect()
+            .unwrap()
+            .columns
+            .iter()
+            .map(|c| c.encoded_bytes)
+            .sum();
+        let decoded: u64 = file
+            .inspect()
+            .unwrap()
+            .columns
+            .iter()
+            .map(|c| c.decoded_bytes)
+            .sum();
+        assert!(
+            stored <= decoded + decoded / 100,
+            "{name}: {stored} of {decoded}"
+        );
     }
 }

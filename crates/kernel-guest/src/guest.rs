@@ -239,6 +239,9 @@ impl Guest {
     fn checked(&self, meta: &[u8]) -> Result<Meta> {
         // Page decoders without their shared buffers exist as far as they can be checked: every encoding looks at its parameters.
         let meta = Meta::parse(meta)?;
+        if !meta.levels.is_empty() {
+            return Err(Fault::new(code::UNSUPPORTED, "a nested page"));
+        }
         for layer in &meta.layers {
             self.known(&layer.trees)?;
         }

@@ -24,6 +24,10 @@ impl Choose for Plain {
     fn validity_trees(&self) -> Vec<Tree> {
         vec![tarsia_bitmap::tree()]
     }
+
+    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
+        Ok(vec![tarsia_plain::tree()])
+    }
 }
 
 fn registry() -> Registry {
@@ -56,6 +60,7 @@ fn page() -> EncodedPage {
         valid[row as usize / 8] |= 1 << (row % 8);
     }
     let input = PageInput {
+        shape: None,
         validity: Some(BitSlice::new(&valid, 0, ROWS as usize).unwrap()),
         values: Values::Fixed(FixedSlice::new(&values, 4, ROWS as usize).unwrap()),
     };

@@ -129,13 +129,6 @@ impl PageDescriptor {
                 "aligned places between header and metadata",
             );
         }
-        if u64::from(self.null_count) > rows {
-            return bad(
-                "page.null_count",
-                self.null_count.into(),
-                "at most the rows",
-            );
-        }
         if u32::from(self.meta) >= shape.n_metas {
             return bad("page.meta", self.meta.into(), "the file's META blobs");
         }
@@ -762,10 +755,6 @@ pub(crate) mod tests {
             },
             PageDescriptor {
                 place: u64::MAX - 63,
-                ..good
-            },
-            PageDescriptor {
-                null_count: 3001,
                 ..good
             },
             PageDescriptor { meta: 2, ..good },

@@ -11,6 +11,7 @@
 //! | the footer | [`Postscript::parse`], [`Footer::parse`] | rows, buckets, encodings, META blobs |
 //! | one bucket of 4 KiB: [`Buckets::range`] | [`Bucket::parse`], [`Bucket::lookup`] | where the column's record is |
 //! | the record, about 100 bytes | [`NodeRecord::parse`] | type, and the page or where its metadata is |
+//! | of a nested field, the records behind: [`NodeRecord::descendants_range`] | [`read_field`] | its whole type, and the same of all its columns |
 //! | the column metadata, if any | [`ColumnMeta::load`] | the pages |
 //! | the block table of a page: [`PageDescriptor::table_range`] | [`BlockTable::parse`] | the byte range of any row |
 //!
@@ -23,8 +24,7 @@
 //!
 //! # What this crate does not do
 //! I/O, caching, digests (`tarsia-compliance`), and the META blobs of pages: those are opaque here, so that a reader that does
-//! not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version alone. Nested types
-//! have no format string yet.
+//! not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version alone.
 #![deny(unsafe_code)]
 
 mod block_table;
@@ -40,6 +40,7 @@ pub mod limits;
 mod postscript;
 mod record;
 mod schema;
+mod types;
 
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
@@ -51,6 +52,5 @@ pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, Slot
 pub use kernel::KernelSection;
 pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
-pub use schema::{
-    EncodedSchema, TableSchema, format_string, parse_type, read_schema, write_schema,
-};
+pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
+pub use types::{format_string, n_leaves, parse_type};

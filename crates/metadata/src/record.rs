@@ -1,11 +1,15 @@
 //! Node records: what a schema node is, and where its column or its children are.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use tarsia_codec::{Reader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad, slice};
-use crate::limits::{HEADER_BYTES, RECORD_HEADER_BYTES, U48_MAX};
+use crate::limits::{
+    COLUMN_RECORD_BYTES, HEADER_BYTES, RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
+    RECORD_LEAF_BYTES, SCHEMA_DEPTH_MAX, U48_MAX,
+};
 use crate::{ColumnRecord, Error, Result};
 
 const FLAG_NULLABLE: u16 = 1;
@@ -13,24 +17,47 @@ const FLAG_COLUMN: u16 = 2;
 const FLAG_CHILDREN: u16 = 4;
 const FLAG_KEYS_ORDERED: u16 = 8;
 const FLAG_METADATA: u16 = 16;
-const FLAGS_KNOWN: u16 =
-    FLAG_NULLABLE | FLAG_COLUMN | FLAG_CHILDREN | FLAG_KEYS_ORDERED | FLAG_METADATA;
+const FLAG_LEAF: u16 = 32;
+const FLAG_VALUE_KEYS_ORDERED: u16 = 64;
+const FLAGS_KNOWN: u16 = FLAG_NULLABLE
+    | FLAG_COLUMN
+    | FLAG_CHILDREN
+    | FLAG_KEYS_ORDERED
+    | FLAG_METADATA
+    | FLAG_LEAF
+    | FLAG_VALUE_KEYS_ORDERED;
 /// Length and checksum.
 const UNCOVERED_BYTES: usize = 8;
 /// Format string of the root and of structs.
 pub(crate) const FORMAT_STRUCT: &str = "+s";
+/// Format string of maps.
+pub(crate) const FORMAT_MAP: &str = "+m";
+/// Stands for descendants of 4 GiB or more; no multiple of 8, so no length.
+const DESCENDANTS_LONG: u32 = u32::MAX;
 
-/// Which nodes lie under a node.
+const _: () = assert!(!DESCENDANTS_LONG.is_multiple_of(8));
+
+/// Which nodes lie under a node. All descendants' records lie back to back, directly behind the node's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildRange {
     /// Number of direct children.
     pub n_children: u32,
-    /// Number of the first column below, counted over the whole schema in pre-order.
+    /// Number of the first column below, counted over the whole schema in pre-order. The node's own column, which a union
+    /// has, is not below.
     pub first_leaf: u32,
     /// Columns below.
     pub n_leaves: u32,
+    /// Bytes of the records of all descendants: 0 for the root, `u32::MAX` for 4 GiB or more.
+    pub descendants_bytes: u32,
     /// Place of the first child's record; 0 where there is none.
     pub first_child_place: u64,
+}
+
+impl ChildRange {
+    /// How the bytes of all descendants are stored.
+    pub(crate) fn stored_bytes(bytes: u64) -> u32 {
+        u32::try_from(bytes).unwrap_or(DESCENDANTS_LONG)
+    }
 }
 
 /// One node of the schema; the root is the table itself.
@@ -40,13 +67,17 @@ pub struct NodeRecord<'a> {
     pub ordinal: u32,
     /// Whether items may be null.
     pub nullable: bool,
-    /// Whether the order of a dictionary's keys means something.
+    /// Whether the order of a dictionary's keys means something, or a map's keys are sorted.
     pub keys_ordered: bool,
+    /// Of a dictionary of maps: whether the maps' keys are sorted.
+    pub value_keys_ordered: bool,
     /// Of nodes with children; the root always has it.
     pub children: Option<ChildRange>,
-    /// Of nodes that store values.
+    /// Number of the node's column, counted over the whole schema in pre-order; `Some` exactly where `column` is.
+    pub leaf: Option<u32>,
+    /// Of nodes that store a column.
     pub column: Option<ColumnRecord>,
-    /// The type, as [`crate::parse_type`] reads it; `+s` for the root.
+    /// The type without its children, as [`crate::format_string`] spells it; `+s` for the root.
     pub format: &'a str,
     /// As [`encode_path`] writes it; empty for the root.
     pub path: &'a [u8],
@@ -92,7 +123,7 @@ impl<'a> NodeRecord<'a> {
                 "record.flags",
                 12,
                 flags,
-                "bits 1, 2, 4, 8, 16",
+                "bits 1, 2, 4, 8, 16, 32, 64",
             ));
         }
         let format_len = reader.u16("record.type_length")?;
@@ -113,9 +144,18 @@ impl<'a> NodeRecord<'a> {
             0 => None,
             _ => Some(parse_children(&mut reader)?),
         };
+        let stored_leaf = match flags & FLAG_LEAF {
+            0 => None,
+            _ => Some(parse_leaf(&mut reader, ordinal)?),
+        };
         let column = match flags & FLAG_COLUMN {
             0 => None,
             _ => Some(ColumnRecord::parse(&mut reader)?),
+        };
+        let leaf = match column {
+            // Without a column, a stored number is refused with the other rules.
+            None => stored_leaf,
+            Some(_) => stored_leaf.or_else(|| implied_leaf(ordinal)),
         };
         let format_at = reader.position();
         let format = utf8(
@@ -136,7 +176,9 @@ impl<'a> NodeRecord<'a> {
             ordinal,
             nullable: flags & FLAG_NULLABLE != 0,
             keys_ordered: flags & FLAG_KEYS_ORDERED != 0,
+            value_keys_ordered: flags & FLAG_VALUE_KEYS_ORDERED != 0,
             children,
+            leaf,
             column,
             format,
             path,
@@ -170,18 +212,95 @@ impl<'a> NodeRecord<'a> {
                 "those of a root: children, no column, not null",
             );
         }
-        if self.children.is_none() && self.column.is_none() {
-            return bad("record.flags", 12, 0, "a column or children");
+        if self.leaf.is_some() != self.column.is_some() {
+            return bad(
+                "record.flags",
+                12,
+                FLAG_LEAF.into(),
+                "32 with a column alone",
+            );
         }
-        if self.keys_ordered && !self.format.starts_with('D') {
+        if let Some(children) = &self.children {
+            children.check(is_root, RECORD_HEADER_BYTES)?;
+        }
+        let stores_nothing = self.children.is_none() && self.column.is_none();
+        if stores_nothing && !self.can_be_run_ends() {
+            return bad(
+                "record.flags",
+                12,
+                0,
+                "a column or children, or run ends (s, i, l, not null)",
+            );
+        }
+        if self.keys_ordered && !self.format.starts_with('D') && self.format != FORMAT_MAP {
             return bad(
                 "record.flags",
                 12,
                 FLAG_KEYS_ORDERED.into(),
-                "8 for dictionaries alone",
+                "8 for dictionaries and maps alone",
+            );
+        }
+        let value = self.format.strip_prefix('D').and_then(|dictionary| {
+            let (_key, value) = dictionary.split_once(',')?;
+            Some(value)
+        });
+        if self.value_keys_ordered && value != Some(FORMAT_MAP) {
+            return bad(
+                "record.flags",
+                12,
+                FLAG_VALUE_KEYS_ORDERED.into(),
+                "64 for dictionaries of maps alone",
             );
         }
         Ok(())
+    }
+
+    /// Whether this may be the node of run ends: they store nothing, since values are stored as if not run-end encoded.
+    fn can_be_run_ends(&self) -> bool {
+        // At the top there is nothing whose run ends they could be.
+        matches!(self.format, "s" | "i" | "l") && !self.nullable && self.components().count() > 1
+    }
+
+    /// The number of the column where the record stores it: where it is not the one that a flat schema implies.
+    fn stored_leaf(&self) -> Option<u32> {
+        self.leaf
+            .filter(|leaf| implied_leaf(self.ordinal) != Some(*leaf))
+    }
+
+    /// Where the column record starts in the record; `None` for a node without a column.
+    pub fn column_at(&self) -> Option<usize> {
+        self.column?;
+        let children = self.children.map_or(0, |_| RECORD_CHILDREN_BYTES);
+        let leaf = self.stored_leaf().map_or(0, |_| RECORD_LEAF_BYTES);
+        Some(RECORD_HEADER_BYTES + children + leaf)
+    }
+
+    /// Bytes of the record, known before what it says of its descendants.
+    pub(crate) fn stored_bytes(&self) -> Result<u32> {
+        let fixed = RECORD_HEADER_BYTES
+            + self.children.map_or(0, |_| RECORD_CHILDREN_BYTES)
+            + self.stored_leaf().map_or(0, |_| RECORD_LEAF_BYTES)
+            + self.column.map_or(0, |_| COLUMN_RECORD_BYTES);
+        let strings = [self.format.len(), self.path.len(), self.metadata.len()];
+        let bytes = strings.into_iter().fold(fixed, usize::saturating_add);
+        // Saturated, it is refused either way.
+        len_u32(
+            bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX),
+            "record.length",
+        )
+    }
+
+    /// The place of the records of all descendants, to be read at once for [`crate::read_field`]; `None` where there are
+    /// none, and for the root and descendants of 4 GiB or more, whose length is not stored.
+    pub fn descendants_range(&self) -> Option<Range<u64>> {
+        let children = self.children?;
+        match children.descendants_bytes {
+            0 | DESCENDANTS_LONG => None,
+            bytes => {
+                let start = children.first_child_place;
+                Some(start..start.saturating_add(bytes.into()))
+            }
+        }
     }
 
     /// Appends the record.
@@ -204,6 +323,8 @@ impl<'a> NodeRecord<'a> {
             (FLAG_CHILDREN, self.children.is_some()),
             (FLAG_KEYS_ORDERED, self.keys_ordered),
             (FLAG_METADATA, !self.metadata.is_empty()),
+            (FLAG_LEAF, self.stored_leaf().is_some()),
+            (FLAG_VALUE_KEYS_ORDERED, self.value_keys_ordered),
         ] {
             if set {
                 flags |= flag;
@@ -221,8 +342,12 @@ impl<'a> NodeRecord<'a> {
             record.extend_from_slice(&children.n_children.to_le_bytes());
             record.extend_from_slice(&children.first_leaf.to_le_bytes());
             record.extend_from_slice(&children.n_leaves.to_le_bytes());
-            record.extend_from_slice(&[0; 4]);
+            record.extend_from_slice(&children.descendants_bytes.to_le_bytes());
             record.extend_from_slice(&children.first_child_place.to_le_bytes());
+        }
+        if let Some(leaf) = self.stored_leaf() {
+            record.extend_from_slice(&leaf.to_le_bytes());
+            record.extend_from_slice(&[0; 4]);
         }
         if let Some(column) = &self.column {
             column.write_to(&mut record);
@@ -258,7 +383,7 @@ impl<'a> NodeRecord<'a> {
 
     /// Components joined by dots, for people.
     pub fn display_path(&self) -> String {
-        self.components().collect::<Vec<_>>().join(".")
+        display_path(self.path)
     }
 
     /// The metadata's pairs, sorted by key.
@@ -280,42 +405,90 @@ fn to_usize(value: u32, field: &'static str) -> Result<usize> {
 }
 
 fn parse_children(reader: &mut Reader<'_>) -> Result<ChildRange> {
+    Ok(ChildRange {
+        n_children: reader.u32("record.n_children")?,
+        first_leaf: reader.u32("record.first_leaf")?,
+        n_leaves: reader.u32("record.n_leaves")?,
+        descendants_bytes: reader.u32("record.descendants_length")?,
+        first_child_place: reader.u64("record.first_child_place")?,
+    })
+}
+
+impl ChildRange {
+    /// `at` is where the children start in their record.
+    fn check(&self, is_root: bool, at: usize) -> Result<()> {
+        let place = self.first_child_place;
+        let good = match self.n_children {
+            0 => place == 0 && self.n_leaves == 0,
+            _ => place >= HEADER_BYTES as u64 && place <= U48_MAX && place.is_multiple_of(8),
+        };
+        if !good {
+            return Err(Error::corrupt(
+                "record.first_child_place",
+                at + 16,
+                place,
+                "an 8-aligned place, 0 without children",
+            ));
+        }
+        if self.n_children == 0 && !is_root {
+            return Err(Error::corrupt(
+                "record.n_children",
+                at,
+                0_u32,
+                "1 or more with flag 4, but for the root",
+            ));
+        }
+        if self.first_leaf.checked_add(self.n_leaves).is_none() {
+            return Err(Error::corrupt(
+                "record.n_leaves",
+                at + 8,
+                self.n_leaves,
+                "at most 2^32 leaves",
+            ));
+        }
+        let bytes = self.descendants_bytes;
+        let least = u64::from(self.n_children) * RECORD_HEADER_BYTES as u64;
+        let good = match bytes {
+            _ if is_root => bytes == 0,
+            DESCENDANTS_LONG => true,
+            _ => bytes.is_multiple_of(8) && u64::from(bytes) >= least,
+        };
+        if !good {
+            return Err(Error::corrupt(
+                "record.descendants_length",
+                at + 12,
+                bytes,
+                "multiples of 8 from 24 per child, 0 for the root",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The number of a column where no node before it is without one, as in a flat schema: that is not stored.
+fn implied_leaf(ordinal: u32) -> Option<u32> {
+    ordinal.checked_sub(1)
+}
+
+/// The number of a column where it is not [`implied_leaf`].
+fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
     let at = reader.position();
-    let n_children = reader.u32("record.n_children")?;
-    let first_leaf = reader.u32("record.first_leaf")?;
-    let n_leaves = reader.u32("record.n_leaves")?;
+    let leaf = reader.u32("record.leaf")?;
     check_zero(
         reader.take(4, "record.reserved")?,
         "record.reserved",
-        at + 12,
+        at + 4,
     )?;
-    let place = reader.u64("record.first_child_place")?;
-    let good = match n_children {
-        0 => place == 0 && n_leaves == 0,
-        _ => place >= HEADER_BYTES as u64 && place <= U48_MAX && place.is_multiple_of(8),
-    };
-    if !good {
+    // Every column before it has a node before it, the root is one more.
+    if implied_leaf(ordinal).is_none_or(|implied| leaf >= implied) {
         return Err(Error::corrupt(
-            "record.first_child_place",
-            at + 16,
-            place,
-            "an 8-aligned place, 0 without children",
+            "record.leaf",
+            at,
+            leaf,
+            "less than the ordinal - 1, which is implied",
         ));
     }
-    if first_leaf.checked_add(n_leaves).is_none() {
-        return Err(Error::corrupt(
-            "record.n_leaves",
-            at + 8,
-            n_leaves,
-            "at most 2^32 leaves",
-        ));
-    }
-    Ok(ChildRange {
-        n_children,
-        first_leaf,
-        n_leaves,
-        first_child_place: place,
-    })
+    Ok(leaf)
 }
 
 fn utf8<'a>(bytes: &'a [u8], field: &'static str, at: usize) -> Result<&'a str> {
@@ -336,8 +509,22 @@ fn string<'a>(reader: &mut Reader<'a>, field: &'static str, at: usize) -> Result
 /// `at` is where the path starts in its record.
 fn check_path(path: &[u8], at: usize) -> Result<()> {
     let mut reader = Reader::new(path);
+    let mut depth = 0;
     while !reader.rest().is_empty() {
         string(&mut reader, "record.path", at)?;
+        depth += 1;
+    }
+    check_depth(depth)
+}
+
+/// Refuses what is nested deeper than [`SCHEMA_DEPTH_MAX`]; a top-level field has the depth 1.
+pub(crate) fn check_depth(depth: usize) -> Result<()> {
+    if depth > SCHEMA_DEPTH_MAX {
+        return Err(Error::limit(
+            "schema depth",
+            depth as u64,
+            SCHEMA_DEPTH_MAX as u64,
+        ));
     }
     Ok(())
 }
@@ -409,10 +596,21 @@ pub fn encode_metadata(metadata: &HashMap<String, String>) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn push_string(out: &mut Vec<u8>, string: &str) -> Result<()> {
+pub(crate) fn push_string(out: &mut Vec<u8>, string: &str) -> Result<()> {
     out.extend_from_slice(&len_u32(string.len(), "record.string_length")?.to_le_bytes());
     out.extend_from_slice(string.as_bytes());
     Ok(())
+}
+
+/// Components joined by dots, for people.
+pub(crate) fn display_path(path: &[u8]) -> String {
+    Strings(Reader::new(path)).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a path is another's with one component more; both are well formed.
+pub(crate) fn is_child(path: &[u8], parent: &[u8]) -> bool {
+    let own = path.strip_prefix(parent);
+    own.is_some_and(|own| Strings(Reader::new(own)).count() == 1)
 }
 
 /// The one record with this path among those a bucket's entries led to; `None` where only the hash was the same.
@@ -457,13 +655,27 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// The records of all descendants of a node with this ordinal, which fill `bytes`; how many they are is not known
+    /// before the last.
+    pub(crate) fn below(bytes: &'a [u8], ordinal: u32) -> Self {
+        Self {
+            ordinal: ordinal.saturating_add(1),
+            ..Self::new(bytes, u32::MAX)
+        }
+    }
+
+    /// Bytes behind the last record read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     /// Where the next record starts in the bytes.
     pub fn position(&self) -> usize {
         self.at
     }
 
     fn step(&mut self) -> Result<Option<NodeRecord<'a>>> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.rest();
         if self.ordinal == self.n_nodes {
             if rest.is_empty() {
                 return Ok(None);
@@ -528,7 +740,9 @@ mod tests {
             ordinal: 5,
             nullable: true,
             keys_ordered: true,
+            value_keys_ordered: false,
             children: None,
+            leaf: Some(2),
             column: Some(COLUMN),
             format: "Di,u",
             path: &path,
@@ -585,11 +799,18 @@ mod tests {
     fn one_broken_field_under_a_right_checksum() {
         with_sample(|record| {
             let good = bytes_of(&record);
-            let path_at = RECORD_HEADER_BYTES + 72 + 4;
+            let leaf_at = RECORD_HEADER_BYTES;
+            let path_at = leaf_at + RECORD_LEAF_BYTES + COLUMN_RECORD_BYTES + 4;
+            assert_eq!(good[leaf_at], 2);
             let padding = good.len() - 1;
             assert_eq!(good[padding], 0);
             for (what, at, value) in [
-                ("unknown flag", 12, good[12] | 32),
+                ("unknown flag", 12, good[12] | 128),
+                ("a column that needs no number", leaf_at, 4),
+                ("a column behind the nodes", leaf_at, 5),
+                ("reserved", leaf_at + 7, 1),
+                ("flag of the column's number missing", 12, good[12] & !32),
+                ("ordered keys of maps, without maps", 12, good[12] | 64),
                 ("unknown flag in the second byte", 13, 1),
                 ("flag of the metadata missing", 12, good[12] & !16),
                 ("column missing", 12, good[12] & !2),
@@ -631,12 +852,15 @@ mod tests {
                 ordinal: 0,
                 nullable: false,
                 keys_ordered: false,
+                value_keys_ordered: false,
                 children: Some(ChildRange {
                     n_children: 1,
                     first_leaf: 0,
                     n_leaves: 1,
+                    descendants_bytes: 0,
                     first_child_place: 4096,
                 }),
+                leaf: None,
                 column: None,
                 format: FORMAT_STRUCT,
                 path: &[],
@@ -680,7 +904,40 @@ mod tests {
                     ..root
                 },
                 NodeRecord {
+                    children: Some(ChildRange {
+                        descendants_bytes: 8,
+                        ..children
+                    }),
+                    ..root
+                },
+                NodeRecord {
+                    leaf: Some(0),
+                    ..root
+                },
+                NodeRecord {
                     column: None,
+                    ..record
+                },
+                NodeRecord {
+                    leaf: None,
+                    ..record
+                },
+                NodeRecord {
+                    leaf: Some(5),
+                    ..record
+                },
+                NodeRecord {
+                    children: Some(ChildRange {
+                        descendants_bytes: 16,
+                        ..children
+                    }),
+                    ..record
+                },
+                NodeRecord {
+                    children: Some(ChildRange {
+                        descendants_bytes: 28,
+                        ..children
+                    }),
                     ..record
                 },
                 NodeRecord {
@@ -732,6 +989,7 @@ mod tests {
         #[test]
         fn any_record_comes_back(
             ordinal in 1u32..,
+            leaf: u32,
             nullable: bool,
             components in prop::collection::vec(".{0,8}", 1..4),
             metadata in prop::collection::hash_map(".{0,6}", ".{0,40}", 0..5),
@@ -747,7 +1005,9 @@ mod tests {
                 ordinal,
                 nullable,
                 keys_ordered: false,
+                value_keys_ordered: false,
                 children: None,
+                leaf: Some(leaf.min(ordinal - 1)),
                 column: Some(ColumnRecord { source: ColumnSource::Meta { place, length, crc }, digest }),
                 format: &format,
                 path: &path,
@@ -766,7 +1026,7 @@ mod tests {
             bytes[..4].copy_from_slice(&length.to_le_bytes());
             // Likely flags and lengths, so that parsing gets further.
             bytes[13] = 0;
-            bytes[12] &= 31;
+            bytes[12] &= 127;
             bytes[15] = 0;
             bytes[17..20].fill(0);
             bytes[21..24].fill(0);

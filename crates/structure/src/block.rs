@@ -2,6 +2,9 @@
 
 use tarsia_codec::{Error, Reader, Result, ValueType, check_zero, limits};
 
+use crate::levels::LevelSections;
+use crate::meta::Level;
+
 /// Bytes of a block header, without a salt.
 pub const BLOCK_HEADER_BYTES: usize = 32;
 
@@ -13,7 +16,7 @@ pub const BLOCK_ALIGN: usize = 8;
 pub const BLOCK_DECODED_BYTES_MAX: u32 = 16 << 20;
 
 /// A block of one row may decode to this many times its payload, beyond [`BLOCK_DECODED_BYTES_MAX`].
-const ROW_EXPANSION_MAX: u64 = 1024;
+pub(crate) const ROW_EXPANSION_MAX: u64 = 1024;
 
 const FLAG_SALT: u8 = 1;
 /// Bytes of the salt that may follow the header.
@@ -25,6 +28,8 @@ const CRC_BYTES: usize = 4;
 pub(crate) const LAYER_ALL_VALID: u8 = 255;
 /// Layer descriptor: no bytes, every item is null.
 pub(crate) const LAYER_ALL_NULL: u8 = 254;
+/// Level descriptor: the one length of all slots, in four bytes.
+pub(crate) const LAYER_CONSTANT: u8 = 253;
 
 /// The fixed header of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +50,7 @@ pub struct BlockHeader {
     pub payload_bytes: u32,
     /// Stored checksum.
     pub crc: u32,
-    /// Null items among the present rows.
+    /// Null items.
     pub null_count: u32,
 }
 
@@ -119,33 +124,22 @@ impl BlockHeader {
                 "0 ..= the logical rows",
             ));
         }
-        if self.n_values > self.present_rows {
-            return Err(Error::corrupt(
-                "block.values",
-                16,
-                self.n_values,
-                "0 ..= the present rows",
-            ));
-        }
-        if self.null_count > self.present_rows {
-            return Err(Error::corrupt(
-                "block.null_count",
-                28,
-                self.null_count,
-                "0 ..= the present rows",
-            ));
-        }
-        let max = match self.logical_rows {
-            1 => (u64::from(self.payload_bytes) * ROW_EXPANSION_MAX
-                + u64::from(BLOCK_DECODED_BYTES_MAX))
-            .min(limits::UNIT_DECODED_BYTES_MAX),
-            _ => BLOCK_DECODED_BYTES_MAX.into(),
-        };
+        let max = self.decoded_bytes_max();
         if u64::from(self.decoded_bytes) > max {
             let found = self.decoded_bytes.into();
             return Err(Error::limit("decoded bytes of a block", found, max));
         }
         Ok(())
+    }
+
+    /// The most bytes that values, and the slots of each level, may decode to.
+    pub(crate) fn decoded_bytes_max(&self) -> u64 {
+        match self.logical_rows {
+            1 => (u64::from(self.payload_bytes) * ROW_EXPANSION_MAX
+                + u64::from(BLOCK_DECODED_BYTES_MAX))
+            .min(limits::UNIT_DECODED_BYTES_MAX),
+            _ => BLOCK_DECODED_BYTES_MAX.into(),
+        }
     }
 
     fn body_start(&self) -> usize {
@@ -204,7 +198,7 @@ pub enum Validity<'a> {
     AllValid,
     /// Every item is null.
     AllNull,
-    /// Encoded bits, one per present row.
+    /// Encoded bits, one per item.
     Encoded {
         /// Index into the layer's trees.
         tree: u8,
@@ -218,6 +212,10 @@ pub enum Validity<'a> {
 pub struct Block<'a> {
     /// The header.
     pub header: BlockHeader,
+    /// Items: the slots below the last level; in flat pages the present rows.
+    pub n_items: u32,
+    /// The sections of the levels, which [`LevelSections`] takes apart; empty in flat pages.
+    pub levels: &'a [u8],
     /// The item validity.
     pub validity: Validity<'a>,
     /// The encoded values.
@@ -226,9 +224,11 @@ pub struct Block<'a> {
 
 /// What the page says about its blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct BlockExpectation {
+pub struct BlockExpectation<'a> {
     /// The values' type.
     pub value_type: ValueType,
+    /// The levels above the items.
+    pub levels: &'a [Level],
     /// Whether the page has an item-validity layer.
     pub has_validity: bool,
     /// Whether values of null items are dropped.
@@ -243,7 +243,7 @@ impl<'a> Block<'a> {
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Truncated`] and [`tarsia_codec::ErrorKind::Corrupt`] where the parts do not fit the place, each other or the page;
     /// [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
-    pub fn parse(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
+    pub fn parse(place: &'a [u8], expect: &BlockExpectation<'_>) -> Result<Self> {
         let block = Self::parse_erased(place, expect)?;
         if block.header.present_rows != block.header.logical_rows {
             return Err(Error::unsupported("a block with erased rows"));
@@ -256,7 +256,7 @@ impl<'a> Block<'a> {
     ///
     /// # Errors
     /// As [`Block::parse`], but that erased rows are allowed.
-    pub fn parse_erased(place: &'a [u8], expect: &BlockExpectation) -> Result<Self> {
+    pub fn parse_erased(place: &'a [u8], expect: &BlockExpectation<'_>) -> Result<Self> {
         let header = BlockHeader::parse(place)?;
         if header.logical_rows != expect.rows {
             return Err(Error::corrupt(
@@ -266,22 +266,96 @@ impl<'a> Block<'a> {
                 "the rows of the block table",
             ));
         }
+        let mut reader = Reader::new(place);
+        reader.take(header.body_start(), "block.header")?;
+        let mut at = reader.position();
+        let payload = reader.take(header.payload_bytes as usize, "block.payload")?;
+        if header.present_rows == 0 {
+            return Self::without_rows(header, payload);
+        }
+        let (mut rest, mut levels, mut n_items) = (payload, &[][..], header.present_rows);
+        if !expect.levels.is_empty() {
+            let mut sections = LevelSections::new(payload, expect.levels, &header, at)?;
+            for section in &mut sections {
+                section?;
+            }
+            n_items = sections.n_slots();
+            (levels, rest) = sections.split();
+            at += payload.len() - rest.len();
+        }
+        let (validity, unit) = match expect.has_validity {
+            true => parse_layer(rest, at, &header, n_items)?,
+            false if header.null_count != 0 => {
+                let allowed = "zero in a page without validity";
+                let found = header.null_count;
+                return Err(Error::corrupt("block.null_count", 28, found, allowed));
+            }
+            false => (Validity::AllValid, rest),
+        };
+        let block = Self {
+            header,
+            n_items,
+            levels,
+            validity,
+            unit,
+        };
+        block.check_counts(expect)?;
+        Ok(block)
+    }
+
+    fn without_rows(header: BlockHeader, payload: &'a [u8]) -> Result<Self> {
+        if !payload.is_empty()
+            || header.decoded_bytes != 0
+            || header.n_values != 0
+            || header.null_count != 0
+        {
+            return Err(Error::corrupt(
+                "block.payload_bytes",
+                24,
+                header.payload_bytes,
+                "zero in a block without present rows",
+            ));
+        }
+        Ok(Self {
+            header,
+            n_items: 0,
+            levels: &[],
+            validity: Validity::AllValid,
+            unit: payload,
+        })
+    }
+
+    /// What the header says of items and values.
+    fn check_counts(&self, expect: &BlockExpectation<'_>) -> Result<()> {
+        let header = &self.header;
+        if header.null_count > self.n_items {
+            return Err(Error::corrupt(
+                "block.null_count",
+                28,
+                header.null_count,
+                "0 ..= the items",
+            ));
+        }
         let n_values = match expect.compact {
-            true => header.present_rows - header.null_count,
-            false => header.present_rows,
+            true => self.n_items - header.null_count,
+            false => self.n_items,
         };
         if header.n_values != n_values {
             return Err(Error::corrupt(
                 "block.values",
                 16,
                 header.n_values,
-                "present rows, less the null ones in a compact page",
+                "the items, less the null ones in a compact page",
             ));
         }
+        let bytes_of = |n: u32| match expect.value_type {
+            ValueType::Bits => u64::from(n.div_ceil(8)),
+            ValueType::Fixed(width) => u64::from(n) * u64::from(width),
+            ValueType::Bytes => 4 * u64::from(n),
+        };
         let decoded_bytes = match expect.value_type {
-            ValueType::Bits => u64::from(n_values.div_ceil(8)),
-            ValueType::Fixed(width) => u64::from(n_values) * u64::from(width),
             ValueType::Bytes => header.decoded_bytes.into(),
+            _ => bytes_of(n_values),
         };
         if u64::from(header.decoded_bytes) != decoded_bytes {
             return Err(Error::corrupt(
@@ -291,37 +365,12 @@ impl<'a> Block<'a> {
                 "values x width",
             ));
         }
-        let mut reader = Reader::new(place);
-        reader.take(header.body_start(), "block.header")?;
-        let at = reader.position();
-        let payload = reader.take(header.payload_bytes as usize, "block.payload")?;
-        let (validity, unit) = if header.present_rows == 0 {
-            if !payload.is_empty() || header.decoded_bytes != 0 {
-                return Err(Error::corrupt(
-                    "block.payload_bytes",
-                    24,
-                    header.payload_bytes,
-                    "zero in a block without present rows",
-                ));
-            }
-            (Validity::AllValid, payload)
-        } else if expect.has_validity {
-            parse_layer(payload, at, &header)?
-        } else if header.null_count != 0 {
-            return Err(Error::corrupt(
-                "block.null_count",
-                28,
-                header.null_count,
-                "zero in a page without validity",
-            ));
-        } else {
-            (Validity::AllValid, payload)
-        };
-        Ok(Self {
-            header,
-            validity,
-            unit,
-        })
+        // Null items take memory too, whether or not they have a value here.
+        let (found, max) = (bytes_of(self.n_items), header.decoded_bytes_max());
+        if found > max && !expect.levels.is_empty() {
+            return Err(Error::limit("decoded bytes of a block's items", found, max));
+        }
+        Ok(())
     }
 }
 
@@ -329,6 +378,7 @@ fn parse_layer<'a>(
     payload: &'a [u8],
     at: usize,
     header: &BlockHeader,
+    n_items: u32,
 ) -> Result<(Validity<'a>, &'a [u8])> {
     let mut reader = Reader::new(payload);
     let tree = reader.u8("layer.tree")?;
@@ -343,7 +393,7 @@ fn parse_layer<'a>(
     };
     let null_count_fits = match validity {
         Validity::AllValid => len == 0 && header.null_count == 0,
-        Validity::AllNull => len == 0 && header.null_count == header.present_rows,
+        Validity::AllNull => len == 0 && header.null_count == n_items,
         Validity::Encoded { .. } => true,
     };
     if !null_count_fits {

@@ -13,9 +13,11 @@ use tarsia_codec::{
 
 use crate::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
-    LAYER_ALL_VALID, checksummed,
+    LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX, checksummed,
 };
-use crate::meta::{Layer, LayerKind, Meta};
+use crate::levels::SECTION_HEADER_BYTES;
+use crate::meta::{Layer, LayerKind, Level, LevelForm, Meta};
+use crate::shape::{Shape, ShapeSlice, length_values};
 
 /// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
 pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = 8192;
@@ -39,9 +41,11 @@ const CAPACITY_BYTES_MAX: u64 = 16 << 20;
 /// A run of rows of one column, as the writer collected them.
 #[derive(Debug, Clone, Copy)]
 pub struct PageInput<'a> {
-    /// One bit per row, 1 for valid; `None` where all are.
+    /// What stands above the items; `None` in flat columns, where an item is a row.
+    pub shape: Option<ShapeSlice<'a>>,
+    /// One bit per item, 1 for valid; `None` where all are.
     pub validity: Option<BitSlice<'a>>,
-    /// One value per row; what stands under null rows does not matter.
+    /// One value per item; what stands under null items does not matter.
     pub values: Values<'a>,
 }
 
@@ -67,6 +71,12 @@ pub trait Choose {
 
     /// The trees of a validity layer.
     fn validity_trees(&self) -> Vec<Tree>;
+
+    /// The trees of the lengths of a page's lists, without shared buffers; the last holds any lengths.
+    ///
+    /// # Errors
+    /// What encoders refuse.
+    fn length_trees(&self, lengths: Values<'_>) -> Result<Vec<Tree>>;
 }
 
 /// What encoding needs besides values.
@@ -100,7 +110,7 @@ pub struct EncodedPage {
     pub block_rows: BlockRows,
     /// Rows of the page.
     pub rows: u64,
-    /// Null rows.
+    /// Null items.
     pub null_count: u64,
     /// How to decode it.
     pub meta: Meta,
@@ -125,16 +135,21 @@ impl EncodedPage {
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a row is too large; what encoders refuse.
 pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
-    let rows = input.values.len();
-    if input.validity.is_some_and(|bits| bits.len() != rows) {
+    let n_items = input.values.len();
+    if input.validity.is_some_and(|bits| bits.len() != n_items) {
         return Err(Error::invalid("validity and values differ in length"));
     }
-    let validity = input.validity.filter(|bits| bits.count_ones() < rows);
-    let null_count = validity.map_or(0, |bits| rows - bits.count_ones());
-    let compact = null_count * COMPACT_NULLS_ONE_IN > rows;
+    let rows = match input.shape {
+        None => n_items,
+        Some(shape) if shape.n_items() == n_items => shape.rows(),
+        Some(_) => return Err(Error::invalid("levels and values differ in length")),
+    };
+    let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
+    let null_count = validity.map_or(0, |bits| n_items - bits.count_ones());
+    let compact = null_count * COMPACT_NULLS_ONE_IN > n_items;
     let cleaned = match validity {
         None => None,
-        Some(bits) if compact => Some(compacted(input.values, bits, rows - null_count)?),
+        Some(bits) if compact => Some(compacted(input.values, bits, n_items - null_count)?),
         Some(bits) if is_filled(input.values, bits) => None,
         Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
     };
@@ -144,9 +159,23 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     };
     let mut choice = context.chooser.choose(values)?;
     let mut encoder = Encoder::new(values, &mut choice, validity, compact, context)?;
-    let block_rows = match choice.uniform {
-        true => encoder.cut_uniform(rows, null_count, &choice)?,
-        false => encoder.cut_by_size(rows)?,
+    let mut levels = vec![];
+    if let Some(shape) = input.shape {
+        let nested = Nested::new(shape, context)?;
+        levels = nested
+            .levels
+            .iter()
+            .map(|(level, _)| level.clone())
+            .collect();
+        encoder.nested = Some(nested);
+    }
+    let lists_differ = levels
+        .iter()
+        .any(|level| matches!(level, Level::Lengths(_)));
+    let block_rows = match (&encoder.nested, choice.uniform && !lists_differ) {
+        (_, true) => encoder.cut_uniform(rows, n_items, null_count, &choice)?,
+        (None, false) => encoder.cut_by_size(rows)?,
+        (Some(_), false) => encoder.cut_nested(rows, &choice)?,
     };
     let value_type = Some(values.value_type());
     let layers = match validity {
@@ -165,6 +194,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         meta: Meta {
             value_type,
             compact,
+            levels,
             layers,
             trees: choice.trees,
         },
@@ -351,7 +381,114 @@ enum Fit {
     TooLarge,
 }
 
+/// The levels of a page with their encoders.
+struct Nested<'a> {
+    shape: ShapeSlice<'a>,
+    levels: Vec<(Level, Vec<Box<dyn PageEncoder>>)>,
+}
+
+impl<'a> Nested<'a> {
+    fn new(slice: ShapeSlice<'a>, context: &EncodeContext<'_>) -> Result<Self> {
+        let shape: &Shape = slice.shape();
+        let build = |trees: &[Tree], values: Values<'_>| {
+            let build = |tree| build_encoder(context.registry, tree, values, Shared::default());
+            trees.iter().map(build).collect::<Result<Vec<_>>>()
+        };
+        let mut levels = Vec::new();
+        for (number, form) in shape.forms().enumerate() {
+            let slots = slice.slots(number, 0..slice.rows());
+            levels.push(match form {
+                LevelForm::ConstantLength(length) => (Level::ConstantLength(length), vec![]),
+                LevelForm::Validity => match shape.nulls(number, slots) {
+                    None => (Level::AllValid, vec![]),
+                    Some(bits) => {
+                        let trees = context.chooser.validity_trees();
+                        let encoders = build(&trees, Values::Bits(bits))?;
+                        (Level::Validity(trees), encoders)
+                    }
+                },
+                LevelForm::Lengths => {
+                    let lengths = shape.lengths(number, slots);
+                    match one_length(lengths) {
+                        Some(length) => (Level::ConstantLength(length), vec![]),
+                        None => {
+                            let values = length_values(lengths)?;
+                            let trees = context.chooser.length_trees(values)?;
+                            let encoders = build(&trees, values)?;
+                            (Level::Lengths(trees), encoders)
+                        }
+                    }
+                }
+            });
+        }
+        Ok(Self {
+            shape: slice,
+            levels,
+        })
+    }
+
+    /// Appends the levels of some rows; returns the most bytes that the slots of one of them decode to.
+    fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<u64> {
+        out.extend_from_slice(&[0; 8]);
+        let shape = self.shape.shape();
+        let mut decoded_bytes = 0;
+        for (number, (level, encoders)) in self.levels.iter().enumerate() {
+            let slots = self.shape.slots(number, rows.clone());
+            let n_below = self.shape.slots(number + 1, rows.clone()).len();
+            if !matches!(level, Level::ConstantLength(_)) {
+                decoded_bytes = decoded_bytes.max(4 * n_below as u64);
+            }
+            let (values, tree) = match level {
+                Level::AllValid | Level::ConstantLength(_) => continue,
+                Level::Validity(_) => match shape.nulls(number, slots.clone()) {
+                    None => (None, LAYER_ALL_VALID),
+                    Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
+                    Some(bits) => (Some(Values::Bits(bits)), 0),
+                },
+                Level::Lengths(_) => {
+                    let lengths = shape.lengths(number, slots.clone());
+                    match one_length(lengths) {
+                        Some(_) => (None, LAYER_CONSTANT),
+                        None => (Some(length_values(lengths)?), 0),
+                    }
+                }
+            };
+            let start = out.len();
+            out.resize(start + SECTION_HEADER_BYTES, 0);
+            match (values, tree) {
+                (Some(values), _) => {
+                    let encoder = encoders.first();
+                    let encoder = encoder.ok_or_else(|| Error::invalid("a level without trees"))?;
+                    encoder.encode(values, 0..slots.len(), out)?;
+                }
+                (None, LAYER_CONSTANT) => {
+                    let length = one_length(shape.lengths(number, slots)).unwrap_or_default();
+                    out.extend_from_slice(&length.to_le_bytes());
+                }
+                (None, _) => {}
+            }
+            let len = out.len() - start - SECTION_HEADER_BYTES;
+            out[start] = tree;
+            out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());
+            out[start + 8..start + 12].copy_from_slice(&length(n_below)?.to_le_bytes());
+            let padded = len.next_multiple_of(BLOCK_ALIGN);
+            out.resize(start + SECTION_HEADER_BYTES + padded, 0);
+        }
+        Ok(decoded_bytes)
+    }
+}
+
+/// The length that all have; that of none is 0.
+fn one_length(lengths: &[u32]) -> Option<u32> {
+    let first = lengths.first().copied().unwrap_or_default();
+    lengths
+        .iter()
+        .all(|length| *length == first)
+        .then_some(first)
+}
+
 struct Encoder<'a> {
+    nested: Option<Nested<'a>>,
     values: Values<'a>,
     validity: Option<(BitSlice<'a>, Box<dyn PageEncoder>)>,
     compact: bool,
@@ -409,6 +546,7 @@ impl<'a> Encoder<'a> {
         };
         let capacity = (expected_bytes + expected_bytes / 16).min(CAPACITY_BYTES_MAX);
         Ok(Self {
+            nested: None,
             values,
             validity,
             compact,
@@ -424,10 +562,13 @@ impl<'a> Encoder<'a> {
     fn cut_uniform(
         &mut self,
         rows: usize,
+        n_items: usize,
         null_count: usize,
         choice: &Choice,
     ) -> Result<BlockRows> {
         let width = self.values.value_type().fixed_bytes().unwrap_or(0);
+        // In flat columns 1; more where fixed-size lists are rows, and fewer where rows are null above their items.
+        let row_items = n_items.div_ceil(rows.max(1)).max(1);
         let rows_min = match width {
             0..=8 => BLOCK_ROWS_MIN,
             // Wide values: as many as fit the target, at least one. Widths that do not divide it would leave so much of a block
@@ -435,16 +576,15 @@ impl<'a> Encoder<'a> {
             _ if width.is_power_of_two() => {
                 (BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN)
             }
-            _ => {
-                prev_power_of_two((4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN))
-            }
+            _ => (4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN),
         };
-        // Bits of a row's value, unless dropped.
+        let rows_min = prev_power_of_two((rows_min / row_items).max(1));
+        // Bits of an item's value, unless dropped.
         let valid_share = match self.compact {
-            true => (rows - null_count) as u64 * 1024 / rows.max(1) as u64,
+            true => (n_items - null_count) as u64 * 1024 / n_items.max(1) as u64,
             false => 1024,
         };
-        let bits = u64::from(choice.bits_per_value) * valid_share / 1024;
+        let bits = u64::from(choice.bits_per_value) * valid_share / 1024 * row_items as u64;
         let fitting = (BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8) / bits.max(1);
         let mut block_rows = prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
         loop {
@@ -463,14 +603,17 @@ impl<'a> Encoder<'a> {
         let mut value = 0;
         for start in (0..rows).step_by(block_rows) {
             let end = (start + block_rows).min(rows);
-            let values = self.values_of(start..end, value);
+            let items = self.items_of(start..end);
+            let values = self.values_of(items.clone(), value);
             value = values.end;
             let decoded = self.values.slice(values.clone()).decoded_bytes();
-            if decoded > BLOCK_DECODED_BYTES_MAX.into() && end - start > 1 {
+            if decoded.max(self.bytes_of_items(items)) > BLOCK_DECODED_BYTES_MAX.into()
+                && end - start > 1
+            {
                 return Ok(Fit::TooLarge);
             }
             let payload = self.encode_block(start..end, values)?;
-            let layers = if self.validity.is_some() {
+            let layers = if self.validity.is_some() || self.nested.is_some() {
                 LAYER_BYTES_ALLOWED
             } else {
                 0
@@ -480,6 +623,97 @@ impl<'a> Encoder<'a> {
             }
         }
         Ok(Fit::Fits)
+    }
+
+    /// Blocks of as many whole rows as fit the target, for lists whose lengths or values differ.
+    fn cut_nested(&mut self, rows: usize, choice: &Choice) -> Result<BlockRows> {
+        let mut table = Vec::new();
+        let (mut row, mut value, mut guess) = (0, 0, 64);
+        while row < rows {
+            let mut n_rows = self.nested_rows_that_fit(row, rows, value, choice, guess);
+            loop {
+                let items = self.items_of(row..row + n_rows);
+                let values = self.values_of(items.clone(), value);
+                let payload = self.encode_block(row..row + n_rows, values.clone())?;
+                let fits = payload <= BLOCK_PAYLOAD_BYTES_TARGET
+                    || n_rows == 1
+                    || items.len() <= BLOCK_ROWS_MIN && choice.uniform;
+                if fits {
+                    table.push(n_rows as u32);
+                    (row, value, guess) = (row + n_rows, values.end, n_rows);
+                    break;
+                }
+                let start = self.starts.pop().unwrap_or_default();
+                self.bytes.truncate(start as usize);
+                n_rows = (n_rows * 7 / 8).clamp(1, n_rows - 1);
+            }
+        }
+        Ok(BlockRows::Table(table))
+    }
+
+    /// A first guess at the rows of a nested block: the most whose estimate fits. Near `guess`, it takes few looks.
+    fn nested_rows_that_fit(
+        &self,
+        row: usize,
+        rows: usize,
+        value: usize,
+        choice: &Choice,
+        guess: usize,
+    ) -> usize {
+        let most = (rows - row).min(BLOCK_ROWS_MAX);
+        let fits = |n: usize| self.nested_block_fits(row..row + n, value, choice);
+        let (mut low, mut high) = (1, guess.clamp(1, most));
+        while high < most && fits(high) {
+            (low, high) = (high, (high * 2).min(most));
+        }
+        if high == most && fits(high) {
+            return high;
+        }
+        // `low` fits or is 1, `high` does not.
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match fits(middle) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// Whether rows are likely to fit the target: values as they are expected, a byte for each length, a bit for validity.
+    fn nested_block_fits(&self, rows: Range<usize>, value: usize, choice: &Choice) -> bool {
+        let Some(nested) = &self.nested else {
+            return true;
+        };
+        let mut bits = 0;
+        let mut decoded = 0;
+        for (number, (level, _)) in nested.levels.iter().enumerate() {
+            let slots = nested.shape.slots(number, rows.clone()).len() as u64;
+            let per_slot = match level {
+                Level::AllValid | Level::ConstantLength(_) => 0,
+                Level::Validity(_) => 1,
+                Level::Lengths(_) => 8,
+            };
+            bits += slots * per_slot;
+            decoded = decoded.max(4 * slots);
+        }
+        let items = self.items_of(rows);
+        let n_items = items.len() as u64;
+        decoded = decoded.max(self.bytes_of_items(items.clone()));
+        bits += n_items * u64::from(self.validity.is_some());
+        let values = self.values_of(items, value);
+        bits += match self.values {
+            Values::Bytes(_) if !choice.uniform => {
+                let n_values = values.len() as u64;
+                let bytes = self.values.slice(values).decoded_bytes();
+                decoded = decoded.max(bytes);
+                bytes * 8 + n_values * 9
+            }
+            _ => values.len() as u64 * u64::from(choice.bits_per_value),
+        };
+        let few = n_items <= BLOCK_ROWS_MIN as u64 && choice.uniform;
+        (few || bits <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8)
+            && decoded <= BLOCK_DECODED_BYTES_MAX.into()
     }
 
     /// Blocks of as many rows as fit the target, for values that differ in size.
@@ -531,11 +765,28 @@ impl<'a> Encoder<'a> {
         end - row
     }
 
-    /// The values of `rows`, where `value` is the first of them.
-    fn values_of(&self, rows: Range<usize>, value: usize) -> Range<usize> {
+    /// The items of `rows`; in flat pages the rows.
+    fn items_of(&self, rows: Range<usize>) -> Range<usize> {
+        match &self.nested {
+            None => rows,
+            Some(nested) => nested.shape.items(rows),
+        }
+    }
+
+    /// Bytes that items take when decoded, the null ones too; strings without their bytes.
+    fn bytes_of_items(&self, items: Range<usize>) -> u64 {
+        match self.values {
+            Values::Bits(_) => items.len().div_ceil(8) as u64,
+            Values::Fixed(fixed) => (items.len() * fixed.width()) as u64,
+            Values::Bytes(_) => 4 * items.len() as u64,
+        }
+    }
+
+    /// The values of `items`, where `value` is the first of them.
+    fn values_of(&self, items: Range<usize>, value: usize) -> Range<usize> {
         match (&self.validity, self.compact) {
-            (Some((validity, _)), true) => value..value + validity.slice(rows).count_ones(),
-            _ => rows,
+            (Some((validity, _)), true) => value..value + validity.slice(items).count_ones(),
+            _ => items,
         }
     }
 
@@ -546,17 +797,23 @@ impl<'a> Encoder<'a> {
         self.bytes.resize(start + BLOCK_HEADER_BYTES, 0);
         let payload_start = self.bytes.len();
         let mut null_count = 0;
+        let items = self.items_of(rows.clone());
+        let mut decoded_max = 0;
+        if let Some(nested) = &self.nested {
+            decoded_max = nested.encode(rows.clone(), &mut self.bytes)?;
+            decoded_max = decoded_max.max(self.bytes_of_items(items.clone()));
+        }
         if let Some((validity, encoder)) = &self.validity {
-            let n_rows = rows.len();
-            let valid = validity.slice(rows.clone()).count_ones();
-            null_count = n_rows - valid;
+            let n_items = items.len();
+            let valid = validity.slice(items.clone()).count_ones();
+            null_count = n_items - valid;
             let descriptor = self.bytes.len();
             self.bytes.resize(descriptor + 8, 0);
             let tree = match valid {
-                valid if valid == n_rows => LAYER_ALL_VALID,
+                valid if valid == n_items => LAYER_ALL_VALID,
                 0 => LAYER_ALL_NULL,
                 _ => {
-                    encoder.encode(Values::Bits(*validity), rows.clone(), &mut self.bytes)?;
+                    encoder.encode(Values::Bits(*validity), items, &mut self.bytes)?;
                     0
                 }
             };
@@ -567,7 +824,14 @@ impl<'a> Encoder<'a> {
             self.bytes.resize(descriptor + 8 + padded, 0);
         }
         let decoded = self.values.slice(values.clone()).decoded_bytes();
-        let tree = self.encode_unit(values.clone(), decoded)?;
+        let tree = match values.is_empty() && self.nested.is_some() {
+            // Nobody asks an encoding about no values.
+            true => (self.trees.len() - 1) as u8,
+            false => self.encode_unit(values.clone(), decoded)?,
+        };
+        if self.nested.is_some() {
+            self.pad_expanding_row(&rows, payload_start, decoded_max.max(decoded))?;
+        }
         let payload = self.bytes.len() - payload_start;
         let mut header = BlockHeader {
             tree,
@@ -589,6 +853,28 @@ impl<'a> Encoder<'a> {
         let padded = self.bytes.len().next_multiple_of(BLOCK_ALIGN);
         self.bytes.resize(padded, 0);
         Ok(payload)
+    }
+
+    /// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its levels.
+    fn pad_expanding_row(
+        &mut self,
+        rows: &Range<usize>,
+        payload_start: usize,
+        decoded: u64,
+    ) -> Result<()> {
+        let payload = (self.bytes.len() - payload_start) as u64;
+        let needed = decoded
+            .saturating_sub(BLOCK_DECODED_BYTES_MAX.into())
+            .div_ceil(ROW_EXPANSION_MAX);
+        if rows.len() > 1 || needed <= payload {
+            return Ok(());
+        }
+        let padding = (needed - payload).next_multiple_of(BLOCK_ALIGN as u64) as usize;
+        let at = payload_start + 8;
+        self.bytes.splice(at..at, core::iter::repeat_n(0, padding));
+        self.bytes[payload_start..payload_start + 4]
+            .copy_from_slice(&length(padding)?.to_le_bytes());
+        Ok(())
     }
 
     /// Appends the unit under the first tree, or under the last where that is no larger. Returns the tree's index.

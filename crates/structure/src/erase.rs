@@ -216,6 +216,7 @@ pub fn encode_block(
     if rows > logical_rows as usize || validity.is_some_and(|bits| bits.len() != rows) {
         return Err(Error::invalid("validity, values and rows differ in length"));
     }
+    refuse_nested(context.meta)?;
     if context.meta.value_type != Some(values.value_type()) {
         return Err(Error::invalid("the values are not of the page's type"));
     }
@@ -250,17 +251,27 @@ pub fn encode_block(
     parts.encode(context, place_bytes, true, None)
 }
 
+/// Rows of nested pages are not taken out yet.
+fn refuse_nested(meta: &Meta) -> Result<()> {
+    match meta.levels.is_empty() {
+        true => Ok(()),
+        false => Err(Error::unsupported("erasing from a nested page")),
+    }
+}
+
 /// Decodes the present rows of a block, erased ones being absent.
 ///
 /// # Errors
 /// What [`Block::parse_erased`] and the decoders refuse; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
 pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> Result<Survivors> {
     let meta = context.meta;
+    refuse_nested(meta)?;
     let value_type = meta
         .value_type
         .ok_or_else(|| Error::invalid("a page of type Null has nothing to erase"))?;
     let expect = BlockExpectation {
         value_type,
+        levels: &meta.levels,
         has_validity: !meta.layers.is_empty(),
         compact: meta.compact,
         rows,
@@ -832,6 +843,7 @@ mod tests {
         let meta = Meta {
             value_type: Some(ValueType::Fixed(8)),
             compact: false,
+            levels: vec![],
             layers: vec![Layer {
                 kind: LayerKind::ItemValidity,
                 trees: vec![tarsia_bitmap::tree()],

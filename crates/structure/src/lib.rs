@@ -27,8 +27,11 @@ pub mod block;
 mod encode;
 #[cfg(feature = "encode")]
 mod erase;
+pub mod levels;
 pub mod meta;
 mod page;
+#[cfg(feature = "encode")]
+mod shape;
 mod slots;
 
 pub use block::{Block, BlockHeader, Validity};
@@ -42,5 +45,8 @@ pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
     mark_used, wipe_unused,
 };
-pub use meta::{Layer, LayerKind, Meta};
+pub use levels::{RawLevel, RawLevels};
+pub use meta::{Layer, LayerKind, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
+#[cfg(feature = "encode")]
+pub use shape::{Shape, ShapeSlice};

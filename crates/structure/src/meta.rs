@@ -10,9 +10,16 @@ use tarsia_codec::{Error, ErrorKind, Reader, Result, Tree, ValueType};
 
 const META_VERSION: u8 = 1;
 const LAYOUT_MINI_BLOCK: u8 = 0;
+const LAYOUT_NESTED_MINI_BLOCK: u8 = 1;
 const FLAG_COMPACT: u8 = 1;
 const LAYER_ITEM_VALIDITY: u8 = 1;
+const LAYER_ALL_VALID: u8 = 2;
+const LAYER_VALIDITY: u8 = 3;
+const LAYER_LENGTHS: u8 = 4;
+const LAYER_CONSTANT_LENGTH: u8 = 5;
 const TREES_MAX: usize = 254;
+/// Two for each of the 64 levels a schema may have, and the items' own.
+const LAYERS_MAX: usize = 129;
 
 /// What a layer says about the items under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +37,57 @@ pub struct Layer {
     pub trees: Vec<Tree>,
 }
 
+/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each further level,
+/// and at last the items, are what the level before says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Every slot is valid: as many slots below, and no bytes.
+    AllValid,
+    /// One bit per slot, over [`ValueType::Bits`]: a slot below for each valid one.
+    Validity(Vec<Tree>),
+    /// One length per slot, over [`ValueType::Fixed`] of 4 bytes: so many slots below.
+    Lengths(Vec<Tree>),
+    /// Every slot has this length, without bytes.
+    ConstantLength(u32),
+}
+
+impl Level {
+    /// The trees of the level's blocks.
+    pub fn trees(&self) -> &[Tree] {
+        match self {
+            Self::Validity(trees) | Self::Lengths(trees) => trees,
+            Self::AllValid | Self::ConstantLength(_) => &[],
+        }
+    }
+
+    /// What is compared with the schema.
+    pub fn form(&self) -> LevelForm {
+        match self {
+            Self::AllValid | Self::Validity(_) => LevelForm::Validity,
+            Self::Lengths(_) => LevelForm::Lengths,
+            Self::ConstantLength(length) => LevelForm::ConstantLength(*length),
+        }
+    }
+}
+
+/// A level as the schema has it, whatever a page's slots are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LevelForm {
+    /// Of structs, lists and what a union chose: which slots go on.
+    Validity,
+    /// Of lists: how many slots below each has.
+    Lengths,
+    /// Of fixed-size lists.
+    ConstantLength(u32),
+}
+
+impl LevelForm {
+    /// Whether a page's level may stand for this one. Lists that all have one length need no lengths.
+    pub fn admits(self, level: &Level) -> bool {
+        self == level.form() || (self == Self::Lengths && matches!(level, Level::ConstantLength(_)))
+    }
+}
+
 /// The description of a mini-block page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Meta {
@@ -37,7 +95,9 @@ pub struct Meta {
     pub value_type: Option<ValueType>,
     /// Values of null items are dropped, else null items hold filler.
     pub compact: bool,
-    /// Outermost first; empty where no item of the page is null.
+    /// What stands above the items, outermost first: one for each level of the schema; empty for flat columns.
+    pub levels: Vec<Level>,
+    /// The items' own validity; empty where no item of the page is null.
     pub layers: Vec<Layer>,
     /// 1 ..= 254 trees, the last of them able to hold any values of the type.
     pub trees: Vec<Tree>,
@@ -57,10 +117,30 @@ impl Meta {
             Some(ValueType::Bytes) => (3, 0),
         };
         let flags = if self.compact { FLAG_COMPACT } else { 0 };
-        out.extend_from_slice(&[META_VERSION, LAYOUT_MINI_BLOCK, flags, kind]);
+        let layout = match self.levels.is_empty() {
+            true => LAYOUT_MINI_BLOCK,
+            false => LAYOUT_NESTED_MINI_BLOCK,
+        };
+        out.extend_from_slice(&[META_VERSION, layout, flags, kind]);
         out.extend_from_slice(&width.to_le_bytes());
         // Counts that do not fit are cut here and found by the parse that follows.
-        out.extend_from_slice(&[self.layers.len() as u8, self.trees.len() as u8, 0, 0]);
+        let n_layers = self.levels.len() + self.layers.len();
+        out.extend_from_slice(&[n_layers as u8, self.trees.len() as u8, 0, 0]);
+        for level in &self.levels {
+            let kind = match level {
+                Level::AllValid => LAYER_ALL_VALID,
+                Level::Validity(_) => LAYER_VALIDITY,
+                Level::Lengths(_) => LAYER_LENGTHS,
+                Level::ConstantLength(_) => LAYER_CONSTANT_LENGTH,
+            };
+            out.extend_from_slice(&[kind, level.trees().len() as u8]);
+            if let Level::ConstantLength(length) = level {
+                out.extend_from_slice(&length.to_le_bytes());
+            }
+            for tree in level.trees() {
+                tree.write_to(out)?;
+            }
+        }
         for layer in &self.layers {
             let LayerKind::ItemValidity = layer.kind;
             out.extend_from_slice(&[LAYER_ITEM_VALIDITY, layer.trees.len() as u8]);
@@ -89,7 +169,8 @@ impl Meta {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
-        if version != META_VERSION || layout != LAYOUT_MINI_BLOCK {
+        let nested = layout == LAYOUT_NESTED_MINI_BLOCK;
+        if version != META_VERSION || !(nested || layout == LAYOUT_MINI_BLOCK) {
             let numbers = [
                 ("page layout ", u64::from(layout)),
                 (" (description version ", version.into()),
@@ -111,36 +192,75 @@ impl Meta {
             _ => return Err(Error::corrupt("meta.value_type", 3, kind, "0 ..= 3")),
         };
         let n_layers = reader.u8("meta.n_layers")?;
-        if n_layers > 1 {
-            return Err(Error::corrupt("meta.n_layers", 8, n_layers, "0 or 1"));
+        let fits = match nested {
+            true => (1..=LAYERS_MAX).contains(&n_layers.into()),
+            false => n_layers <= 1,
+        };
+        if !fits {
+            let allowed = "0 or 1, or 1 ..= 129 above nested items";
+            return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
         }
         let n_trees = count(reader.u8("meta.n_trees")?, 9)?;
         let reserved = reader.u16("meta.reserved")?;
         if reserved != 0 {
             return Err(Error::corrupt("meta.reserved", 10, reserved, "zero"));
         }
-        let mut layers = Vec::new();
-        for _ in 0..n_layers {
+        let (mut levels, mut layers) = (Vec::new(), Vec::new());
+        for number in 1..=n_layers {
             let at = reader.position();
             let kind = reader.u8("meta.layer.kind")?;
-            if kind != LAYER_ITEM_VALIDITY {
-                let numbers = [("layer kind ", u64::from(kind)), (" at byte ", at as u64)];
-                return Err(unsupported(numbers, " of the page description"));
+            if kind == LAYER_ITEM_VALIDITY && number == n_layers {
+                let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
+                layers.push(Layer {
+                    kind: LayerKind::ItemValidity,
+                    trees: trees(&mut reader, n_trees)?,
+                });
+            } else {
+                levels.push(level(&mut reader, kind, at, nested)?);
             }
-            let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
-            layers.push(Layer {
-                kind: LayerKind::ItemValidity,
-                trees: trees(&mut reader, n_trees)?,
-            });
+        }
+        if nested && levels.is_empty() {
+            let allowed = "a level above the items in a nested page";
+            return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
         }
         let trees = trees(&mut reader, n_trees)?;
         reader.finish("meta")?;
         Ok(Self {
             value_type,
             compact: flags & FLAG_COMPACT != 0,
+            levels,
             layers,
             trees,
         })
+    }
+
+    /// All trees: of the levels, the items' validity and the values.
+    pub fn all_trees(&self) -> impl Iterator<Item = &Tree> {
+        let levels = self.levels.iter().flat_map(Level::trees);
+        let layers = self.layers.iter().flat_map(|layer| &layer.trees);
+        levels.chain(layers).chain(&self.trees)
+    }
+}
+
+/// A level above the items, whose kind was read at `at`.
+fn level(reader: &mut Reader<'_>, kind: u8, at: usize, nested: bool) -> Result<Level> {
+    let n_trees = reader.u8("meta.layer.n_trees")?;
+    match kind {
+        LAYER_VALIDITY if nested => Ok(Level::Validity(trees(reader, count(n_trees, at + 1)?)?)),
+        LAYER_LENGTHS if nested => Ok(Level::Lengths(trees(reader, count(n_trees, at + 1)?)?)),
+        LAYER_ALL_VALID | LAYER_CONSTANT_LENGTH if nested => {
+            if n_trees != 0 {
+                return Err(Error::corrupt("meta.n_trees", at + 1, n_trees, "zero"));
+            }
+            match kind {
+                LAYER_ALL_VALID => Ok(Level::AllValid),
+                _ => Ok(Level::ConstantLength(reader.u32("meta.layer.length")?)),
+            }
+        }
+        _ => {
+            let numbers = [("layer kind ", u64::from(kind)), (" at byte ", at as u64)];
+            Err(unsupported(numbers, " of the page description"))
+        }
     }
 }
 
@@ -182,6 +302,7 @@ mod tests {
         Meta {
             value_type: Some(ValueType::Fixed(8)),
             compact: true,
+            levels: vec![],
             layers: vec![Layer {
                 kind: LayerKind::ItemValidity,
                 trees: vec![Tree::leaf("tarsia.bitmap", v, &[])],
@@ -193,11 +314,59 @@ mod tests {
         }
     }
 
+    fn nested() -> Meta {
+        let tree = || Tree::leaf("tarsia.bitmap", Version::new(1, 0), &[]);
+        Meta {
+            levels: vec![
+                Level::Validity(vec![tree()]),
+                Level::Lengths(vec![tree(), tree()]),
+                Level::AllValid,
+                Level::ConstantLength(768),
+            ],
+            ..sample()
+        }
+    }
+
     #[test]
     fn round_trip_and_every_prefix() {
+        for meta in [sample(), nested()] {
+            check_prefixes(&meta);
+        }
+        let unlayered = Meta {
+            layers: vec![],
+            ..nested()
+        };
+        check_prefixes(&unlayered);
+    }
+
+    #[test]
+    fn levels_stand_in_nested_pages_alone() {
         let mut bytes = vec![];
-        sample().write_to(&mut bytes).unwrap();
-        assert_eq!(Meta::parse(&bytes), Ok(sample()));
+        nested().write_to(&mut bytes).unwrap();
+        for (at, value) in [(1, 0), (1, 2), (8, 0), (8, 130), (12, 6), (12, 0), (13, 0)] {
+            let mut bad = bytes.clone();
+            bad[at] = value;
+            assert!(Meta::parse(&bad).is_err(), "{at} {value}");
+        }
+        let mut flat = vec![];
+        sample().write_to(&mut flat).unwrap();
+        flat[1] = LAYOUT_NESTED_MINI_BLOCK;
+        assert!(Meta::parse(&flat).is_err());
+        let deep = Meta {
+            levels: vec![Level::AllValid; LAYERS_MAX],
+            ..nested()
+        };
+        assert!(deep.write_to(&mut vec![]).is_err());
+        assert!(LevelForm::Lengths.admits(&Level::ConstantLength(3)));
+        assert!(!LevelForm::ConstantLength(3).admits(&Level::Lengths(vec![])));
+        assert!(!LevelForm::ConstantLength(3).admits(&Level::ConstantLength(4)));
+        assert!(!LevelForm::Validity.admits(&Level::ConstantLength(1)));
+    }
+
+    fn check_prefixes(meta: &Meta) {
+        let mut bytes = vec![];
+        meta.write_to(&mut bytes).unwrap();
+        assert_eq!(Meta::parse(&bytes).as_ref(), Ok(meta));
         for len in 0..bytes.len() {
             assert!(matches!(
                 Meta::parse(&bytes[..len])

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Features, Node, Output, Registry, Result, Scratch,
@@ -9,13 +10,18 @@ use tarsia_codec::{
 };
 
 use crate::block::{Block, BlockExpectation, Validity};
-use crate::meta::Meta;
+use crate::meta::{Level, Meta};
 use crate::slots;
+
+/// So many runs of items are decoded one by one; more are named item by item.
+const RANGES_MAX: usize = 8;
 
 /// The prepared decoders of a page: made once per META and shared buffers, used by many threads.
 pub struct PageDecoder {
     value_type: ValueType,
     compact: bool,
+    levels: Vec<Level>,
+    level_trees: Vec<Vec<Box<dyn Decoder>>>,
     validity: Option<Vec<Box<dyn Decoder>>>,
     trees: Vec<Box<dyn Decoder>>,
     features: Features,
@@ -57,6 +63,18 @@ impl PageDecoder {
         Ok(Self {
             value_type,
             compact: meta.compact,
+            level_trees: meta
+                .levels
+                .iter()
+                .map(|level| {
+                    let value_type = match level {
+                        Level::Lengths(_) => ValueType::Fixed(4),
+                        _ => ValueType::Bits,
+                    };
+                    build(level.trees(), value_type, Shared::default())
+                })
+                .collect::<Result<_>>()?,
+            levels: meta.levels.clone(),
             validity: match meta.layers.first() {
                 Some(layer) => Some(build(&layer.trees, ValueType::Bits, Shared::default())?),
                 None => None,
@@ -77,12 +95,26 @@ impl PageDecoder {
     }
 
     /// What a block of `rows` rows in this page must look like.
-    pub fn expect(&self, rows: u32) -> BlockExpectation {
+    pub fn expect(&self, rows: u32) -> BlockExpectation<'_> {
         BlockExpectation {
             value_type: self.value_type,
+            levels: &self.levels,
             has_validity: self.validity.is_some(),
             compact: self.compact,
             rows,
+        }
+    }
+
+    /// The levels above the items, outermost first; none in flat pages.
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    pub(crate) fn level_tree(&self, level: usize, tree: u8) -> Result<&dyn Decoder> {
+        let trees = self.level_trees.get(level);
+        match trees.and_then(|trees| trees.get(usize::from(tree))) {
+            Some(tree) => Ok(tree.as_ref()),
+            None => Err(Error::corrupt("level.tree", 0, tree, "the level's trees")),
         }
     }
 
@@ -151,6 +183,21 @@ pub struct RawParts {
     pub offsets: AlignedBuf,
     /// Bytes of `values` that are filled.
     pub values_len: usize,
+}
+
+impl RawParts {
+    /// Nothing.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn empty() -> Self {
+        Self {
+            rows: 0,
+            validity: None,
+            null_count: 0,
+            values: AlignedBuf::default(),
+            offsets: AlignedBuf::default(),
+            values_len: 0,
+        }
+    }
 }
 
 impl RawColumn {
@@ -226,7 +273,39 @@ impl RawColumn {
         }
     }
 
-    /// Decodes the selected rows of a block behind those decoded before.
+    /// Decodes runs of a block's items, as [`RawLevels::push`](crate::RawLevels::push) names them, behind those decoded before.
+    ///
+    /// # Errors
+    /// As [`RawColumn::push`].
+    pub fn push_ranges(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        ranges: &[Range<u32>],
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        if let [range] = ranges
+            && *range == (0..block.n_items)
+        {
+            return self.push(page, block, Selection::All, scratch, take);
+        }
+        // A row asked for twice has its items twice, and indices do not fall.
+        let rise = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
+        if ranges.len() <= RANGES_MAX || !rise {
+            return ranges.iter().try_for_each(|range| {
+                let selection = Selection::Range {
+                    start: range.start,
+                    len: range.end - range.start,
+                };
+                self.push(page, block, selection, scratch, take)
+            });
+        }
+        let indices: Vec<u32> = ranges.iter().cloned().flatten().collect();
+        self.push(page, block, Selection::Indices(&indices), scratch, take)
+    }
+
+    /// Decodes the selected items of a block behind those decoded before; in flat pages an item is a row.
     ///
     /// # Errors
     /// What the decoders refuse; [`tarsia_codec::ErrorKind::InvalidInput`] where the rows do not fit the room given at the start. After an error
@@ -242,7 +321,11 @@ impl RawColumn {
         if page.value_type != self.value_type {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
-        let n_rows = selection.check(block.header.present_rows)?;
+        let n_rows = selection.check(block.n_items)?;
+        // A unit without values may have no bytes, and no encoding is asked about it.
+        if n_rows == 0 {
+            return Ok(());
+        }
         if n_rows > self.rows_max - self.rows {
             return Err(Error::invalid("more rows than the column has room for"));
         }
@@ -268,8 +351,8 @@ impl RawColumn {
                 let decoder = page.validity_tree(tree)?;
                 let unit = Unit {
                     bytes,
-                    len: block.header.present_rows,
-                    decoded_bytes: block.header.present_rows.div_ceil(8),
+                    len: block.n_items,
+                    decoded_bytes: block.n_items.div_ceil(8),
                 };
                 if page.compact {
                     self.push_compact(page, block, decoder, unit, selection, scratch, take)?;
@@ -596,10 +679,14 @@ impl RawColumn {
 }
 
 /// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.
-fn words(bytes: &[u8]) -> &[u32] {
+pub(crate) fn words(bytes: &[u8]) -> &[u32] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
+pub(crate) fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
     bytemuck::try_cast_slice_mut(bytes).unwrap_or_default()
+}
+
+pub(crate) fn bytes_mut(words: &mut [u32]) -> &mut [u8] {
+    bytemuck::try_cast_slice_mut(words).unwrap_or_default()
 }

@@ -39,6 +39,10 @@ impl Choose for Plain {
     fn validity_trees(&self) -> Vec<Tree> {
         vec![tarsia_bitmap::tree()]
     }
+
+    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
+        Ok(vec![tarsia_plain::tree()])
+    }
 }
 
 fn registry() -> Registry {
@@ -60,7 +64,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 fn encode(array: &dyn Array, uniform_strings: bool) -> EncodedPage {
-    let mut leaf = LeafBuffer::new(array.data_type()).unwrap();
+    let mut leaf = LeafBuffer::flat(array.data_type()).unwrap();
     // In two pieces, so that appending at odd offsets is seen.
     let half = array.len() / 3;
     leaf.push(&array.slice(0, half)).unwrap();
@@ -324,12 +328,12 @@ fn mutated_blocks_are_refused_or_decode_to_something() {
 #[test]
 fn draining_keeps_the_rest() {
     for (name, array) in arrays() {
-        let mut leaf = LeafBuffer::new(array.data_type()).unwrap();
+        let mut leaf = LeafBuffer::flat(array.data_type()).unwrap();
         leaf.push(array.as_ref()).unwrap();
         let cut = array.len() * 5 / 11;
         leaf.drain(cut).unwrap();
         assert_eq!(leaf.rows(), array.len() - cut);
-        let mut fresh = LeafBuffer::new(array.data_type()).unwrap();
+        let mut fresh = LeafBuffer::flat(array.data_type()).unwrap();
         fresh.push(&array.slice(cut, array.len() - cut)).unwrap();
         assert_eq!(leaf.logical_bytes(), fresh.logical_bytes(), "{name}");
         let rest = array.slice(cut, array.len() - cut);

@@ -248,7 +248,7 @@ pub fn sliced(data_type: &DataType, rows: usize, profile: Profile) -> ArrayRef {
     array(data_type, rows + 13 + 6, profile).slice(13, rows)
 }
 
-fn build(
+pub(crate) fn build(
     data_type: &DataType,
     rows: usize,
     nulls: Option<NullBuffer>,
@@ -267,7 +267,7 @@ fn build(
     make_array(data)
 }
 
-fn null_buffer(rows: usize, nulls: Nulls, rng: &mut Rng) -> Option<NullBuffer> {
+pub(crate) fn null_buffer(rows: usize, nulls: Nulls, rng: &mut Rng) -> Option<NullBuffer> {
     let valid: Vec<bool> = match nulls {
         Nulls::None => return None,
         Nulls::EmptyBitmap => vec![true; rows],
@@ -288,7 +288,7 @@ fn null_buffer(rows: usize, nulls: Nulls, rng: &mut Rng) -> Option<NullBuffer> {
 }
 
 /// Bytes of one value, where all are equally wide.
-fn fixed_width(data_type: &DataType) -> Option<usize> {
+pub(crate) fn fixed_width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::FixedSizeBinary(width) => usize::try_from(*width).ok(),
         other => other.primitive_width(),
@@ -604,7 +604,7 @@ fn dictionary(
 }
 
 /// The values of an array, row by row, whatever its layout.
-enum Access {
+pub(crate) enum Access {
     Null,
     Bits {
         buffer: Buffer,
@@ -625,14 +625,14 @@ enum Access {
 }
 
 #[derive(Debug, PartialEq)]
-enum Value<'a> {
+pub(crate) enum Value<'a> {
     Nothing,
     Bit(bool),
     Bytes(&'a [u8]),
 }
 
 impl Access {
-    fn new(array: &dyn Array) -> Self {
+    pub(crate) fn new(array: &dyn Array) -> Self {
         let data = array.to_data();
         if let Some(width) = fixed_width(array.data_type()) {
             return Self::Fixed {
@@ -672,7 +672,7 @@ impl Access {
         }
     }
 
-    fn get(&self, row: usize) -> Value<'_> {
+    pub(crate) fn get(&self, row: usize) -> Value<'_> {
         match self {
             Self::Null => Value::Nothing,
             Self::Bits { buffer, offset } => {
@@ -767,7 +767,7 @@ pub fn bit_difference(got: &dyn Array, expected: &dyn Array) -> Result<(), Strin
     Ok(())
 }
 
-fn describe(value: &Value<'_>) -> String {
+pub(crate) fn describe(value: &Value<'_>) -> String {
     match value {
         Value::Nothing => "nothing".to_owned(),
         Value::Bit(bit) => bit.to_string(),

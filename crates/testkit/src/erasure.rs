@@ -447,6 +447,7 @@ impl Laws<'_> {
             let meta = self.case.context.meta;
             let expect = BlockExpectation {
                 value_type: self.case.rows.value_type,
+                levels: &meta.levels,
                 has_validity: !meta.layers.is_empty(),
                 compact: meta.compact,
                 rows: n,

@@ -7,6 +7,7 @@
 //! | `erasure` (feature `erasure`) | what is left of a block after rows were erased |
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
+//! | `nested` (feature `arrow`) | nested Arrow arrays, and comparison by logical value |
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
@@ -28,6 +29,8 @@ pub mod faults;
 pub mod fuzzing;
 pub mod laws;
 pub mod memory;
+#[cfg(feature = "arrow")]
+pub mod nested;
 pub mod rng;
 #[cfg(feature = "seal")]
 pub mod seal;

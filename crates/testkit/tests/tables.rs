@@ -2,6 +2,7 @@
 #![cfg(feature = "parquet")]
 
 use tarsia_testkit::arrays::batch_bit_equal;
+use tarsia_testkit::nested::batch_logical_difference;
 use tarsia_testkit::tables::{
     FLAT_TABLES, NESTED_TABLES, data_dir, flat_tables, nested_tables, read_parquet, table,
 };
@@ -26,7 +27,7 @@ fn flat_tables_are_flat_and_nested_ones_are_not() {
         }
     }
     for (name, path) in nested_tables() {
-        let (schema, _) = read_parquet(&path);
+        let (schema, batches) = read_parquet(&path);
         assert!(
             schema
                 .fields()
@@ -34,6 +35,17 @@ fn flat_tables_are_flat_and_nested_ones_are_not() {
                 .any(|field| field.data_type().is_nested()),
             "{name}"
         );
+        assert!(
+            batches.iter().map(|batch| batch.num_rows()).sum::<usize>() > 0,
+            "{name}"
+        );
+        if let Some(first) = batches.first() {
+            let same = first.slice(0, first.num_rows());
+            assert_eq!(batch_logical_difference(first, &same), Ok(()), "{name}");
+            let (shorter, shifted) = (first.num_rows() - 1, first.slice(1, first.num_rows() - 1));
+            let difference = batch_logical_difference(&first.slice(0, shorter), &shifted);
+            assert!(difference.is_err(), "{name}");
+        }
     }
 }
 

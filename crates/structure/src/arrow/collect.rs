@@ -13,102 +13,101 @@ use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, BytesSlice, Error, FixedSlice, Result, ValueType, Values};
 
-use super::{logical_type, value_type};
+use super::extent;
+use super::path::LeafPath;
+use super::shred::shred;
 use crate::encode::PageInput;
+use crate::shape::{Bits, Shape, ShapeSlice};
 
-/// Rows of one column, copied out of the arrays they came in: contiguous values and validity bits.
+/// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels above them where
+/// it is a part of a nested field.
 ///
 /// Copying (about as fast as memory) makes the memory a writer holds exact, whatever the arrays shared or sliced, and the
 /// encoders see one run of values.
 #[derive(Debug)]
 pub struct LeafBuffer {
+    /// The field's type, of the arrays that come in.
     data_type: DataType,
+    path: LeafPath,
     value_type: Option<ValueType>,
-    rows: usize,
+    /// Of nested fields.
+    shape: Option<Shape>,
+    n_items: usize,
     null_count: usize,
     validity: Bits,
     values: Bits,
     offsets: Vec<u32>,
 }
 
-/// Bytes filled front to back; for bits, `len` counts bits.
-#[derive(Debug, Default)]
-struct Bits {
-    bytes: Vec<u8>,
-    len: usize,
-}
-
-impl Bits {
-    fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
-        if self.len.is_multiple_of(8) {
-            bits.append_to(&mut self.bytes);
-        } else {
-            let end = (self.len + bits.len()).div_ceil(8);
-            self.bytes.resize(end, 0);
-            crate::slots::copy_bits(&mut self.bytes, self.len, bits)?;
-        }
-        self.len += bits.len();
-        Ok(())
-    }
-
-    fn append_set(&mut self, n: usize) {
-        self.bytes.resize((self.len + n).div_ceil(8), 0);
-        crate::slots::set_bits(&mut self.bytes, self.len, n, true);
-        self.len += n;
-    }
-
-    /// Drops the first `n` bits.
-    fn drain(&mut self, n: usize) -> Result<()> {
-        let mut rest = Bits::default();
-        rest.append(BitSlice::new(&self.bytes, n, self.len - n)?)?;
-        *self = rest;
-        Ok(())
-    }
-}
-
 impl LeafBuffer {
-    /// An empty column of an Arrow type.
-    ///
-    /// # Errors
-    /// The type itself, where it is not stored (see [`value_type`]).
-    pub fn new(data_type: &DataType) -> Result<Self, DataType> {
-        Ok(Self {
-            value_type: value_type(data_type)?,
+    /// An empty leaf column of a field of type `data_type`, one of its [`leaf_paths`](super::leaf_paths).
+    pub fn new(data_type: &DataType, path: LeafPath) -> Self {
+        let forms = path.forms();
+        Self {
+            value_type: path.value_type(),
             data_type: data_type.clone(),
-            rows: 0,
+            shape: (!forms.is_empty()).then(|| Shape::new(forms.iter().copied())),
+            path,
+            n_items: 0,
             null_count: 0,
             validity: Bits::default(),
             values: Bits::default(),
             offsets: vec![0],
-        })
+        }
+    }
+
+    /// An empty column of a flat type.
+    ///
+    /// # Errors
+    /// The type itself, where it is not stored as one column.
+    pub fn flat(data_type: &DataType) -> Result<Self, DataType> {
+        let mut paths = super::leaf_paths(data_type, true)?;
+        match paths.pop() {
+            Some(path) if path.is_flat() => Ok(Self::new(data_type, path)),
+            _ => Err(data_type.clone()),
+        }
     }
 
     /// Rows held.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.shape.as_ref().map_or(self.n_items, Shape::rows)
+    }
+
+    /// Items of some of the rows held.
+    fn items(&self, rows: Range<usize>) -> Range<usize> {
+        match &self.shape {
+            Some(shape) => shape.items(rows),
+            None => rows,
+        }
     }
 
     /// Bytes of the rows held, as [`LeafBuffer::bytes_of`] counts them.
     pub fn logical_bytes(&self) -> u64 {
-        self.bytes_of(0..self.rows)
+        self.bytes_of(0..self.rows())
     }
 
     /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget counts. A
     /// function of the rows alone, not of capacities, nor of what stood under nulls of strings.
     pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
-        let n = rows.len() as u64;
+        let levels = self
+            .shape
+            .as_ref()
+            .map(|shape| shape.bytes_of(rows.clone()));
+        let items = self.items(rows.clone());
+        let n = items.len() as u64;
         let values = match self.value_type {
             None => 0,
             Some(ValueType::Bits) => n.div_ceil(8),
             Some(ValueType::Fixed(width)) => n * u64::from(width),
             Some(ValueType::Bytes) => self.data_bytes_of(rows) + n * 4,
         };
-        values + n.div_ceil(8)
+        values + n.div_ceil(8) + levels.unwrap_or(0)
     }
 
     /// Bytes of the strings of some of the rows held, without lengths; 0 for other types.
     pub fn data_bytes_of(&self, rows: Range<usize>) -> u64 {
-        match (self.offsets.get(rows.start), self.offsets.get(rows.end)) {
+        let items = self.items(rows);
+        match (self.offsets.get(items.start), self.offsets.get(items.end)) {
             (Some(start), Some(end)) => (end - start).into(),
             _ => 0,
         }
@@ -116,8 +115,8 @@ impl LeafBuffer {
 
     /// The fewest rows from row `start` on that take at least `bytes`; `None` where all held take less.
     pub fn rows_that_reach(&self, start: usize, bytes: u64) -> Option<usize> {
-        let held = self.rows.checked_sub(start)?;
-        if self.bytes_of(start..self.rows) < bytes {
+        let held = self.rows().checked_sub(start)?;
+        if self.bytes_of(start..self.rows()) < bytes {
             return None;
         }
         // Bytes rise with rows, so halving finds the first that reaches.
@@ -137,25 +136,33 @@ impl LeafBuffer {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are no such rows.
     pub fn page(&self, rows: Range<usize>) -> Result<Option<PageInput<'_>>> {
-        if rows.start > rows.end || rows.end > self.rows {
+        if rows.start > rows.end || rows.end > self.rows() {
             return Err(Error::invalid("a page of more rows than the column holds"));
         }
+        let shape = match &self.shape {
+            Some(shape) => Some(ShapeSlice::new(shape, rows.clone())?),
+            None => None,
+        };
+        let items = self.items(rows);
         let values = match self.value_type {
             None => return Ok(None),
             Some(ValueType::Bits) => {
-                Values::Bits(BitSlice::new(&self.values.bytes, rows.start, rows.len())?)
+                Values::Bits(BitSlice::new(&self.values.bytes, items.start, items.len())?)
             }
             Some(ValueType::Fixed(width)) => {
                 let width = width as usize;
-                let bytes = self.values.bytes.get(rows.start * width..rows.end * width);
+                let bytes = self
+                    .values
+                    .bytes
+                    .get(items.start * width..items.end * width);
                 Values::Fixed(FixedSlice::new(
                     bytes.unwrap_or_default(),
                     width,
-                    rows.len(),
+                    items.len(),
                 )?)
             }
             Some(ValueType::Bytes) => {
-                let offsets = self.offsets.get(rows.start..rows.end + 1);
+                let offsets = self.offsets.get(items.start..items.end + 1);
                 Values::Bytes(BytesSlice::new(
                     offsets.unwrap_or_default(),
                     &self.values.bytes,
@@ -164,9 +171,17 @@ impl LeafBuffer {
         };
         let validity = match self.null_count {
             0 => None,
-            _ => Some(BitSlice::new(&self.validity.bytes, rows.start, rows.len())?),
+            _ => Some(BitSlice::new(
+                &self.validity.bytes,
+                items.start,
+                items.len(),
+            )?),
         };
-        Ok(Some(PageInput { validity, values }))
+        Ok(Some(PageInput {
+            shape,
+            validity,
+            values,
+        }))
     }
 
     /// Forgets the first `rows` rows.
@@ -174,9 +189,17 @@ impl LeafBuffer {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for more rows than there are.
     pub fn drain(&mut self, rows: usize) -> Result<()> {
-        if rows > self.rows {
+        if rows > self.rows() {
             return Err(Error::invalid("draining more rows than the column holds"));
         }
+        let items = self.items(0..rows).end;
+        if let Some(shape) = &mut self.shape {
+            shape.drain(rows)?;
+        }
+        self.drain_items(items)
+    }
+
+    fn drain_items(&mut self, rows: usize) -> Result<()> {
         match self.value_type {
             None => {}
             Some(ValueType::Bits) => self.values.drain(rows)?,
@@ -192,11 +215,11 @@ impl LeafBuffer {
                 }
             }
         }
-        self.rows -= rows;
+        self.n_items -= rows;
         if self.null_count > 0 {
             self.validity.drain(rows)?;
             let bits = BitSlice::new(&self.validity.bytes, 0, self.validity.len)?;
-            self.null_count = self.rows - bits.count_ones();
+            self.null_count = self.n_items - bits.count_ones();
         }
         if self.null_count == 0 {
             self.validity = Bits::default();
@@ -217,6 +240,9 @@ impl LeafBuffer {
         bytes_max: usize,
         value_bytes_max: usize,
     ) -> Result<Fit> {
+        if !self.path.is_flat() {
+            return self.fit_nested(array, rows, bytes_max, value_bytes_max);
+        }
         let per_row = match self.value_type {
             None => 0,
             Some(ValueType::Bits) => 1,
@@ -241,17 +267,68 @@ impl LeafBuffer {
         })
     }
 
-    /// Appends the rows of an array of the column's type.
+    /// The same for nested fields, by what the rows' lists refer to.
+    fn fit_nested(
+        &self,
+        array: &dyn Array,
+        rows: Range<usize>,
+        bytes_max: usize,
+        value_bytes_max: usize,
+    ) -> Result<Fit> {
+        let bytes_of = |n: usize| extent::bytes(array, rows.start..rows.start + n, &self.path);
+        let (mut low, mut high) = (0, rows.len());
+        // What all rows take decides most often.
+        if bytes_of(high) <= bytes_max {
+            low = high;
+        }
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            match bytes_of(middle) <= bytes_max {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        if low == 0 && !rows.is_empty() {
+            low = 1;
+            // Garbage under nulls may count here, so only what surely is too large is refused; the rest is when it is pushed.
+            if bytes_of(1) > value_bytes_max && array.is_valid(rows.start) {
+                return Err(Error::invalid("a row is larger than 2 GiB"));
+            }
+        }
+        Ok(Fit {
+            rows: low,
+            bytes: bytes_of(low),
+        })
+    }
+
+    /// Appends the rows of an array of the field's type.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, or where the strings held would pass 4 GiB.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, nulls in a nested field that allows none, or
+    /// where the strings held would pass 4 GiB. Rows may have been taken in part then.
     pub fn push(&mut self, array: &dyn Array) -> Result<()> {
         if array.data_type() != &self.data_type {
             return Err(Error::invalid("the array is not of the column's type"));
         }
+        if self.path.is_flat() {
+            return self.push_items(array);
+        }
+        let mut none = Shape::new([]);
+        let items = shred(array, &self.path, self.shape.as_mut().unwrap_or(&mut none))?;
+        self.push_items(items.as_ref())?;
+        if let Some(shape) = &mut self.shape {
+            shape.end_rows(array.len());
+        }
+        Ok(())
+    }
+
+    fn push_items(&mut self, array: &dyn Array) -> Result<()> {
         let rows = array.len();
-        let Some(value_type) = self.value_type else {
-            self.rows += rows;
+        let Some(value_type) = self
+            .value_type
+            .filter(|_| array.data_type() != &DataType::Null)
+        else {
+            self.n_items += rows;
             return Ok(());
         };
         let array = resolve(array)?;
@@ -262,7 +339,7 @@ impl LeafBuffer {
             (Some(nulls), _) => {
                 if self.null_count == 0 {
                     self.validity = Bits::default();
-                    self.validity.append_set(self.rows);
+                    self.validity.append_set(self.n_items);
                 }
                 let bits = nulls.inner();
                 self.validity
@@ -276,10 +353,11 @@ impl LeafBuffer {
                 self.values
                     .append(BitSlice::new(values.values(), values.offset(), rows)?)?;
             }
+            ValueType::Fixed(0) => {}
             ValueType::Fixed(width) => self.push_fixed(array.as_ref(), width as usize)?,
             ValueType::Bytes => self.push_bytes(array.as_ref())?,
         }
-        self.rows += rows;
+        self.n_items += rows;
         Ok(())
     }
 
@@ -369,21 +447,11 @@ impl LeafBuffer {
     }
 }
 
-/// The array by logical value: a dictionary's values in row order.
+/// The array by logical value: the values of dictionaries and runs in row order.
 fn resolve(array: &dyn Array) -> Result<ArrayRef> {
-    match array.data_type() {
-        DataType::Dictionary(..) => {
-            let dictionary = array
-                .as_any_dictionary_opt()
-                .ok_or_else(|| Error::invalid("not a dictionary array"))?;
-            let keys = dictionary.keys();
-            let values = super::reorder(dictionary.values(), keys)
-                .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
-            debug_assert_eq!(values.data_type(), logical_type(array.data_type()));
-            Ok(values)
-        }
-        _ => Ok(array.slice(0, array.len())),
-    }
+    let all = array.slice(0, array.len());
+    let (array, _) = super::shred::resolve(all, super::shred::whole(array.len()))?;
+    Ok(array)
 }
 
 /// A run of rows that fits somewhere.
@@ -397,7 +465,7 @@ pub struct Fit {
 
 /// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may count), and what
 /// they take.
-fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {
+pub(super) fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {
     match array.data_type() {
         DataType::Utf8 => offsets_within::<GenericStringType<i32>>(array, rows, bytes_max),
         DataType::LargeUtf8 => offsets_within::<GenericStringType<i64>>(array, rows, bytes_max),

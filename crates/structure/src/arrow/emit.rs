@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
     LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
-    downcast_primitive, make_array,
+    StructArray, UInt64Array, downcast_primitive, make_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::transform::MutableArrayData;
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
 use tarsia_codec::{Error, ErrorKind, Result, ValueType};
@@ -32,9 +34,23 @@ pub struct Emitted {
 /// [`ErrorKind::Unsupported`] for a type that is not stored.
 pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
     if let DataType::Dictionary(key, value) = data_type {
-        let values = plain_array(value, raw, pool)?;
+        let values = array_from_raw(value, raw, pool)?;
+        let encode = |values: &ArrayRef| dictionary::encode(key, values, values.logical_nulls());
+        let parts = values
+            .parts
+            .iter()
+            .map(encode)
+            .collect::<Result<Vec<_>>>()?;
         return Ok(Emitted {
-            parts: dictionary::encode(key, &values)?,
+            parts: parts.into_iter().flatten().collect(),
+        });
+    }
+    if let DataType::RunEndEncoded(ends, values) = data_type {
+        let logical = array_from_raw(values.data_type(), raw, pool)?;
+        let runs = |part| super::assemble::run_arrays(data_type, ends.data_type(), part);
+        let parts = logical.parts.iter().map(runs).collect::<Result<Vec<_>>>()?;
+        return Ok(Emitted {
+            parts: parts.into_iter().flatten().collect(),
         });
     }
     Ok(Emitted {
@@ -51,7 +67,7 @@ impl Emitted {
     }
 }
 
-fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<ArrayRef> {
+pub(super) fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<ArrayRef> {
     let rows = raw.rows;
     let nulls = raw.validity.map(|validity| {
         let bits = BooleanBuffer::new(pool.into_buffer(validity, rows.div_ceil(8)), 0, rows);
@@ -86,6 +102,9 @@ fn fixed_array(
     values: Buffer,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
+    if let DataType::Struct(_) = data_type {
+        return Ok(Arc::new(StructArray::new_empty_fields(rows, nulls)));
+    }
     if let DataType::FixedSizeBinary(width) = data_type {
         if *width == 0 {
             return zero_width(rows, nulls)
@@ -126,6 +145,11 @@ fn zero_width(rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowE
 /// # Errors
 /// What Arrow refuses: places out of range, offsets that overflow.
 pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
+    if array.data_type().is_nested()
+        || matches!(array.data_type(), DataType::Dictionary(_, v) if v.is_nested())
+    {
+        return reorder_nested(array, places);
+    }
     if array.data_type() != &DataType::FixedSizeBinary(0) {
         return arrow_select::take::take(array, places, None);
     }
@@ -140,6 +164,35 @@ pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowE
         places.len(),
         Some(NullBuffer::new(nulls)).filter(|nulls| nulls.null_count() > 0),
     )
+}
+
+/// The same for nested arrays, of which Arrow's `take` forgets the length where fixed-size lists are empty.
+fn reorder_nested(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
+    let wide = arrow_select::take::take(
+        &UInt64Array::from_iter_values(0..array.len() as u64),
+        places,
+        None,
+    )?;
+    let wide = wide.as_primitive::<UInt64Type>();
+    let data = array.to_data();
+    let mut picked = MutableArrayData::new(vec![&data], wide.null_count() > 0, wide.len());
+    let mut run = 0..0;
+    for place in wide {
+        match place.map(|place| place as usize) {
+            Some(place) if place == run.end && !run.is_empty() => run.end += 1,
+            Some(place) => {
+                picked.try_extend(0, run.start, run.end)?;
+                run = place..place + 1;
+            }
+            None => {
+                picked.try_extend(0, run.start, run.end)?;
+                run = 0..0;
+                picked.try_extend_nulls(1)?;
+            }
+        }
+    }
+    picked.try_extend(0, run.start, run.end)?;
+    Ok(make_array(picked.freeze()))
 }
 
 fn bytes_array(
@@ -209,7 +262,134 @@ pub(super) fn views(ends: &[u32], data: &[u8]) -> ScalarBuffer<u128> {
         .into()
 }
 
-mod dictionary {
+pub(super) use dictionary::RowBytes;
+
+mod row_bytes {
+    //! Rows of nested arrays as bytes that are equal where the rows are.
+
+    use super::*;
+    use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+    use arrow_buffer::ArrowNativeType;
+
+    /// Offsets and bytes of all rows.
+    pub(super) fn written(array: &dyn Array) -> Result<(Vec<i32>, Vec<u8>)> {
+        let (mut offsets, mut bytes) = (vec![0], Vec::new());
+        for row in 0..array.len() {
+            write(array, row, &mut bytes)?;
+            let end = i32::try_from(bytes.len());
+            offsets.push(end.map_err(|_| Error::invalid("a dictionary's entries pass 2 GiB"))?);
+        }
+        Ok((offsets, bytes))
+    }
+
+    /// The key of a row that is not null.
+    fn key_at(keys: &dyn Array, row: usize) -> Result<usize> {
+        let key = arrow_array::downcast_integer_array! {
+            keys => keys.values().get(row).and_then(|key| key.to_usize()),
+            _ => None
+        };
+        key.ok_or_else(|| Error::invalid("a dictionary key is out of range"))
+    }
+
+    fn write(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        let mut items = |values: &ArrayRef, range: Range<usize>| {
+            out.push(2);
+            out.extend_from_slice(&(range.len() as u64).to_le_bytes());
+            range
+                .into_iter()
+                .try_for_each(|row| write(values.as_ref(), row, out))
+        };
+        if array.is_null(row) {
+            out.push(0);
+            return Ok(());
+        }
+        match array.data_type() {
+            DataType::Struct(fields) if !fields.is_empty() => {
+                out.push(1);
+                let columns = array.as_struct().columns();
+                columns
+                    .iter()
+                    .try_for_each(|column| write(column.as_ref(), row, out))
+            }
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                let ends = list.value_offsets();
+                items(list.values(), ends[row] as usize..ends[row + 1] as usize)
+            }
+            DataType::LargeList(_) => {
+                let list = array.as_list::<i64>();
+                let ends = list.value_offsets();
+                items(list.values(), ends[row] as usize..ends[row + 1] as usize)
+            }
+            DataType::ListView(_) => {
+                let list = array.as_list_view::<i32>();
+                let start = list.value_offset(row) as usize;
+                items(list.values(), start..start + list.value_size(row) as usize)
+            }
+            DataType::LargeListView(_) => {
+                let list = array.as_list_view::<i64>();
+                let start = list.value_offset(row) as usize;
+                items(list.values(), start..start + list.value_size(row) as usize)
+            }
+            DataType::FixedSizeList(_, length) => {
+                let list = array.as_fixed_size_list();
+                let length = *length as usize;
+                items(list.values(), row * length..(row + 1) * length)
+            }
+            DataType::Map(..) => {
+                let map = array.as_map();
+                let ends = map.value_offsets();
+                let entries: ArrayRef = Arc::new(map.entries().clone());
+                items(&entries, ends[row] as usize..ends[row + 1] as usize)
+            }
+            DataType::Union(..) => {
+                let union = array.as_union();
+                let type_id = union.type_id(row);
+                out.extend_from_slice(&[3, type_id as u8]);
+                write(union.child(type_id).as_ref(), union.value_offset(row), out)
+            }
+            DataType::RunEndEncoded(ends, _) => {
+                let (values, row) = match ends.data_type() {
+                    DataType::Int16 => {
+                        let runs = array.as_run::<Int16Type>();
+                        (runs.values(), runs.get_physical_index(row))
+                    }
+                    DataType::Int32 => {
+                        let runs = array.as_run::<Int32Type>();
+                        (runs.values(), runs.get_physical_index(row))
+                    }
+                    _ => {
+                        let runs = array.as_run::<Int64Type>();
+                        (runs.values(), runs.get_physical_index(row))
+                    }
+                };
+                write(values.as_ref(), row, out)
+            }
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                write(
+                    dictionary.values().as_ref(),
+                    key_at(dictionary.keys(), row)?,
+                    out,
+                )
+            }
+            DataType::Null => {
+                out.push(0);
+                Ok(())
+            }
+            _ => {
+                let bytes = RowBytes::of(array)?;
+                let value = bytes.get(row);
+                out.push(1);
+                out.extend_from_slice(&(value.len() as u64).to_le_bytes());
+                out.extend_from_slice(value);
+                Ok(())
+            }
+        }
+    }
+}
+
+pub(super) mod dictionary {
     //! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is full.
 
     use super::*;
@@ -222,17 +402,21 @@ mod dictionary {
     use hashbrown::HashTable;
     use std::hash::BuildHasher;
 
-    /// One or more dictionary arrays that hold `values` in order.
-    pub(super) fn encode(key: &DataType, values: &ArrayRef) -> Result<Vec<ArrayRef>> {
+    /// One or more dictionary arrays that hold `values` in order, null where `nulls` say so.
+    pub(in crate::arrow) fn encode(
+        key: &DataType,
+        values: &ArrayRef,
+        nulls: Option<NullBuffer>,
+    ) -> Result<Vec<ArrayRef>> {
         match key {
-            DataType::Int8 => encode_as::<Int8Type>(values, i8::MAX as u64 + 1),
-            DataType::Int16 => encode_as::<Int16Type>(values, i16::MAX as u64 + 1),
-            DataType::Int32 => encode_as::<Int32Type>(values, i32::MAX as u64 + 1),
-            DataType::Int64 => encode_as::<Int64Type>(values, u64::from(u32::MAX)),
-            DataType::UInt8 => encode_as::<UInt8Type>(values, u8::MAX as u64 + 1),
-            DataType::UInt16 => encode_as::<UInt16Type>(values, u16::MAX as u64 + 1),
-            DataType::UInt32 => encode_as::<UInt32Type>(values, u64::from(u32::MAX)),
-            DataType::UInt64 => encode_as::<UInt64Type>(values, u64::from(u32::MAX)),
+            DataType::Int8 => encode_as::<Int8Type>(values, nulls, i8::MAX as u64 + 1),
+            DataType::Int16 => encode_as::<Int16Type>(values, nulls, i16::MAX as u64 + 1),
+            DataType::Int32 => encode_as::<Int32Type>(values, nulls, i32::MAX as u64 + 1),
+            DataType::Int64 => encode_as::<Int64Type>(values, nulls, u64::from(u32::MAX)),
+            DataType::UInt8 => encode_as::<UInt8Type>(values, nulls, u8::MAX as u64 + 1),
+            DataType::UInt16 => encode_as::<UInt16Type>(values, nulls, u16::MAX as u64 + 1),
+            DataType::UInt32 => encode_as::<UInt32Type>(values, nulls, u64::from(u32::MAX)),
+            DataType::UInt64 => encode_as::<UInt64Type>(values, nulls, u64::from(u32::MAX)),
             other => Err(Error::from(ErrorKind::Unsupported {
                 what: format!("dictionary keys of type {other}"),
             })),
@@ -241,9 +425,18 @@ mod dictionary {
 
     fn encode_as<K: ArrowDictionaryKeyType>(
         values: &ArrayRef,
+        nulls: Option<NullBuffer>,
         entries_max: u64,
     ) -> Result<Vec<ArrayRef>> {
-        let bytes = RowBytes::of(values.as_ref())?;
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let written;
+        let bytes = match RowBytes::of(values.as_ref()) {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                written = super::row_bytes::written(values.as_ref())?;
+                RowBytes::Offsets(&written.0, &written.1)
+            }
+        };
         let hasher = foldhash::fast::FixedState::default();
         let mut parts = Vec::new();
         let mut start = 0;
@@ -253,7 +446,7 @@ mod dictionary {
             let mut keys: Vec<K::Native> = Vec::with_capacity(values.len() - start);
             let mut row = start;
             while row < values.len() {
-                if values.is_null(row) {
+                if is_null(row) {
                     keys.push(K::Native::default());
                     row += 1;
                     continue;
@@ -282,7 +475,7 @@ mod dictionary {
             }
             let dictionary = super::super::reorder(values, &UInt32Array::from(entries))
                 .map_err(|_| Error::invalid("dictionary entries out of range"))?;
-            let nulls = values.nulls().map(|nulls| nulls.slice(start, row - start));
+            let nulls = nulls.as_ref().map(|nulls| nulls.slice(start, row - start));
             let keys = PrimitiveArray::<K>::try_new(keys.into(), nulls)
                 .map_err(|_| Error::invalid("validity and keys differ in length"))?;
             let array = DictionaryArray::<K>::try_new(keys, dictionary)
@@ -296,7 +489,7 @@ mod dictionary {
     }
 
     /// Rows of any flat array as comparable bytes.
-    enum RowBytes<'a> {
+    pub(in crate::arrow) enum RowBytes<'a> {
         Bits(&'a BooleanArray),
         Fixed(Buffer, Range<usize>, usize),
         Offsets(&'a [i32], &'a [u8]),
@@ -306,7 +499,7 @@ mod dictionary {
     }
 
     impl<'a> RowBytes<'a> {
-        fn of(array: &'a dyn Array) -> Result<Self> {
+        pub(in crate::arrow) fn of(array: &'a dyn Array) -> Result<Self> {
             Ok(match array.data_type() {
                 DataType::Boolean => Self::Bits(array.as_boolean()),
                 DataType::Utf8 => {
@@ -327,6 +520,9 @@ mod dictionary {
                 }
                 DataType::Utf8View => Self::Text(array.as_string_view()),
                 DataType::BinaryView => Self::Binary(array.as_binary_view()),
+                DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+                    return Err(Error::invalid("not an array of plain values"));
+                }
                 _ => {
                     let data = array.to_data();
                     let width = value_type(array.data_type())
@@ -341,7 +537,7 @@ mod dictionary {
             })
         }
 
-        fn get(&self, row: usize) -> &[u8] {
+        pub(in crate::arrow) fn get(&self, row: usize) -> &[u8] {
             match self {
                 Self::Bits(array) => match array.value(row) {
                     true => &[1],

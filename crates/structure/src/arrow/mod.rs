@@ -1,24 +1,32 @@
 //! Arrow arrays in and out.
 //!
 //! A column's *leaf type* is what its pages hold: the Arrow type of the values with dictionaries resolved. A dictionary column
-//! is stored by logical value and comes back as a dictionary (its keys may be numbered differently).
+//! is stored by logical value and comes back as a dictionary (its keys may be numbered differently), a run-end array as one with
+//! its runs merged. A nested field has several leaf columns, each with the levels above it ([`leaf_paths`]).
 
+mod assemble;
 mod collect;
 mod emit;
+mod extent;
 mod kernels;
+mod path;
 mod pool;
+mod shred;
 
 use arrow_schema::{DataType, IntervalUnit};
 use tarsia_codec::ValueType;
 
+pub use assemble::{LeafParts, assemble};
 pub use collect::{Fit, LeafBuffer};
 pub use emit::{Emitted, array_from_raw, reorder};
+pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
 
-/// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing.
+/// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing. A struct without fields is flat, and so
+/// are dictionaries and run-end arrays of flat values.
 ///
 /// # Errors
-/// The type itself, where it is nested or otherwise not stored yet.
+/// The type itself, where it is nested or otherwise not stored as one column.
 pub fn value_type(data_type: &DataType) -> Result<Option<ValueType>, DataType> {
     use DataType as T;
     Ok(Some(match data_type {
@@ -48,22 +56,35 @@ pub fn value_type(data_type: &DataType) -> Result<Option<ValueType>, DataType> {
             Ok(width) if ValueType::Fixed(width).validate().is_ok() => ValueType::Fixed(width),
             _ => return Err(data_type.clone()),
         },
+        T::Struct(fields) if fields.is_empty() => ValueType::Fixed(0),
+        T::RunEndEncoded(_, values) => {
+            return resolved(values.data_type()).map_err(|_| data_type.clone());
+        }
         T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary | T::LargeBinary | T::BinaryView => {
             ValueType::Bytes
         }
         T::Dictionary(key, value) if key.is_dictionary_key_type() => match value.as_ref() {
-            // A dictionary of dictionaries or of nulls is legal Arrow, but nothing makes one.
-            T::Dictionary(..) | T::Null => return Err(data_type.clone()),
-            value => return self::value_type(value).map_err(|_| data_type.clone()),
+            // A dictionary of dictionaries is legal Arrow, but nothing makes one.
+            T::Dictionary(..) => return Err(data_type.clone()),
+            value => return resolved(value).map_err(|_| data_type.clone()),
         },
         _ => return Err(data_type.clone()),
     }))
 }
 
-/// The type of the values, a dictionary resolved.
+/// The values of a dictionary or run-end type: nulls of values without bytes where they are of type Null.
+fn resolved(values: &DataType) -> Result<Option<ValueType>, DataType> {
+    match values {
+        DataType::Null => Ok(Some(ValueType::Fixed(0))),
+        values => value_type(values),
+    }
+}
+
+/// The type of the values, dictionaries and runs resolved.
 pub fn logical_type(data_type: &DataType) -> &DataType {
     match data_type {
-        DataType::Dictionary(_, value) => value,
+        DataType::Dictionary(_, value) => logical_type(value),
+        DataType::RunEndEncoded(_, values) => logical_type(values.data_type()),
         other => other,
     }
 }

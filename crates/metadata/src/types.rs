@@ -1,0 +1,801 @@
+//! Types as Arrow's C data interface spells them: one format string per node of the schema.
+//!
+//! | type | format | children |
+//! |---|---|---|
+//! | Null, Boolean | `n`, `b` | |
+//! | Int8 .. Int64, UInt8 .. UInt64 | `c s i l`, `C S I L` | |
+//! | Float16, Float32, Float64 | `e`, `f`, `g` | |
+//! | Binary, LargeBinary, BinaryView, FixedSizeBinary | `z`, `Z`, `vz`, `w:` bytes | |
+//! | Utf8, LargeUtf8, Utf8View | `u`, `U`, `vu` | |
+//! | Decimal128; Decimal32, 64, 256 | `d:` precision `,` scale; then `,32` `,64` `,256` | |
+//! | Date32, Date64 | `tdD`, `tdm` | |
+//! | Time32, Time64 | `tts`, `ttm`; `ttu`, `ttn` | |
+//! | Timestamp | `tss:` `tsm:` `tsu:` `tsn:`, then the time zone or nothing | |
+//! | Duration | `tDs` `tDm` `tDu` `tDn` | |
+//! | Interval | `tiM` (months), `tiD` (days, milliseconds), `tin` (months, days, nanoseconds) | |
+//! | List, LargeList, ListView, LargeListView | `+l`, `+L`, `+vl`, `+vL` | the item |
+//! | FixedSizeList | `+w:` items per list | the item |
+//! | Struct | `+s` | any number, also none |
+//! | Map | `+m` | the entries: a struct with two children, key and value |
+//! | Union, dense or sparse | `+ud:`, `+us:`, then the type ids with `,` between: 0 ..= 127, each once, maybe none | one per type id, in that order |
+//! | RunEndEncoded | `+r` | run ends (Int16, Int32 or Int64, not null), values |
+//! | Dictionary | `D` key `,` value, which is no dictionary; the interface itself keeps the value's type elsewhere | those of the value |
+//!
+//! Each type has exactly one spelling; a reader refuses others.
+
+use arrow_schema::{
+    DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION,
+    DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, IntervalUnit, TimeUnit, UnionFields,
+    UnionMode,
+};
+use tarsia_codec::limits::FIXED_WIDTH_BYTES_MAX;
+
+use crate::limits::SCHEMA_DEPTH_MAX;
+use crate::record::{FORMAT_MAP, FORMAT_STRUCT};
+use crate::{Error, Result};
+
+const UNITS: [(TimeUnit, char); 4] = [
+    (TimeUnit::Second, 's'),
+    (TimeUnit::Millisecond, 'm'),
+    (TimeUnit::Microsecond, 'u'),
+    (TimeUnit::Nanosecond, 'n'),
+];
+
+const INTERVALS: [(IntervalUnit, char); 3] = [
+    (IntervalUnit::YearMonth, 'M'),
+    (IntervalUnit::DayTime, 'D'),
+    (IntervalUnit::MonthDayNano, 'n'),
+];
+
+pub(crate) const FIXED: [(DataType, &str); 25] = [
+    (DataType::Null, "n"),
+    (DataType::Boolean, "b"),
+    (DataType::Int8, "c"),
+    (DataType::UInt8, "C"),
+    (DataType::Int16, "s"),
+    (DataType::UInt16, "S"),
+    (DataType::Int32, "i"),
+    (DataType::UInt32, "I"),
+    (DataType::Int64, "l"),
+    (DataType::UInt64, "L"),
+    (DataType::Float16, "e"),
+    (DataType::Float32, "f"),
+    (DataType::Float64, "g"),
+    (DataType::Binary, "z"),
+    (DataType::LargeBinary, "Z"),
+    (DataType::BinaryView, "vz"),
+    (DataType::Utf8, "u"),
+    (DataType::LargeUtf8, "U"),
+    (DataType::Utf8View, "vu"),
+    (DataType::Date32, "tdD"),
+    (DataType::Date64, "tdm"),
+    (DataType::Time32(TimeUnit::Second), "tts"),
+    (DataType::Time32(TimeUnit::Millisecond), "ttm"),
+    (DataType::Time64(TimeUnit::Microsecond), "ttu"),
+    (DataType::Time64(TimeUnit::Nanosecond), "ttn"),
+];
+
+fn lookup<T: PartialEq + Copy>(table: &[(T, char)], value: T) -> char {
+    // The tables list every variant.
+    let row = table.iter().find(|(known, _)| *known == value);
+    row.map_or('?', |(_, letter)| *letter)
+}
+
+/// The format string of a type; of a nested type without its children.
+///
+/// ```
+/// use arrow_schema::DataType;
+/// assert_eq!(tarsia_metadata::format_string(&DataType::Decimal64(10, -2)).unwrap(), "d:10,-2,64");
+/// let lists = DataType::new_list(DataType::Int8, true);
+/// assert_eq!(tarsia_metadata::format_string(&lists).unwrap(), "+l");
+/// ```
+///
+/// # Errors
+/// [`Error::Unsupported`] for a dictionary of dictionaries, [`Error::InvalidInput`] for types that cannot be (a Time32 in
+/// nanoseconds, a precision of 0, an empty time zone).
+pub fn format_string(data_type: &DataType) -> Result<String> {
+    NodeType::of(data_type).spell()
+}
+
+/// The flat type that [`format_string`] spells like this.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what is no format string of a flat type, or of a dictionary of one; the error names it.
+pub fn parse_type(format: &str) -> Result<DataType> {
+    let parsed = NodeType::parse(format)?;
+    match parsed.shape {
+        Shape::Flat(value) => Ok(in_dictionary(parsed.key, value)),
+        _ => Err(unknown(format)),
+    }
+}
+
+/// Number of columns that store a field of this type.
+///
+/// In pre-order: one for a flat type or a dictionary of one, for a struct or union without children, and for the type ids of
+/// a union, before those of its children; else those of the children. Dictionaries of nested types have the columns of their
+/// values, run-end encoded types those of the values alone, fixed-size lists those of their items.
+///
+/// Saturates, and does so for types nested deeper than [`SCHEMA_DEPTH_MAX`], which no file holds.
+///
+/// ```
+/// use arrow_schema::{DataType, Field};
+/// let pair = [("a", DataType::Int8), ("b", DataType::Utf8)].map(|(name, of)| Field::new(name, of, true));
+/// assert_eq!(tarsia_metadata::n_leaves(&DataType::Struct(pair.into_iter().collect())), 2);
+/// ```
+pub fn n_leaves(data_type: &DataType) -> u32 {
+    n_leaves_within(data_type, SCHEMA_DEPTH_MAX)
+}
+
+fn n_leaves_within(data_type: &DataType, depth: usize) -> u32 {
+    let Some(depth) = depth.checked_sub(1) else {
+        return u32::MAX;
+    };
+    let node = NodeType::of(data_type);
+    let children = children(data_type);
+    let own = u32::from(node.has_column(children.len()));
+    let below = children.iter().enumerate();
+    below
+        .filter(|(i, _)| !node.is_run_ends(*i))
+        .fold(own, |sum, (_, child)| {
+            sum.saturating_add(n_leaves_within(child.data_type(), depth))
+        })
+}
+
+/// A type without its children.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NodeType {
+    /// Of dictionaries. Children and columns are then those of the value's shape.
+    key: Option<DataType>,
+    shape: Shape,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    Flat(DataType),
+    Struct,
+    List,
+    LargeList,
+    ListView,
+    LargeListView,
+    FixedSizeList(i32),
+    Map,
+    Union(UnionMode, Vec<i8>),
+    RunEndEncoded,
+}
+
+/// What a record says of a type beside its format string and its children.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeysOrdered {
+    /// Of the record's flag 8.
+    pub own: bool,
+    /// Of the record's flag 64.
+    pub value: bool,
+}
+
+/// The children of a type; of a dictionary, those of its values.
+pub(crate) fn children(data_type: &DataType) -> Vec<&FieldRef> {
+    match value_type(data_type) {
+        DataType::Struct(fields) => fields.iter().collect(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => vec![item],
+        DataType::Union(fields, _) => fields.iter().map(|(_, field)| field).collect(),
+        DataType::RunEndEncoded(run_ends, values) => vec![run_ends, values],
+        _ => Vec::new(),
+    }
+}
+
+fn value_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, value) => value,
+        other => other,
+    }
+}
+
+fn in_dictionary(key: Option<DataType>, value: DataType) -> DataType {
+    match key {
+        Some(key) => DataType::Dictionary(Box::new(key), Box::new(value)),
+        None => value,
+    }
+}
+
+fn unknown(format: &str) -> Error {
+    Error::Unsupported {
+        what: format!("type with the format string {format:?}"),
+    }
+}
+
+impl NodeType {
+    pub(crate) fn of(data_type: &DataType) -> Self {
+        let key = match data_type {
+            DataType::Dictionary(key, _) => Some((**key).clone()),
+            _ => None,
+        };
+        let shape = match value_type(data_type) {
+            DataType::Struct(_) => Shape::Struct,
+            DataType::List(_) => Shape::List,
+            DataType::LargeList(_) => Shape::LargeList,
+            DataType::ListView(_) => Shape::ListView,
+            DataType::LargeListView(_) => Shape::LargeListView,
+            DataType::FixedSizeList(_, n_items) => Shape::FixedSizeList(*n_items),
+            DataType::Map(..) => Shape::Map,
+            DataType::Union(fields, mode) => {
+                Shape::Union(*mode, fields.iter().map(|(id, _)| id).collect())
+            }
+            DataType::RunEndEncoded(..) => Shape::RunEndEncoded,
+            flat => Shape::Flat(flat.clone()),
+        };
+        Self { key, shape }
+    }
+
+    /// Reads a format string.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other strings.
+    pub(crate) fn parse(format: &str) -> Result<Self> {
+        let parsed = parse_node(format).filter(|parsed| {
+            // Numbers have many spellings ("+1", "01"), and some types cannot be: one predicate for reader and writer.
+            parsed.spell().is_ok_and(|spelled| spelled == format)
+        });
+        parsed.ok_or_else(|| unknown(format))
+    }
+
+    /// The format string.
+    pub(crate) fn spell(&self) -> Result<String> {
+        let value = match &self.shape {
+            Shape::Flat(flat) => spell_flat(flat)?,
+            Shape::Struct => FORMAT_STRUCT.to_owned(),
+            Shape::List => "+l".to_owned(),
+            Shape::LargeList => "+L".to_owned(),
+            Shape::ListView => "+vl".to_owned(),
+            Shape::LargeListView => "+vL".to_owned(),
+            Shape::FixedSizeList(n_items) if *n_items < 0 => {
+                return Err(Error::invalid(format!(
+                    "a fixed-size list of {n_items} items"
+                )));
+            }
+            Shape::FixedSizeList(n_items) => format!("+w:{n_items}"),
+            Shape::Map => FORMAT_MAP.to_owned(),
+            Shape::Union(mode, ids) => spell_union(*mode, ids)?,
+            Shape::RunEndEncoded => "+r".to_owned(),
+        };
+        let Some(key) = &self.key else {
+            return Ok(value);
+        };
+        if !key.is_dictionary_key_type() {
+            return Err(Error::invalid(format!(
+                "a dictionary with keys of type {key}: keys are integers"
+            )));
+        }
+        Ok(format!("D{},{value}", spell_flat(key)?))
+    }
+
+    /// Whether a node of this type with so many children stores a column itself.
+    pub(crate) fn has_column(&self, n_children: usize) -> bool {
+        match self.shape {
+            Shape::Flat(_) | Shape::Union(..) => true,
+            // Its validity has no child to be stored with.
+            Shape::Struct => n_children == 0,
+            _ => false,
+        }
+    }
+
+    /// Whether the child at `i` holds run ends: it has no column, since values are stored as if not run-end encoded.
+    pub(crate) fn is_run_ends(&self, i: usize) -> bool {
+        self.shape == Shape::RunEndEncoded && i == 0
+    }
+
+    /// What this type does not allow about these children; the text says what is allowed.
+    pub(crate) fn check_children(
+        &self,
+        children: &[impl AsRef<Field>],
+    ) -> Result<(), &'static str> {
+        let good = |good, allowed| if good { Ok(()) } else { Err(allowed) };
+        match (&self.shape, children) {
+            (Shape::Flat(_), _) => good(children.is_empty(), "no children of a flat type"),
+            (Shape::Struct, _) => Ok(()),
+            (Shape::Map, [entries]) => {
+                let pairs = |of: &DataType| matches!(of, DataType::Struct(pair) if pair.len() == 2);
+                good(
+                    pairs(entries.as_ref().data_type()),
+                    "entries of a map: a struct with two children",
+                )
+            }
+            (Shape::Map, _) => good(false, "one child of a map"),
+            (Shape::Union(_, ids), _) => good(
+                children.len() == ids.len(),
+                "as many children of a union as type ids",
+            ),
+            (Shape::RunEndEncoded, [run_ends, _values]) => {
+                let run_ends = run_ends.as_ref();
+                good(
+                    run_ends.data_type().is_run_ends_type() && !run_ends.is_nullable(),
+                    "run ends: Int16, Int32, Int64, not null",
+                )
+            }
+            (Shape::RunEndEncoded, _) => good(false, "two children of a run-end encoded type"),
+            _ => good(children.len() == 1, "one child of a list"),
+        }
+    }
+
+    /// The type with its children, whether or not it is made up of them.
+    ///
+    /// # Errors
+    /// The text of [`NodeType::check_children`].
+    pub(crate) fn build(
+        self,
+        children: Vec<FieldRef>,
+        ordered: KeysOrdered,
+    ) -> Result<DataType, &'static str> {
+        self.check_children(&children)?;
+        let is_map_sorted = match self.key {
+            Some(_) => ordered.value,
+            None => ordered.own,
+        };
+        let value = match (self.shape, <[FieldRef; 1]>::try_from(children)) {
+            (Shape::Flat(flat), _) => flat,
+            (Shape::List, Ok([item])) => DataType::List(item),
+            (Shape::LargeList, Ok([item])) => DataType::LargeList(item),
+            (Shape::ListView, Ok([item])) => DataType::ListView(item),
+            (Shape::LargeListView, Ok([item])) => DataType::LargeListView(item),
+            (Shape::FixedSizeList(n_items), Ok([item])) => DataType::FixedSizeList(item, n_items),
+            (Shape::Map, Ok([entries])) => DataType::Map(entries, is_map_sorted),
+            (Shape::Struct, Ok([only])) => DataType::Struct([only].into_iter().collect()),
+            (Shape::Struct, Err(fields)) => DataType::Struct(fields.into()),
+            (Shape::Union(mode, ids), fields) => {
+                let fields = fields.map_or_else(|fields| fields, Vec::from);
+                let fields = UnionFields::try_new(ids, fields)
+                    .map_err(|_| "type ids of a union: each once, 0 to 127")?;
+                DataType::Union(fields, mode)
+            }
+            (Shape::RunEndEncoded, Err(children)) => match <[FieldRef; 2]>::try_from(children) {
+                Ok([run_ends, values]) => DataType::RunEndEncoded(run_ends, values),
+                Err(_) => return Err("two children of a run-end encoded type"),
+            },
+            // Refused above.
+            _ => return Err("one child"),
+        };
+        Ok(in_dictionary(self.key, value))
+    }
+}
+
+fn spell_union(mode: UnionMode, ids: &[i8]) -> Result<String> {
+    let mut seen = 0_u128;
+    for id in ids {
+        let bit = u32::try_from(*id)
+            .ok()
+            .and_then(|id| 1_u128.checked_shl(id));
+        match bit {
+            Some(bit) if seen & bit == 0 => seen |= bit,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "type id {id} of a union: each once, 0 to 127"
+                )));
+            }
+        }
+    }
+    let letter = match mode {
+        UnionMode::Dense => 'd',
+        UnionMode::Sparse => 's',
+    };
+    let ids: Vec<_> = ids.iter().map(i8::to_string).collect();
+    Ok(format!("+u{letter}:{}", ids.join(",")))
+}
+
+fn spell_flat(data_type: &DataType) -> Result<String> {
+    if let Some((_, format)) = FIXED.iter().find(|(known, _)| known == data_type) {
+        return Ok((*format).to_owned());
+    }
+    let decimal = |precision: u8, scale: i8, max: u8, bits: &str| {
+        if !(1..=max).contains(&precision) || scale > max as i8 || scale < -(max as i8) {
+            return Err(Error::invalid(format!(
+                "type {data_type}: precision or scale"
+            )));
+        }
+        Ok(format!("d:{precision},{scale}{bits}"))
+    };
+    Ok(match data_type {
+        DataType::Decimal32(p, s) => decimal(*p, *s, DECIMAL32_MAX_PRECISION, ",32")?,
+        DataType::Decimal64(p, s) => decimal(*p, *s, DECIMAL64_MAX_PRECISION, ",64")?,
+        DataType::Decimal128(p, s) => decimal(*p, *s, DECIMAL128_MAX_PRECISION, "")?,
+        DataType::Decimal256(p, s) => decimal(*p, *s, DECIMAL256_MAX_PRECISION, ",256")?,
+        DataType::FixedSizeBinary(bytes) => match u32::try_from(*bytes) {
+            Ok(bytes) if bytes <= FIXED_WIDTH_BYTES_MAX => format!("w:{bytes}"),
+            _ => return Err(Error::invalid(format!("type {data_type}: width"))),
+        },
+        DataType::Timestamp(_, Some(zone)) if zone.is_empty() => {
+            return Err(Error::invalid("a timestamp's time zone is empty: use None"));
+        }
+        DataType::Timestamp(unit, zone) => {
+            format!(
+                "ts{}:{}",
+                lookup(&UNITS, *unit),
+                zone.as_deref().unwrap_or_default()
+            )
+        }
+        DataType::Duration(unit) => format!("tD{}", lookup(&UNITS, *unit)),
+        DataType::Interval(unit) => format!("ti{}", lookup(&INTERVALS, *unit)),
+        DataType::Time32(_) | DataType::Time64(_) => {
+            return Err(Error::invalid(format!("type {data_type}: unit")));
+        }
+        // Other nested types have a shape of their own.
+        nested => {
+            return Err(Error::Unsupported {
+                what: format!("a dictionary whose values are {nested}"),
+            });
+        }
+    })
+}
+
+fn parse_node(format: &str) -> Option<NodeType> {
+    let (key, value) = match format.strip_prefix('D') {
+        None => (None, format),
+        Some(dictionary) => {
+            let (key, value) = dictionary.split_once(',')?;
+            (Some(parse_flat(key)?), value)
+        }
+    };
+    let shape = match value {
+        FORMAT_STRUCT => Shape::Struct,
+        "+l" => Shape::List,
+        "+L" => Shape::LargeList,
+        "+vl" => Shape::ListView,
+        "+vL" => Shape::LargeListView,
+        FORMAT_MAP => Shape::Map,
+        "+r" => Shape::RunEndEncoded,
+        _ => {
+            if let Some(n_items) = value.strip_prefix("+w:") {
+                Shape::FixedSizeList(n_items.parse().ok()?)
+            } else if let Some(ids) = value.strip_prefix("+ud:") {
+                Shape::Union(UnionMode::Dense, parse_ids(ids)?)
+            } else if let Some(ids) = value.strip_prefix("+us:") {
+                Shape::Union(UnionMode::Sparse, parse_ids(ids)?)
+            } else {
+                Shape::Flat(parse_flat(value)?)
+            }
+        }
+    };
+    Some(NodeType { key, shape })
+}
+
+fn parse_ids(ids: &str) -> Option<Vec<i8>> {
+    if ids.is_empty() {
+        return Some(Vec::new());
+    }
+    ids.split(',').map(|id| id.parse().ok()).collect()
+}
+
+fn parse_flat(format: &str) -> Option<DataType> {
+    if let Some((data_type, _)) = FIXED.iter().find(|(_, known)| *known == format) {
+        return Some(data_type.clone());
+    }
+    let unit = |letter: &str| {
+        let row = UNITS.iter().find(|(_, known)| letter.chars().eq([*known]));
+        row.map(|(unit, _)| *unit)
+    };
+    if let Some(width) = format.strip_prefix("w:") {
+        return Some(DataType::FixedSizeBinary(width.parse().ok()?));
+    }
+    if let Some(decimal) = format.strip_prefix("d:") {
+        let mut parts = decimal.split(',');
+        let precision = parts.next()?.parse().ok()?;
+        let scale = parts.next()?.parse().ok()?;
+        return match (parts.next(), parts.next()) {
+            (None, None) => Some(DataType::Decimal128(precision, scale)),
+            (Some("32"), None) => Some(DataType::Decimal32(precision, scale)),
+            (Some("64"), None) => Some(DataType::Decimal64(precision, scale)),
+            (Some("256"), None) => Some(DataType::Decimal256(precision, scale)),
+            _ => None,
+        };
+    }
+    if let Some(letter) = format.strip_prefix("tD") {
+        return Some(DataType::Duration(unit(letter)?));
+    }
+    if let Some(letter) = format.strip_prefix("ti") {
+        let row = INTERVALS
+            .iter()
+            .find(|(_, known)| letter.chars().eq([*known]));
+        return row.map(|(unit, _)| DataType::Interval(*unit));
+    }
+    if let Some(timestamp) = format.strip_prefix("ts") {
+        let (letter, zone) = timestamp.split_once(':')?;
+        let zone = (!zone.is_empty()).then(|| zone.into());
+        return Some(DataType::Timestamp(unit(letter)?, zone));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::Fields;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn check_type(data_type: DataType, format: &str) {
+        assert_eq!(format_string(&data_type).as_deref(), Ok(format));
+        assert_eq!(parse_type(format), Ok(data_type));
+    }
+
+    #[test]
+    fn every_flat_type_has_one_spelling() {
+        for (data_type, format) in FIXED {
+            check_type(data_type.clone(), format);
+            if data_type != DataType::Null {
+                check_type(
+                    DataType::Dictionary(Box::new(DataType::UInt16), Box::new(data_type)),
+                    &format!("DS,{format}"),
+                );
+            }
+        }
+        for (unit, letter) in UNITS {
+            check_type(DataType::Duration(unit), &format!("tD{letter}"));
+            check_type(DataType::Timestamp(unit, None), &format!("ts{letter}:"));
+            check_type(
+                DataType::Timestamp(unit, Some("a,b:c".into())),
+                &format!("ts{letter}:a,b:c"),
+            );
+        }
+        for (unit, letter) in INTERVALS {
+            check_type(DataType::Interval(unit), &format!("ti{letter}"));
+        }
+        check_type(DataType::FixedSizeBinary(0), "w:0");
+        check_type(DataType::FixedSizeBinary(1 << 28), "w:268435456");
+        check_type(DataType::Decimal32(9, 9), "d:9,9,32");
+        check_type(DataType::Decimal64(18, -18), "d:18,-18,64");
+        check_type(DataType::Decimal128(38, 0), "d:38,0");
+        check_type(DataType::Decimal256(76, 76), "d:76,76,256");
+        check_type(
+            DataType::Dictionary(
+                Box::new(DataType::Int8),
+                Box::new(DataType::Decimal64(10, 2)),
+            ),
+            "Dc,d:10,2,64",
+        );
+    }
+
+    #[test]
+    fn other_spellings_and_impossible_types_are_refused() {
+        for format in [
+            "",
+            "x",
+            "nn",
+            "+",
+            "+x",
+            "+ss",
+            "+v",
+            "+w",
+            "+w:",
+            "+w:-1",
+            "+w:01",
+            "+w:+1",
+            "+w:2147483648",
+            "+u",
+            "+ud",
+            "+ux:0",
+            "+ud:,",
+            "+ud:0,",
+            "+ud:0,0",
+            "+ud:-1",
+            "+ud:128",
+            "+ud:00",
+            "+us:0 ,1",
+            "D+s,i",
+            "DDi,i,+s",
+            "Di,Di,+s",
+            "w:",
+            "w:-1",
+            "w:+1",
+            "w:01",
+            "w:268435457",
+            "d:10",
+            "d:10,",
+            "d:0,0",
+            "d:39,0",
+            "d:10,2,128",
+            "d:10,2,64,",
+            "d:+10,2",
+            "d:10,02",
+            "d:10,-0",
+            "d:9,10,32",
+            "d:77,0,256",
+            "tsx:",
+            "ts:",
+            "tss",
+            "tDx",
+            "tD",
+            "ti",
+            "tiMM",
+            "ttx",
+            "D",
+            "Di",
+            "Df,u",
+            "Di,Di,u",
+            "DDi,i,u",
+            "Di,",
+            "D,u",
+            "é",
+            "tsé:",
+        ] {
+            let got = NodeType::parse(format);
+            assert!(
+                matches!(got, Err(Error::Unsupported { .. })),
+                "{format}: {got:?}"
+            );
+            assert!(parse_type(format).is_err(), "{format}");
+        }
+        for impossible in [
+            DataType::Time32(TimeUnit::Nanosecond),
+            DataType::Time64(TimeUnit::Second),
+            DataType::Decimal128(39, 0),
+            DataType::Decimal32(0, 0),
+            DataType::Decimal32(9, -128),
+            DataType::FixedSizeBinary(-1),
+            DataType::FixedSizeBinary(i32::MAX),
+            DataType::Timestamp(TimeUnit::Second, Some("".into())),
+            DataType::Dictionary(Box::new(DataType::Utf8), Box::new(DataType::Utf8)),
+            DataType::Dictionary(
+                Box::new(DataType::Struct(Fields::empty())),
+                Box::new(DataType::Utf8),
+            ),
+            DataType::FixedSizeList(item(DataType::Int8), -1),
+        ] {
+            let got = format_string(&impossible);
+            assert!(
+                matches!(got, Err(Error::InvalidInput { .. })),
+                "{impossible}"
+            );
+        }
+    }
+
+    fn item(data_type: DataType) -> FieldRef {
+        Arc::new(Field::new("item", data_type, true))
+    }
+
+    fn dictionary(value: DataType) -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(value))
+    }
+
+    fn union(ids: Vec<i8>, mode: UnionMode) -> DataType {
+        let fields = ids.iter().map(|_| item(DataType::Int8)).collect::<Vec<_>>();
+        DataType::Union(UnionFields::try_new(ids, fields).unwrap(), mode)
+    }
+
+    fn entries(n: usize) -> FieldRef {
+        item(DataType::Struct(
+            (0..n).map(|_| item(DataType::Utf8)).collect(),
+        ))
+    }
+
+    fn run_ends(of: DataType) -> FieldRef {
+        Arc::new(Field::new("run_ends", of, false))
+    }
+
+    /// Each nested type with its format string and its number of columns.
+    fn nested() -> Vec<(DataType, &'static str, u32)> {
+        let byte = || item(DataType::Int8);
+        let runs = run_ends(DataType::Int64);
+        let pair = || DataType::Struct([byte(), byte()].into_iter().collect());
+        vec![
+            (DataType::List(byte()), "+l", 1),
+            (DataType::LargeList(item(pair())), "+L", 2),
+            (DataType::ListView(byte()), "+vl", 1),
+            (DataType::LargeListView(byte()), "+vL", 1),
+            (DataType::FixedSizeList(byte(), 0), "+w:0", 1),
+            (
+                DataType::FixedSizeList(item(pair()), i32::MAX),
+                "+w:2147483647",
+                2,
+            ),
+            (DataType::Struct(Fields::empty()), "+s", 1),
+            (
+                DataType::List(item(DataType::Struct(Fields::empty()))),
+                "+l",
+                1,
+            ),
+            (DataType::Struct([byte()].into_iter().collect()), "+s", 1),
+            (pair(), "+s", 2),
+            (DataType::Map(entries(2), false), "+m", 2),
+            (DataType::Map(entries(2), true), "+m", 2),
+            (union(vec![], UnionMode::Dense), "+ud:", 1),
+            (union(vec![], UnionMode::Sparse), "+us:", 1),
+            (union(vec![5], UnionMode::Sparse), "+us:5", 2),
+            (union(vec![127, 0, 5], UnionMode::Dense), "+ud:127,0,5", 4),
+            (DataType::RunEndEncoded(runs.clone(), byte()), "+r", 1),
+            (
+                DataType::RunEndEncoded(runs, item(union(vec![1], UnionMode::Dense))),
+                "+r",
+                2,
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_nested_type_has_one_spelling_and_its_children() {
+        for (data_type, format, leaves) in nested() {
+            let sorted = matches!(data_type, DataType::Map(_, true));
+            let inner = (data_type.clone(), format.to_owned(), sorted, false);
+            let outer = (dictionary(data_type), format!("Di,{format}"), true, sorted);
+            for (data_type, format, own, value) in [inner, outer] {
+                assert_eq!(format_string(&data_type).as_ref(), Ok(&format));
+                let parsed = NodeType::parse(&format).unwrap();
+                assert_eq!(parsed, NodeType::of(&data_type));
+                let children: Vec<_> = children(&data_type).into_iter().cloned().collect();
+                let built = parsed.build(children, KeysOrdered { own, value });
+                assert_eq!(built, Ok(data_type.clone()));
+                assert_eq!(n_leaves(&data_type), leaves, "{data_type}");
+                assert!(matches!(
+                    parse_type(&format),
+                    Err(Error::Unsupported { .. })
+                ));
+            }
+        }
+        let twice = dictionary(dictionary(DataType::Utf8));
+        assert!(matches!(
+            format_string(&twice),
+            Err(Error::Unsupported { .. })
+        ));
+    }
+
+    #[test]
+    fn children_that_a_type_cannot_have_are_refused() {
+        let byte = || item(DataType::Int8);
+        let nullable_ends = item(DataType::Int32);
+        for (format, children) in [
+            ("c", vec![byte()]),
+            ("Di,u", vec![byte()]),
+            ("+l", vec![]),
+            ("+vL", vec![byte(), byte()]),
+            ("+w:3", vec![]),
+            ("+m", vec![]),
+            ("+m", vec![byte()]),
+            ("+m", vec![entries(1)]),
+            ("+m", vec![entries(3)]),
+            ("+m", vec![entries(2), entries(2)]),
+            ("Di,+m", vec![entries(3)]),
+            ("+ud:", vec![byte()]),
+            ("+us:0,1", vec![byte()]),
+            ("+us:0,1", vec![byte(), byte(), byte()]),
+            ("+r", vec![run_ends(DataType::Int16)]),
+            ("+r", vec![byte(), byte()]),
+            ("+r", vec![nullable_ends, byte()]),
+            ("+r", vec![run_ends(DataType::UInt32), byte()]),
+            ("+r", vec![run_ends(DataType::Int16), byte(), byte()]),
+        ] {
+            let n_children = children.len();
+            let ordered = KeysOrdered {
+                own: false,
+                value: false,
+            };
+            let got = NodeType::parse(format).unwrap().build(children, ordered);
+            assert!(got.is_err(), "{format} with {n_children}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn leaves_of_what_is_too_deep_saturate() {
+        let mut deep = DataType::Int8;
+        for _ in 1..SCHEMA_DEPTH_MAX {
+            deep = DataType::List(item(deep));
+        }
+        assert_eq!(n_leaves(&deep), 1);
+        assert_eq!(n_leaves(&DataType::List(item(deep))), u32::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn no_string_makes_parsing_panic_and_what_parses_spells_the_same(
+            format in "D?[a-zA-Z:]{0,3}[,:]?(\\+(ud|us|w):)?[-+0-9a-z]{0,4},?[-0-9]{0,3}(,(32|64|256|é))?"
+        ) {
+            if let Ok(parsed) = NodeType::parse(&format) {
+                prop_assert_eq!(parsed.spell(), Ok(format.clone()));
+            }
+            if let Ok(parsed) = parse_type(&format) {
+                prop_assert_eq!(format_string(&parsed), Ok(format));
+            }
+        }
+    }
+}
