@@ -274,7 +274,7 @@ impl<'a> Block<'a> {
             return Self::without_rows(header, payload);
         }
         let (mut rest, mut levels, mut n_items) = (payload, &[][..], header.present_rows);
-        if !expect.levels.is_empty() {
+        if cfg!(feature = "nested") && !expect.levels.is_empty() {
             let mut sections = LevelSections::new(payload, expect.levels, &header, at)?;
             for section in &mut sections {
                 section?;

@@ -169,7 +169,7 @@ impl Meta {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
-        let nested = layout == LAYOUT_NESTED_MINI_BLOCK;
+        let nested = cfg!(feature = "nested") && layout == LAYOUT_NESTED_MINI_BLOCK;
         if version != META_VERSION || !(nested || layout == LAYOUT_MINI_BLOCK) {
             let numbers = [
                 ("page layout ", u64::from(layout)),
