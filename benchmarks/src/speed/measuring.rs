@@ -105,7 +105,6 @@ pub(super) fn measure(
     let launcher = Launcher { lance_python };
     let folders = folders(arguments, &mut left_out)?;
     let mut sources = Vec::new();
-    let mut skipped = Vec::new();
     for path in tables::parquet_files(folder)? {
         let name = tables::name(&path);
         sources.push((name, Source::Parquet(path)));
@@ -134,8 +133,7 @@ pub(super) fn measure(
             return true;
         };
         match tables::open(path) {
-            Ok(table) if table.nested.is_empty() => return true,
-            Ok(_) => skipped.push(name.clone()),
+            Ok(_) => return true,
             Err(error) => failed.push(Failure {
                 table: name.clone(),
                 format: None,
@@ -154,7 +152,6 @@ pub(super) fn measure(
         formats,
         tables: Vec::new(),
         evictions: Evictions::default(),
-        skipped,
         left_out,
         failed,
     };
@@ -257,6 +254,10 @@ fn measure_table(
             columns: 0,
             fixed_width_columns: 0,
             arrow_bytes: 0,
+            nested_columns: match source {
+                Source::Parquet(path) => tables::open(path)?.nested.len(),
+                _ => 0,
+            },
             wide: source.is_wide(),
             file_bytes: BTreeMap::new(),
             kernel_bytes: BTreeMap::new(),

@@ -185,6 +185,8 @@ struct Table {
     columns: usize,
     fixed_width_columns: usize,
     arrow_bytes: usize,
+    /// Columns of lists and structs.
+    nested_columns: usize,
     /// Generated with very many columns.
     wide: bool,
     /// All bytes of the file; of Lance, of all files of the dataset.
@@ -233,8 +235,6 @@ struct Speed {
     formats: Vec<FormatName>,
     tables: Vec<Table>,
     evictions: cold::Evictions,
-    /// Tables with nested columns.
-    skipped: Vec<String>,
     /// What was not to be measured, or could not be, and why.
     left_out: Vec<String>,
     failed: Vec<Failure>,

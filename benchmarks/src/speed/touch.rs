@@ -1,7 +1,8 @@
 //! The consumer of every format: reads each cache line of a batch once, and drops it.
 
-use arrow_array::{Array, RecordBatch};
-use arrow_buffer::ArrowNativeType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
+use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
@@ -29,6 +30,15 @@ fn array(array: &dyn Array) -> u64 {
     let (start, end) = (data.offset(), data.offset() + data.len());
     sum += match data.data_type() {
         DataType::Null => 0,
+        DataType::Struct(_) => array
+            .as_struct()
+            .columns()
+            .iter()
+            .map(|c| self::array(c))
+            .sum(),
+        DataType::List(_) => list::<i32>(array.as_list()),
+        DataType::LargeList(_) => list::<i64>(array.as_list()),
+        DataType::FixedSizeList(..) => self::array(array.as_fixed_size_list().values()),
         DataType::Boolean => lines(data.buffers()[0].as_slice(), start / 8, end.div_ceil(8)),
         DataType::Utf8 | DataType::Binary => strings::<i32>(&data),
         DataType::LargeUtf8 | DataType::LargeBinary => strings::<i64>(&data),
@@ -39,10 +49,19 @@ fn array(array: &dyn Array) -> u64 {
         }
         data_type => match data_type.primitive_width() {
             Some(width) => lines(data.buffers()[0].as_slice(), start * width, end * width),
-            None => unreachable!("{data_type} is not flat"),
+            None => unreachable!("{data_type} is not measured"),
         },
     };
     sum
+}
+
+/// Offsets, and the items between the first and the last.
+fn list<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> u64 {
+    let offsets = list.value_offsets();
+    let bytes = offsets.to_byte_slice();
+    let (start, end) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+    let items = list.values().slice(start, end - start);
+    lines(bytes, 0, bytes.len()) + array(&items)
 }
 
 fn lines(bytes: &[u8], start: usize, end: usize) -> u64 {
@@ -94,7 +113,10 @@ fn views(data: &ArrayData) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, StringViewArray};
+    use arrow_array::types::UInt8Type;
+    use arrow_array::{
+        ArrayRef, BooleanArray, Int64Array, ListArray, StringArray, StringViewArray,
+    };
 
     use super::*;
 
@@ -116,6 +138,14 @@ mod tests {
         }
         assert_eq!(sum(values(8, 7).slice(9, 20)), 0);
         assert_eq!(sum(values(8, 7).slice(8, 20)), 7);
+    }
+
+    #[test]
+    fn lists_count_offsets_and_the_items_they_refer_to() {
+        let rows = [vec![Some(1), Some(2)], vec![], vec![Some(3)]].map(Some);
+        let lists = ListArray::from_iter_primitive::<UInt8Type, _, _>(rows);
+        // Offsets 2, 2, 3: the first byte of the line and the last byte, which is zero; the item twice, as first and last.
+        assert_eq!(sum(lists.slice(1, 2)), 2 + 2 * 3);
     }
 
     #[test]

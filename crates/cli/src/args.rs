@@ -207,6 +207,9 @@ pub struct Take {
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
+    /// Say on standard error what was read of the file; one JSON object with --json
+    #[arg(long)]
+    pub stats: bool,
 }
 
 /// Arguments of `tarsia scan`.

@@ -261,20 +261,41 @@ fn take(args: &Take) -> Result<(), Failure> {
             args.file.display()
         )));
     }
-    let batch = match &args.columns.names {
-        Some(names) => {
-            let names: Vec<&str> = names.0.iter().map(String::as_str).collect();
-            file.take_columns(&args.rows.0, &names)
+    let names = args.columns.names.as_ref();
+    let names: Option<Vec<&str>> = names.map(|names| names.0.iter().map(String::as_str).collect());
+    let (batch, reads) = file
+        .take_counted(&args.rows.0, names.as_deref())
+        .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    if args.stats {
+        let document = ReadsDocument {
+            requests: reads.requests,
+            bytes: reads.bytes,
+            metadata_requests: reads.metadata_requests,
+            metadata_bytes: reads.metadata_bytes,
+        };
+        match args.json {
+            true => eprintln!("{}", serde_json::json!(document)),
+            false => eprintln!(
+                "{} bytes of blocks in {} requests, {} bytes of metadata in {}",
+                reads.bytes, reads.requests, reads.metadata_bytes, reads.metadata_requests
+            ),
         }
-        None => file.take(&args.rows.0),
-    };
-    let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    }
     print_rows(
         &args.file,
         &batch.schema(),
         std::iter::once(Ok(batch)),
         args.json,
     )
+}
+
+/// What a take read.
+#[derive(Serialize)]
+struct ReadsDocument {
+    requests: u64,
+    bytes: u64,
+    metadata_requests: u64,
+    metadata_bytes: u64,
 }
 
 /// Rows as a table, or as a JSON array of objects.
@@ -477,6 +498,7 @@ struct ColumnDocument {
     r#type: String,
     nullable: bool,
     rows: u64,
+    items: u64,
     nulls: u64,
     pages: u64,
     blocks: u64,
@@ -486,6 +508,8 @@ struct ColumnDocument {
     encoded_bytes: u64,
     metadata_bytes: u64,
     decoded_bytes: u64,
+    search_cache_bytes: u64,
+    dictionary_cache_bytes: u64,
     ratio: serde_json::Value,
 }
 
@@ -518,6 +542,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             r#type: column.data_type,
             nullable: column.nullable,
             rows: column.rows,
+            items: column.items,
             nulls: column.nulls,
             pages: column.pages,
             blocks: column.blocks,
@@ -530,6 +555,8 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             encoded_bytes: column.encoded_bytes,
             metadata_bytes: column.metadata_bytes,
             decoded_bytes: column.decoded_bytes,
+            search_cache_bytes: column.search_cache_bytes,
+            dictionary_cache_bytes: column.dictionary_cache_bytes,
         }
     }
 }
@@ -599,15 +626,16 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
     let mut table = new_table(&[
         "column",
         "type",
-        "rows",
+        "items",
         "nulls",
         "pages",
         "blocks",
         "tree (blocks)",
         "bytes",
         "ratio",
+        "search cache",
     ]);
-    for i in [2, 3, 4, 5, 7, 8] {
+    for i in [2, 3, 4, 5, 7, 8, 9] {
         align_right(&mut table, i);
     }
     for column in &document.columns {
@@ -619,13 +647,14 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
         table.add_row([
             printable(&column.name, SHOWN_CHARS),
             printable(&column.r#type, SHOWN_CHARS),
-            column.rows.to_string(),
+            column.items.to_string(),
             column.nulls.to_string(),
             column.pages.to_string(),
             column.blocks.to_string(),
             printable(&trees.join(", "), NAME_CHARS),
             column.bytes.to_string(),
             ratio(column.decoded_bytes, column.bytes),
+            column.search_cache_bytes.to_string(),
         ]);
     }
     out.line("")?;

@@ -234,7 +234,7 @@ impl Column {
     }
 
     /// The decoded entries of a dictionary page, made once.
-    fn entries(&self, file: &Inner, number: usize) -> Result<Arc<OwnedValues>> {
+    pub(crate) fn entries(&self, file: &Inner, number: usize) -> Result<Arc<OwnedValues>> {
         let page = self.dictionaries.get(number).ok_or_else(|| {
             Error::new(
                 ErrorKind::Corrupt,
@@ -263,6 +263,7 @@ impl Column {
             let rows = page.descriptor.rows as usize;
             let plan = self.plan_range(file, page, 0, 0..page.descriptor.rows)?;
             let fetched = file.fetch(&plan.parts)?;
+            file.count_dictionary(&plan);
             let data_bytes = decoded_bytes(fetched.iter().map(|bytes| &**bytes))?;
             if data_bytes > DICTIONARY_BYTES_MAX {
                 return Err(Error::new(

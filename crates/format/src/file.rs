@@ -96,6 +96,8 @@ pub(crate) struct Inner {
     loaded_kernels: crate::decoder::Loaded,
     native_decoders: AtomicU64,
     kernel_decoders: AtomicU64,
+    metadata_requests: AtomicU64,
+    metadata_bytes: AtomicU64,
 }
 
 /// How the pages that were decoded so far were decoded, in prepared decoders: each serves all pages of the file that have the
@@ -106,6 +108,21 @@ pub struct DecoderCounts {
     pub native: u64,
     /// By a kernel of the file.
     pub kernel: u64,
+}
+
+/// What a take read of the file: the requests that positioned reads make (a mapped file needs none, and then they are what would be
+/// made), neighbouring blocks read together. The 192 bytes that say whether the file was changed meanwhile are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// For blocks.
+    pub requests: u64,
+    /// For blocks.
+    pub bytes: u64,
+    /// For records, page lists, block tables, dictionaries: read once and kept, so zero where a page was touched before. While other threads
+    /// read, theirs count too.
+    pub metadata_requests: u64,
+    /// For the same.
+    pub metadata_bytes: u64,
 }
 
 impl File {
@@ -201,6 +218,21 @@ impl File {
     /// cannot number the values of the rows, or strings pass 2 GiB; what reading may meet.
     pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
         self.named(take::take(&self.inner, rows, None))
+    }
+
+    /// As [`File::take`] or [`File::take_columns`], and what was read for it.
+    ///
+    /// # Errors
+    /// As [`File::take_columns`].
+    pub fn take_counted(
+        &self,
+        rows: &[u64],
+        columns: Option<&[&str]>,
+    ) -> Result<(RecordBatch, Reads)> {
+        let columns =
+            columns.map(|columns| columns.iter().map(|name| (*name).to_owned()).collect());
+        let columns: Option<Vec<String>> = columns;
+        self.named(take::take_counted(&self.inner, rows, columns.as_deref()))
     }
 
     /// The same for some columns, in the order named.
@@ -343,6 +375,8 @@ impl Inner {
             loaded_kernels: Default::default(),
             native_decoders: AtomicU64::new(0),
             kernel_decoders: AtomicU64::new(0),
+            metadata_requests: AtomicU64::new(0),
+            metadata_bytes: AtomicU64::new(0),
         };
         let (n_columns, metadata) = inner.read_root()?;
         inner.n_columns = n_columns;
@@ -391,6 +425,9 @@ impl Inner {
 
     /// The same for metadata, which is parsed once and kept.
     pub(crate) fn read_once(&self, range: Range<u64>) -> Result<ReadBytes<'_>> {
+        self.metadata_requests.fetch_add(1, Ordering::Relaxed);
+        let bytes = range.end.saturating_sub(range.start);
+        self.metadata_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(tarsia_io::read_once(&*self.reader, range)?)
     }
 
@@ -402,6 +439,34 @@ impl Inner {
             &ranges,
             ReadOptions::LOCAL,
         )?)
+    }
+
+    /// A dictionary that was read counts as metadata: it is kept.
+    pub(crate) fn count_dictionary(&self, plan: &Plan) {
+        let extent = plan.extent();
+        self.metadata_requests.fetch_add(1, Ordering::Relaxed);
+        self.metadata_bytes
+            .fetch_add(extent.end - extent.start, Ordering::Relaxed);
+    }
+
+    /// Metadata read so far, and what the blocks of some plans take of the file.
+    pub(crate) fn reads(&self, plans: &[Plan]) -> Reads {
+        let places = plans.iter().flat_map(|plan| &plan.parts);
+        let places: Vec<_> = places.map(|part| part.place.clone()).collect();
+        let ReadOptions {
+            gap_bytes,
+            request_bytes_max,
+        } = ReadOptions::LOCAL;
+        let requests = tarsia_io::coalesce(&places, gap_bytes, request_bytes_max);
+        Reads {
+            requests: requests.len() as u64,
+            bytes: requests
+                .iter()
+                .map(|read| read.range.end - read.range.start)
+                .sum(),
+            metadata_requests: self.metadata_requests.load(Ordering::Relaxed),
+            metadata_bytes: self.metadata_bytes.load(Ordering::Relaxed),
+        }
     }
 
     /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
@@ -427,7 +492,7 @@ impl Inner {
                 if !alone {
                     return self.fetch(&plan.parts);
                 }
-                let bytes = self.read_once(extent.clone())?;
+                let bytes = tarsia_io::read_once(&*self.reader, extent.clone())?;
                 let part = |part: &BlockPart| {
                     // The extent is short, and the part inside it.
                     let start = (part.place.start - extent.start) as usize;

@@ -62,6 +62,10 @@ pub struct ColumnInspection {
     pub metadata_bytes: u64,
     /// Bytes of the Arrow buffers the column decodes to.
     pub decoded_bytes: u64,
+    /// What a reader that has touched every page keeps in memory to find blocks: the block tables.
+    pub search_cache_bytes: u64,
+    /// What it keeps of dictionaries, decoded.
+    pub dictionary_cache_bytes: u64,
 }
 
 impl ColumnInspection {
@@ -95,6 +99,14 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
             .map_err(|error| error.in_page(number).in_column(column.name()))?;
     }
     trees.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let mut search_cache_bytes = 0;
+    for page in &column.pages {
+        search_cache_bytes += column.blocks(inner, page)?.memory_bytes() as u64;
+    }
+    let mut dictionary_cache_bytes = 0;
+    for number in 0..column.dictionaries.len() {
+        dictionary_cache_bytes += column.entries(inner, number)?.memory_bytes() as u64;
+    }
     let rows = inner.rows();
     let items = match column.path.forms() {
         [] => rows,
@@ -142,6 +154,8 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
         encoded_bytes: stored(&column.pages) + stored(&column.dictionaries),
         metadata_bytes: column.metadata_bytes,
         decoded_bytes: values + validity + counts.level_bytes,
+        search_cache_bytes,
+        dictionary_cache_bytes,
     })
 }
 

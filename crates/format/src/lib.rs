@@ -59,7 +59,7 @@ mod verify;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
-pub use file::{DecoderCounts, File, FileMetadata};
+pub use file::{DecoderCounts, File, FileMetadata, Reads};
 pub use inspect::{ColumnInspection, Inspection, Region};
 pub use options::{Access, EmbedKernels, Kernels, OpenOptions, Preset, Threads, WriteOptions};
 pub use registry::registry;

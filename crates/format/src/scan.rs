@@ -356,7 +356,6 @@ impl Drop for Scan {
 
 impl Job {
     fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
-        self.inner.check_unchanged()?;
         let columns = &self.projection.columns;
         let plans = columns
             .iter()

@@ -6,8 +6,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
 use tarsia_structure::arrow::{Emitted, reorder};
 
+use crate::column::Plan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::Inner;
+use crate::file::{Inner, Reads};
 use crate::options::Threads;
 use crate::scan::{Projection, batch, decode_fields, too_many_values};
 
@@ -47,6 +48,32 @@ pub(crate) fn take(
     rows: &[u64],
     columns: Option<&[String]>,
 ) -> Result<RecordBatch> {
+    take_planned(inner, rows, columns, &mut |_| {})
+}
+
+/// The same, and what was read.
+pub(crate) fn take_counted(
+    inner: &Arc<Inner>,
+    rows: &[u64],
+    columns: Option<&[String]>,
+) -> Result<(RecordBatch, Reads)> {
+    let before = inner.reads(&[]);
+    let mut reads = Reads::default();
+    let batch = take_planned(inner, rows, columns, &mut |plans| {
+        reads = inner.reads(plans)
+    })?;
+    let after = inner.reads(&[]);
+    reads.metadata_requests = after.metadata_requests - before.metadata_requests;
+    reads.metadata_bytes = after.metadata_bytes - before.metadata_bytes;
+    Ok((batch, reads))
+}
+
+fn take_planned(
+    inner: &Arc<Inner>,
+    rows: &[u64],
+    columns: Option<&[String]>,
+    planned: &mut dyn FnMut(&[Plan]),
+) -> Result<RecordBatch> {
     let n_rows = inner.rows();
     if let Some(row) = rows.iter().find(|row| **row >= n_rows) {
         return Err(Error::new(
@@ -60,7 +87,6 @@ pub(crate) fn take(
             "more than 2^31 rows in one take",
         ));
     }
-    inner.check_unchanged()?;
     let projection = Projection::new(inner, columns)?;
     let order = Order::new(rows);
     let plans = projection
@@ -68,6 +94,7 @@ pub(crate) fn take(
         .iter()
         .map(|column| column.plan_indices(inner, &order.sorted))
         .collect::<Result<Vec<_>>>()?;
+    planned(&plans);
     let fetched = inner.fetch_all(&plans)?;
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
     let parallel = inner.threads == Threads::All

@@ -6,11 +6,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray,
+};
+use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use common::{deterministic, open, open_with, read_all, write};
 use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions};
+use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::memory::measure;
+use tarsia_testkit::nested::{Lengths, NestedProfile, batch_logical_difference, nested_array};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::seal::Seals;
 
@@ -61,6 +65,108 @@ fn sample() -> (RecordBatch, Vec<u8>) {
     (batch, bytes)
 }
 
+fn field(name: &str, data_type: DataType, nullable: bool) -> FieldRef {
+    Arc::new(Field::new(name, data_type, nullable))
+}
+
+/// A column of each nested kind, with nulls at every level.
+fn nested_types() -> Vec<DataType> {
+    let structure = |fields: Vec<FieldRef>| DataType::Struct(fields.into());
+    let person = || {
+        structure(vec![
+            field("id", DataType::Int32, false),
+            field("name", DataType::Utf8, true),
+        ])
+    };
+    let dictionary = |value| DataType::Dictionary(Box::new(DataType::Int16), Box::new(value));
+    let arms = || {
+        UnionFields::try_new(
+            [5, 2],
+            [
+                field("number", DataType::Int64, true),
+                field(
+                    "people",
+                    DataType::List(field("item", person(), true)),
+                    true,
+                ),
+            ],
+        )
+        .unwrap()
+    };
+    let entries = vec![
+        field("key", DataType::Utf8, false),
+        field("value", DataType::Float64, true),
+    ];
+    let runs = |values| {
+        let ends = field("run_ends", DataType::Int32, false);
+        DataType::RunEndEncoded(ends, field("values", values, true))
+    };
+    vec![
+        person(),
+        DataType::List(field("item", DataType::Int16, true)),
+        DataType::LargeListView(field("item", person(), true)),
+        DataType::Map(field("entries", structure(entries), false), false),
+        DataType::FixedSizeList(field("item", DataType::Float32, true), 3),
+        DataType::FixedSizeList(field("item", person(), true), 2),
+        DataType::Union(arms(), UnionMode::Sparse),
+        DataType::Union(arms(), UnionMode::Dense),
+        dictionary(person()),
+        DataType::List(field("item", dictionary(DataType::Utf8), true)),
+        runs(person()),
+        runs(DataType::Utf8),
+        structure(vec![field("none", DataType::Null, true)]),
+    ]
+}
+
+/// A small file of nested columns, with several pages and blocks in most.
+fn nested_sample() -> (RecordBatch, Vec<u8>) {
+    let (rows, nulls) = (700, Nulls::Percent(20));
+    let columns = nested_types()
+        .into_iter()
+        .enumerate()
+        .map(|(i, data_type)| {
+            let (distribution, lengths) = match i % 3 {
+                0 => (Distribution::LowCardinality, Lengths::Skewed),
+                1 => (Distribution::Random, Lengths::Short),
+                _ => (Distribution::Skewed, Lengths::Constant(2)),
+            };
+            let profile = NestedProfile::new(nulls, distribution, lengths, i as u64);
+            let array = nested_array(&data_type, rows, &profile);
+            (Field::new(format!("c{i}"), data_type, true), array)
+        });
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.unzip();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+    let options = WriteOptions {
+        page_bytes: 3000,
+        ..deterministic()
+    };
+    let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
+    (batch, bytes)
+}
+
+/// The batches hold exactly these rows, by logical value.
+fn assert_logical_rows(batches: &[RecordBatch], want: &RecordBatch) {
+    let mut at = 0;
+    for batch in batches {
+        let rows = batch.num_rows();
+        assert!(at + rows <= want.num_rows(), "more rows than went in");
+        if let Err(difference) = batch_logical_difference(batch, &want.slice(at, rows)) {
+            panic!("{difference}");
+        }
+        at += rows;
+    }
+    assert_eq!(at, want.num_rows());
+}
+
+/// The arrays are what Arrow demands, whoever checked it.
+fn assert_valid(batch: &RecordBatch) {
+    for (column, array) in batch.columns().iter().enumerate() {
+        if let Err(error) = array.to_data().validate_full() {
+            panic!("column {column} is no valid array: {error}");
+        }
+    }
+}
+
 fn unchecked() -> OpenOptions {
     OpenOptions {
         verify_checksums: false,
@@ -69,25 +175,35 @@ fn unchecked() -> OpenOptions {
     }
 }
 
-/// Everything a reader can be asked for.
+/// Everything a reader can be asked for. What comes of it is well formed, whatever else fails.
 fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
-    let batches = read_all(file)?;
+    let batches = read_all(file);
+    batches.iter().flatten().for_each(assert_valid);
     let rows = file.num_rows();
     if rows > 0 {
-        file.take(&[rows - 1, 0, rows / 2, 0])?;
-        file.scan()
-            .rows(rows / 3..rows / 2 + 1)
-            .batch_rows(100)
-            .build()?
-            .collect::<tarsia::Result<Vec<_>>>()?;
+        let taken = file.take(&[rows - 1, 0, rows / 2, 0]);
+        taken.iter().for_each(assert_valid);
+        let scan = file.scan().rows(rows / 3..rows / 2 + 1).batch_rows(100);
+        for part in scan.build()? {
+            assert_valid(&part?);
+        }
+        taken?;
     }
     file.inspect()?;
-    Ok(batches)
+    batches
 }
 
 #[test]
 fn every_prefix_is_refused() {
-    let (_, bytes) = sample();
+    check_prefixes(&sample().1);
+}
+
+#[test]
+fn every_prefix_of_a_nested_file_is_refused() {
+    check_prefixes(&nested_sample().1);
+}
+
+fn check_prefixes(bytes: &[u8]) {
     for len in 0..bytes.len() {
         // Far from both ends one in a few is enough.
         if len > 300 && len + 600 < bytes.len() && len % 97 != 0 {
@@ -107,16 +223,24 @@ fn verified(bytes: &[u8]) -> [Range<usize>; 2] {
 
 #[test]
 fn verify_finds_a_flipped_byte_anywhere() {
-    let (_, bytes) = sample();
-    let pages = open(&bytes).unwrap().inspect().unwrap().layout[1].clone();
-    for range in verified(&bytes) {
+    check_flips(&sample().1, 1, 13);
+}
+
+#[test]
+fn verify_finds_a_flipped_byte_anywhere_in_a_nested_file() {
+    check_flips(&nested_sample().1, 5, 37);
+}
+
+/// Flips one in so many bytes of what is not pages, and of the pages.
+fn check_flips(bytes: &[u8], one_in: usize, one_in_of_pages: usize) {
+    let pages = open(bytes).unwrap().inspect().unwrap().layout[1].clone();
+    for range in verified(bytes) {
         for at in range {
-            // Every byte of what is not pages, and some of the pages.
             let in_pages = (pages.place..pages.place + pages.bytes).contains(&(at as u64));
-            if in_pages && at % 13 != 0 {
+            if at % if in_pages { one_in_of_pages } else { one_in } != 0 {
                 continue;
             }
-            let mut bad = bytes.clone();
+            let mut bad = bytes.to_vec();
             bad[at] ^= 1 << (at % 8);
             let found = open(&bad).and_then(|file| file.verify());
             match found {
@@ -135,10 +259,24 @@ fn verify_finds_a_flipped_byte_anywhere() {
 #[test]
 fn ten_thousand_mutations_with_checks_on_are_refused_or_read_the_same() {
     let (batch, bytes) = sample();
+    check_mutations(&bytes, 10_000, &|batches| {
+        common::assert_rows(batches, &batch);
+    });
+}
+
+#[test]
+fn mutations_of_a_nested_file_with_checks_on_are_refused_or_read_the_same() {
+    let (batch, bytes) = nested_sample();
+    check_mutations(&bytes, 3_000, &|batches| {
+        assert_logical_rows(batches, &batch);
+    });
+}
+
+fn check_mutations(bytes: &[u8], n: u32, assert_same: &dyn Fn(&[RecordBatch])) {
     let mut rng = Rng::new(99);
     let mut n_refused = 0;
-    for i in 0..10_000u32 {
-        let mut bad = bytes.clone();
+    for i in 0..n {
+        let mut bad = bytes.to_vec();
         for _ in 0..1 + rng.below(3) {
             let at = rng.below(bad.len());
             bad[at] = rng.u8();
@@ -146,7 +284,7 @@ fn ten_thousand_mutations_with_checks_on_are_refused_or_read_the_same() {
         match open(&bad).and_then(|file| read_all(&file)) {
             Err(_) => n_refused += 1,
             // What was hit was not read (a digest, a slot, a gap) or did not change.
-            Ok(batches) => common::assert_rows(&batches, &batch),
+            Ok(batches) => assert_same(&batches),
         }
         // Takes and metadata meet the same bytes; once in a while is enough.
         if i % 20 == 0
@@ -156,7 +294,7 @@ fn ten_thousand_mutations_with_checks_on_are_refused_or_read_the_same() {
             let _ = file.verify();
         }
     }
-    assert!(n_refused > 5_000, "only {n_refused} of 10,000 were refused");
+    assert!(n_refused > n / 2, "only {n_refused} of {n} were refused");
 }
 
 /// A few bytes changed, and the checksums and digests over them made right again.
@@ -177,15 +315,23 @@ fn mutate_and_reseal(bytes: &[u8], seals: &Seals, rng: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn resealed_mutations_never_panic_hang_or_take_much_memory() {
-    let (_, bytes) = sample();
-    let seals = Seals::of(&bytes);
-    let mut same = bytes.clone();
+    check_resealed(&sample().1, 10_000);
+}
+
+#[test]
+fn resealed_mutations_of_a_nested_file_never_panic_hang_or_take_much_memory() {
+    check_resealed(&nested_sample().1, 6_000);
+}
+
+fn check_resealed(bytes: &[u8], n: u32) {
+    let seals = Seals::of(bytes);
+    let mut same = bytes.to_vec();
     seals.reseal(&mut same);
     assert!(same == bytes, "resealing an intact file changes nothing");
     let mut rng = Rng::new(1234);
     let (mut n_opened, mut n_read) = (0, 0);
-    for i in 0..10_000u32 {
-        let bad = mutate_and_reseal(&bytes, &seals, &mut rng);
+    for i in 0..n {
+        let bad = mutate_and_reseal(bytes, &seals, &mut rng);
         let start = Instant::now();
         let (read, allocated) = measure(|| {
             let options = if i % 2 == 0 {
@@ -213,18 +359,26 @@ fn resealed_mutations_never_panic_hang_or_take_much_memory() {
         );
     }
     // Without resealing hardly any would get this far.
-    assert!(n_opened > 8_000, "{n_opened} opened");
-    assert!(n_read > 500, "{n_read} read");
+    assert!(n_opened > n * 4 / 5, "{n_opened} opened");
+    assert!(n_read > n / 20, "{n_read} read");
 }
 
 #[test]
 fn unchecked_reads_of_mutated_files_never_panic() {
-    let (_, bytes) = sample();
+    check_unchecked(&sample().1);
+}
+
+#[test]
+fn unchecked_reads_of_mutated_nested_files_never_panic() {
+    check_unchecked(&nested_sample().1);
+}
+
+fn check_unchecked(bytes: &[u8]) {
     let mut rng = Rng::new(77);
-    let layout = open(&bytes).unwrap().inspect().unwrap().layout;
+    let layout = open(bytes).unwrap().inspect().unwrap().layout;
     let pages = layout[1].place as usize..(layout[1].place + layout[1].bytes) as usize;
     for _ in 0..3_000 {
-        let mut bad = bytes.clone();
+        let mut bad = bytes.to_vec();
         for _ in 0..1 + rng.below(6) {
             bad[pages.start + rng.below(pages.len())] = rng.u8();
         }

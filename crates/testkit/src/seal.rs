@@ -5,7 +5,7 @@ use std::ops::Range;
 use tarsia_compliance as compliance;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, PageDescriptor, Postscript,
-    Records, crc32c, limits, read_schema,
+    Records, crc32c, limits,
 };
 use tarsia_structure::block::checksummed;
 
@@ -79,16 +79,18 @@ impl Seals {
     fn find_columns(&mut self, bytes: &[u8], footer: &Footer, tail: &Postscript) {
         let range = footer.records_range(tail);
         let records = &bytes[range.start as usize..range.end as usize];
-        let schema = read_schema(records, range.start, footer.n_nodes).expect("records");
         let shape = footer.shape(tail);
         let mut walk = Records::new(records, footer.n_nodes);
-        walk.next();
-        for (column, record) in schema.columns.iter().enumerate() {
-            let start = range.start as usize + walk.position();
-            walk.next();
-            // The column record follows the fixed header of a node without children.
-            let field = start + limits::RECORD_HEADER_BYTES;
-            self.find_pages(bytes, column as u32, record, field, &shape);
+        let mut at = range.start as usize;
+        while let Some(record) = walk.next() {
+            let record = record.expect("record");
+            // Nodes above columns have none, and what stands in front of a column record differs.
+            if let (Some(leaf), Some(column), Some(column_at)) =
+                (record.leaf, &record.column, record.column_at())
+            {
+                self.find_pages(bytes, leaf, column, at + column_at, &shape);
+            }
+            at = range.start as usize + walk.position();
         }
     }
 
