@@ -190,8 +190,10 @@ pub struct Head {
 #[command(after_help = "\
 Example:
   tarsia take trips.tarsia --rows 5,1,1,99 --columns pickup,distance
+  tarsia take videos.tarsia --rows 5 --element frames[3]
 
-The table cuts long values short; --json does not.")]
+An element is named by the column, then `.field` of structs and `[3]` or `[2..5]` of lists, counted from 0; a row without it
+gives null. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
 pub struct Take {
     /// Tarsia file
     pub file: PathBuf,
@@ -207,6 +209,9 @@ pub struct Take {
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
+    /// One element of nested rows instead: fields by name, items of lists by number or range
+    #[arg(long, value_name = "user.ids[3]", conflicts_with = "names")]
+    pub element: Option<tarsia::ElementPath>,
     /// Say on standard error what was read of the file; one JSON object with --json
     #[arg(long)]
     pub stats: bool,

@@ -263,9 +263,11 @@ fn take(args: &Take) -> Result<(), Failure> {
     }
     let names = args.columns.names.as_ref();
     let names: Option<Vec<&str>> = names.map(|names| names.0.iter().map(String::as_str).collect());
-    let (batch, reads) = file
-        .take_counted(&args.rows.0, names.as_deref())
-        .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let taken = match &args.element {
+        Some(path) => file.take_element(&args.rows.0, path),
+        None => file.take_counted(&args.rows.0, names.as_deref()),
+    };
+    let (batch, reads) = taken.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
     if args.stats {
         let document = ReadsDocument {
             requests: reads.requests,

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::arrow::{LeafParts, LeafPath};
-use tarsia_structure::{Block, BlockHeader, PageDecoder, RawColumn, RawLevels};
+use tarsia_structure::{Block, BlockHeader, Cut, PageDecoder, RawColumn, RawLevels};
 
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -468,16 +468,19 @@ impl Column {
         Ok(())
     }
 
-    /// Decodes levels and items of what was planned and fetched, for columns that are not flat.
+    /// Decodes levels and items of what was planned and fetched, for columns that are not flat; of some lists (by the number of the
+    /// level with their lengths) only the items of a cut.
     pub(crate) fn decode_nested(
         &self,
         file: &Inner,
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
+        cuts: &[(usize, Cut)],
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<LeafParts> {
-        let mut levels = RawLevels::new(self.path.forms().iter().copied());
+        let forms = self.path.forms().iter().copied();
+        let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied());
         // Items of each part are known before memory is taken for them.
         let mut items: Vec<Vec<Range<u32>>> = Vec::with_capacity(plan.parts.len());
         self.each_block(file, plan, fetched, true, |part, decoder, block| {

@@ -22,7 +22,7 @@ use crate::inspect::{ColumnInspection, Inspection, Region};
 use crate::options::{Access, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
-use crate::{inspect, take, verify};
+use crate::{ElementPath, element, inspect, take, verify};
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
@@ -218,6 +218,22 @@ impl File {
     /// cannot number the values of the rows, or strings pass 2 GiB; what reading may meet.
     pub fn take(&self, rows: &[u64]) -> Result<RecordBatch> {
         self.named(take::take(&self.inner, rows, None))
+    }
+
+    /// One element of nested rows, or a range of a list's items, as a column named like the path; null where a row has none. Only the
+    /// columns it lies in are read, and of their blocks the levels and the element's items decoded.
+    ///
+    /// ```no_run
+    /// let file = tarsia::File::open("videos.tarsia")?;
+    /// let (frames, _) = file.take_element(&[5, 2], &"frames[3]".parse()?)?;
+    /// assert_eq!(frames.num_rows(), 2);
+    /// # Ok::<(), tarsia::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`File::take_columns`]; [`ErrorKind::InvalidInput`] for a path that the column's type does not have.
+    pub fn take_element(&self, rows: &[u64], path: &ElementPath) -> Result<(RecordBatch, Reads)> {
+        self.named(element::take(&self.inner, rows, path))
     }
 
     /// As [`File::take`] or [`File::take_columns`], and what was read for it.

@@ -48,6 +48,7 @@
 
 mod column;
 mod decoder;
+mod element;
 mod error;
 mod file;
 mod inspect;
@@ -58,6 +59,7 @@ mod take;
 mod verify;
 mod write;
 
+pub use element::ElementPath;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
 pub use inspect::{ColumnInspection, Inspection, Region};

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
+use tarsia_structure::Cut;
 use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
 
 use crate::column::{Column, Plan, TableField};
@@ -431,7 +432,7 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
         let (plan, fetched) = (&plans[index], &fetched[index]);
         match column.is_flat() {
             true => emit(inner, column, plan, fetched).map(Leaf::Flat),
-            false => decode_leaf(inner, column, plan, fetched).map(Leaf::Nested),
+            false => decode_leaf(inner, column, plan, fetched, &[]).map(Leaf::Nested),
         }
     };
     let n_columns = projection.columns.len();
@@ -475,10 +476,12 @@ pub(crate) fn decode_leaf(
     column: &Column,
     plan: &Plan,
     fetched: &[impl AsRef<[u8]>],
+    cuts: &[(usize, Cut)],
 ) -> Result<LeafParts> {
     let pool = &inner.pool;
     SCRATCH.with_borrow_mut(|scratch| {
-        column.decode_nested(inner, plan, fetched, scratch, &mut |len| pool.take(len))
+        let take = &mut |len| pool.take(len);
+        column.decode_nested(inner, plan, fetched, cuts, scratch, take)
     })
 }
 

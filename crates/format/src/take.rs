@@ -16,8 +16,8 @@ use crate::scan::{Projection, batch, decode_fields, too_many_values};
 const PARALLEL_BLOCKS_MIN: usize = 256;
 
 /// Rows in rising order, and where the caller wants them.
-struct Order {
-    sorted: Vec<u64>,
+pub(crate) struct Order {
+    pub(crate) sorted: Vec<u64>,
     /// For each output row the place in `sorted`; `None` where the rows rise already.
     places: Option<UInt64Array>,
 }
@@ -40,6 +40,37 @@ impl Order {
             sorted: order.into_iter().map(|(row, _)| row).collect(),
             places: Some(places.into()),
         }
+    }
+}
+
+impl Order {
+    /// The order of rows that the file has.
+    pub(crate) fn of(inner: &Inner, rows: &[u64]) -> Result<Self> {
+        let n_rows = inner.rows();
+        if let Some(row) = rows.iter().find(|row| **row >= n_rows) {
+            return Err(Error::new(
+                ErrorKind::OutOfRange,
+                format!("row {row} of {n_rows}"),
+            ));
+        }
+        if rows.len() > i32::MAX as usize {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "more than 2^31 rows in one take",
+            ));
+        }
+        Ok(Self::new(rows))
+    }
+
+    /// Sorted rows in the order asked for.
+    pub(crate) fn restore(&self, array: ArrayRef) -> Result<ArrayRef> {
+        let array = match &self.places {
+            None => array,
+            Some(places) => reorder(array.as_ref(), places)
+                .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))?,
+        };
+        debug_assert_eq!(array.len(), self.sorted.len());
+        Ok(array)
     }
 }
 
@@ -74,21 +105,8 @@ fn take_planned(
     columns: Option<&[String]>,
     planned: &mut dyn FnMut(&[Plan]),
 ) -> Result<RecordBatch> {
-    let n_rows = inner.rows();
-    if let Some(row) = rows.iter().find(|row| **row >= n_rows) {
-        return Err(Error::new(
-            ErrorKind::OutOfRange,
-            format!("row {row} of {n_rows}"),
-        ));
-    }
-    if rows.len() > i32::MAX as usize {
-        return Err(Error::new(
-            ErrorKind::LimitExceeded,
-            "more than 2^31 rows in one take",
-        ));
-    }
+    let order = Order::of(inner, rows)?;
     let projection = Projection::new(inner, columns)?;
-    let order = Order::new(rows);
     let plans = projection
         .columns
         .iter()
@@ -105,13 +123,7 @@ fn take_planned(
         let [array] = emitted.parts.as_slice() else {
             return Err(too_many_values());
         };
-        let array = match &order.places {
-            None => array.clone(),
-            Some(places) => reorder(array, places)
-                .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))?,
-        };
-        debug_assert_eq!(array.len(), rows.len());
-        Ok(array)
+        order.restore(array.clone())
     };
     let arrays = decoded
         .ok_or_else(too_many_values)?

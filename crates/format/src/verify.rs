@@ -181,7 +181,7 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
             let fetched = inner.fetch(&plan.parts)?;
             match column.is_flat() {
                 true => drop(emit(inner, column, &plan, &fetched)?),
-                false => drop(decode_leaf(inner, column, &plan, &fetched)?),
+                false => drop(decode_leaf(inner, column, &plan, &fetched, &[])?),
             }
         }
         Ok(report)

@@ -475,3 +475,122 @@ fn a_payload_length_that_lies_takes_no_memory() {
         );
     }
 }
+
+/// What one read of a nested file may take at once, however much its rows would decode to.
+const NESTED_BYTES_AT_ONCE_MAX: u64 = 256 << 20;
+
+/// Writes a column and reads it back. Rows that share few bytes make blocks of many slots: what is written must be readable, and read in
+/// steps that bound memory. An error is allowed only to the writer.
+fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), String> {
+    let batch = common::one_column(array);
+    let sink = tarsia_io::MemorySink::new();
+    let handle = sink.handle();
+    let mut writer = tarsia::Writer::new(Box::new(sink), batch.schema(), deterministic()).unwrap();
+    let written = writer
+        .write(&batch)
+        .and_then(|()| writer.finish().map(drop));
+    if written.is_err() {
+        return Ok(());
+    }
+    let bytes = handle.take().unwrap();
+    let options = OpenOptions {
+        threads: Threads::One,
+        ..OpenOptions::default()
+    };
+    let file = open_with(&bytes, options).unwrap();
+    let (read, allocated) = measure(|| -> tarsia::Result<()> {
+        let mut at = 0;
+        for part in file.scan().build()? {
+            let part = part?;
+            let rows = part.num_rows();
+            if compare {
+                let want = batch.slice(at, rows);
+                batch_logical_difference(&part, &want).unwrap_or_else(|e| panic!("{name}: {e}"));
+            }
+            at += rows;
+        }
+        assert_eq!(at, batch.num_rows(), "{name}");
+        Ok(())
+    });
+    if let Err(error) = read {
+        return Err(format!("{name}: written, and not read: {error}"));
+    }
+    if allocated.largest_bytes > NESTED_BYTES_AT_ONCE_MAX {
+        let (most, n) = (allocated.largest_bytes >> 20, bytes.len());
+        return Err(format!("{name}: {most} MiB at once for a file of {n}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn nested_rows_that_share_few_bytes_are_read_in_bounded_memory() {
+    use arrow_array::{
+        BinaryArray, FixedSizeListArray, Int8Array, ListArray, NullArray, StructArray,
+    };
+    let structure = |name: &str, child: ArrayRef| -> ArrayRef {
+        let field = field(name, child.data_type().clone(), true);
+        Arc::new(StructArray::new(vec![field].into(), vec![child], None))
+    };
+    // One in so many is null.
+    let fixed = |size: i32, child: ArrayRef, one_in: usize| -> ArrayRef {
+        let rows = child.len() / size as usize;
+        let rows = (0..rows).map(|i| (one_in == 0 || i % one_in != 0).then_some(true));
+        let nulls = BooleanArray::from_iter(rows).nulls().cloned();
+        let item = field("item", child.data_type().clone(), true);
+        Arc::new(FixedSizeListArray::new(item, size, child, nulls))
+    };
+    let list =
+        |lengths: &dyn Fn(usize) -> usize, rows: usize, child: &dyn Fn(usize) -> ArrayRef| {
+            let zeros = [0; 2000];
+            let strings = BinaryArray::from_iter_values((0..rows).map(|i| &zeros[..lengths(i)]));
+            let offsets = strings.offsets().clone();
+            let child = child(offsets[rows] as usize);
+            let item = field("item", child.data_type().clone(), true);
+            Arc::new(ListArray::new(item, offsets, child, None)) as ArrayRef
+        };
+    let ones = |n: usize| Arc::new(Int8Array::from(vec![1; n])) as ArrayRef;
+    let nulls = |n: usize| Arc::new(NullArray::new(n)) as ArrayRef;
+    let varying = |i: usize| 900 + i * 7 % 200;
+    let mut found = Vec::new();
+    for (name, array) in [
+        (
+            "vectors of structs of nulls",
+            fixed(100, structure("n", nulls(6_553_600)), 0),
+        ),
+        (
+            "vectors of structs of ones",
+            fixed(100, structure("n", ones(6_553_600)), 0),
+        ),
+        ("vectors of ones", fixed(500, ones(16_384_000), 0)),
+        ("lists of nulls", list(&varying, 20_000, &nulls)),
+        ("lists of ones", list(&varying, 20_000, &ones)),
+        (
+            "lists of structs of ones",
+            list(&varying, 20_000, &|n| structure("n", ones(n))),
+        ),
+    ] {
+        found.extend(check_bounded(name, array, false).err());
+    }
+    // What stands under nulls is made up again when it is read.
+    let long = fixed(1 << 26, nulls(100 << 26), 2);
+    found.extend(check_bounded("long vectors of nulls, half null", long, false).err());
+    let all = fixed(1 << 24, nulls(1000 << 24), 0);
+    found.extend(check_bounded("long vectors of nulls", all, false).err());
+    let wide = arrow_array::new_null_array(&DataType::FixedSizeBinary(1 << 16), 1);
+    let wide_field = field("w", wide.data_type().clone(), true);
+    let one_null = StructArray::new(
+        vec![wide_field].into(),
+        vec![wide],
+        BooleanArray::from(vec![None]).nulls().cloned(),
+    );
+    let ends = arrow_array::Int32Array::from(vec![8192]);
+    let runs = arrow_array::RunArray::try_new(&ends, &one_null).unwrap();
+    found.extend(check_bounded("runs of null structs", Arc::new(runs), false).err());
+    let keys = Int8Array::from(vec![None; 655_360]);
+    let values = arrow_array::new_null_array(&DataType::FixedSizeBinary(1024), 1);
+    let coded = arrow_array::DictionaryArray::new(keys, values);
+    let coded: ArrayRef = Arc::new(coded);
+    let tens = list(&|_| 10, 65_536, &|n| coded.slice(0, n));
+    found.extend(check_bounded("lists of null keys", tens, false).err());
+    assert!(found.is_empty(), "{found:#?}");
+}

@@ -218,6 +218,30 @@ impl<'a> Iterator for LevelSections<'a, '_> {
 pub struct RawLevels {
     levels: Vec<RawLevel>,
     n_items: usize,
+    /// For each level of lists: which of their items are wanted; all where there is no cut.
+    cuts: Vec<Option<Cut>>,
+}
+
+/// The items `start .. end` of each list, or as many of them as there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The first item.
+    pub start: u32,
+    /// The item behind the last.
+    pub end: u32,
+}
+
+impl Cut {
+    /// What is left of a list of `length` items that starts at `start`.
+    fn of(&self, start: u32, length: u32) -> Range<u32> {
+        let from = self.start.min(length);
+        start + from..start + self.end.clamp(from, length)
+    }
+
+    /// How many items are left of `length`.
+    pub fn length_of(&self, length: u32) -> u32 {
+        self.of(0, length).len() as u32
+    }
 }
 
 /// One level of [`RawLevels`].
@@ -332,10 +356,28 @@ const SLOTS_MAX: u64 = i32::MAX as u64;
 impl RawLevels {
     /// Levels of a column with these forms.
     pub fn new(forms: impl IntoIterator<Item = LevelForm>) -> Self {
+        let levels: Vec<_> = forms.into_iter().map(RawLevel::new).collect();
+        let cuts = levels.iter().map(|_| None).collect();
         Self {
-            levels: forms.into_iter().map(RawLevel::new).collect(),
+            levels,
             n_items: 0,
+            cuts,
         }
+    }
+
+    /// The same, where of some lists (by the number of the level that has their lengths) only some items are decoded. The levels come
+    /// back as if the lists had no others.
+    pub fn with_cuts(
+        forms: impl IntoIterator<Item = LevelForm>,
+        cuts: impl IntoIterator<Item = (usize, Cut)>,
+    ) -> Self {
+        let mut made = Self::new(forms);
+        for (level, cut) in cuts {
+            if let Some(known) = made.cuts.get_mut(level) {
+                *known = Some(cut);
+            }
+        }
+        made
     }
 
     /// Items below the last level so far.
@@ -381,7 +423,7 @@ impl RawLevels {
             true => None,
             false => Some(LevelSections::of(block, page.levels())?),
         };
-        for (number, level) in self.levels.iter_mut().enumerate() {
+        for (number, (level, cut)) in self.levels.iter_mut().zip(&self.cuts).enumerate() {
             let section = sections.as_mut().and_then(Iterator::next);
             let section = section.ok_or_else(misfit)??;
             let n_more: u64 = ranges
@@ -400,10 +442,19 @@ impl RawLevels {
                 scratch: &mut *scratch,
                 take: &mut *take,
             };
-            match level.form {
-                LevelForm::Validity => run.validity(level, ranges)?,
-                LevelForm::Lengths => run.lengths(level, ranges)?,
-                LevelForm::ConstantLength(length) => scale(ranges, length)?,
+            match (level.form, cut) {
+                (LevelForm::Validity, _) => run.validity(level, ranges)?,
+                (LevelForm::Lengths, None) => run.lengths(level, ranges)?,
+                (LevelForm::Lengths, Some(cut)) => run.cut_lengths(level, cut, ranges)?,
+                (LevelForm::ConstantLength(length), None) => scale(ranges, length)?,
+                (LevelForm::ConstantLength(length), Some(cut)) => {
+                    let mut below = Vec::new();
+                    for slot in ranges.iter().cloned().flatten() {
+                        let start = slot.checked_mul(length).ok_or_else(misfit)?;
+                        push_picked(&mut below, cut.of(start, length));
+                    }
+                    *ranges = below;
+                }
             }
             level.n_slots += n_more as usize;
         }
@@ -429,6 +480,13 @@ fn push_range(ranges: &mut Vec<Range<u32>>, range: Range<u32>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
         _ => ranges.push(range),
+    }
+}
+
+/// The same for parts of lists, which may be empty.
+fn push_picked(ranges: &mut Vec<Range<u32>>, range: Range<u32>) {
+    if !range.is_empty() {
+        push_range(ranges, range);
     }
 }
 
@@ -600,6 +658,57 @@ impl Run<'_, '_> {
                 done
             }
         }
+    }
+
+    /// The lengths that cuts leave of the selected lists, and which slots below they lead to.
+    fn cut_lengths(
+        &mut self,
+        level: &mut RawLevel,
+        cut: &Cut,
+        ranges: &mut Vec<Range<u32>>,
+    ) -> Result<()> {
+        let n_slots = self.section.n_slots;
+        let mut all = self.scratch.take(n_slots as usize * 4);
+        let done = match self.section.slots {
+            Slots::ConstantLength(length) => {
+                words_mut(&mut all).fill(length);
+                Ok(0)
+            }
+            Slots::Encoded { tree, bytes } => {
+                let unit = Unit {
+                    bytes,
+                    len: n_slots,
+                    decoded_bytes: n_slots.saturating_mul(4),
+                };
+                let decoder = self.page.level_tree(self.number, tree)?;
+                decoder.decode(unit, Selection::All, self.scratch, Output::Fixed(&mut all))
+            }
+            Slots::AllValid | Slots::AllNull => Err(misfit()),
+        };
+        let done = done.and_then(|_| {
+            let lengths: &mut [u32] = words_mut(&mut all);
+            if tarsia_bits::prefix_sum(lengths, 0) != Ok(self.section.n_below) {
+                return Err(self.wrong_count());
+            }
+            let (to, mut end) = level.ends_mut(self.n_more, self.take);
+            let mut below = Vec::new();
+            let slots = ranges.iter().cloned().flatten();
+            for (slot, to) in slots.zip(to) {
+                let end_of = |slot: u32| lengths.get(slot as usize).copied().unwrap_or_default();
+                let start = slot.checked_sub(1).map_or(0, end_of);
+                let picked = cut.of(start, end_of(slot) - start);
+                end += picked.len() as u32;
+                *to = end;
+                if u64::from(end) > SLOTS_MAX {
+                    return Err(Error::limit("items of a batch", end.into(), SLOTS_MAX));
+                }
+                push_picked(&mut below, picked);
+            }
+            *ranges = below;
+            Ok(())
+        });
+        self.scratch.give(all);
+        done
     }
 
     /// Selected lengths of a block's, and which slots below they lead to.

@@ -346,6 +346,13 @@ fn types_that_cannot_be_held_name_their_column() {
         RecordBatch::try_from_iter([("tokens", Arc::new(lists.finish()) as ArrayRef)]).unwrap();
     write_table(&folder.path("lists.parquet"), &batch.schema(), &[batch]);
     folder.run(&["import", "lists.parquet", "l.tarsia"]).ok();
+    let line = folder
+        .run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens.x"])
+        .fails(1);
+    assert!(line.contains("has no field `x`"), "{line}");
+    let usage = folder.run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens["]);
+    assert_eq!(usage.code, 2, "{}", usage.stderr);
+    assert!(usage.stderr.contains("`[` without `]`"), "{}", usage.stderr);
     let line = folder.run(&["export", "l.tarsia", "out.csv"]).fails(1);
     assert!(
         line.contains("out.csv: column `tokens`: type List(Int32) cannot be written as CSV"),

@@ -323,6 +323,23 @@ fn nested_columns_are_refused_by_csv_and_written_by_json_lines() {
         None,
     ]);
     let batch = RecordBatch::try_from_iter([("l", Arc::new(values) as ArrayRef)]).unwrap();
+    folder.import(&batch.schema(), std::slice::from_ref(&batch));
+    let take = [
+        "take",
+        "t.tarsia",
+        "--rows",
+        "1,0",
+        "--json",
+        "--stats",
+        "--element",
+        "l[0]",
+    ];
+    let taken = folder.run(&take);
+    let stats: serde_json::Value = serde_json::from_str(&taken.stderr).unwrap();
+    assert_eq!(stats["requests"], 1);
+    assert!(stats["bytes"].as_u64().unwrap() > 0);
+    let rows: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
+    assert_eq!(rows, serde_json::json!([{"l[0]": null}, {"l[0]": 1}]));
     write_table(&folder.path("t.jsonl"), &batch.schema(), &[batch]);
     assert_eq!(folder.read("t.jsonl"), "{\"l\":[1,null]}\n{\"l\":null}\n");
 }
