@@ -42,8 +42,9 @@
 //! runs it. The feature `kernels` (default) brings the engine; without it pages of unknown encodings are refused.
 //!
 //! # What this crate does not do
-//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Nested columns are refused by
-//! name in this version; so are files that an eraser has changed.
+//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Fields of structs are projected with
+//! the whole struct, or read one by one with [`File::take_element`]. Dictionaries of dictionaries are refused by name, and so are files
+//! that an eraser has changed.
 #![forbid(unsafe_code)]
 
 mod column;

@@ -8,13 +8,15 @@
 //! | [`arrow`] | a leaf column collected from arrays ([`arrow::LeafBuffer`]), and an array made from decoded memory |
 //! | `encode` | a run of rows becomes a page of blocks ([`encode_page`]) |
 //! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
+//! | [`Shape`] | the levels above the items of a nested column's rows, as a writer collects them |
 //! | [`meta`] | what a decoder is told about the page |
 //! | [`block`] | the parts of one block, checked |
 //! | `page` | blocks decoded one after the other into one run of memory ([`RawColumn`]) |
+//! | [`levels`] | the levels of nested blocks decoded ([`RawLevels`]), and which items are below the rows asked for |
 //!
 //! # What this crate does not do
 //! It reads and writes no file, computes no checksum or digest itself, knows no encoding by name and does not choose between
-//! them. Nested types, full-zip and constant pages are not built yet: such columns are refused by name.
+//! them. The full-zip layout for large values is not built yet.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 
