@@ -31,7 +31,7 @@ impl ReadOptions {
 }
 
 /// What is looked at once is copied up to this length.
-const COPIED_BYTES_MAX: u64 = 16 << 10;
+const COPIED_BYTES_MAX: u64 = 4 << 10;
 
 /// What a system maps around a place that is touched.
 const MAPPED_AROUND_BYTES: u64 = 64 << 10;

@@ -592,7 +592,7 @@ fn rows_without_items_come_back() {
             for style in 0..3 {
                 let slot = |level: usize, i: usize| match forms[level] {
                     Validity if forms.len() == 1 => 0,
-                    Validity => [1, 0, u32::from(i % 3 > 0)][style],
+                    Validity => [1, 0, u32::from(!i.is_multiple_of(3))][style],
                     _ => 0,
                 };
                 let model =
@@ -621,7 +621,7 @@ fn long_rows_among_short_ones_come_back() {
                     ValueType::Bits => vec![(i % 2) as u8],
                     _ => number(i).into_iter().take(width).collect(),
                 };
-                (i % 11 > 0, value)
+                (!i.is_multiple_of(11), value)
             };
             let model = Model::new(600, &[Validity, Lengths], value_type).fill(slot, item);
             let page = model.encode(USUAL);
@@ -679,7 +679,7 @@ fn small_pages() -> Vec<(Vec<LevelForm>, EncodedPage)> {
         for value_type in [ValueType::Fixed(4), ValueType::Bytes, ValueType::Bits] {
             // Nulls at every level, lengths that differ.
             let slot = |level: usize, i: usize| match forms[level] {
-                Validity => u32::from((i + level) % 5 > 0),
+                Validity => u32::from(!(i + level).is_multiple_of(5)),
                 _ => ((i + level) % 4) as u32,
             };
             let item = |i: usize| {
