@@ -12,6 +12,7 @@ use crate::Error;
 ///
 /// # Errors
 /// [`Error::Overflow`] where the last end does not fit in 32 bits; the values hold anything then.
+#[inline(never)]
 pub fn prefix_sum(values: &mut [u32], base: u32) -> Result<u32, Error> {
     // A 64-bit sum costs the same as a 32-bit one and needs one check at the end: ends rise, so if the last one fits
     // all do. It wraps only beyond 2^32 values, more than any unit has.
@@ -30,6 +31,7 @@ pub fn prefix_sum(values: &mut [u32], base: u32) -> Result<u32, Error> {
 /// tarsia_bits::equal_ends(&mut ends, 4, 10);
 /// assert_eq!(ends, [14, 18, 22]);
 /// ```
+#[inline(never)]
 pub fn equal_ends(ends: &mut [u32], length: u32, base: u32) {
     let mut at = base;
     for end in ends {

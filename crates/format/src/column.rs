@@ -71,6 +71,15 @@ impl Page {
     }
 }
 
+/// The rows of a column, as they were decoded.
+pub(crate) enum Decoded {
+    /// Into memory of ours.
+    Raw(RawColumn),
+    /// By a kernel, in whose memory they stay.
+    #[cfg(feature = "kernels")]
+    Lent(tarsia_kernel_host::Lent),
+}
+
 /// One block to be read, and which of its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPart {
@@ -551,12 +560,28 @@ impl Column {
         fetched: &[impl AsRef<[u8]>],
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<RawColumn> {
+    ) -> Result<Decoded> {
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
         let data_bytes = match value_type {
             ValueType::Bytes => self.data_bytes(plan, fetched)?,
             _ => 0,
         };
+        #[cfg(feature = "kernels")]
+        if let Some(lent) = self.decode_whole(file, plan, fetched, data_bytes)? {
+            if !lent.is_dear() {
+                return Ok(Decoded::Lent(lent));
+            }
+            let mut copy = || -> Result<RawColumn> {
+                let bytes = data_bytes as usize;
+                let mut raw =
+                    RawColumn::new(value_type, plan.rows, bytes, take).map_err(while_reading)?;
+                let view = lent.view().map_err(crate::decoder::kernel_failed)?;
+                raw.push_decoded(&view, take).map_err(while_reading)?;
+                Ok(raw)
+            };
+            let raw = copy().map_err(|error| error.in_column(self.name()))?;
+            return Ok(Decoded::Raw(raw));
+        }
         let mut raw = RawColumn::new(value_type, plan.rows, data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
         let mut fetched = fetched;
@@ -579,7 +604,46 @@ impl Column {
                     .in_column(self.name()),
             );
         }
-        Ok(raw)
+        Ok(Decoded::Raw(raw))
+    }
+
+    /// The same by a kernel, where one decodes all pages: the rows stay in its memory. `None` where they had better not.
+    #[cfg(feature = "kernels")]
+    fn decode_whole(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        data_bytes: u64,
+    ) -> Result<Option<tarsia_kernel_host::Lent>> {
+        let mut whole = None;
+        let mut fetched = fetched;
+        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
+            let index = parts.first().map_or(0, |part| part.page as usize);
+            let decoder = self
+                .decoder(file, self.page(index)?)
+                .map_err(|error| self.at(error, index))?;
+            let Some(page) = decoder.kernel() else {
+                return Ok(None);
+            };
+            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
+            fetched = later;
+            let run = Run {
+                parts,
+                fetched: now,
+                plan,
+            };
+            let done = match &mut whole {
+                Some(whole) => page.push_to(file, &run, whole),
+                None => match page.whole(plan.rows, data_bytes) {
+                    Some(new) => page.push_to(file, &run, whole.insert(new)),
+                    None => return Ok(None),
+                },
+            };
+            done.map_err(|error| self.at(error, index))?;
+        }
+        let lent = whole.map(tarsia_kernel_host::Whole::finish).transpose();
+        lent.map_err(|error| crate::decoder::kernel_failed(error).in_column(self.name()))
     }
 
     /// An upper bound on the bytes of the strings that a plan decodes to.

@@ -91,6 +91,15 @@ impl Decoder {
             Self::Kernel(page) => page.decode(file, run, raw, take),
         }
     }
+
+    /// The page of a kernel that decodes this.
+    #[cfg(feature = "kernels")]
+    pub(crate) fn kernel(&self) -> Option<&kernel::Page> {
+        match self {
+            Self::Native(_) => None,
+            Self::Kernel(page) => Some(page),
+        }
+    }
 }
 
 #[expect(
@@ -118,7 +127,7 @@ fn decode_part(
 #[cfg(feature = "kernels")]
 mod kernel {
     use tarsia_codec::ValueType;
-    use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, Rows};
+    use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, Rows, Whole};
     use tarsia_metadata::{KernelSection, SECTION_KERNEL};
     use tarsia_structure::{BlockHeader, DecodedRows};
 
@@ -132,7 +141,7 @@ mod kernel {
         value_type: ValueType,
     }
 
-    fn failed(error: KernelError) -> Error {
+    pub(crate) fn failed(error: KernelError) -> Error {
         let kind = match &error {
             KernelError::Unsupported(_) | KernelError::Profile(_) => ErrorKind::Unsupported,
             KernelError::Limit(_) => ErrorKind::LimitExceeded,
@@ -169,6 +178,38 @@ mod kernel {
             raw: &mut RawColumn,
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
+            Self::requests(run, |parts, blocks| {
+                self.decode_request(file, parts, blocks, run.plan, raw, take)
+            })
+        }
+
+        /// Room for a column of this page's type, where that is better than batches.
+        pub(crate) fn whole(&self, rows: usize, data_bytes: u64) -> Option<Whole> {
+            let bytes = usize::try_from(data_bytes).ok()?;
+            Whole::new(&self.page, self.value_type, rows, bytes)
+        }
+
+        /// The selected rows of a run behind those that are there.
+        pub(crate) fn push_to<B: AsRef<[u8]>>(
+            &self,
+            file: &Inner,
+            run: &Run<'_, B>,
+            whole: &mut Whole,
+        ) -> Result<()> {
+            Self::requests(run, |parts, blocks| {
+                check_blocks(file, parts, blocks)?;
+                let wanted = Wanted::new(parts, run.plan);
+                whole
+                    .push(&self.page, blocks, wanted.rows())
+                    .map_err(failed)
+            })
+        }
+
+        /// Cuts a run into requests.
+        fn requests<B: AsRef<[u8]>>(
+            run: &Run<'_, B>,
+            mut request: impl FnMut(&[BlockPart], &[&[u8]]) -> Result<()>,
+        ) -> Result<()> {
             let mut parts = run.parts;
             let mut fetched = run.fetched;
             while !parts.is_empty() {
@@ -185,7 +226,7 @@ mod kernel {
                 let (now, later) = parts.split_at(n_blocks);
                 let (blocks, later_blocks) = fetched.split_at(n_blocks.min(fetched.len()));
                 let blocks: Vec<&[u8]> = blocks.iter().map(AsRef::as_ref).collect();
-                self.decode_request(file, now, &blocks, run.plan, raw, take)?;
+                request(now, &blocks)?;
                 (parts, fetched) = (later, later_blocks);
             }
             Ok(())
@@ -200,24 +241,13 @@ mod kernel {
             raw: &mut RawColumn,
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
-            for (part, bytes) in parts.iter().zip(blocks) {
-                check_block(file, part, bytes)
-                    .map_err(|error| error.in_block(part.block.into()))?;
-            }
+            check_blocks(file, parts, blocks)?;
             let wanted = Wanted::new(parts, plan);
             let expected = wanted.len();
             let mut push = |batch: DecodedRows<'_>| raw.push_decoded(&batch, take);
-            let rows = match &wanted {
-                Wanted::Range { start: 0, len, all } if len == all => Rows::All,
-                Wanted::Range { start, len, .. } => Rows::Range {
-                    start: *start,
-                    len: *len,
-                },
-                Wanted::Indices(indices) => Rows::Indices(indices),
-            };
             let n_rows = self
                 .page
-                .decode(self.value_type, blocks, rows, 1 << 30, &mut push)
+                .decode(self.value_type, blocks, wanted.rows(), 1 << 30, &mut push)
                 .map_err(failed)?;
             match n_rows == expected {
                 true => Ok(()),
@@ -227,6 +257,13 @@ mod kernel {
                 )),
             }
         }
+    }
+
+    fn check_blocks(file: &Inner, parts: &[BlockPart], blocks: &[&[u8]]) -> Result<()> {
+        for (part, bytes) in parts.iter().zip(blocks) {
+            check_block(file, part, bytes).map_err(|error| error.in_block(part.block.into()))?;
+        }
+        Ok(())
     }
 
     /// What the host knows of a block: its checksum, and that its rows are those of the block table, none of them erased.
@@ -294,6 +331,18 @@ mod kernel {
                 first += part.rows;
             }
             Self::Indices(indices)
+        }
+
+        /// As a kernel is told.
+        fn rows(&self) -> Rows<'_> {
+            match self {
+                Self::Range { start: 0, len, all } if len == all => Rows::All,
+                Self::Range { start, len, .. } => Rows::Range {
+                    start: *start,
+                    len: *len,
+                },
+                Self::Indices(indices) => Rows::Indices(indices),
+            }
         }
 
         fn len(&self) -> usize {
@@ -379,4 +428,4 @@ mod kernel {
 }
 
 #[cfg(feature = "kernels")]
-pub(crate) use kernel::Loaded;
+pub(crate) use kernel::{Loaded, failed as kernel_failed};

@@ -10,8 +10,10 @@ use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
 use tarsia_structure::Cut;
 use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
+#[cfg(feature = "kernels")]
+use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
 
-use crate::column::{Column, Plan, TableField};
+use crate::column::{Column, Decoded, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{File, Inner};
 use crate::options::Threads;
@@ -500,17 +502,31 @@ pub(crate) fn emit(
         return Ok(Emitted::nulls(plan.rows));
     }
     let pool = &inner.pool;
-    let raw = SCRATCH.with_borrow_mut(|scratch| {
+    let decoded = SCRATCH.with_borrow_mut(|scratch| {
         column.decode(inner, plan, fetched, scratch, &mut |len| pool.take(len))
     })?;
-    if raw.null_count() > 0 && !column.path.nullable() {
+    let data_type = &column.data_type;
+    let (has_nulls, emitted) = match decoded {
+        Decoded::Raw(raw) => {
+            let has_nulls = raw.null_count() > 0;
+            (has_nulls, array_from_raw(data_type, raw.finish(), pool))
+        }
+        #[cfg(feature = "kernels")]
+        Decoded::Lent(lent) => {
+            let (validity, offsets, values) = (lent.validity(), lent.offsets(), lent.values());
+            let buffers = ColumnBuffers::from_owners(lent.rows(), validity, offsets, values)
+                .map_err(|error| while_reading(error).in_column(column.name()))?;
+            let has_nulls = buffers.nulls.is_some();
+            (has_nulls, array_from_buffers(data_type, buffers))
+        }
+    };
+    if has_nulls && !column.path.nullable() {
         return Err(
             Error::new(ErrorKind::Corrupt, "nulls in a column that allows none")
                 .in_column(column.name()),
         );
     }
-    array_from_raw(&column.data_type, raw.finish(), pool)
-        .map_err(|error| while_reading(error).in_column(column.name()))
+    emitted.map_err(|error| while_reading(error).in_column(column.name()))
 }
 
 /// Batches of columns of which some may come in several parts: cut wherever any is.

@@ -204,3 +204,48 @@ fn damaged_blocks_are_found_by_the_host_and_damaged_kernels_are_not_run() {
         assert_rows(&read_all(&open(&damaged).unwrap()).unwrap(), &table);
     }
 }
+
+/// Batches stay in the memory of the instances that made them, of which there are not that many: what lies in an instance must not
+/// change while it is held, whether held rows came from there or were copied.
+#[test]
+fn batches_that_are_kept_stay_as_they_are() {
+    let n_rows = 200 * 8192;
+    let table = numbers(n_rows);
+    let bytes = write(table.schema(), std::slice::from_ref(&table), embedded());
+    let file = forced(&bytes);
+    let scan = || file.scan().batch_rows(8192).build().unwrap();
+    let kept: Vec<RecordBatch> = scan().collect::<Result<_, _>>().unwrap();
+    assert!(kept.len() >= 200);
+    // All instances that are free are used again meanwhile.
+    for batch in scan() {
+        assert_eq!(batch.unwrap().num_rows(), 8192);
+    }
+    let every_second: Vec<RecordBatch> = kept.iter().step_by(2).cloned().collect();
+    assert_rows(&kept, &table);
+    drop(kept);
+    for batch in scan() {
+        batch.unwrap();
+    }
+    for (number, batch) in every_second.iter().enumerate() {
+        let start = number * 2 * 8192;
+        assert_rows(std::slice::from_ref(batch), &table.slice(start, 8192));
+    }
+    assert_by_kernel(&file, true);
+}
+
+/// Rows of several pages in one batch, as one run of a kernel's memory.
+#[test]
+fn a_batch_of_several_pages_is_one_array() {
+    let table = numbers(100_000);
+    let options = WriteOptions {
+        page_bytes: 64 << 10,
+        ..embedded()
+    };
+    let bytes = write(table.schema(), std::slice::from_ref(&table), options);
+    let file = forced(&bytes);
+    let scan = file.scan().batch_rows(100_000).build().unwrap();
+    let batches: Vec<RecordBatch> = scan.collect::<Result<_, _>>().unwrap();
+    assert_eq!(batches.len(), 1);
+    assert_rows(&batches, &table);
+    assert_by_kernel(&file, true);
+}

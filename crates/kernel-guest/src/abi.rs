@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 /// The minor version of `t1`: grows when a tag is added.
-pub const MINOR: i32 = 0;
+pub const MINOR: i32 = 1;
 
 /// Tags of a request's entries. Numbers are never used again.
 pub mod tag {
@@ -33,6 +33,11 @@ pub mod tag {
     pub const ERASED: u16 = 12;
     /// u32: a handle whose META and shared buffers are taken instead of those of this request.
     pub const PREPARED: u16 = 13;
+    /// u32 rows, u32 bytes of strings: all rows come as one batch, which this request begins. Since minor version 1.
+    pub const WHOLE: u16 = 14;
+    /// u32: the handle of a reader with [`WHOLE`] that asked for more inputs, which are those of this request. Since minor
+    /// version 1.
+    pub const MORE: u16 = 15;
 }
 
 /// The tags that this version knows, as bits.
@@ -44,7 +49,9 @@ pub const TAGS_KNOWN: u64 = 1 << tag::INPUT
     | 1 << tag::ROW_RANGES
     | 1 << tag::SELECTION
     | 1 << tag::LIMITS
-    | 1 << tag::PREPARED;
+    | 1 << tag::PREPARED
+    | 1 << tag::WHOLE
+    | 1 << tag::MORE;
 
 /// What exports return where something is wrong. Numbers are never used again.
 pub mod code {
@@ -76,6 +83,7 @@ pub const LAYOUT_PLAIN: u16 = 0;
 
 const ENTRY_BYTES: usize = 8;
 const MANDATORY: u16 = 1;
+const INPUT_BYTES: usize = 16;
 const HEADER_BYTES: usize = 48;
 const NODE_BYTES: usize = 32;
 const BUFFER_BYTES: usize = 16;
@@ -144,14 +152,15 @@ impl RequestWriter {
 
     /// Appends an [`tag::INPUT`].
     pub fn input(&mut self, address: u32, len: u32, offset: u64) {
-        let _fits = self.entry(
-            tag::INPUT,
-            &[
-                &address.to_le_bytes(),
-                &len.to_le_bytes(),
-                &offset.to_le_bytes(),
-            ],
-        );
+        let mut entry = [0; ENTRY_BYTES + INPUT_BYTES];
+        entry[..2].copy_from_slice(&tag::INPUT.to_le_bytes());
+        entry[2..4].copy_from_slice(&MANDATORY.to_le_bytes());
+        entry[4..8].copy_from_slice(&(INPUT_BYTES as u32).to_le_bytes());
+        entry[8..12].copy_from_slice(&address.to_le_bytes());
+        entry[12..16].copy_from_slice(&len.to_le_bytes());
+        entry[16..].copy_from_slice(&offset.to_le_bytes());
+        // At once: a request has many of these.
+        self.bytes.extend_from_slice(&entry);
     }
 
     /// Appends an entry of one u32.
@@ -407,31 +416,8 @@ pub struct BatchDescription {
 impl BatchDescription {
     /// Appends the description's bytes.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        let len = HEADER_BYTES + NODE_BYTES * self.nodes.len() + BUFFER_BYTES * self.buffers.len();
-        // Counts are at most a handful: a batch is one column.
-        for word in [
-            len as u32,
-            self.nodes.len() as u32,
-            self.buffers.len() as u32,
-            0,
-        ] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-        for wide in [self.honoured, self.rows, self.first_row, 0] {
-            out.extend_from_slice(&wide.to_le_bytes());
-        }
-        for node in &self.nodes {
-            out.extend_from_slice(&node.length.to_le_bytes());
-            out.extend_from_slice(&node.null_count.to_le_bytes());
-            out.extend_from_slice(&node.first_buffer.to_le_bytes());
-            for half in [node.n_buffers, node.n_children, node.layout, 0, 0, 0] {
-                out.extend_from_slice(&half.to_le_bytes());
-            }
-        }
-        for (address, len) in &self.buffers {
-            out.extend_from_slice(&address.to_le_bytes());
-            out.extend_from_slice(&len.to_le_bytes());
-        }
+        let rows = (self.honoured, self.rows, self.first_row);
+        write_batch(out, rows, &self.nodes, &self.buffers);
     }
 
     /// Reads a description of exactly these bytes. Addresses are not looked at; every node's buffers and children exist.
@@ -493,6 +479,36 @@ impl BatchDescription {
             nodes,
             buffers,
         })
+    }
+}
+
+/// Appends the bytes of a description: tags honoured, rows, first row; arrays; address and length of each buffer.
+pub(crate) fn write_batch(
+    out: &mut Vec<u8>,
+    (honoured, rows, first_row): (u64, u64, u64),
+    nodes: &[ArrayNode],
+    buffers: &[(u64, u64)],
+) {
+    let len = HEADER_BYTES + NODE_BYTES * nodes.len() + BUFFER_BYTES * buffers.len();
+    out.reserve_exact(len);
+    // Counts are at most a handful: a batch is one column.
+    for word in [len as u32, nodes.len() as u32, buffers.len() as u32, 0] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    for wide in [honoured, rows, first_row, 0] {
+        out.extend_from_slice(&wide.to_le_bytes());
+    }
+    for node in nodes {
+        out.extend_from_slice(&node.length.to_le_bytes());
+        out.extend_from_slice(&node.null_count.to_le_bytes());
+        out.extend_from_slice(&node.first_buffer.to_le_bytes());
+        for half in [node.n_buffers, node.n_children, node.layout, 0, 0, 0] {
+            out.extend_from_slice(&half.to_le_bytes());
+        }
+    }
+    for (address, len) in buffers {
+        out.extend_from_slice(&address.to_le_bytes());
+        out.extend_from_slice(&len.to_le_bytes());
     }
 }
 

@@ -23,7 +23,14 @@ macro_rules! export_kernel {
 
             fn with<R>(body: impl FnOnce(&mut Guest) -> R) -> R {
                 // SAFETY: a kernel has one thread, and no export calls another.
-                unsafe { GUEST.with(|| Guest::new($registry()), body) }
+                unsafe { GUEST.with(make, body) }
+            }
+
+            // One copy, not one per export.
+            #[cold]
+            #[inline(never)]
+            fn make() -> Guest {
+                Guest::new($registry())
             }
 
             #[unsafe(no_mangle)]

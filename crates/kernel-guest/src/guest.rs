@@ -13,8 +13,8 @@ use tarsia_codec::{
 use tarsia_structure::{Block, BlockHeader, Meta, PageDecoder, RawColumn, RawParts};
 
 use crate::abi::{
-    ArrayNode, BatchDescription, Capabilities, ERROR_BYTES_MAX, Entry, LAYOUT_PLAIN, Malformed,
-    SharedEntry, TAGS_KNOWN, code, entries, tag,
+    ArrayNode, Capabilities, ERROR_BYTES_MAX, Entry, LAYOUT_PLAIN, Malformed, SharedEntry,
+    TAGS_KNOWN, code, entries, tag, write_batch,
 };
 use crate::memory::Memory;
 
@@ -113,28 +113,29 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The description, in the form of [`BatchDescription`].
+    /// The description, in the form of [`crate::abi::BatchDescription`].
     pub fn description(&self) -> &[u8] {
         &self.description
     }
 
     /// Validity, offsets of byte strings, values: as the description lists them, empty where there are none.
     pub fn buffers(&self) -> Vec<&[u8]> {
-        buffers_of(&self.parts)
+        let (buffers, n) = buffers_of(&self.parts);
+        buffers.into_iter().take(n).collect()
     }
 }
 
-fn buffers_of(parts: &RawParts) -> Vec<&[u8]> {
+/// The buffers of a batch and how many they are: two, or three for byte strings.
+fn buffers_of(parts: &RawParts) -> ([&[u8]; 3], usize) {
     let validity_bytes = parts.rows.div_ceil(8);
     let validity = parts.validity.as_deref().unwrap_or_default();
-    let mut buffers = Vec::with_capacity(3);
-    buffers.push(validity.get(..validity_bytes).unwrap_or_default());
-    if !parts.offsets.is_empty() {
-        let offsets = parts.offsets.get(..(parts.rows + 1) * 4);
-        buffers.push(offsets.unwrap_or_default());
+    let validity = validity.get(..validity_bytes).unwrap_or_default();
+    let values = parts.values.get(..parts.values_len).unwrap_or_default();
+    if parts.offsets.is_empty() {
+        return ([validity, values, &[]], 2);
     }
-    buffers.push(parts.values.get(..parts.values_len).unwrap_or_default());
-    buffers
+    let offsets = parts.offsets.get(..(parts.rows + 1) * 4);
+    ([validity, offsets.unwrap_or_default(), values], 3)
 }
 
 struct Input {
@@ -167,6 +168,8 @@ struct Reader {
     output_bytes_max: u64,
     honoured: u64,
     rows_done: u64,
+    /// What all rows go to where they are to be one batch, until it is full.
+    whole: Option<RawColumn>,
 }
 
 enum Slot {
@@ -293,11 +296,40 @@ impl Guest {
                 return Err(Fault::new(code::MALFORMED, what));
             }
         };
-        let slot = match request.inputs.is_empty() {
-            true => Slot::Prepared(page),
-            false => Slot::Reader(Reader::new(memory, page, request)?),
-        };
-        self.slots.insert(slot)
+        if request.inputs.is_empty() {
+            return self.slots.insert(Slot::Prepared(page));
+        }
+        let (whole, more) = (request.whole, request.more);
+        let mut new = Reader::new(memory, page, request)?;
+        match (whole, more) {
+            (None, None) => {}
+            (Some((rows, bytes)), None) => {
+                let value_type = new.page.value_type();
+                let needed = match value_type {
+                    ValueType::Bytes => u64::from(bytes),
+                    other => value_bytes(other, rows),
+                };
+                new.check_output(needed)?;
+                let take = &mut |len: usize| recycled(&mut self.free, len);
+                let raw = RawColumn::new(value_type, rows as usize, bytes as usize, take)?;
+                new.whole = Some(raw);
+            }
+            (None, Some(handle)) => {
+                return match self.slots.get_mut(handle as i32) {
+                    Some(Slot::Reader(old)) if old.whole.is_some() => {
+                        new.whole = old.whole.take();
+                        *old = new;
+                        Ok(handle as i32)
+                    }
+                    _ => Err(Fault::new(code::BAD_HANDLE, "no reader that wants more")),
+                };
+            }
+            (Some(_), Some(_)) => {
+                let what = "both the first and a later part of a whole";
+                return Err(Fault::new(code::MALFORMED, what));
+            }
+        }
+        self.slots.insert(Slot::Reader(new))
     }
 
     /// *decode*: the token of the next batch, or `None` at the end.
@@ -316,7 +348,15 @@ impl Guest {
         };
         let free = &mut self.free;
         let mut take = |len: usize| recycled(free, len);
+        let is_whole = reader.whole.is_some();
         match reader.decode(memory, &mut self.scratch, &mut take) {
+            // Nothing follows: the batch takes the reader's place.
+            Ok(Some(batch)) if is_whole => {
+                if let Some(slot) = self.slots.slot(handle) {
+                    *slot = Some(Slot::Batch(batch));
+                }
+                Ok(handle)
+            }
             Ok(Some(batch)) => self.slots.insert(Slot::Batch(batch)),
             Ok(None) => Ok(0),
             Err(fault) => {
@@ -513,6 +553,8 @@ struct Request<'a> {
     selection: Option<Entry<'a>>,
     output_bytes_max: u64,
     prepared: Option<u32>,
+    whole: Option<(u32, u32)>,
+    more: Option<u32>,
     honoured: u64,
 }
 
@@ -528,6 +570,8 @@ impl<'a> Request<'a> {
             selection: None,
             output_bytes_max: OUTPUT_BYTES_MAX,
             prepared: None,
+            whole: None,
+            more: None,
             honoured: 0,
         };
         for entry in entries(bytes) {
@@ -560,6 +604,11 @@ impl<'a> Request<'a> {
                 tag::SELECTION => request.selection = Some(entry),
                 tag::LIMITS => request.output_bytes_max = entry.wide()?,
                 tag::PREPARED => request.prepared = Some(entry.word()?),
+                tag::WHOLE => {
+                    let room = entry.wide()?;
+                    request.whole = Some((room as u32, (room >> 32) as u32));
+                }
+                tag::MORE => request.more = Some(entry.word()?),
                 _ if entry.mandatory => {
                     let unknown = number(" of the request");
                     return Err(Fault::about(code::UNSUPPORTED, "tag ", unknown));
@@ -619,11 +668,12 @@ impl Reader {
             output_bytes_max: request.output_bytes_max,
             honoured: request.honoured,
             rows_done: 0,
+            whole: None,
         };
         let mut rows = 0u64;
         for input in &mut reader.inputs {
-            let block = parse_block(&reader.page, input.bytes(memory)?)?;
-            input.rows = block.header.present_rows;
+            // The rest of the block is checked when it is decoded.
+            input.rows = BlockHeader::parse(input.bytes(memory)?)?.present_rows;
             input.first_row = rows;
             rows += u64::from(input.rows);
         }
@@ -751,17 +801,44 @@ impl Reader {
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Option<Batch>> {
+        if let Some(mut raw) = self.whole.take() {
+            self.batch_rows = u32::MAX;
+            self.next_batch();
+            self.push_batch(memory, &mut raw, scratch, take)?;
+            if raw.is_full() {
+                return Ok(Some(self.finish(raw)));
+            }
+            self.whole = Some(raw);
+            return Ok(None);
+        }
         let rows = self.next_batch();
         if rows == 0 {
             return Ok(None);
         }
         let bytes = self.output_bytes(memory, rows)?;
+        self.check_output(bytes)?;
+        let value_type = self.page.value_type();
+        let mut raw = RawColumn::new(value_type, rows as usize, bytes as usize, take)?;
+        self.push_batch(memory, &mut raw, scratch, take)?;
+        Ok(Some(self.finish(raw)))
+    }
+
+    fn check_output(&self, bytes: u64) -> Result<()> {
         if bytes > self.output_bytes_max {
             let number = Some((bytes, " bytes, more than the request allows"));
             return Err(Fault::about(code::LIMIT, "a batch of ", number));
         }
-        let value_type = self.page.value_type();
-        let mut raw = RawColumn::new(value_type, rows as usize, bytes as usize, take)?;
+        Ok(())
+    }
+
+    /// Decodes the pieces of the batch at hand behind what `raw` holds.
+    fn push_batch(
+        &self,
+        memory: &impl Memory,
+        raw: &mut RawColumn,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
         for (number, piece) in self.batch.iter().enumerate() {
             let input = self.input(piece)?;
             let selection = match piece {
@@ -776,37 +853,35 @@ impl Reader {
             raw.push(&self.page, &block, selection, scratch, take)
                 .map_err(|error| in_piece(number, error))?;
         }
+        Ok(())
+    }
+
+    /// The batch of what was decoded, with its description.
+    fn finish(&mut self, raw: RawColumn) -> Batch {
         let null_count = raw.null_count();
         let parts = raw.finish();
-        let buffers = buffers_of(&parts);
+        let rows = parts.rows as u64;
+        let (buffers, n_buffers) = buffers_of(&parts);
+        let places = buffers.map(|buffer| (buffer.as_ptr() as usize as u64, buffer.len() as u64));
+        let node = ArrayNode {
+            length: rows,
+            null_count: null_count as i64,
+            first_buffer: 0,
+            n_buffers: n_buffers as u16,
+            n_children: 0,
+            layout: LAYOUT_PLAIN,
+        };
         let mut description = Vec::new();
-        BatchDescription {
-            honoured: self.honoured,
-            rows: rows.into(),
-            first_row: self.rows_done,
-            nodes: alloc::vec![ArrayNode {
-                length: rows.into(),
-                null_count: null_count as i64,
-                first_buffer: 0,
-                n_buffers: buffers.len() as u16,
-                n_children: 0,
-                layout: LAYOUT_PLAIN,
-            }],
-            buffers: buffers
-                .iter()
-                .map(|buffer| (buffer.as_ptr() as usize as u64, buffer.len() as u64))
-                .collect(),
-        }
-        .write_to(&mut description);
-        self.rows_done += u64::from(rows);
-        Ok(Some(Batch { parts, description }))
+        let places = places.get(..n_buffers).unwrap_or_default();
+        let rows_said = (self.honoured, rows, self.rows_done);
+        write_batch(&mut description, rows_said, &[node], places);
+        self.rows_done += rows;
+        Batch { parts, description }
     }
 
     /// Bytes of the batch's values, at most.
     fn output_bytes(&self, memory: &impl Memory, rows: u32) -> Result<u64> {
         match self.page.value_type() {
-            ValueType::Bits => Ok(u64::from(rows.div_ceil(8))),
-            ValueType::Fixed(width) => Ok(u64::from(rows) * u64::from(width)),
             ValueType::Bytes => {
                 let mut bytes = 0u64;
                 for piece in &self.batch {
@@ -820,12 +895,21 @@ impl Reader {
                 }
                 Ok(bytes)
             }
+            other => Ok(value_bytes(other, rows)),
         }
     }
 
     fn input(&self, piece: &Piece) -> Result<&Input> {
         let input = self.inputs.get(piece.input);
         input.ok_or_else(|| unordered(piece.start))
+    }
+}
+
+/// Bytes of `rows` values that are no byte strings.
+fn value_bytes(value_type: ValueType, rows: u32) -> u64 {
+    match value_type {
+        ValueType::Fixed(width) => u64::from(rows) * u64::from(width),
+        _ => u64::from(rows.div_ceil(8)),
     }
 }
 

@@ -224,6 +224,61 @@ fn a_prepared_page_serves_many_readers_and_may_be_closed_meanwhile() {
     }
 }
 
+/// A column of `rows` rows of which each block is a request of its own.
+fn whole(guest: &mut Guest, page: &EncodedPage, rows: u32) -> Result<Vec<Option<u32>>, Failure> {
+    let memory = Bytes(page.bytes.clone());
+    let mut handle = None;
+    for (block, start) in page.starts.iter().enumerate() {
+        let mut request = RequestWriter::default();
+        assert!(request.entry(tag::META, &[&meta(page)]));
+        request.input(BASE + *start as u32, page.block(block).len() as u32, 0);
+        match handle {
+            Some(handle) => request.word(tag::MORE, handle as u32),
+            None => request.wide(tag::WHOLE, rows.into()),
+        }
+        let now = guest.init(&memory, request.bytes())?;
+        assert!(handle.is_none_or(|before| before == now));
+        handle = Some(now);
+        let Some(token) = guest.decode(&memory, now)? else {
+            // It waits for more.
+            assert!(guest.decode(&memory, now)?.is_none());
+            continue;
+        };
+        let batch = guest.batch(token).unwrap();
+        let description = BatchDescription::parse(batch.description()).unwrap();
+        assert_eq!((description.rows, description.first_row), (rows.into(), 0));
+        let [validity, values] = batch.buffers()[..] else {
+            panic!("two buffers");
+        };
+        let values = values.as_chunks::<4>().0.iter().enumerate();
+        let rows = values.map(|(i, word)| {
+            let valid = validity[i / 8] >> (i % 8) & 1 == 1;
+            valid.then(|| u32::from_le_bytes(*word))
+        });
+        let rows = rows.collect();
+        guest.release(token).unwrap();
+        // The reader went with its batch.
+        assert!(guest.close(now).is_err() && guest.decode(&memory, now).is_err());
+        return Ok(rows);
+    }
+    guest.close(handle.unwrap()).unwrap();
+    Ok(Vec::new())
+}
+
+#[test]
+fn a_whole_column_comes_from_many_requests() {
+    let page = page();
+    let mut guest = Guest::new(registry());
+    for _ in 0..3 {
+        assert_eq!(whole(&mut guest, &page, ROWS).unwrap(), expected(0..ROWS));
+    }
+    // Fewer rows than it waits for, and more than there is room for.
+    assert_eq!(whole(&mut guest, &page, ROWS + 1).unwrap(), []);
+    let failure = whole(&mut guest, &page, ROWS - 1).unwrap_err();
+    assert!(failure.message.contains("more rows"), "{}", failure.message);
+    assert_eq!(whole(&mut guest, &page, ROWS).unwrap(), expected(0..ROWS));
+}
+
 #[test]
 fn bad_requests_are_refused_with_their_code() {
     let page = page();
@@ -282,6 +337,19 @@ fn bad_requests_are_refused_with_their_code() {
     });
     refuse("limit", code::LIMIT, &|request| {
         request.wide(tag::LIMITS, 100);
+    });
+    refuse("room beyond the limit", code::LIMIT, &|request| {
+        request.wide(tag::WHOLE, u32::MAX.into());
+    });
+    refuse("room of another length", code::MALFORMED, &|request| {
+        request.word(tag::WHOLE, 1);
+    });
+    refuse("more for nobody", code::BAD_HANDLE, &|request| {
+        request.word(tag::MORE, 1);
+    });
+    refuse("a whole and more of it", code::MALFORMED, &|request| {
+        request.wide(tag::WHOLE, 1);
+        request.word(tag::MORE, 1);
     });
     refuse(
         "prepared page and description",
@@ -351,6 +419,7 @@ fn no_request_makes_it_panic() {
             len: 2,
         });
         request.wide(tag::LIMITS, 1 << 20);
+        request.wide(tag::WHOLE, ROWS.into());
     });
     let bytes = good.bytes().to_vec();
     let mut run = |bytes: &[u8]| {
@@ -358,7 +427,8 @@ fn no_request_makes_it_panic() {
             while let Ok(Some(token)) = guest.decode(&memory, handle) {
                 guest.release(token).unwrap();
             }
-            guest.close(handle).unwrap();
+            // A whole is closed by its batch.
+            let _ = guest.close(handle);
         }
     };
     run(&bytes);

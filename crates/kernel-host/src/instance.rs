@@ -1,6 +1,7 @@
 //! One instance: its memory, its exports, and what it has prepared. One thread uses it at a time.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use tarsia_kernel_guest::abi::{self, code};
 use wasmtime::{Memory, Module, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
@@ -31,8 +32,22 @@ pub(crate) struct Instance {
     request: Region,
     inputs: Region,
     prepared: HashMap<u64, Prepared>,
+    /// The page of `prepared` that was used last.
+    last_page: Option<u64>,
     clock: u64,
+    /// Memory for requests.
+    pub(crate) writer: abi::RequestWriter,
+    /// A batch that nobody needs any more. Released before the next use, so that dropping memory runs no kernel.
+    owed: Option<i32>,
     failed: bool,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instance")
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A block of the kernel's memory that is used again and only grows.
@@ -48,6 +63,7 @@ struct Prepared {
 }
 
 /// A batch's place in the kernel.
+#[derive(Debug)]
 pub(crate) struct BatchPlace {
     pub(crate) description: abi::BatchDescription,
     token: i32,
@@ -55,6 +71,10 @@ pub(crate) struct BatchPlace {
 
 fn trapped(error: wasmtime::Error) -> Error {
     Error::Failed(format!("{error:#}"))
+}
+
+fn outside() -> Error {
+    Error::Failed("it allocated outside its memory".into())
 }
 
 impl Instance {
@@ -95,7 +115,10 @@ impl Instance {
             request: Region::default(),
             inputs: Region::default(),
             prepared: HashMap::new(),
+            last_page: None,
             clock: 0,
+            writer: abi::RequestWriter::default(),
+            owed: None,
             failed: false,
             store,
         };
@@ -158,40 +181,61 @@ impl Instance {
         Ok(Region { address, capacity })
     }
 
-    /// Lays `parts` into the input region, each at a multiple of [`abi::ALIGN`]; returns their addresses.
-    pub(crate) fn write_inputs(&mut self, parts: &[&[u8]]) -> Result<Vec<u32>> {
+    /// Lays `parts` into the input region, each at a multiple of [`abi::ALIGN`]; hands each one's address to `placed`.
+    pub(crate) fn write_inputs(
+        &mut self,
+        parts: &[&[u8]],
+        mut placed: impl FnMut(&[u8], u32),
+    ) -> Result<()> {
         let place = |len: usize| len.next_multiple_of(abi::ALIGN as usize);
         let total = parts.iter().map(|part| place(part.len())).sum();
         // Forgotten while it changes: after an error nobody may believe in a block that was freed.
         let old = std::mem::take(&mut self.inputs);
         self.inputs = self.reserve(old, total)?;
         let mut address = self.inputs.address;
-        let mut addresses = Vec::with_capacity(parts.len());
+        let memory = self.memory.data_mut(&mut self.store);
         for part in parts {
-            self.write(address, part)?;
-            addresses.push(address);
+            let to = memory.get_mut(address as usize..);
+            let Some(to) = to.and_then(|to| to.get_mut(..part.len())) else {
+                self.failed = true;
+                return Err(outside());
+            };
+            to.copy_from_slice(part);
+            placed(part, address);
             // Inside the region, whose end is below 2^32.
             address += place(part.len()) as u32;
         }
-        Ok(addresses)
+        Ok(())
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<()> {
         let written = self
             .memory
             .write(&mut self.store, address as usize, bytes)
-            .map_err(|_| Error::Failed("it allocated outside its memory".into()));
+            .map_err(|_| outside());
         self.guard(written)
+    }
+
+    /// The place of `len` bytes at `address`, inside the kernel's memory as it is now. It never shrinks.
+    pub(crate) fn range(&self, address: u64, len: u64) -> Result<Range<usize>> {
+        let end = address.checked_add(len);
+        match end {
+            Some(end) if end <= self.memory_bytes() as u64 => Ok(address as usize..end as usize),
+            _ => Err(Error::Failed(
+                "it returned a place outside its memory".into(),
+            )),
+        }
+    }
+
+    /// The bytes at a place of [`Instance::range`].
+    pub(crate) fn bytes(&self, range: &Range<usize>) -> &[u8] {
+        let memory = self.memory.data(&self.store);
+        memory.get(range.clone()).unwrap_or_default()
     }
 
     /// `len` bytes of the kernel's memory.
     pub(crate) fn read(&self, address: u64, len: u64) -> Result<&[u8]> {
-        let range = usize::try_from(address)
-            .ok()
-            .zip(usize::try_from(address.saturating_add(len)).ok());
-        range
-            .and_then(|(start, end)| self.memory.data(&self.store).get(start..end))
-            .ok_or_else(|| Error::Failed("it returned a place outside its memory".into()))
+        Ok(self.bytes(&self.range(address, len)?))
     }
 
     fn words<const N: usize>(&self, address: u32) -> Result<[u32; N]> {
@@ -231,14 +275,11 @@ impl Instance {
 
     /// `t1_check` of a page description.
     pub(crate) fn check(&mut self, meta: &[u8]) -> Result<abi::Capabilities> {
-        let address = self.write_inputs(&[meta])?;
-        let result = self
-            .check
-            .call(
-                &mut self.store,
-                (address[0], meta.len() as u32, self.record),
-            )
-            .map_err(trapped);
+        let mut address = 0;
+        self.write_inputs(&[meta], |_, at| address = at)?;
+        // The region's length fits 32 bits, so that of the description does.
+        let arguments = (address, meta.len() as u32, self.record);
+        let result = self.check.call(&mut self.store, arguments).map_err(trapped);
         match self.guard(result)? {
             0.. => {
                 let record = self.read(self.record.into(), abi::CHECK_BYTES as u64)?;
@@ -252,16 +293,19 @@ impl Instance {
     }
 
     /// `t1_init`.
-    pub(crate) fn init(&mut self, request: &[u8]) -> Result<i32> {
+    pub(crate) fn init(&mut self, writer: abi::RequestWriter) -> Result<i32> {
+        let request = writer.bytes();
+        let request_bytes = request.len() as u32;
         let old = std::mem::take(&mut self.request);
         self.request = self.reserve(old, request.len())?;
         self.write(self.request.address, request)?;
+        self.writer = writer;
         let result = self
             .init
             .call(
                 &mut self.store,
                 // The region's length fits 32 bits, so that of the request does.
-                (self.request.address, request.len() as u32),
+                (self.request.address, request_bytes),
             )
             .map_err(trapped);
         match self.guard(result)? {
@@ -304,10 +348,24 @@ impl Instance {
     }
 
     pub(crate) fn release(&mut self, batch: &BatchPlace) -> Result<()> {
-        let result = self
-            .release
-            .call(&mut self.store, batch.token)
-            .map_err(trapped);
+        self.release_token(batch.token)
+    }
+
+    /// Notes a batch to be released by [`Instance::settle`].
+    pub(crate) fn release_later(&mut self, batch: &BatchPlace) {
+        self.owed = Some(batch.token);
+    }
+
+    /// Releases what was noted.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        match self.owed.take() {
+            Some(token) => self.release_token(token),
+            None => Ok(()),
+        }
+    }
+
+    fn release_token(&mut self, token: i32) -> Result<()> {
+        let result = self.release.call(&mut self.store, token).map_err(trapped);
         match self.guard(result)? {
             0.. => Ok(()),
             refused => Err(self.refusal(refused)),
@@ -322,11 +380,22 @@ impl Instance {
         }
     }
 
+    /// Whether this instance has used a page last.
+    pub(crate) fn used_last(&self, page: u64) -> bool {
+        self.last_page == Some(page)
+    }
+
+    /// Whether this instance has prepared a page.
+    pub(crate) fn has_prepared(&self, page: u64) -> bool {
+        self.prepared.contains_key(&page)
+    }
+
     /// The handle that this instance prepared for a page.
     pub(crate) fn prepared(&mut self, page: u64) -> Option<i32> {
         self.clock += 1;
         let prepared = self.prepared.get_mut(&page)?;
         prepared.used = self.clock;
+        self.last_page = Some(page);
         Some(prepared.handle)
     }
 
@@ -345,6 +414,7 @@ impl Instance {
         }
         self.clock += 1;
         let used = self.clock;
+        self.last_page = Some(page);
         self.prepared.insert(page, Prepared { handle, used });
         Ok(())
     }

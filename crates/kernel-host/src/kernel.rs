@@ -1,6 +1,7 @@
 //! Modules: what is refused before compiling, how they are compiled, and where they are kept.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use wasmparser::{Parser, Payload};
@@ -18,12 +19,60 @@ const FUNCTION_BYTES_MAX: usize = 128 << 10;
 /// Idle instances with more memory than this are dropped.
 const IDLE_MEMORY_BYTES_MAX: usize = 64 << 20;
 
+/// All idle instances of a kernel have at most this much memory together.
+const IDLE_MEMORY_BYTES_TOTAL_MAX: usize = 256 << 20;
+
+/// Most instances that lend their memory: each takes 4 GiB of addresses. What is decoded beyond them is copied.
+const LENDING_MAX: usize = 128;
+
 /// A compiled kernel and its idle instances.
 pub struct Kernel {
     digest: [u8; 32],
     module: Module,
-    idle: Mutex<Vec<Instance>>,
-    idle_max: usize,
+    idle: Mutex<Idle>,
+    /// Instances that lend their memory.
+    n_lending: AtomicUsize,
+}
+
+/// Instances that nobody uses, the latest last.
+#[derive(Default)]
+struct Idle {
+    instances: Vec<Instance>,
+    /// Of all of them.
+    memory_bytes: usize,
+}
+
+impl Idle {
+    fn take(&mut self, page: Option<u64>, memory_bytes_max: usize) -> Option<Instance> {
+        let fits = |one: &Instance| one.memory_bytes() <= memory_bytes_max;
+        let all = &self.instances;
+        let ready = page.and_then(|page| {
+            let last = all.iter().rposition(|one| one.used_last(page) && fits(one));
+            last.or_else(|| {
+                all.iter()
+                    .rposition(|one| one.has_prepared(page) && fits(one))
+            })
+        });
+        let at = ready.or_else(|| all.iter().rposition(fits))?;
+        let found = self.instances.remove(at);
+        self.memory_bytes -= found.memory_bytes();
+        Some(found)
+    }
+
+    /// Returns those that were not used for longest, where all have too much memory together.
+    fn give(&mut self, instance: Instance) -> Vec<Instance> {
+        self.memory_bytes += instance.memory_bytes();
+        self.instances.push(instance);
+        let mut n_dropped = 0;
+        for oldest in &self.instances {
+            if self.memory_bytes <= IDLE_MEMORY_BYTES_TOTAL_MAX {
+                break;
+            }
+            self.memory_bytes -= oldest.memory_bytes();
+            n_dropped += 1;
+        }
+        self.instances.drain(..n_dropped).collect()
+    }
 }
 
 impl std::fmt::Debug for Kernel {
@@ -85,12 +134,11 @@ impl Kernel {
         check_profile(wasm)?;
         let module =
             Module::new(engine()?, wasm).map_err(|error| Error::Profile(format!("{error:#}")))?;
-        let threads = std::thread::available_parallelism();
         let kernel = Self {
             digest,
             module,
             idle: Mutex::default(),
-            idle_max: threads.map_or(1, usize::from),
+            n_lending: AtomicUsize::new(0),
         };
         // What it exports is found out now, not at the first page.
         let instance = Instance::new(&kernel.module)?;
@@ -103,24 +151,44 @@ impl Kernel {
         self.digest
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Instance>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn take(&self) -> Result<Instance> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| Instance::new(&self.module), Ok)
+    /// An instance with at most `memory_bytes_max` bytes of memory, if possible one that has prepared `page`.
+    pub(crate) fn take(&self, page: Option<u64>, memory_bytes_max: usize) -> Result<Instance> {
+        // The lock is not held while the kernel runs.
+        let idle = self.idle().take(page, memory_bytes_max);
+        if let Some(mut instance) = idle
+            && instance.settle().is_ok()
+        {
+            return Ok(instance);
+        }
+        Instance::new(&self.module)
     }
 
     /// Keeps an instance for the next page, unless it failed or has grown large.
     pub(crate) fn give(&self, instance: Instance) {
-        if instance.failed() || instance.memory_bytes() > IDLE_MEMORY_BYTES_MAX {
-            return;
+        if !instance.failed() && instance.memory_bytes() <= IDLE_MEMORY_BYTES_MAX {
+            let dropped = self.idle().give(instance);
+            // Outside the lock.
+            drop(dropped);
         }
-        let mut idle = self.idle();
-        if idle.len() < self.idle_max {
-            idle.push(instance);
-        }
+    }
+
+    /// Counts one more instance that lends its memory; whether there may be one more.
+    pub(crate) fn lend(&self) -> bool {
+        let counted = self
+            .n_lending
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+                (n < LENDING_MAX).then_some(n + 1)
+            });
+        counted.is_ok()
+    }
+
+    /// Counts one less.
+    pub(crate) fn lend_no_more(&self) {
+        self.n_lending.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -32,8 +32,10 @@ mod error;
 mod instance;
 mod kernel;
 mod page;
+mod whole;
 
 pub use error::{Error, Result};
 pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
 pub use page::{KernelPage, Rows};
 pub use tarsia_structure::DecodedRows;
+pub use whole::{Lent, LentBytes, Whole};

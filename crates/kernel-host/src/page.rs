@@ -1,5 +1,6 @@
 //! Pages: what the kernel is asked, and what its answers are checked for.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::instance::{BatchPlace, Instance};
 use crate::kernel::Kernel;
 
-/// A batch aims at this many bytes: it stays in the second-level cache until it is copied out. Smaller ones pay more calls: with
-/// 32 KiB of both this and the next, the median table of the benchmark took 2.46 times the native time, with 64 KiB 2.31, so 2.15.
+/// A batch aims at this many bytes: it stays in the second-level cache until it is copied out.
 const BATCH_BYTES_TARGET: u64 = 512 << 10;
 
-/// Blocks of one request hold at most this many bytes together (one block may hold more).
-const REQUEST_BYTES_TARGET: usize = 1024 << 10;
+/// Blocks of one request hold at most this many bytes together (one block may hold more), which stay in the cache until they are decoded. With
+/// 256 KiB the median table of the benchmark took 1.52 times the native time, with 128 KiB 1.47, so 1.46.
+const REQUEST_BYTES_TARGET: usize = 64 << 10;
 
 /// The rows wanted of some blocks laid end to end.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +38,13 @@ pub enum Rows<'a> {
 /// A page description that a kernel can decode.
 #[derive(Debug)]
 pub struct KernelPage {
-    kernel: Arc<Kernel>,
+    pub(crate) kernel: Arc<Kernel>,
     meta: Box<[u8]>,
     shared: Box<[Arc<OwnedValues>]>,
+    /// Whether the kernel can make one batch of many requests.
+    pub(crate) makes_whole: bool,
     /// Its name in the instances' lists of prepared pages; never used again in this process.
-    number: u64,
+    pub(crate) number: u64,
 }
 
 impl KernelPage {
@@ -51,17 +54,20 @@ impl KernelPage {
     /// [`Error::Unsupported`], [`Error::Malformed`], [`Error::Failed`].
     pub fn new(kernel: Arc<Kernel>, meta: &[u8], shared: &[Arc<OwnedValues>]) -> Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let mut instance = kernel.take()?;
+        let mut instance = kernel.take(None, usize::MAX)?;
         let checked = instance.check(meta);
         kernel.give(instance);
         let needed = 1 << tag::INPUT | 1 << tag::ROWS | 1 << tag::META | 1 << tag::BATCH_ROWS;
-        if checked?.tags & needed != needed {
+        let tags = checked?.tags;
+        if tags & needed != needed {
             return Err(Error::Unsupported("a tag that every kernel has".into()));
         }
+        let whole = 1 << tag::WHOLE | 1 << tag::MORE;
         Ok(Self {
             kernel,
             meta: meta.into(),
             shared: shared.into(),
+            makes_whole: tags & whole == whole,
             number: NEXT.fetch_add(1, Ordering::Relaxed),
         })
     }
@@ -85,7 +91,7 @@ impl KernelPage {
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
-        let mut instance = self.kernel.take()?;
+        let mut instance = self.kernel.take(Some(self.number), usize::MAX)?;
         let done = self.decode_in(
             &mut instance,
             value_type,
@@ -112,15 +118,7 @@ impl KernelPage {
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
-        let prepared = self.prepare(instance)?;
-        let addresses = instance.write_inputs(blocks)?;
-        let mut request = RequestWriter::default();
-        request.word(tag::PREPARED, prepared as u32);
-        for (block, address) in blocks.iter().zip(addresses) {
-            let len = u32::try_from(block.len());
-            let len = len.map_err(|_| Error::Limit("a block of more than 4 GiB".into()))?;
-            request.input(address, len, 0);
-        }
+        let mut request = self.request(instance, blocks, rows)?;
         request.wide(tag::LIMITS, output_bytes_max);
         let per_row = match value_type {
             ValueType::Bits => 1,
@@ -129,6 +127,30 @@ impl KernelPage {
         };
         let batch_rows = (BATCH_BYTES_TARGET / per_row).max(64);
         request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
+        let handle = instance.init(request)?;
+        let done = self.batches(instance, value_type, handle, use_batch);
+        // After a trap there is nothing to close.
+        if !instance.failed() {
+            instance.close(handle)?;
+        }
+        done
+    }
+
+    /// A request for rows of blocks, which are laid into the instance.
+    pub(crate) fn request(
+        &self,
+        instance: &mut Instance,
+        blocks: &[&[u8]],
+        rows: Rows<'_>,
+    ) -> Result<RequestWriter> {
+        let prepared = self.prepare(instance)?;
+        let mut request = std::mem::take(&mut instance.writer);
+        request.clear();
+        request.word(tag::PREPARED, prepared as u32);
+        instance.write_inputs(blocks, |block, address| {
+            // The input region holds it, so its length fits 32 bits.
+            request.input(address, block.len() as u32, 0);
+        })?;
         let too_long = || Error::Limit("more than 2^30 rows in one request".into());
         match rows {
             Rows::All => {}
@@ -145,13 +167,7 @@ impl KernelPage {
                 }
             }
         }
-        let handle = instance.init(request.bytes())?;
-        let done = self.batches(instance, value_type, handle, use_batch);
-        // After a trap there is nothing to close.
-        if !instance.failed() {
-            instance.close(handle)?;
-        }
-        done
+        Ok(request)
     }
 
     fn batches(
@@ -163,10 +179,12 @@ impl KernelPage {
     ) -> Result<usize> {
         let mut n_rows = 0;
         while let Some(place) = instance.decode(handle)? {
-            let used = view(instance, &place, value_type).and_then(|batch| {
-                n_rows += batch.rows;
-                Ok(use_batch(batch)?)
-            });
+            let used = Places::of(instance, &place, value_type)
+                .and_then(|places| places.view(instance, value_type))
+                .and_then(|batch| {
+                    n_rows += batch.rows;
+                    Ok(use_batch(batch)?)
+                });
             instance.release(&place)?;
             used?;
         }
@@ -194,7 +212,8 @@ impl KernelPage {
             .zip(&offsets)
             .flat_map(|(shared, offsets)| [values_of(shared), offsets])
             .collect();
-        let addresses = instance.write_inputs(&parts)?;
+        let mut addresses = Vec::with_capacity(parts.len());
+        instance.write_inputs(&parts, |_, address| addresses.push(address))?;
         for ((shared, addresses), parts) in self
             .shared
             .iter()
@@ -215,7 +234,7 @@ impl KernelPage {
                 len: shared.len() as u64,
             });
         }
-        let handle = instance.init(request.bytes())?;
+        let handle = instance.init(request)?;
         instance.keep_prepared(self.number, handle)?;
         Ok(handle)
     }
@@ -237,51 +256,84 @@ fn offsets_of(shared: &OwnedValues) -> Vec<u8> {
     }
 }
 
-/// The batch's buffers, where they fit its rows and the type.
-fn view<'a>(
-    instance: &'a Instance,
-    place: &BatchPlace,
-    value_type: ValueType,
-) -> Result<DecodedRows<'a>> {
-    let broken = |what: &str| Error::Failed(format!("a batch with {what}"));
-    let description = &place.description;
-    let [node] = description.nodes.as_slice() else {
-        return Err(broken("more than one array"));
-    };
-    let rows = usize::try_from(node.length).map_err(|_| broken("too many rows"))?;
-    if node.length != description.rows || node.layout != abi::LAYOUT_PLAIN || rows == 0 {
-        return Err(broken("other rows or another layout than its description"));
-    }
-    let buffers = description
-        .buffers
-        .iter()
-        .map(|(address, len)| instance.read(*address, *len))
-        .collect::<Result<Vec<_>>>()?;
-    let (validity, offsets, values) = match (value_type, buffers.as_slice()) {
-        (ValueType::Bytes, [validity, offsets, values]) => (*validity, *offsets, *values),
-        (ValueType::Bits | ValueType::Fixed(_), [validity, values]) => {
-            (*validity, &[][..], *values)
+/// Where the buffers of a batch lie: inside the memory, as long as its rows and the type want them.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub(crate) rows: usize,
+    pub(crate) validity: Range<usize>,
+    pub(crate) offsets: Range<usize>,
+    pub(crate) values: Range<usize>,
+}
+
+impl Places {
+    /// Checks what a batch says of itself, but for its offsets.
+    pub(crate) fn of(
+        instance: &Instance,
+        batch: &BatchPlace,
+        value_type: ValueType,
+    ) -> Result<Self> {
+        let broken = |what: &str| Error::Failed(format!("a batch with {what}"));
+        let description = &batch.description;
+        let [node] = description.nodes.as_slice() else {
+            return Err(broken("more than one array"));
+        };
+        let rows = usize::try_from(node.length).map_err(|_| broken("too many rows"))?;
+        if node.length != description.rows || node.layout != abi::LAYOUT_PLAIN || rows == 0 {
+            return Err(broken("other rows or another layout than its description"));
         }
-        _ => return Err(broken("buffers of another type")),
-    };
-    let values_bytes = match value_type {
-        ValueType::Bits => Some(rows.div_ceil(8)),
-        ValueType::Fixed(width) => rows.checked_mul(width as usize),
-        ValueType::Bytes => Some(values.len()),
-    };
-    let validity_fits = validity.is_empty() || validity.len() == rows.div_ceil(8);
-    if !validity_fits || values_bytes != Some(values.len()) {
-        return Err(broken("buffers that do not fit its rows"));
+        let place = |(address, len): &(u64, u64)| instance.range(*address, *len);
+        let (validity, offsets, values) = match (value_type, description.buffers.as_slice()) {
+            (ValueType::Bytes, [validity, offsets, values]) => {
+                (place(validity)?, place(offsets)?, place(values)?)
+            }
+            (ValueType::Bits | ValueType::Fixed(_), [validity, values]) => {
+                (place(validity)?, 0..0, place(values)?)
+            }
+            _ => return Err(broken("buffers of another type")),
+        };
+        let values_bytes = match value_type {
+            ValueType::Bits => Some(rows.div_ceil(8)),
+            ValueType::Fixed(width) => rows.checked_mul(width as usize),
+            ValueType::Bytes => Some(values.len()),
+        };
+        let validity_fits = validity.is_empty() || validity.len() == rows.div_ceil(8);
+        let offsets_bytes = match value_type {
+            ValueType::Bytes => rows.checked_add(1).and_then(|n| n.checked_mul(4)),
+            _ => Some(0),
+        };
+        if !validity_fits
+            || offsets_bytes != Some(offsets.len())
+            || values_bytes != Some(values.len())
+        {
+            return Err(broken("buffers that do not fit its rows"));
+        }
+        Ok(Self {
+            rows,
+            validity,
+            offsets,
+            values,
+        })
     }
-    if value_type == ValueType::Bytes && !offsets_fit(offsets, rows, values.len()) {
-        return Err(broken("offsets that do not fit its values"));
+
+    /// The buffers, with their offsets checked where there are to be some.
+    pub(crate) fn view<'a>(
+        &self,
+        instance: &'a Instance,
+        value_type: ValueType,
+    ) -> Result<DecodedRows<'a>> {
+        let bytes = |range: &Range<usize>| instance.bytes(range);
+        let (offsets, values) = (bytes(&self.offsets), bytes(&self.values));
+        if value_type == ValueType::Bytes && !offsets_fit(offsets, self.rows, values.len()) {
+            let what = "a batch with offsets that do not fit its values";
+            return Err(Error::Failed(what.into()));
+        }
+        Ok(DecodedRows {
+            rows: self.rows,
+            validity: bytes(&self.validity),
+            offsets,
+            values,
+        })
     }
-    Ok(DecodedRows {
-        rows,
-        validity,
-        offsets,
-        values,
-    })
 }
 
 /// Whether `rows + 1` offsets rise from 0 to `end`.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tarsia_codec::ValueType;
-use tarsia_kernel_host::{Error, Kernel, KernelPage, MODULE_BYTES_MAX, Rows, decompress};
+use tarsia_kernel_host::{
+    Error, Kernel, KernelPage, Lent, MODULE_BYTES_MAX, Rows, Whole, decompress,
+};
 
 /// A kernel whose `t1_decode` says once that there is a batch, described at 1,024, with these bytes.
 fn kernel(description: &[u8], decode: &str) -> String {
@@ -300,4 +302,93 @@ fn compressed_modules_have_the_length_they_say() {
     for len in 0..stored.len() {
         assert!(decompress(&stored[..len], 5000).is_err(), "{len}");
     }
+}
+
+/// `requests` requests for one column of `rows` rows.
+fn whole(wat: &str, value_type: ValueType, rows: usize, requests: usize) -> Result<Lent, Error> {
+    let page = KernelPage::new(load(wat)?, b"meta", &[])?;
+    let mut whole = Whole::new(&page, value_type, rows, 0).unwrap();
+    for _ in 0..requests {
+        whole.push(&page, &[b"block"], Rows::All)?;
+    }
+    whole.finish()
+}
+
+#[test]
+fn a_whole_column_of_a_kernel_that_keeps_its_promises_is_lent() {
+    let good = kernel(&description(1, &[(0, 0), (2048, 4)]), "");
+    let lent = whole(&good, VALUE, 1, 1).unwrap();
+    assert_eq!(lent.rows(), 1);
+    assert_eq!(lent.values().as_ref(), [42, 0, 0, 0]);
+    assert!(lent.validity().as_ref().is_empty() && lent.offsets().as_ref().is_empty());
+    assert_eq!(lent.view().unwrap().values, [42, 0, 0, 0]);
+    assert!(lent.is_dear(), "four bytes of an instance");
+    let values = lent.values();
+    drop(lent);
+    assert_eq!(values.as_ref(), [42, 0, 0, 0]);
+}
+
+#[test]
+fn whole_columns_of_other_shapes_are_refused() {
+    let end = 4 * 65_536;
+    let batch = |rows, buffers: &[(u64, u64)]| kernel(&description(rows, buffers), "");
+    let good = batch(1, &[(0, 0), (2048, 4)]);
+    let never = kernel(
+        &description(1, &[(0, 0), (2048, 4)]),
+        "(return (i32.const 0))",
+    );
+    let bytes = ValueType::Bytes;
+    for (what, wat, value_type, rows, requests) in [
+        ("no request", &good, VALUE, 1, 0),
+        ("a batch too early", &good, VALUE, 1, 2),
+        ("no batch", &never, VALUE, 1, 3),
+        ("fewer rows", &good, VALUE, 2, 1),
+        ("more rows", &batch(2, &[(0, 0), (2048, 8)]), VALUE, 1, 1),
+        ("outside", &batch(1, &[(0, 0), (end - 3, 4)]), VALUE, 1, 1),
+        ("short", &batch(1, &[(0, 0), (2048, 3)]), VALUE, 1, 1),
+        (
+            "no offsets",
+            &batch(1, &[(0, 0), (0, 0), (2048, 4)]),
+            bytes,
+            1,
+            1,
+        ),
+        ("a trap", &kernel(&[], "unreachable"), VALUE, 1, 1),
+    ] {
+        let got = whole(wat, value_type, rows, requests);
+        assert!(matches!(got, Err(Error::Failed(_))), "{what}: {got:?}");
+    }
+    // Offsets that do not rise are found by whoever copies or builds the array.
+    let lent = whole(&batch(1, &[(0, 0), (1024, 8), (2048, 4)]), bytes, 1, 1).unwrap();
+    assert!(matches!(lent.view(), Err(Error::Failed(_))));
+    // One that was given up in the middle costs nothing.
+    let page = KernelPage::new(load(&never).unwrap(), b"meta", &[]).unwrap();
+    for _ in 0..300 {
+        let mut given_up = Whole::new(&page, VALUE, 1, 0).unwrap();
+        given_up.push(&page, &[b"block"], Rows::All).unwrap();
+    }
+}
+
+#[test]
+fn what_is_lent_does_not_change_and_there_is_an_end_to_lending() {
+    // Each `t1_decode` changes the value: an instance that ran again would show.
+    let wat = kernel(
+        &description(1, &[(0, 0), (2048, 4)]),
+        "(i32.store8 (i32.const 2048) (i32.add (i32.load8_u (i32.const 2048)) (i32.const 1)))",
+    );
+    let page = KernelPage::new(load(&wat).unwrap(), b"meta", &[]).unwrap();
+    let mut held = Vec::new();
+    while let Some(mut whole) = Whole::new(&page, VALUE, 1, 0) {
+        whole.push(&page, &[b"block"], Rows::All).unwrap();
+        held.push(whole.finish().unwrap());
+        assert!(held.len() < 1000);
+    }
+    let more = decode(&wat, VALUE).unwrap();
+    assert_eq!(more.1[0], 43, "batches go on");
+    for lent in &held {
+        assert_eq!(lent.values().as_ref()[0], 43);
+    }
+    drop(held);
+    let again = whole(&wat, VALUE, 1, 1).unwrap();
+    assert_eq!(again.values().as_ref()[0], 44, "an instance was used again");
 }

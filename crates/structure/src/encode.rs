@@ -435,9 +435,7 @@ impl<'a> Nested<'a> {
         for (number, (level, encoders)) in self.levels.iter().enumerate() {
             let slots = self.shape.slots(number, rows.clone());
             let n_below = self.shape.slots(number + 1, rows.clone()).len();
-            if !matches!(level, Level::ConstantLength(_)) {
-                decoded_bytes = decoded_bytes.max(4 * n_below as u64);
-            }
+            decoded_bytes = decoded_bytes.max(level_bytes(level, slots.len()));
             let (values, tree) = match level {
                 Level::AllValid | Level::ConstantLength(_) => continue,
                 Level::Validity(_) => match shape.nulls(number, slots.clone()) {
@@ -475,6 +473,15 @@ impl<'a> Nested<'a> {
             out.resize(start + SECTION_HEADER_BYTES + padded, 0);
         }
         Ok(decoded_bytes)
+    }
+}
+
+/// Bytes that slots of a level decode to.
+fn level_bytes(level: &Level, n_slots: usize) -> u64 {
+    match level {
+        Level::AllValid | Level::ConstantLength(_) => 0,
+        Level::Validity(_) => n_slots.div_ceil(8) as u64,
+        Level::Lengths(_) => 4 * n_slots as u64,
     }
 }
 
@@ -607,9 +614,9 @@ impl<'a> Encoder<'a> {
             let values = self.values_of(items.clone(), value);
             value = values.end;
             let decoded = self.values.slice(values.clone()).decoded_bytes();
-            if decoded.max(self.bytes_of_items(items)) > BLOCK_DECODED_BYTES_MAX.into()
-                && end - start > 1
-            {
+            let decoded = decoded.max(self.bytes_of_items(items));
+            let decoded = decoded.max(self.bytes_of_levels(start..end));
+            if decoded > BLOCK_DECODED_BYTES_MAX.into() && end - start > 1 {
                 return Ok(Fit::TooLarge);
             }
             let payload = self.encode_block(start..end, values)?;
@@ -695,7 +702,7 @@ impl<'a> Encoder<'a> {
                 Level::Lengths(_) => 8,
             };
             bits += slots * per_slot;
-            decoded = decoded.max(4 * slots);
+            decoded = decoded.max(level_bytes(level, slots as usize));
         }
         let items = self.items_of(rows);
         let n_items = items.len() as u64;
@@ -780,6 +787,19 @@ impl<'a> Encoder<'a> {
             Values::Fixed(fixed) => (items.len() * fixed.width()) as u64,
             Values::Bytes(_) => 4 * items.len() as u64,
         }
+    }
+
+    /// The most bytes that one of the levels above some rows decodes to.
+    fn bytes_of_levels(&self, rows: Range<usize>) -> u64 {
+        let Some(nested) = &self.nested else {
+            return 0;
+        };
+        let levels = nested.levels.iter().enumerate();
+        let bytes = levels.map(|(number, (level, _))| match level {
+            Level::AllValid | Level::ConstantLength(_) => 0,
+            _ => level_bytes(level, nested.shape.slots(number, rows.clone()).len()),
+        });
+        bytes.max().unwrap_or(0)
     }
 
     /// The values of `items`, where `value` is the first of them.

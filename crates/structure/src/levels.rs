@@ -121,10 +121,11 @@ impl<'a, 'l> LevelSections<'a, 'l> {
             },
             Level::Validity(_) | Level::Lengths(_) => self.stored(level)?,
         };
-        // A length or a bit for each slot below: lists of many empty lists take memory too.
-        let bytes = match section.slots {
-            Slots::ConstantLength(_) => 0,
-            _ => 4 * u64::from(section.n_below),
+        // What the level itself takes when decoded: lists of many empty lists take memory too.
+        let bytes = match level {
+            Level::AllValid | Level::ConstantLength(_) => 0,
+            Level::Validity(_) => u64::from(n_slots).div_ceil(8),
+            Level::Lengths(_) => 4 * u64::from(n_slots),
         };
         if bytes > self.bytes_max {
             return Err(Error::limit(

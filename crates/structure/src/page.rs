@@ -251,6 +251,11 @@ impl RawColumn {
         self.rows
     }
 
+    /// Whether all rows are there that it has room for.
+    pub fn is_full(&self) -> bool {
+        self.rows == self.rows_max
+    }
+
     /// Null rows so far.
     pub fn null_count(&self) -> usize {
         self.null_count

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use super::{dispatch, unpack_row};
-use crate::word::{Lane, Word, read_value, write_value};
+use crate::word::{Lane, Word, read_value};
 
 /// Sizes of interleaved groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,12 +145,40 @@ impl Kind for Any {
     }
     #[inline(always)]
     fn unpack_horizontal(self, packed: &[u8], width: u32, base: u64, start: usize, out: &mut [u8]) {
-        for (i, to) in out.chunks_exact_mut(1 << self.bytes_log2).enumerate() {
-            let Some(value) = horizontal_value(packed, width, start + i) else {
-                return;
-            };
-            write_value(value.wrapping_add(base), to);
+        match self.bytes_log2 {
+            0 => horizontal_by::<1>(packed, width, base, start, out),
+            1 => horizontal_by::<2>(packed, width, base, start, out),
+            2 => horizontal_by::<4>(packed, width, base, start, out),
+            _ => horizontal_by::<8>(packed, width, base, start, out),
         }
+    }
+}
+
+/// [`unpack_horizontal`] without a copy of the packed bytes.
+#[inline(never)]
+fn horizontal_by<const B: usize>(
+    packed: &[u8],
+    width: u32,
+    base: u64,
+    start: usize,
+    out: &mut [u8],
+) {
+    let mask = low_bits(width);
+    let mut bit = start * width as usize;
+    for to in out.as_chunks_mut::<B>().0 {
+        let window = packed.get(bit / 8..).and_then(<[u8]>::first_chunk::<8>);
+        let value = match window {
+            // Eight bytes hold any value of up to 57 bits.
+            Some(window) if width <= 57 => u64::from_le_bytes(*window) >> (bit % 8) & mask,
+            _ => match horizontal_value(packed, width, bit) {
+                Some(value) => value,
+                None => return,
+            },
+        };
+        if let Some(bytes) = value.wrapping_add(base).to_le_bytes().first_chunk() {
+            *to = *bytes;
+        }
+        bit += width as usize;
     }
 }
 
@@ -418,15 +446,14 @@ pub(crate) fn unpack_value_of(
         }
         Place::Horizontal { first } => {
             let rest = packed.get(byte_of(first, width)..)?;
-            horizontal_value(rest, width, at - first)
+            horizontal_value(rest, width, (at - first) * width as usize)
         }
     }
 }
 
-/// Value `at` of a remainder.
+/// The value of a remainder that starts at `bit`.
 #[inline(always)]
-fn horizontal_value(packed: &[u8], width: u32, at: usize) -> Option<u64> {
-    let bit = at * width as usize;
+fn horizontal_value(packed: &[u8], width: u32, bit: usize) -> Option<u64> {
     let rest = packed.get(bit / 8..)?;
     let window = match rest.first_chunk() {
         Some(window) => *window,

@@ -181,15 +181,16 @@ impl Unit<'_> {
     }
 
     /// What patch `patch` adds to the value at `position`.
+    #[inline]
     fn patch_shifted(&self, patch: usize, position: usize) -> Result<u64> {
         let patch_bytes = usize::from(self.form.patch_bytes);
         let at = patch * patch_bytes;
-        let mut high = [0; 8];
         let bytes = self.patch_highs.get(at..at + patch_bytes);
-        for (to, from) in high.iter_mut().zip(bytes.unwrap_or_default()) {
-            *to = *from;
+        // Put together in a register: a number that is loaded right after its bytes were stored waits for them.
+        let mut high = 0;
+        for (i, byte) in bytes.unwrap_or_default().iter().take(8).enumerate() {
+            high |= u64::from(*byte) << (8 * i);
         }
-        let high = u64::from_le_bytes(high);
         let width = self.width(position / GROUP_VALUES);
         let bits = self.value_bytes as u32 * 8;
         // Bits that the shift would push out of the value are spare, and so zero; at full width all are.

@@ -194,9 +194,6 @@ impl Decoder for PageDecoder {
         };
         let room = out.room();
         let done = match self.code_bytes {
-            code_bytes if ONE_COPY => {
-                codes.with_widened(code_bytes, scratch, |codes, _| self.gather(codes, out))
-            }
             CodeBytes::One => codes.with(scratch, |codes: &[u8], _| self.gather(codes, out)),
             CodeBytes::Two => codes.with(scratch, |codes: &[u16], _| self.gather(codes, out)),
             CodeBytes::Four => codes.with(scratch, |codes: &[u32], _| self.gather(codes, out)),

@@ -126,6 +126,7 @@ pub(crate) enum Misfit {
 }
 
 /// Copies one string per code and returns the bytes written. Ends wrap where they exceed 32 bits.
+#[inline(never)]
 pub(crate) fn gather_strings<C: Code>(
     entries: &Strings<'_>,
     codes: &[C],
@@ -148,12 +149,34 @@ pub(crate) fn gather_strings<C: Code>(
         } else {
             let from = entries.data.get(start..stop).ok_or(Misfit::Entries)?;
             let to = data.get_mut(at..).and_then(|to| to.get_mut(..len));
-            to.ok_or(Misfit::Output)?.copy_from_slice(from);
+            copy_long(from, to.ok_or(Misfit::Output)?);
         }
         at += len;
         *end = base.wrapping_add(at as u32);
     }
     Ok(at)
+}
+
+/// Copies a string into its place, which is as long; one of more than [`SHORT_BYTES`] in most cases. Calls, which copies of any length are, cost
+/// more than a few loads and stores, in Wasm several times as much.
+#[inline(always)]
+fn copy_long(from: &[u8], to: &mut [u8]) {
+    match from.len() {
+        SHORT_BYTES..32 => ends_of::<SHORT_BYTES>(from, to),
+        32..=64 => ends_of::<32>(from, to),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// The first and the last `N` bytes, which are all.
+#[inline(always)]
+fn ends_of<const N: usize>(from: &[u8], to: &mut [u8]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk::<N>()) {
+        *to = *from;
+    }
 }
 
 /// Short entries, each padded to the same width `W` and laid out for one load: made once per page dictionary. In the loops below
@@ -188,6 +211,7 @@ impl Padded {
     }
 
     /// As [`gather_strings`]. `W` is the width of the padded entries.
+    #[inline(never)]
     pub(crate) fn gather<const W: usize, C: Code>(
         &self,
         codes: &[C],
@@ -245,6 +269,7 @@ impl Padded {
     }
 
     /// As [`gather_equal`], for lengths below `W` that are no power of two: whole registers are stored, each over the last one's padding.
+    #[inline(never)]
     pub(crate) fn gather_equal<const W: usize, C: Code>(
         &self,
         len: usize,
@@ -364,5 +389,30 @@ mod tests {
         assert_eq!(bad, Err(Misfit::Entries));
         let short = gather_equal(b"oakelmash", 3, &[0u16, 0], &mut [0; 2], 5, &mut [0; 5]);
         assert_eq!(short, Err(Misfit::Output));
+    }
+
+    #[test]
+    fn strings_of_every_length_are_copied_whole() {
+        let all: Vec<u8> = (0..255).collect();
+        let (mut offsets, mut data) = (vec![0], Vec::new());
+        for len in 0..100 {
+            data.extend_from_slice(&all[len..2 * len]);
+            offsets.push(data.len() as u32);
+        }
+        // Each in its turn, then backwards.
+        let codes: Vec<u8> = (0..100).chain((0..100).rev()).collect();
+        let expect: Vec<u8> = codes
+            .iter()
+            .flat_map(|len| &all[usize::from(*len)..2 * usize::from(*len)])
+            .copied()
+            .collect();
+        let (mut ends, mut out) = (vec![0; codes.len()], vec![0; expect.len()]);
+        let strings = Strings::new(&offsets, &data);
+        let written = gather_strings(&strings, &codes, &mut ends, 0, &mut out);
+        assert_eq!(written, Ok(expect.len()));
+        assert!(out == expect);
+        out.pop();
+        let written = gather_strings(&strings, &codes[..100], &mut ends, 0, &mut out[..4949]);
+        assert_eq!(written, Err(Misfit::Output));
     }
 }

@@ -19,7 +19,7 @@ use arrow_buffer::{
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
 use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, ValueType};
 
-use super::emit::{dictionary, plain_array};
+use super::emit::{ColumnBuffers, dictionary, plain_array};
 use super::{Pool, leaf_paths, logical_type};
 use crate::levels::RawLevel;
 use crate::meta::LevelForm;
@@ -505,7 +505,8 @@ impl Assembler<'_> {
             None => items,
             Some(mask) => self.spread(items, mask, data_type)?,
         };
-        Ok(plain_array(data_type, items, self.pool)?)
+        let buffers = ColumnBuffers::of_raw(items, self.pool);
+        Ok(plain_array(data_type, buffers)?)
     }
 
     /// Items moved to the slots of a mask; the others hold zeros or empty strings, and are null where any item is.

@@ -33,8 +33,79 @@ pub struct Emitted {
 /// [`ErrorKind::Corrupt`] for text that is not UTF-8, [`ErrorKind::InvalidInput`] where the parts do not fit the type,
 /// [`ErrorKind::Unsupported`] for a type that is not stored.
 pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
+    array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool))
+}
+
+/// The parts of a column, in anybody's memory.
+#[derive(Debug, Clone)]
+pub struct ColumnBuffers {
+    /// Number of rows.
+    pub rows: usize,
+    /// Which rows are null; `None` where none is.
+    pub nulls: Option<NullBuffer>,
+    /// For byte strings `rows + 1` offsets as u32, else empty.
+    pub offsets: Buffer,
+    /// Packed bits, fixed-width values or the bytes of strings.
+    pub values: Buffer,
+}
+
+impl ColumnBuffers {
+    /// Decoded memory, which comes back to the pool.
+    pub(super) fn of_raw(raw: RawParts, pool: &Pool) -> Self {
+        let rows = raw.rows;
+        Self {
+            rows,
+            nulls: raw.validity.map(|validity| {
+                let bits = pool.into_buffer(validity, rows.div_ceil(8));
+                NullBuffer::new(BooleanBuffer::new(bits, 0, rows))
+            }),
+            offsets: match raw.offsets.len() {
+                0 => Buffer::default(),
+                _ => pool.into_buffer(raw.offsets, (rows + 1) * 4),
+            },
+            values: pool.into_buffer(raw.values, raw.values_len),
+        }
+    }
+
+    /// Parts that stay where they are for as long as their owners live. Without validity (no bytes) all rows are valid.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for fewer bits of validity than rows.
+    pub fn from_owners<T: AsRef<[u8]> + Send + 'static>(
+        rows: usize,
+        validity: T,
+        offsets: T,
+        values: T,
+    ) -> Result<Self> {
+        // What is empty may lie anywhere, and Arrow wants it aligned.
+        let buffer = |owner: T| match owner.as_ref() {
+            [] => Buffer::default(),
+            _ => Buffer::from(bytes::Bytes::from_owner(owner)),
+        };
+        let bits = buffer(validity);
+        let nulls = match bits.len() {
+            0 => None,
+            _ => {
+                let bits = cut(&bits, Some(rows.div_ceil(8)))?;
+                Some(NullBuffer::new(BooleanBuffer::new(bits, 0, rows)))
+            }
+        };
+        Ok(Self {
+            rows,
+            nulls: nulls.filter(|nulls| nulls.null_count() > 0),
+            offsets: buffer(offsets),
+            values: buffer(values),
+        })
+    }
+}
+
+/// The same as [`array_from_raw`] for memory that is not a pool's.
+///
+/// # Errors
+/// As [`array_from_raw`]; [`ErrorKind::InvalidInput`] also for buffers that are shorter than the rows or not aligned.
+pub fn array_from_buffers(data_type: &DataType, buffers: ColumnBuffers) -> Result<Emitted> {
     if let DataType::Dictionary(key, value) = data_type {
-        let values = array_from_raw(value, raw, pool)?;
+        let values = array_from_buffers(value, buffers)?;
         let encode = |values: &ArrayRef| dictionary::encode(key, values, values.logical_nulls());
         let parts = values
             .parts
@@ -46,7 +117,7 @@ pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Resul
         });
     }
     if let DataType::RunEndEncoded(ends, values) = data_type {
-        let logical = array_from_raw(values.data_type(), raw, pool)?;
+        let logical = array_from_buffers(values.data_type(), buffers)?;
         let runs = |part| super::assemble::run_arrays(data_type, ends.data_type(), part);
         let parts = logical.parts.iter().map(runs).collect::<Result<Vec<_>>>()?;
         return Ok(Emitted {
@@ -54,7 +125,7 @@ pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Resul
         });
     }
     Ok(Emitted {
-        parts: vec![plain_array(data_type, raw, pool)?],
+        parts: vec![plain_array(data_type, buffers)?],
     })
 }
 
@@ -67,12 +138,27 @@ impl Emitted {
     }
 }
 
-pub(super) fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<ArrayRef> {
-    let rows = raw.rows;
-    let nulls = raw.validity.map(|validity| {
-        let bits = BooleanBuffer::new(pool.into_buffer(validity, rows.div_ceil(8)), 0, rows);
-        NullBuffer::new(bits)
-    });
+/// Arrow's values are of at most this alignment.
+const VALUE_ALIGN: usize = 16;
+
+/// The first bytes of a buffer, as many as the rows take. Arrow panics where there are fewer, or they are not aligned.
+fn cut(buffer: &Buffer, bytes: Option<usize>) -> Result<Buffer> {
+    let is_aligned = (buffer.as_ptr() as usize).is_multiple_of(VALUE_ALIGN);
+    match bytes {
+        Some(bytes) if bytes <= buffer.len() && is_aligned => {
+            Ok(buffer.slice_with_length(0, bytes))
+        }
+        _ => Err(Error::invalid("a column's buffers do not fit its rows")),
+    }
+}
+
+pub(super) fn plain_array(data_type: &DataType, buffers: ColumnBuffers) -> Result<ArrayRef> {
+    let ColumnBuffers {
+        rows,
+        nulls,
+        offsets,
+        values,
+    } = buffers;
     let stored = value_type(logical_type(data_type)).map_err(|unsupported| {
         Error::from(ErrorKind::Unsupported {
             what: format!("type {unsupported}"),
@@ -81,17 +167,18 @@ pub(super) fn plain_array(data_type: &DataType, raw: RawParts, pool: &Pool) -> R
     match stored {
         None => Ok(Arc::new(NullArray::new(rows))),
         Some(ValueType::Bits) => {
-            let bits = BooleanBuffer::new(pool.into_buffer(raw.values, raw.values_len), 0, rows);
+            let bits = cut(&values, Some(rows.div_ceil(8)))?;
+            let bits = BooleanBuffer::new(bits, 0, rows);
             Ok(Arc::new(BooleanArray::new(bits, nulls)))
         }
-        Some(ValueType::Fixed(_)) => {
-            let values = pool.into_buffer(raw.values, raw.values_len);
+        Some(ValueType::Fixed(width)) => {
+            let values = cut(&values, rows.checked_mul(width as usize))?;
             fixed_array(data_type, rows, values, nulls)
         }
         Some(ValueType::Bytes) => {
-            let data = pool.into_buffer(raw.values, raw.values_len);
-            let offsets = pool.into_buffer(raw.offsets, (rows + 1) * 4);
-            bytes_array(data_type, offsets, data, nulls)
+            let bytes = rows.checked_add(1).and_then(|n| n.checked_mul(4));
+            let offsets = cut(&offsets, bytes)?;
+            bytes_array(data_type, offsets, values, nulls)
         }
     }
 }
@@ -560,5 +647,66 @@ pub(super) mod dictionary {
                 Self::Binary(array) => array.value(row),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Int32Array;
+
+    fn buffers(
+        validity: &[u8],
+        offsets: &[u8],
+        values: &[u8],
+        rows: usize,
+    ) -> Result<ColumnBuffers> {
+        let aligned = |bytes: &[u8]| Buffer::from(bytes).as_slice().to_vec();
+        ColumnBuffers::from_owners(rows, aligned(validity), aligned(offsets), aligned(values))
+    }
+
+    #[test]
+    fn anybodys_memory_becomes_an_array() {
+        let values: Vec<u8> = (1..=3i32).flat_map(i32::to_le_bytes).collect();
+        let parts = buffers(&[0b101], &[], &values, 3).unwrap();
+        let array = array_from_buffers(&DataType::Int32, parts).unwrap();
+        let expect = Int32Array::from(vec![Some(1), None, Some(3)]);
+        assert_eq!(array.parts[0].as_primitive(), &expect);
+        // Validity that says nothing is none.
+        assert!(buffers(&[0b111], &[], &values, 3).unwrap().nulls.is_none());
+        assert!(buffers(&[], &[], &values, 3).unwrap().nulls.is_none());
+    }
+
+    #[test]
+    fn memory_that_does_not_fit_its_rows_is_refused_without_a_panic() {
+        let values = vec![1u8; 12];
+        assert!(buffers(&[1], &[], &values, 9).is_err());
+        let types = [
+            DataType::Int32,
+            DataType::Boolean,
+            DataType::Utf8,
+            DataType::Decimal128(5, 0),
+        ];
+        for data_type in types {
+            for rows in [1000, usize::MAX / 8, usize::MAX] {
+                let parts = buffers(&[], &[0; 4], &values, rows).unwrap();
+                assert!(
+                    array_from_buffers(&data_type, parts).is_err(),
+                    "{data_type} {rows}"
+                );
+            }
+        }
+        // Longer memory is cut.
+        let parts = buffers(&[], &[], &values, 1).unwrap();
+        let array = array_from_buffers(&DataType::FixedSizeBinary(4), parts).unwrap();
+        assert_eq!(array.parts[0].len(), 1);
+        let odd = Buffer::from(&values[..]).slice(1);
+        let parts = ColumnBuffers {
+            rows: 1,
+            nulls: None,
+            offsets: Buffer::default(),
+            values: odd,
+        };
+        assert!(array_from_buffers(&DataType::Int32, parts).is_err());
     }
 }

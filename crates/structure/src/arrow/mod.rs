@@ -18,7 +18,7 @@ use tarsia_codec::ValueType;
 
 pub use assemble::{LeafParts, assemble};
 pub use collect::{Fit, LeafBuffer};
-pub use emit::{Emitted, array_from_raw, reorder};
+pub use emit::{ColumnBuffers, Emitted, array_from_buffers, array_from_raw, reorder};
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
 

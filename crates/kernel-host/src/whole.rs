@@ -1,0 +1,237 @@
+//! Columns that stay where a kernel made them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tarsia_codec::ValueType;
+use tarsia_kernel_guest::abi::tag;
+use tarsia_structure::DecodedRows;
+
+use crate::error::{Error, Result};
+use crate::instance::{BatchPlace, Instance};
+use crate::kernel::Kernel;
+use crate::page::{KernelPage, Places, Rows};
+
+/// Less than this is better copied than kept in an instance of its own.
+const LENT_BYTES_MIN: usize = 32 << 10;
+
+/// More would leave instances too large to be kept, and the next one of that size would start with fresh memory.
+const LENT_BYTES_MAX: usize = 32 << 20;
+
+/// An instance whose memory is much larger than what it lends is not held back for it: at most this many times, and this much more.
+const MEMORY_PER_LENT: usize = 8;
+const MEMORY_BYTES_MORE: usize = 4 << 20;
+
+/// An instance that is used for one column. It goes back to its kernel when this is dropped, and nobody runs it until then: what it
+/// lends cannot change, whatever the kernel is.
+#[derive(Debug)]
+struct Lease {
+    kernel: Arc<Kernel>,
+    instance: Option<Instance>,
+    /// The reader that is not at its end.
+    handle: Option<i32>,
+    /// What it made of all rows.
+    batch: Option<BatchPlace>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.kernel.lend_no_more();
+        let Some(mut instance) = self.instance.take() else {
+            return;
+        };
+        match (self.handle, &self.batch) {
+            (_, Some(batch)) => instance.release_later(batch),
+            // An instance that cannot close its reader is not worth keeping.
+            (Some(handle), None) if instance.failed() || instance.close(handle).is_err() => return,
+            _ => {}
+        }
+        self.kernel.give(instance);
+    }
+}
+
+/// Most memory of an instance that lends so many bytes. What is copied may come from any.
+fn memory_max(lent: usize) -> usize {
+    match lent {
+        LENT_BYTES_MIN.. => lent.saturating_mul(MEMORY_PER_LENT) + MEMORY_BYTES_MORE,
+        _ => usize::MAX,
+    }
+}
+
+/// All rows of a column as one batch, made by requests for one run of blocks after the other.
+#[derive(Debug)]
+pub struct Whole {
+    lease: Lease,
+    value_type: ValueType,
+    rows: u32,
+    bytes: u32,
+}
+
+impl Whole {
+    /// Room for `rows` rows and, for byte strings, `bytes` bytes, to be filled from `page` first. `None` where that is better done batch by
+    /// batch: too much, by a kernel that does not know how, or where too many instances lend their memory already.
+    pub fn new(
+        page: &KernelPage,
+        value_type: ValueType,
+        rows: usize,
+        bytes: usize,
+    ) -> Option<Self> {
+        let output = match value_type {
+            ValueType::Bits => rows.div_ceil(8),
+            ValueType::Fixed(width) => rows.saturating_mul(width as usize),
+            ValueType::Bytes => bytes.saturating_add(rows.saturating_mul(4)),
+        };
+        let (Ok(n_rows), Ok(n_bytes)) = (u32::try_from(rows), u32::try_from(bytes)) else {
+            return None;
+        };
+        if output > LENT_BYTES_MAX || rows == 0 || !page.makes_whole || !page.kernel.lend() {
+            return None;
+        }
+        let mut lease = Lease {
+            kernel: page.kernel.clone(),
+            instance: None,
+            handle: None,
+            batch: None,
+        };
+        // Without addresses for one more, batches go through an instance that is there.
+        let Ok(instance) = page.kernel.take(Some(page.number), memory_max(output)) else {
+            return None;
+        };
+        lease.instance = Some(instance);
+        Some(Self {
+            lease,
+            value_type,
+            rows: n_rows,
+            bytes: n_bytes,
+        })
+    }
+
+    /// Decodes rows of blocks behind those that are there.
+    ///
+    /// # Errors
+    /// What the kernel refuses or fails at; more rows than there is room for; pages of another kernel.
+    pub fn push(&mut self, page: &KernelPage, blocks: &[&[u8]], rows: Rows<'_>) -> Result<()> {
+        let lease = &mut self.lease;
+        if !Arc::ptr_eq(&page.kernel, &lease.kernel) {
+            return Err(Error::Unsupported("pages of several kernels".into()));
+        }
+        let instance = match &mut lease.instance {
+            Some(instance) if lease.batch.is_none() => instance,
+            _ => return Err(Error::Failed("more rows than asked for".into())),
+        };
+        let mut request = page.request(instance, blocks, rows)?;
+        match lease.handle {
+            Some(handle) => request.word(tag::MORE, handle as u32),
+            None => request.wide(
+                tag::WHOLE,
+                u64::from(self.rows) | u64::from(self.bytes) << 32,
+            ),
+        }
+        let handle = instance.init(request)?;
+        lease.handle = Some(handle);
+        lease.batch = instance.decode(handle)?;
+        Ok(())
+    }
+
+    /// What was decoded.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the kernel made other rows than were asked for.
+    pub fn finish(self) -> Result<Lent> {
+        let Self {
+            lease,
+            value_type,
+            rows,
+            ..
+        } = self;
+        let (Some(instance), Some(batch)) = (&lease.instance, &lease.batch) else {
+            return Err(Error::Failed("fewer rows than asked for".into()));
+        };
+        let places = Places::of(instance, batch, value_type)?;
+        if places.rows != rows as usize {
+            return Err(Error::Failed(format!(
+                "{} rows instead of {rows}",
+                places.rows
+            )));
+        }
+        Ok(Lent {
+            lease: Arc::new(lease),
+            value_type,
+            places,
+        })
+    }
+}
+
+/// A column in the memory of a kernel that does not run while this, or any of its parts, is held.
+#[derive(Debug)]
+pub struct Lent {
+    lease: Arc<Lease>,
+    value_type: ValueType,
+    places: Places,
+}
+
+impl Lent {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.places.rows
+    }
+
+    /// Whether it is better copied than held: it is small, or would hold back much more memory than it has.
+    pub fn is_dear(&self) -> bool {
+        let places = &self.places;
+        let lent = places.validity.len() + places.offsets.len() + places.values.len();
+        let memory = self
+            .lease
+            .instance
+            .as_ref()
+            .map_or(0, Instance::memory_bytes);
+        lent < LENT_BYTES_MIN || memory > memory_max(lent)
+    }
+
+    /// The rows, to be copied. Offsets are checked here.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for offsets that do not fit.
+    pub fn view(&self) -> Result<DecodedRows<'_>> {
+        let gone = || Error::Failed("an instance without memory".into());
+        let instance = self.lease.instance.as_ref().ok_or_else(gone)?;
+        self.places.view(instance, self.value_type)
+    }
+
+    /// The validity, one bit per row; empty where all are valid.
+    pub fn validity(&self) -> LentBytes {
+        self.part(&self.places.validity)
+    }
+
+    /// For byte strings what should be `rows + 1` u32 from 0 to the length of the values, rising: not checked yet. Else empty.
+    pub fn offsets(&self) -> LentBytes {
+        self.part(&self.places.offsets)
+    }
+
+    /// Packed bits, fixed-width values or the bytes of strings, as long as the rows want them.
+    pub fn values(&self) -> LentBytes {
+        self.part(&self.places.values)
+    }
+
+    fn part(&self, range: &Range<usize>) -> LentBytes {
+        LentBytes {
+            lease: self.lease.clone(),
+            range: range.clone(),
+        }
+    }
+}
+
+/// A part of a [`Lent`].
+#[derive(Debug, Clone)]
+pub struct LentBytes {
+    lease: Arc<Lease>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for LentBytes {
+    /// The same bytes at the same place for as long as this lives: nothing can run or drop the instance.
+    fn as_ref(&self) -> &[u8] {
+        let instance = self.lease.instance.as_ref();
+        instance.map_or(&[], |instance| instance.bytes(&self.range))
+    }
+}
