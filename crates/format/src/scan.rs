@@ -393,7 +393,12 @@ impl Job {
             &fetched,
             n_rows as usize,
             self.split_columns,
-        )?;
+        );
+        let decoded = match decoded {
+            // More items than the offsets of one batch can number: fewer rows have fewer.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => None,
+            decoded => decoded?,
+        };
         let Some(emitted) = decoded else {
             if n_rows > 1 {
                 return halves(fetched);
@@ -481,7 +486,7 @@ pub(crate) fn decode_leaf(
     cuts: &[(usize, Cut)],
 ) -> Result<LeafParts> {
     let pool = &inner.pool;
-    SCRATCH.with_borrow_mut(|scratch| {
+    with_scratch(|scratch| {
         let take = &mut |len| pool.take(len);
         column.decode_nested(inner, plan, fetched, cuts, scratch, take)
     })
@@ -489,6 +494,15 @@ pub(crate) fn decode_leaf(
 
 thread_local! {
     static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::new(Scratch::new());
+}
+
+/// Lends the thread's scratch memory. It is taken out meanwhile: a kernel is compiled on the pool's threads, and one that waits for that
+/// may begin another batch before this one is done.
+fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+    let mut scratch = SCRATCH.replace(Scratch::new());
+    let done = work(&mut scratch);
+    SCRATCH.set(scratch);
+    done
 }
 
 /// Decodes one column's plan into Arrow arrays.
@@ -502,7 +516,7 @@ pub(crate) fn emit(
         return Ok(Emitted::nulls(plan.rows));
     }
     let pool = &inner.pool;
-    let decoded = SCRATCH.with_borrow_mut(|scratch| {
+    let decoded = with_scratch(|scratch| {
         column.decode(inner, plan, fetched, scratch, &mut |len| pool.take(len))
     })?;
     let data_type = &column.data_type;

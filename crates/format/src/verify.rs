@@ -177,16 +177,29 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
         let report = page_digests(inner, column, found, number as u32)?;
         let rows = found.descriptor.row_range();
         for start in rows.clone().step_by(STEP_ROWS as usize) {
-            let plan = column.plan_rows(inner, start..rows.end.min(start + STEP_ROWS))?;
-            let fetched = inner.fetch(&plan.parts)?;
-            match column.is_flat() {
-                true => drop(emit(inner, column, &plan, &fetched)?),
-                false => drop(decode_leaf(inner, column, &plan, &fetched, &[])?),
-            }
+            decodes(inner, column, start..rows.end.min(start + STEP_ROWS))?;
         }
         Ok(report)
     };
     check().map_err(|error: Error| error.in_page(number).in_column(column.name()))
+}
+
+/// That rows of a column decode: all at once, or half by half where their items are too many for one batch.
+fn decodes(inner: &Inner, column: &Column, rows: Range<u64>) -> Result<()> {
+    let plan = column.plan_rows(inner, rows.clone())?;
+    let fetched = inner.fetch(&plan.parts)?;
+    let done = match column.is_flat() {
+        true => emit(inner, column, &plan, &fetched).map(drop),
+        false => decode_leaf(inner, column, &plan, &fetched, &[]).map(drop),
+    };
+    match done {
+        Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {
+            let middle = rows.start + (rows.end - rows.start) / 2;
+            decodes(inner, column, rows.start..middle)?;
+            decodes(inner, column, middle..rows.end)
+        }
+        done => done,
+    }
 }
 
 fn page_digests(inner: &Inner, column: &Column, page: &Page, bound: u32) -> Result<VerifyReport> {

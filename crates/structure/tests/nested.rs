@@ -846,3 +846,54 @@ fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
     }
     assert!(unread.is_empty(), "{unread:#?}");
 }
+
+/// Unions have no nulls of their own: those of keys are stored above them, also where runs stand above the keys.
+#[test]
+fn null_keys_of_unions_inside_runs_are_stored() {
+    use arrow_array::{
+        Array, ArrayRef, DictionaryArray, Int32Array, RunArray, UnionArray, types::Int8Type,
+    };
+    use arrow_schema::{DataType, Field, UnionFields};
+    use std::sync::Arc;
+    use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
+
+    let arms = [Field::new("number", DataType::Int32, false)];
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![7, 8]));
+    let fields = UnionFields::from_fields(arms);
+    let union = UnionArray::try_new(
+        fields,
+        vec![0i8, 0].into(),
+        Some(vec![0, 1].into()),
+        vec![numbers],
+    );
+    let keys = arrow_array::Int8Array::from(vec![None, Some(1), None, Some(0)]);
+    let coded = DictionaryArray::<Int8Type>::new(keys, Arc::new(union.unwrap()));
+    let ends = Int32Array::from(vec![2, 3, 6, 7]);
+    let runs: ArrayRef = Arc::new(RunArray::try_new(&ends, &coded).unwrap());
+    for (name, array, valid) in [
+        ("runs of keys", runs.clone(), vec![0, 0, 1, 0, 0, 0, 1]),
+        ("a slice of them", runs.slice(1, 3), vec![0, 1, 0]),
+        ("keys", Arc::new(coded.clone()), vec![0, 1, 0, 1]),
+    ] {
+        for path in leaf_paths(array.data_type(), true).unwrap() {
+            let what = format!("{name}, {:?}", path.names());
+            let mut leaf = LeafBuffer::new(array.data_type(), path);
+            leaf.push(array.as_ref())
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
+            let registry = registry();
+            let context = EncodeContext {
+                registry: &registry,
+                chooser: &USUAL,
+                checksum,
+            };
+            let page = leaf.page(0..array.len()).unwrap().unwrap();
+            let page = encode_page(page, &context).unwrap();
+            let decoder = PageDecoder::new(&registry, &page.meta, Shared::default()).unwrap();
+            let forms = page.meta.levels.iter().map(|level| level.form());
+            let rows = array.len() as u32;
+            let blocks = [(page.block(0), rows, Selection::All)];
+            let got = decode(&decoder, forms, blocks.into_iter(), usize::MAX).unwrap();
+            assert_eq!(got.levels[0].1, valid, "{what}");
+        }
+    }
+}

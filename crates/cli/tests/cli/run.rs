@@ -185,9 +185,12 @@ pub(crate) fn assert_same_table(
                 .or_else(|| next_array(&mut right, i));
             let (Some(x), Some(y)) = (&a, &b) else { break };
             let n = x.len().min(y.len());
-            if let Err(difference) =
-                tarsia_testkit::arrays::bit_difference(&x.slice(0, n), &y.slice(0, n))
-            {
+            let (left, right) = (x.slice(0, n), y.slice(0, n));
+            let compared = match field.data_type().is_nested() {
+                true => tarsia_testkit::nested::logical_difference(&left, &right),
+                false => tarsia_testkit::arrays::bit_difference(&left, &right),
+            };
+            if let Err(difference) = compared {
                 panic!(
                     "column `{}` of type {}: {difference}",
                     field.name(),

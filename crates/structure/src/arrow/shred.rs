@@ -28,9 +28,12 @@ pub(super) fn shred(array: &dyn Array, path: &LeafPath, shape: &mut Shape) -> Re
     let mut ranges = whole(array.len());
     let mut level = 0;
     for step in &path.steps {
-        if step.kind != StepKind::Keys {
-            (node, ranges) = resolve(node, ranges)?;
-        }
+        (node, ranges) = match step.kind {
+            StepKind::Keys => resolve_until(node, ranges, |node| {
+                matches!(node, DataType::Dictionary(..))
+            })?,
+            _ => resolve(node, ranges)?,
+        };
         match step.kind {
             StepKind::Keys => {
                 let nulls = node.nulls();
@@ -240,8 +243,16 @@ fn view_items<O: OffsetSizeTrait>(
 }
 
 /// Dictionaries and run-end arrays by logical value, one inside the other too.
-pub(super) fn resolve(mut node: ArrayRef, mut ranges: Ranges) -> Result<(ArrayRef, Ranges)> {
-    loop {
+pub(super) fn resolve(node: ArrayRef, ranges: Ranges) -> Result<(ArrayRef, Ranges)> {
+    resolve_until(node, ranges, |_| false)
+}
+
+fn resolve_until(
+    mut node: ArrayRef,
+    mut ranges: Ranges,
+    is_end: impl Fn(&DataType) -> bool,
+) -> Result<(ArrayRef, Ranges)> {
+    while !is_end(node.data_type()) {
         let pick = match node.data_type() {
             DataType::Dictionary(key, _) => match key.as_ref() {
                 DataType::Int8 => by_key::<Int8Type>,
@@ -264,6 +275,7 @@ pub(super) fn resolve(mut node: ArrayRef, mut ranges: Ranges) -> Result<(ArrayRe
         };
         (node, ranges) = pick(node.as_ref(), &ranges)?;
     }
+    Ok((node, ranges))
 }
 
 fn by_key<K: ArrowDictionaryKeyType>(
