@@ -7,13 +7,18 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::{EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
 use tarsia_io::{MemoryFile, MemorySink};
-use tarsia_structure::arrow::reorder;
+use tarsia_structure::arrow::{leaf_paths, reorder};
 use tarsia_testkit::arrays::{
     DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, bit_difference, flat_types,
 };
 use tarsia_testkit::faults::FailingReader;
 use tarsia_testkit::fuzzing::{Input, accepted};
 use tarsia_testkit::memory::measure;
+use tarsia_testkit::nested::{
+    LENGTHS, Lengths, NestedProfile, is_uninhabited, logical_difference, nested_array,
+    nested_types, random_type,
+};
+use tarsia_testkit::rng::Rng;
 use tarsia_testkit::seal::Seals;
 
 /// The most a reader may allocate at once, whatever a small file says: a batch of 64 MiB, grown to a power of two, and room for
@@ -37,7 +42,8 @@ pub struct Base {
 fn write(schema: Arc<Schema>, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let mut writer = Writer::new(Box::new(sink), schema, options).expect("a schema of flat types");
+    let mut writer =
+        Writer::new(Box::new(sink), schema, options).expect("a schema of types that are stored");
     for batch in batches {
         writer.write(batch).expect("a batch of the schema");
     }
@@ -81,8 +87,39 @@ fn table(rows: usize, columns: &[(DataType, Nulls, Distribution)]) -> RecordBatc
     RecordBatch::try_new(Arc::new(schema), columns).expect("a batch")
 }
 
+/// A table of nested columns with nulls at all levels.
+fn nested_table(rows: usize, types: &[DataType], lengths: &[Lengths]) -> RecordBatch {
+    let made = types.iter().enumerate().map(|(i, data_type)| {
+        let profile = NestedProfile::new(
+            Nulls::Percent(20),
+            DISTRIBUTIONS[i % DISTRIBUTIONS.len()],
+            lengths[i % lengths.len()],
+            i as u64,
+        );
+        let field = Field::new(format!("c{i}"), data_type.clone(), true);
+        (field, nested_array(data_type, rows, &profile))
+    });
+    let (fields, columns): (Vec<_>, Vec<_>) = made.unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("a batch")
+}
+
+/// Nested types that are stored and have rows; vectors of 768 would be most of a table.
+fn stored_types() -> &'static [DataType] {
+    static TYPES: OnceLock<Vec<DataType>> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let is_short = |data_type: &DataType| {
+            !matches!(data_type, DataType::FixedSizeList(_, length) if *length > 100)
+        };
+        let mut types = nested_types();
+        types.retain(|data_type| {
+            is_short(data_type) && !is_uninhabited(data_type) && leaf_paths(data_type, true).is_ok()
+        });
+        types
+    })
+}
+
 /// The files that targets change. Together they have every encoding, several pages and blocks, dictionary pages, nulls of all
-/// kinds and all flat types.
+/// kinds, all flat types and all kinds of nested ones.
 pub fn bases() -> &'static [Base] {
     static BASES: OnceLock<Vec<Base>> = OnceLock::new();
     BASES.get_or_init(|| {
@@ -132,6 +169,8 @@ pub fn bases() -> &'static [Base] {
                 (data_type, nulls, DISTRIBUTIONS[i % DISTRIBUTIONS.len()])
             })
             .collect();
+        // One of each kind: every ninth of them.
+        let several: Vec<_> = stored_types().iter().step_by(9).cloned().collect();
         let tables = [
             (table(2600, &mixed), 9000),
             (table(3000, &strings), 1 << 20),
@@ -140,6 +179,12 @@ pub fn bases() -> &'static [Base] {
             (table(60, &all_types), 1 << 20),
             (table(0, &mixed), 1 << 20),
             (table(1, &dictionaries), 1 << 20),
+            // Few columns of several pages, and many of few rows.
+            (
+                nested_table(700, &several, &[Lengths::Short, Lengths::Skewed]),
+                4000,
+            ),
+            (nested_table(40, stored_types(), &LENGTHS[..1]), 1 << 20),
         ];
         tables
             .into_iter()
@@ -331,7 +376,7 @@ fn assert_same_row(got: &RecordBatch, row: usize, batches: &[RecordBatch], mut a
             let columns = got.columns().iter().zip(batch.columns());
             for (column, (got, expected)) in columns.enumerate() {
                 let (got, expected) = (got.slice(row, 1), expected.slice(at as usize, 1));
-                if let Err(difference) = bit_difference(&got, &expected) {
+                if let Err(difference) = difference(&got, &expected) {
                     panic!("column {column}: {difference}");
                 }
             }
@@ -422,30 +467,68 @@ pub fn resealed(bytes: &[u8]) {
 pub fn round_trip(bytes: &[u8]) {
     static TYPES: OnceLock<Vec<DataType>> = OnceLock::new();
     let types = TYPES.get_or_init(flat_types);
-    let mut input = Input::new(bytes);
-    let rows = input.count(3000);
-    let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
-    for i in 0..input.below(5) {
+    round_trip_of(bytes, 3000, |input, rows| {
         let data_type = input.pick(types);
         let nulls = *input.pick(&NULLS);
         let distribution = *input.pick(&DISTRIBUTIONS);
         // A slice of a longer array now and then.
-        let before = if input.one_in(3) {
-            1 + input.below(20)
-        } else {
-            0
+        let before = match input.one_in(3) {
+            true => 1 + input.below(20),
+            false => 0,
         };
         let profile = Profile::new(nulls, distribution, input.u16().into());
-        let array = array(data_type, before + rows, profile).slice(before, rows);
-        let nullable =
-            array.logical_null_count() > 0 || input.one_in(2) || *data_type == DataType::Null;
+        array(data_type, before + rows, profile).slice(before, rows)
+    });
+}
+
+/// The same with nested columns, of types by hand and of random ones.
+pub fn round_trip_nested(bytes: &[u8]) {
+    round_trip_of(bytes, 600, |input, rows| {
+        let mut rng = Rng::new(input.u16().into());
+        let mut data_type = match input.below(2) {
+            0 => input.pick(stored_types()).clone(),
+            _ => random_type(&mut rng, 1 + input.below(4) as u32),
+        };
+        if leaf_paths(&data_type, true).is_err() {
+            // A dictionary of dictionaries or of runs.
+            data_type = stored_types()[0].clone();
+        }
+        let profile = NestedProfile::new(
+            *input.pick(&NULLS),
+            *input.pick(&DISTRIBUTIONS),
+            *input.pick(&LENGTHS),
+            input.u16().into(),
+        );
+        let before = match input.one_in(3) {
+            true => 1 + input.below(20),
+            false => 0,
+        };
+        nested_array(&data_type, before + rows, &profile).slice(before, rows)
+    });
+}
+
+fn round_trip_of(
+    bytes: &[u8],
+    rows_max: usize,
+    mut column: impl FnMut(&mut Input<'_>, usize) -> ArrayRef,
+) {
+    let mut input = Input::new(bytes);
+    let rows = input.count(rows_max);
+    let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+    for i in 0..input.below(5) {
+        let array = column(&mut input, rows);
+        let data_type = array.data_type().clone();
+        let nullable = data_type.is_nested()
+            || data_type == DataType::Null
+            || array.logical_null_count() > 0
+            || input.one_in(2);
         // Names may be equal, and empty.
         let name = if input.one_in(8) {
             String::new()
         } else {
             format!("c{i}")
         };
-        fields.push(Field::new(name, data_type.clone(), nullable));
+        fields.push(Field::new(name, data_type, nullable));
         columns.push(array);
     }
     let schema = Arc::new(Schema::new(fields));
@@ -517,7 +600,7 @@ pub fn round_trip(bytes: &[u8]) {
                 let order = arrow_array::UInt64Array::from(places);
                 for (got, all) in taken.columns().iter().zip(batch.columns()) {
                     let expected = reorder(all, &order).expect("rows that exist");
-                    if let Err(difference) = bit_difference(got, &expected) {
+                    if let Err(difference) = difference(got, &expected) {
                         panic!("taken: {difference}");
                     }
                 }
@@ -541,9 +624,24 @@ pub fn round_trip(bytes: &[u8]) {
     accepted();
 }
 
+/// Nested arrays are the same where they mean the same; flat ones are the same bits.
+fn difference(got: &ArrayRef, expected: &ArrayRef) -> Result<(), String> {
+    let is_nested = |data_type: &DataType| {
+        data_type.is_nested() || matches!(data_type, DataType::RunEndEncoded(..))
+    };
+    let nested = match expected.data_type() {
+        DataType::Dictionary(_, values) => is_nested(values),
+        data_type => is_nested(data_type),
+    };
+    match nested {
+        true => logical_difference(got, expected),
+        false => bit_difference(got, expected),
+    }
+}
+
 fn assert_same_columns(got: &RecordBatch, expected: &RecordBatch) {
     for (column, (got, expected)) in got.columns().iter().zip(expected.columns()).enumerate() {
-        if let Err(difference) = bit_difference(got, expected) {
+        if let Err(difference) = difference(got, expected) {
             panic!("column {column}: {difference}");
         }
     }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`encodings`] | each decoder with any parameters and bytes; each encoder with any values |
 //! | [`bits`] | the kernels: every level of the CPU against the portable one and a naive model |
+//! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
 //!
@@ -21,6 +22,7 @@ pub mod bits;
 pub mod encodings;
 pub mod file;
 pub mod metadata;
+pub mod nested;
 mod run;
 
 pub use run::{Find, minimise, run};
@@ -48,12 +50,16 @@ pub const TARGETS: &[Target] = &[
     ("round_trip_chosen", encodings::round_trip_chosen),
     ("bits_pack", bits::pack),
     ("bits_values", bits::values),
+    ("nested_round_trip", nested::round_trip),
+    ("nested_block", nested::block),
+    ("nested_levels", nested::levels_made_up),
     ("meta_header", metadata::header),
     ("meta_postscript", metadata::postscript),
     ("meta_footer", metadata::footer),
     ("meta_bucket", metadata::bucket),
     ("meta_record", metadata::record),
     ("meta_schema", metadata::schema),
+    ("meta_field", metadata::field),
     ("meta_column", metadata::column),
     ("meta_block_table", metadata::block_table),
     ("meta_page", metadata::page),
@@ -62,6 +68,7 @@ pub const TARGETS: &[Target] = &[
     ("file_mutated", file::mutated),
     ("file_resealed", file::resealed),
     ("file_round_trip", file::round_trip),
+    ("file_round_trip_nested", file::round_trip_nested),
 ];
 
 /// The target whose panic must be found.

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use tarsia_codec::{Reader, Tree};
 use tarsia_metadata::{
     BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileShape, Footer, Header, NodeRecord,
-    PageDescriptor, Postscript, Records, SlotView, crc32c, limits, read_schema, write_schema,
+    PageDescriptor, Postscript, Records, SlotView, crc32c, limits, n_leaves, read_field,
+    read_schema, write_schema,
 };
 use tarsia_structure::Meta;
 use tarsia_testkit::fuzzing::{Input, accepted};
@@ -319,6 +320,18 @@ fn seal_record(bytes: &mut [u8]) {
     seal(bytes, 4, std::slice::from_ref(&(8..length.max(8))));
 }
 
+/// The same for records back to back, as far as they have lengths.
+fn seal_records(bytes: &mut [u8]) {
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| rest.len() >= 8) {
+        seal_record(rest);
+        match NodeRecord::length(rest) {
+            Ok(length) => at += length as usize,
+            Err(_) => break,
+        }
+    }
+}
+
 /// One node record.
 pub fn record(bytes: &[u8]) {
     let mut input = Input::new(bytes);
@@ -363,14 +376,16 @@ pub fn schema(bytes: &[u8]) {
         _ => parts.n_nodes,
     };
     let mut bytes = bytes_of(&mut input, &parts.records);
-    let mut at = 0;
-    while let Some(rest) = bytes.get_mut(at..).filter(|rest| rest.len() >= 8) {
-        seal_record(rest);
-        match NodeRecord::length(rest) {
-            Ok(length) => at += length as usize,
-            Err(_) => break,
-        }
+    if let Some(range) = parts
+        .record_ranges
+        .get(input.below(parts.record_ranges.len()))
+        && input.one_in(2)
+        && let Some(record) = bytes.get_mut(range.clone())
+    {
+        // Any record's own header, not the root's alone.
+        input.overwrite(record);
     }
+    seal_records(&mut bytes);
     let Ok(table) = parse(bytes.len(), || {
         read_schema(&bytes, parts.records_place, n_nodes)
     }) else {
@@ -385,6 +400,67 @@ pub fn schema(bytes: &[u8]) {
         table.schema
     );
     assert_eq!(again.n_nodes, n_nodes);
+}
+
+/// A field with all its descendants, as one that was looked up by its name is read.
+pub fn field(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let parts = parts(&mut input);
+    let index = input.below(parts.record_ranges.len());
+    let start = parts.record_ranges[index].start;
+    let own = parts.record_ranges[index].clone();
+    let written = NodeRecord::parse(&parts.records[own.clone()]).expect("a record");
+    let below = written
+        .descendants_range()
+        .map_or(0, |range| range.end - range.start);
+    let mut own_bytes = parts.records[own.clone()].to_vec();
+    let mut descendants = parts.records[own.end..own.end + below as usize].to_vec();
+    for _ in 0..input.below(3) {
+        let record = match input.below(3) {
+            0 => &mut own_bytes[..],
+            // Any of the records below, so that its own header is hit too.
+            _ => {
+                let at = parts.record_ranges[index..]
+                    .iter()
+                    .take_while(|range| range.end <= own.end + below as usize)
+                    .count();
+                let hit = parts.record_ranges[index + input.below(at)].clone();
+                match hit.start == start {
+                    true => &mut own_bytes[..],
+                    false => &mut descendants[hit.start - own.end..hit.end - own.end],
+                }
+            }
+        };
+        input.overwrite(record);
+    }
+    seal_record(&mut own_bytes);
+    seal_records(&mut descendants);
+    let Ok(record) = NodeRecord::parse(&own_bytes) else {
+        return;
+    };
+    let place = match input.below(8) {
+        0 => input.number(),
+        _ => record.descendants_range().map_or(0, |range| range.start),
+    };
+    if input.one_in(8) {
+        input.edit(&mut descendants);
+    }
+    let n_bytes = own_bytes.len() + descendants.len();
+    let Ok(found) = parse(n_bytes, || read_field(&record, &descendants, place)) else {
+        return;
+    };
+    accepted();
+    let n_columns = found.columns.len() as u32;
+    // The ends of runs have no column.
+    if record.column.is_none() && record.children.is_none() {
+        assert_eq!(n_columns, 0, "columns of run ends");
+        return;
+    }
+    assert_eq!(n_columns, n_leaves(found.field.data_type()), "columns");
+    let schema = arrow_schema::Schema::new(vec![found.field]);
+    let again = write_schema(&schema, &found.columns, 4096).expect("a field that was read");
+    let table = read_schema(&again.records, 4096, again.n_nodes).expect("what was written");
+    assert_eq!((table.schema, table.columns), (schema, found.columns));
 }
 
 /// Every page lies where pages may, and the rows are covered once.
