@@ -9,7 +9,7 @@ use tarsia_codec::{
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Choice, Choose, EncodeContext, EncodedPage, Layer, LayerKind, Level,
+    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Layer, LayerKind, Level,
     LevelForm, Meta, PageDecoder, PageInput, RawColumn, RawLevels, RawParts, Shape, ShapeSlice,
     encode_page,
 };
@@ -255,7 +255,9 @@ fn decode(
     block: &Block<'_>,
     selection: Selection<'_>,
 ) -> Result<Decoded> {
-    let (decoded, allocated) = measure(|| -> Result<(RawLevels, RawParts)> {
+    // The blocks' own limits have to do.
+    let budget = Budget::new(u64::MAX);
+    let (decoded, allocated) = measure(|| -> Result<(RawLevels<'_>, RawParts)> {
         let mut take = |len: usize| {
             let mut buf = AlignedBuf::zeroed(len);
             // What was in memory before must not matter; all of 256 MiB would only take long.
@@ -264,7 +266,7 @@ fn decode(
             buf
         };
         let mut scratch = Scratch::new();
-        let mut levels = RawLevels::new(forms.iter().copied());
+        let mut levels = RawLevels::new(forms.iter().copied(), &budget);
         let mut ranges = Vec::new();
         levels.push(
             decoder,

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::arrow::{LeafParts, LeafPath};
-use tarsia_structure::{Block, BlockHeader, Cut, PageDecoder, RawColumn, RawLevels};
+use tarsia_structure::{Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels};
 
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -485,11 +485,12 @@ impl Column {
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
         cuts: &[(usize, Cut)],
+        budget: &Budget,
         scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<LeafParts> {
+        let take = &mut |len| file.pool.take(len);
         let forms = self.path.forms().iter().copied();
-        let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied());
+        let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
         // Items of each part are known before memory is taken for them.
         let mut items: Vec<Vec<Range<u32>>> = Vec::with_capacity(plan.parts.len());
         self.each_block(file, plan, fetched, true, |part, decoder, block| {
@@ -644,6 +645,24 @@ impl Column {
         }
         let lent = whole.map(tarsia_kernel_host::Whole::finish).transpose();
         lent.map_err(|error| crate::decoder::kernel_failed(error).in_column(self.name()))
+    }
+
+    /// The most bytes that rows of a nested column may take, where those who asked for them cannot do with fewer: nulls that stand for
+    /// more are refused, here and by the writer.
+    pub(crate) fn nested_bytes_max(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> u64 {
+        // What a block decodes to is bounded for each level and the items; a union's slots take more than what is stored of them.
+        let n_parts = 8 * (self.path.forms().len() as u64 + 2);
+        let blocks = plan.parts.iter().zip(fetched);
+        let bytes = blocks.map(|(part, bytes)| {
+            let n_rows = match &part.selected {
+                Selected::Range { len, .. } => u64::from(*len),
+                Selected::Indices(range) => range.len() as u64,
+            };
+            let of_row =
+                tarsia_structure::block::row_decoded_bytes_max(bytes.as_ref().len() as u64);
+            n_rows.saturating_mul(of_row).saturating_mul(n_parts)
+        });
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// An upper bound on the bytes of the strings that a plan decodes to.

@@ -12,7 +12,7 @@ use tarsia_structure::arrow::{assemble, leaf_paths, reorder};
 use crate::column::{Column, Plan};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{Inner, Reads};
-use crate::scan::{batch, decode_leaf, too_many_values};
+use crate::scan::{batch, decode_leaf, rows_budget, too_many_values};
 use crate::take::Order;
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
@@ -251,13 +251,16 @@ pub(crate) fn take(
         .collect::<Result<_>>()?;
     let mut reads = inner.reads(&plans);
     let fetched = inner.fetch_all(&plans)?;
+    let budget = rows_budget(columns, &plans, &fetched);
     let leaves = columns
         .iter()
         .zip(plans.iter().zip(&fetched))
-        .map(|(column, (plan, fetched))| decode_leaf(inner, column, plan, fetched, &pruned.cuts))
+        .map(|(column, (plan, fetched))| {
+            decode_leaf(inner, column, plan, fetched, &pruned.cuts, &budget)
+        })
         .collect::<Result<Vec<_>>>()?;
     let of_field = retyped(&field.field, pruned.data_type);
-    let array = assemble(&of_field, leaves, rows.len(), &inner.pool)
+    let array = assemble(&of_field, leaves, rows.len(), &inner.pool, &budget)
         .map_err(|error| while_reading(error).in_column(&path.column))?
         .ok_or_else(too_many_values)?;
     let element = order.restore(path.element(array, &path.steps)?)?;

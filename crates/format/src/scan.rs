@@ -8,10 +8,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
-use tarsia_structure::Cut;
 use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
+use tarsia_structure::{Budget, Cut};
 
 use crate::column::{Column, Decoded, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -27,6 +27,9 @@ const BATCH_BYTES_TARGET: usize = 16 << 20;
 
 /// A batch that would decode to more is cut.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
+
+/// The levels and items of a batch's nested columns, and what is filled in below their nulls, take at most this; else it is cut.
+pub(crate) const NESTED_BYTES_MAX: u64 = 128 << 20;
 
 /// A scan of so few encoded bytes that decode to so few is over before other threads would have begun.
 const ONE_THREAD_BYTES_MAX: u64 = 128 << 10;
@@ -386,6 +389,10 @@ impl Job {
         if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
             return halves(fetched);
         }
+        let budget = match n_rows {
+            0 | 1 => rows_budget(columns, &plans, &fetched),
+            _ => Budget::new(NESTED_BYTES_MAX),
+        };
         let decoded = decode_fields(
             &self.inner,
             &self.projection,
@@ -393,9 +400,10 @@ impl Job {
             &fetched,
             n_rows as usize,
             self.split_columns,
+            &budget,
         );
         let decoded = match decoded {
-            // More items than the offsets of one batch can number: fewer rows have fewer.
+            // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have fewer.
             Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => None,
             decoded => decoded?,
         };
@@ -408,6 +416,18 @@ impl Job {
         self.inner.check_unchanged()?;
         assemble(&self.projection.schema, emitted, n_rows as usize)
     }
+}
+
+/// What nested rows may take that somebody wants all at once.
+pub(crate) fn rows_budget<B: AsRef<[u8]>>(
+    columns: &[Arc<Column>],
+    plans: &[Plan],
+    fetched: &[Vec<B>],
+) -> Budget {
+    let nested = columns.iter().zip(plans.iter().zip(fetched));
+    let nested = nested.filter(|(column, _)| !column.is_flat());
+    let bytes = nested.map(|(column, (plan, fetched))| column.nested_bytes_max(plan, fetched));
+    Budget::new(bytes.fold(0, u64::saturating_add))
 }
 
 /// What a dictionary's keys or the ends of runs cannot number.
@@ -433,13 +453,14 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
     fetched: &[Vec<B>],
     rows: usize,
     parallel: bool,
+    budget: &Budget,
 ) -> Result<Option<Vec<Emitted>>> {
     let one = |index: usize| -> Result<Leaf> {
         let column = &projection.columns[index];
         let (plan, fetched) = (&plans[index], &fetched[index]);
         match column.is_flat() {
             true => emit(inner, column, plan, fetched).map(Leaf::Flat),
-            false => decode_leaf(inner, column, plan, fetched, &[]).map(Leaf::Nested),
+            false => decode_leaf(inner, column, plan, fetched, &[], budget).map(Leaf::Nested),
         }
     };
     let n_columns = projection.columns.len();
@@ -467,7 +488,7 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
         if field.is_flat() {
             continue;
         }
-        let array = structure::assemble(&field.field, nested, rows, &inner.pool)
+        let array = structure::assemble(&field.field, nested, rows, &inner.pool, budget)
             .map_err(|error| while_reading(error).in_column(field.field.name()))?;
         match array {
             Some(array) => emitted.push(Emitted { parts: vec![array] }),
@@ -484,12 +505,9 @@ pub(crate) fn decode_leaf(
     plan: &Plan,
     fetched: &[impl AsRef<[u8]>],
     cuts: &[(usize, Cut)],
+    budget: &Budget,
 ) -> Result<LeafParts> {
-    let pool = &inner.pool;
-    with_scratch(|scratch| {
-        let take = &mut |len| pool.take(len);
-        column.decode_nested(inner, plan, fetched, cuts, scratch, take)
-    })
+    with_scratch(|scratch| column.decode_nested(inner, plan, fetched, cuts, budget, scratch))
 }
 
 thread_local! {

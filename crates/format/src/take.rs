@@ -10,7 +10,7 @@ use crate::column::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};
 use crate::options::Threads;
-use crate::scan::{Projection, batch, decode_fields, too_many_values};
+use crate::scan::{Projection, batch, decode_fields, rows_budget, too_many_values};
 
 /// Fewer blocks are decoded before other threads would have begun: each takes a quarter of a microsecond.
 const PARALLEL_BLOCKS_MIN: usize = 256;
@@ -118,7 +118,16 @@ fn take_planned(
     let parallel = inner.threads == Threads::All
         && projection.columns.len() > 1
         && n_blocks >= PARALLEL_BLOCKS_MIN;
-    let decoded = decode_fields(inner, &projection, &plans, &fetched, rows.len(), parallel)?;
+    let budget = rows_budget(&projection.columns, &plans, &fetched);
+    let decoded = decode_fields(
+        inner,
+        &projection,
+        &plans,
+        &fetched,
+        rows.len(),
+        parallel,
+        &budget,
+    )?;
     let in_order = |emitted: Emitted| -> Result<ArrayRef> {
         let [array] = emitted.parts.as_slice() else {
             return Err(too_many_values());

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tarsia_compliance as compliance;
 use tarsia_metadata::PageDescriptor;
+use tarsia_structure::Budget;
 
 use crate::column::{Column, Page, TableField, check_crc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
-use crate::scan::{Projection, Scan, decode_leaf, emit};
+use crate::scan::{NESTED_BYTES_MAX, Projection, Scan, decode_leaf, emit};
 
 /// Rows decoded at a time, to see that everything decodes.
 const STEP_ROWS: u64 = 65_536;
@@ -190,7 +191,13 @@ fn decodes(inner: &Inner, column: &Column, rows: Range<u64>) -> Result<()> {
     let fetched = inner.fetch(&plan.parts)?;
     let done = match column.is_flat() {
         true => emit(inner, column, &plan, &fetched).map(drop),
-        false => decode_leaf(inner, column, &plan, &fetched, &[]).map(drop),
+        false => {
+            let budget = match rows.end - rows.start {
+                0 | 1 => Budget::new(column.nested_bytes_max(&plan, &fetched)),
+                _ => Budget::new(NESTED_BYTES_MAX),
+            };
+            decode_leaf(inner, column, &plan, &fetched, &[], &budget).map(drop)
+        }
     };
     match done {
         Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {

@@ -525,8 +525,10 @@ fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), Strin
 
 #[test]
 fn nested_rows_that_share_few_bytes_are_read_in_bounded_memory() {
+    use arrow_array::types::Int8Type;
     use arrow_array::{
-        BinaryArray, FixedSizeListArray, Int8Array, ListArray, NullArray, StructArray,
+        BinaryArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Int8Array,
+        Int32Array, ListArray, NullArray, RunArray, StructArray,
     };
     let structure = |name: &str, child: ArrayRef| -> ArrayRef {
         let field = field(name, child.data_type().clone(), true);
@@ -553,7 +555,43 @@ fn nested_rows_that_share_few_bytes_are_read_in_bounded_memory() {
     let nulls = |n: usize| Arc::new(NullArray::new(n)) as ArrayRef;
     let varying = |i: usize| 900 + i * 7 % 200;
     let mut found = Vec::new();
+    let wide = |n: usize, width: i32, valid: bool| -> ArrayRef {
+        let value = vec![valid.then(|| vec![7u8; width as usize]); n];
+        let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(value.into_iter(), width);
+        Arc::new(array.unwrap())
+    };
+    let null_run = StructArray::new(
+        vec![field("w", DataType::FixedSizeBinary(1 << 16), true)].into(),
+        vec![wide(1, 1 << 16, true)],
+        Some(vec![false].into()),
+    );
+    let null_keys = Int8Array::from(vec![None; 655_360]);
+    let null_keys = DictionaryArray::<Int8Type>::new(null_keys, wide(1, 1024, true));
     for (name, array) in [
+        (
+            "long vectors of nulls, half null",
+            fixed(1 << 26, nulls(100 << 26), 2),
+        ),
+        (
+            "long vectors of nulls",
+            fixed(1 << 24, nulls(1000 << 24), 0),
+        ),
+        (
+            "runs of null structs",
+            Arc::new(RunArray::try_new(&Int32Array::from(vec![8192]), &null_run).unwrap()),
+        ),
+        (
+            "lists of null keys",
+            list(&|_| 10, 65_536, &|_| Arc::new(null_keys.clone())),
+        ),
+        (
+            "vectors of null structs in null vectors",
+            fixed(
+                64,
+                structure("v", fixed(1024, structure("w", wide(65_536, 64, true)), 1)),
+                1,
+            ),
+        ),
         (
             "vectors of structs of nulls",
             fixed(100, structure("n", nulls(6_553_600)), 0),

@@ -2,7 +2,7 @@
 
 use tarsia_codec::{Error, Reader, Result, ValueType, check_zero, limits};
 
-use crate::levels::LevelSections;
+use crate::levels::{LevelSections, items_bytes};
 use crate::meta::Level;
 
 /// Bytes of a block header, without a salt.
@@ -17,6 +17,13 @@ pub const BLOCK_DECODED_BYTES_MAX: u32 = 16 << 20;
 
 /// A block of one row may decode to this many times its payload, beyond [`BLOCK_DECODED_BYTES_MAX`].
 pub(crate) const ROW_EXPANSION_MAX: u64 = 1024;
+
+/// The most bytes that values, and the slots of each level, of one row may decode to from so many stored ones.
+pub fn row_decoded_bytes_max(payload_bytes: u64) -> u64 {
+    let bytes = payload_bytes.saturating_mul(ROW_EXPANSION_MAX);
+    let bytes = bytes.saturating_add(BLOCK_DECODED_BYTES_MAX.into());
+    bytes.min(limits::UNIT_DECODED_BYTES_MAX)
+}
 
 const FLAG_SALT: u8 = 1;
 /// Bytes of the salt that may follow the header.
@@ -135,9 +142,7 @@ impl BlockHeader {
     /// The most bytes that values, and the slots of each level, may decode to.
     pub(crate) fn decoded_bytes_max(&self) -> u64 {
         match self.logical_rows {
-            1 => (u64::from(self.payload_bytes) * ROW_EXPANSION_MAX
-                + u64::from(BLOCK_DECODED_BYTES_MAX))
-            .min(limits::UNIT_DECODED_BYTES_MAX),
+            1 => row_decoded_bytes_max(self.payload_bytes.into()),
             _ => BLOCK_DECODED_BYTES_MAX.into(),
         }
     }
@@ -348,14 +353,10 @@ impl<'a> Block<'a> {
                 "the items, less the null ones in a compact page",
             ));
         }
-        let bytes_of = |n: u32| match expect.value_type {
-            ValueType::Bits => u64::from(n.div_ceil(8)),
-            ValueType::Fixed(width) => u64::from(n) * u64::from(width),
-            ValueType::Bytes => 4 * u64::from(n),
-        };
         let decoded_bytes = match expect.value_type {
+            ValueType::Bits => u64::from(n_values.div_ceil(8)),
+            ValueType::Fixed(width) => u64::from(n_values) * u64::from(width),
             ValueType::Bytes => header.decoded_bytes.into(),
-            _ => bytes_of(n_values),
         };
         if u64::from(header.decoded_bytes) != decoded_bytes {
             return Err(Error::corrupt(
@@ -366,9 +367,12 @@ impl<'a> Block<'a> {
             ));
         }
         // Null items take memory too, whether or not they have a value here.
-        let (found, max) = (bytes_of(self.n_items), header.decoded_bytes_max());
-        if found > max && !expect.levels.is_empty() {
-            return Err(Error::limit("decoded bytes of a block's items", found, max));
+        if cfg!(feature = "nested") && !expect.levels.is_empty() {
+            let found = items_bytes(expect.value_type, self.n_items.into());
+            let max = header.decoded_bytes_max();
+            if found > max {
+                return Err(Error::limit("decoded bytes of a block's items", found, max));
+            }
         }
         Ok(())
     }

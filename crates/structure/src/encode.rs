@@ -8,14 +8,14 @@ use core::ops::Range;
 
 use tarsia_codec::{
     BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, PageEncoder, Registry, Result, Shared,
-    Tree, Values, build_encoder, limits,
+    Tree, ValueType, Values, build_encoder, limits,
 };
 
 use crate::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
     LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX, checksummed,
 };
-use crate::levels::SECTION_HEADER_BYTES;
+use crate::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
 use crate::meta::{Layer, LayerKind, Level, LevelForm, Meta};
 use crate::shape::{Shape, ShapeSlice, length_values};
 
@@ -427,15 +427,33 @@ impl<'a> Nested<'a> {
         })
     }
 
-    /// Appends the levels of some rows; returns the most bytes that the slots of one of them decode to.
-    fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<u64> {
+    /// The most bytes that the slots of one level of some rows, or their items, decode to. Where Arrow wants slots below nulls, those
+    /// count too: whoever reads the rows takes memory for them.
+    fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
+        let mut most = 0;
+        let mut n_slots = rows.len() as u64;
+        for (number, form) in self.shape.shape().forms().enumerate() {
+            most = slots_bytes(form, n_slots).max(most);
+            match form {
+                LevelForm::Validity => {}
+                LevelForm::Lengths => {
+                    n_slots = self.shape.slots(number + 1, rows.clone()).len() as u64;
+                }
+                LevelForm::ConstantLength(length) => {
+                    n_slots = n_slots.saturating_mul(length.into());
+                }
+            }
+        }
+        items_bytes(value_type, n_slots).max(most)
+    }
+
+    /// Appends the levels of some rows.
+    fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&[0; 8]);
         let shape = self.shape.shape();
-        let mut decoded_bytes = 0;
         for (number, (level, encoders)) in self.levels.iter().enumerate() {
             let slots = self.shape.slots(number, rows.clone());
             let n_below = self.shape.slots(number + 1, rows.clone()).len();
-            decoded_bytes = decoded_bytes.max(level_bytes(level, slots.len()));
             let (values, tree) = match level {
                 Level::AllValid | Level::ConstantLength(_) => continue,
                 Level::Validity(_) => match shape.nulls(number, slots.clone()) {
@@ -472,16 +490,7 @@ impl<'a> Nested<'a> {
             let padded = len.next_multiple_of(BLOCK_ALIGN);
             out.resize(start + SECTION_HEADER_BYTES + padded, 0);
         }
-        Ok(decoded_bytes)
-    }
-}
-
-/// Bytes that slots of a level decode to.
-fn level_bytes(level: &Level, n_slots: usize) -> u64 {
-    match level {
-        Level::AllValid | Level::ConstantLength(_) => 0,
-        Level::Validity(_) => n_slots.div_ceil(8) as u64,
-        Level::Lengths(_) => 4 * n_slots as u64,
+        Ok(())
     }
 }
 
@@ -614,8 +623,7 @@ impl<'a> Encoder<'a> {
             let values = self.values_of(items.clone(), value);
             value = values.end;
             let decoded = self.values.slice(values.clone()).decoded_bytes();
-            let decoded = decoded.max(self.bytes_of_items(items));
-            let decoded = decoded.max(self.bytes_of_levels(start..end));
+            let decoded = decoded.max(self.decoded_bytes(start..end));
             if decoded > BLOCK_DECODED_BYTES_MAX.into() && end - start > 1 {
                 return Ok(Fit::TooLarge);
             }
@@ -693,7 +701,7 @@ impl<'a> Encoder<'a> {
             return true;
         };
         let mut bits = 0;
-        let mut decoded = 0;
+        let mut decoded = self.decoded_bytes(rows.clone());
         for (number, (level, _)) in nested.levels.iter().enumerate() {
             let slots = nested.shape.slots(number, rows.clone()).len() as u64;
             let per_slot = match level {
@@ -702,11 +710,9 @@ impl<'a> Encoder<'a> {
                 Level::Lengths(_) => 8,
             };
             bits += slots * per_slot;
-            decoded = decoded.max(level_bytes(level, slots as usize));
         }
         let items = self.items_of(rows);
         let n_items = items.len() as u64;
-        decoded = decoded.max(self.bytes_of_items(items.clone()));
         bits += n_items * u64::from(self.validity.is_some());
         let values = self.values_of(items, value);
         bits += match self.values {
@@ -780,26 +786,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Bytes that items take when decoded, the null ones too; strings without their bytes.
-    fn bytes_of_items(&self, items: Range<usize>) -> u64 {
-        match self.values {
-            Values::Bits(_) => items.len().div_ceil(8) as u64,
-            Values::Fixed(fixed) => (items.len() * fixed.width()) as u64,
-            Values::Bytes(_) => 4 * items.len() as u64,
-        }
-    }
-
-    /// The most bytes that one of the levels above some rows decodes to.
-    fn bytes_of_levels(&self, rows: Range<usize>) -> u64 {
-        let Some(nested) = &self.nested else {
-            return 0;
-        };
-        let levels = nested.levels.iter().enumerate();
-        let bytes = levels.map(|(number, (level, _))| match level {
-            Level::AllValid | Level::ConstantLength(_) => 0,
-            _ => level_bytes(level, nested.shape.slots(number, rows.clone()).len()),
-        });
-        bytes.max().unwrap_or(0)
+    /// What nested rows decode to besides the values of their blocks.
+    fn decoded_bytes(&self, rows: Range<usize>) -> u64 {
+        let nested = self.nested.as_ref();
+        nested.map_or(0, |nested| {
+            nested.decoded_bytes(rows, self.values.value_type())
+        })
     }
 
     /// The values of `items`, where `value` is the first of them.
@@ -818,10 +810,8 @@ impl<'a> Encoder<'a> {
         let payload_start = self.bytes.len();
         let mut null_count = 0;
         let items = self.items_of(rows.clone());
-        let mut decoded_max = 0;
         if let Some(nested) = &self.nested {
-            decoded_max = nested.encode(rows.clone(), &mut self.bytes)?;
-            decoded_max = decoded_max.max(self.bytes_of_items(items.clone()));
+            nested.encode(rows.clone(), &mut self.bytes)?;
         }
         if let Some((validity, encoder)) = &self.validity {
             let n_items = items.len();
@@ -850,7 +840,8 @@ impl<'a> Encoder<'a> {
             false => self.encode_unit(values.clone(), decoded)?,
         };
         if self.nested.is_some() {
-            self.pad_expanding_row(&rows, payload_start, decoded_max.max(decoded))?;
+            let decoded = self.decoded_bytes(rows.clone()).max(decoded);
+            self.pad_expanding_row(&rows, payload_start, decoded)?;
         }
         let payload = self.bytes.len() - payload_start;
         let mut header = BlockHeader {
@@ -886,6 +877,11 @@ impl<'a> Encoder<'a> {
         let needed = decoded
             .saturating_sub(BLOCK_DECODED_BYTES_MAX.into())
             .div_ceil(ROW_EXPANSION_MAX);
+        if decoded > limits::UNIT_DECODED_BYTES_MAX {
+            return Err(Error::invalid(
+                "a row takes more than 2 GiB in one column, the slots below its nulls counted",
+            ));
+        }
         if rows.len() > 1 || needed <= payload {
             return Ok(());
         }

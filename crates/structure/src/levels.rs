@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, Output, Reader, Result, Scratch, Selection, Unit, check_zero,
-    limits,
+    AlignedBuf, BitSlice, Error, Output, Reader, Result, Scratch, Selection, Unit, ValueType,
+    check_zero, limits,
 };
 
 use crate::block::{
@@ -14,6 +15,52 @@ use crate::block::{
 use crate::meta::{Level, LevelForm};
 use crate::page::{PageDecoder, bytes_mut, words, words_mut};
 use crate::slots;
+
+/// Bytes that slots of a level take when decoded: a bit each of validity, the end of each list.
+pub(crate) fn slots_bytes(form: LevelForm, n_slots: u64) -> u64 {
+    match form {
+        LevelForm::Validity => n_slots.div_ceil(8),
+        LevelForm::Lengths | LevelForm::ConstantLength(_) => n_slots.saturating_mul(4),
+    }
+}
+
+/// Bytes that items take when decoded, null ones too: a bit of validity at least; strings without their bytes.
+pub(crate) fn items_bytes(value_type: ValueType, n_items: u64) -> u64 {
+    match value_type {
+        ValueType::Bits | ValueType::Fixed(0) => n_items.div_ceil(8),
+        ValueType::Fixed(width) => n_items.saturating_mul(width.into()),
+        ValueType::Bytes => n_items.saturating_mul(4),
+    }
+}
+
+/// Bytes that nested rows may still take when they are decoded together: levels, items, and the slots that Arrow wants below nulls. Few
+/// stored bytes may stand for many of them, so they are counted before memory is taken.
+#[derive(Debug)]
+pub struct Budget {
+    left: AtomicU64,
+}
+
+impl Budget {
+    /// So many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self {
+            left: AtomicU64::new(bytes),
+        }
+    }
+
+    /// Takes bytes off what is left.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::LimitExceeded`] for more than that.
+    pub fn spend(&self, bytes: u64) -> Result<()> {
+        let spend = |left: u64| left.checked_sub(bytes);
+        let spent = (self.left).fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
+        match spent {
+            Ok(_) => Ok(()),
+            Err(left) => Err(Error::limit("bytes of nested rows", bytes, left)),
+        }
+    }
+}
 
 /// Bytes in front of a level's encoded slots.
 #[cfg(feature = "encode")]
@@ -121,12 +168,8 @@ impl<'a, 'l> LevelSections<'a, 'l> {
             },
             Level::Validity(_) | Level::Lengths(_) => self.stored(level)?,
         };
-        // What the level itself takes when decoded: lists of many empty lists take memory too.
-        let bytes = match level {
-            Level::AllValid | Level::ConstantLength(_) => 0,
-            Level::Validity(_) => u64::from(n_slots).div_ceil(8),
-            Level::Lengths(_) => 4 * u64::from(n_slots),
-        };
+        // What the level itself takes when decoded, stored or not: lists of many empty lists take memory too.
+        let bytes = slots_bytes(level.form(), n_slots.into());
         if bytes > self.bytes_max {
             return Err(Error::limit(
                 "slots of a block's level",
@@ -216,11 +259,12 @@ impl<'a> Iterator for LevelSections<'a, '_> {
 
 /// The levels of a run of rows of one column, decoded: outermost first.
 #[derive(Debug)]
-pub struct RawLevels {
+pub struct RawLevels<'a> {
     levels: Vec<RawLevel>,
     n_items: usize,
     /// For each level of lists: which of their items are wanted; all where there is no cut.
     cuts: Vec<Option<Cut>>,
+    budget: &'a Budget,
 }
 
 /// The items `start .. end` of each list, or as many of them as there are.
@@ -354,15 +398,16 @@ fn grow(buf: &mut AlignedBuf, bytes: usize, take: Take<'_>) {
 /// Most slots of a level in one run of rows: what 32-bit offsets of Arrow can say.
 const SLOTS_MAX: u64 = i32::MAX as u64;
 
-impl RawLevels {
+impl<'a> RawLevels<'a> {
     /// Levels of a column with these forms.
-    pub fn new(forms: impl IntoIterator<Item = LevelForm>) -> Self {
+    pub fn new(forms: impl IntoIterator<Item = LevelForm>, budget: &'a Budget) -> Self {
         let levels: Vec<_> = forms.into_iter().map(RawLevel::new).collect();
         let cuts = levels.iter().map(|_| None).collect();
         Self {
             levels,
             n_items: 0,
             cuts,
+            budget,
         }
     }
 
@@ -371,8 +416,9 @@ impl RawLevels {
     pub fn with_cuts(
         forms: impl IntoIterator<Item = LevelForm>,
         cuts: impl IntoIterator<Item = (usize, Cut)>,
+        budget: &'a Budget,
     ) -> Self {
-        let mut made = Self::new(forms);
+        let mut made = Self::new(forms, budget);
         for (level, cut) in cuts {
             if let Some(known) = made.cuts.get_mut(level) {
                 *known = Some(cut);
@@ -396,7 +442,7 @@ impl RawLevels {
     ///
     /// # Errors
     /// What the decoders refuse, and levels whose slots do not add up; [`tarsia_codec::ErrorKind::LimitExceeded`] for more slots than
-    /// 32-bit offsets can say. After an error nothing here must be used.
+    /// 32-bit offsets can say or the budget allows. After an error nothing here must be used.
     pub fn push(
         &mut self,
         page: &PageDecoder,
@@ -435,6 +481,7 @@ impl RawLevels {
             if n_slots > SLOTS_MAX {
                 return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
             }
+            self.budget.spend(slots_bytes(level.form, n_more))?;
             let mut run = Run {
                 section,
                 page,
@@ -463,6 +510,7 @@ impl RawLevels {
             .iter()
             .map(|range| u64::from(range.end - range.start))
             .sum();
+        self.budget.spend(items_bytes(page.value_type(), n_items))?;
         let n_items = self.n_items as u64 + n_items;
         if n_items > SLOTS_MAX {
             return Err(Error::limit("items of a batch", n_items, SLOTS_MAX));

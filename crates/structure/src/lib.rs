@@ -47,7 +47,7 @@ pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
     mark_used, wipe_unused,
 };
-pub use levels::{Cut, RawLevel, RawLevels};
+pub use levels::{Budget, Cut, RawLevel, RawLevels};
 pub use meta::{Layer, LayerKind, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "encode")]

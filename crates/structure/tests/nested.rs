@@ -9,8 +9,9 @@ use tarsia_codec::{
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Choice, Choose, EncodeContext, EncodedPage, LevelForm, PageDecoder,
-    PageInput, RawColumn, RawLevel, RawLevels, RawParts, Shape, ShapeSlice, encode_page,
+    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Level, LevelForm,
+    PageDecoder, PageInput, RawColumn, RawLevel, RawLevels, RawParts, Shape, ShapeSlice,
+    encode_page,
 };
 
 use LevelForm::{ConstantLength, Lengths, Validity};
@@ -387,7 +388,8 @@ fn decode<'a, 'b>(
         poisoned(len)
     };
     let mut scratch = Scratch::new();
-    let mut levels = RawLevels::new(forms);
+    let budget = Budget::new(u64::MAX);
+    let mut levels = RawLevels::new(forms, &budget);
     let (mut parsed, mut n_rows, mut data_bytes) = (vec![], 0, 0);
     for (bytes, rows, selection) in blocks {
         let block = Block::parse(bytes, &decoder.expect(rows))?;
@@ -896,4 +898,133 @@ fn null_keys_of_unions_inside_runs_are_stored() {
             assert_eq!(got.levels[0].1, valid, "{what}");
         }
     }
+}
+
+/// What no level stores takes memory all the same: the ends of lists of one length are made for every list.
+#[test]
+fn slots_that_no_byte_stands_for_are_bounded() {
+    let forms = [Validity, Lengths];
+    let model = Model::new(4000, &forms, ValueType::Fixed(0));
+    let slot = |level: usize, _| u32::from(level == 0);
+    let mut page = model.fill(slot, |_| (true, vec![])).encode(USUAL);
+    let rows = block_rows(&page)[0];
+    assert!(rows >= 512);
+    let empty = Level::ConstantLength(0);
+    let long = Level::ConstantLength(1 << 15);
+    let longest = Level::ConstantLength(1 << 18);
+    for (levels, fits) in [
+        (vec![Level::AllValid, empty.clone()], true),
+        (
+            vec![
+                Level::AllValid,
+                long.clone(),
+                Level::AllValid,
+                empty.clone(),
+            ],
+            false,
+        ),
+        (vec![long.clone(), Level::AllValid, empty.clone()], false),
+        (vec![long.clone(), empty], false),
+        (vec![longest.clone()], false),
+    ] {
+        page.meta.levels = levels;
+        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let mut block = page.block(0).to_vec();
+        if page.meta.levels == [longest.clone()] {
+            // Items without bytes, but each may be null.
+            block[16..20].copy_from_slice(&(rows << 18).to_le_bytes());
+        }
+        let parsed = Block::parse(&block, &decoder.expect(rows));
+        match parsed {
+            Ok(_) => assert!(fits, "{:?}", page.meta.levels),
+            Err(error) => {
+                assert!(!fits, "{error}");
+                let limit = matches!(error.kind(), ErrorKind::LimitExceeded { .. });
+                assert!(limit, "{:?}: {error}", page.meta.levels);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_spent_before_memory_is_taken() {
+    let forms = [Validity, Lengths];
+    let model = Model::new(1000, &forms, ValueType::Fixed(4));
+    let slot = |level: usize, i: usize| if level == 0 { 1 } else { (i % 5) as u32 };
+    let page = model
+        .fill(slot, |i| (true, (i as u32).to_le_bytes().to_vec()))
+        .encode(USUAL);
+    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+    let rows = block_rows(&page)[0];
+    let block = Block::parse(page.block(0), &decoder.expect(rows)).unwrap();
+    let n_items = u64::from(block.n_items);
+    let all = u64::from(rows).div_ceil(8) + 4 * u64::from(rows) + 4 * n_items;
+    for (bytes, fits) in [(0, false), (all - 1, false), (all, true)] {
+        let budget = Budget::new(bytes);
+        let mut levels = RawLevels::new(forms, &budget);
+        let (mut scratch, mut ranges) = (Scratch::new(), vec![]);
+        let mut take = poisoned;
+        let done = levels.push(
+            &decoder,
+            &block,
+            Selection::All,
+            &mut scratch,
+            &mut take,
+            &mut ranges,
+        );
+        assert_eq!(done.is_ok(), fits, "{bytes} of {all}: {done:?}");
+    }
+}
+
+/// Arrow's own `take` forgets how many values of width 0 there are, and with that the length of runs of them.
+#[test]
+fn runs_of_values_without_bytes_are_reordered() {
+    use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, Int32Array, RunArray, UInt64Array};
+    use arrow_data::ArrayData;
+    use arrow_schema::DataType;
+    use std::sync::Arc;
+    use tarsia_structure::arrow::reorder;
+
+    let empty = ArrayData::builder(DataType::FixedSizeBinary(0)).len(2);
+    let empty = FixedSizeBinaryArray::from(empty.add_buffer(vec![0u8; 0].into()).build().unwrap());
+    let ends = Int32Array::from(vec![2, 5]);
+    let runs: ArrayRef = Arc::new(RunArray::try_new(&ends, &empty).unwrap());
+    let numbers = Int32Array::from(vec![Some(7), None]);
+    let numbers: ArrayRef = Arc::new(RunArray::try_new(&ends, &numbers).unwrap());
+    let outer = Int32Array::from(vec![1, 3, 9, 10, 12]);
+    let of_runs: ArrayRef = Arc::new(RunArray::try_new(&outer, runs.as_ref()).unwrap());
+    for places in [vec![4], vec![0, 1, 4, 4], vec![3, 0], vec![]] {
+        for array in [&runs, &runs.slice(0, 5), &numbers, &of_runs] {
+            let picked = reorder(array.as_ref(), &UInt64Array::from(places.clone())).unwrap();
+            assert_eq!(
+                picked.len(),
+                places.len(),
+                "{places:?} of {}",
+                array.data_type()
+            );
+            assert_eq!(picked.data_type(), array.data_type());
+            picked.to_data().validate_full().unwrap();
+            let (now, before) = (picked.logical_nulls(), array.logical_nulls());
+            for (row, place) in places.iter().enumerate() {
+                let null = |nulls: &Option<arrow_buffer::NullBuffer>, i| {
+                    nulls.as_ref().is_some_and(|nulls| nulls.is_null(i))
+                };
+                assert_eq!(
+                    null(&now, row),
+                    null(&before, *place as usize),
+                    "{places:?}"
+                );
+            }
+        }
+    }
+    let sliced = reorder(
+        numbers.slice(1, 3).as_ref(),
+        &UInt64Array::from(vec![Some(2), None, Some(0)]),
+    );
+    let nulls = sliced.unwrap().logical_nulls().unwrap();
+    assert_eq!(
+        (0..3).map(|i| nulls.is_valid(i)).collect::<Vec<_>>(),
+        [false, false, true]
+    );
+    assert!(reorder(runs.as_ref(), &UInt64Array::from(vec![5])).is_err());
 }

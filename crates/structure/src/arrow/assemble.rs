@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
-    NullArray, OffsetSizeTrait, PrimitiveArray, RunArray, StructArray, UnionArray,
+    NullArray, OffsetSizeTrait, PrimitiveArray, StructArray, UnionArray,
 };
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer,
@@ -21,7 +21,7 @@ use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, ValueType};
 
 use super::emit::{ColumnBuffers, dictionary, plain_array};
 use super::{Pool, leaf_paths, logical_type};
-use crate::levels::RawLevel;
+use crate::levels::{Budget, RawLevel, items_bytes};
 use crate::meta::LevelForm;
 use crate::page::{RawParts, words, words_mut};
 use crate::slots;
@@ -36,9 +36,10 @@ pub struct LeafParts {
 }
 
 /// The array of a nested field, of which `leaves` are the leaf columns in order. `None` where the keys of a dictionary or the ends of
-/// runs cannot number so many rows: the caller decodes fewer.
+/// runs cannot number so many rows: the caller decodes fewer. The budget pays for what is not stored, the slots below nulls.
 ///
 /// # Errors
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than the budget;
 /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) where columns under one parent say different things of it, for nulls where
 /// the field allows none, type ids that the union does not have, text that is not UTF-8;
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for columns that are not the field's.
@@ -47,6 +48,7 @@ pub fn assemble(
     mut leaves: Vec<LeafParts>,
     rows: usize,
     pool: &Pool,
+    budget: &Budget,
 ) -> Result<Option<ArrayRef>> {
     let node = Node {
         data_type: field.data_type(),
@@ -55,7 +57,7 @@ pub fn assemble(
         n_slots: rows,
         mask: None,
     };
-    match (Assembler { pool }).build(node, &mut leaves) {
+    match (Assembler { pool, budget }).build(node, &mut leaves) {
         Ok(array) => Ok(Some(array)),
         Err(Trouble::TooManyRows) => Ok(None),
         Err(Trouble::Error(error)) => Err(error),
@@ -105,8 +107,12 @@ struct Node<'a> {
     mask: Option<BooleanBuffer>,
 }
 
+/// A type id and an offset.
+const UNION_SLOT_BYTES: u64 = 5;
+
 struct Assembler<'p> {
     pool: &'p Pool,
+    budget: &'p Budget,
 }
 
 impl Assembler<'_> {
@@ -196,6 +202,11 @@ impl Assembler<'_> {
         }
     }
 
+    /// Pays for a bit per slot.
+    fn spend_bits(&self, n_slots: usize) -> Result<()> {
+        self.budget.spend(n_slots.div_ceil(8) as u64)
+    }
+
     /// The validity of the node's slots, and which of the slots below are stored.
     fn validity(
         &self,
@@ -235,7 +246,10 @@ impl Assembler<'_> {
                 0,
                 n_stored,
             ),
-            Some(mask) => spread_mask(mask, &bits)?,
+            Some(mask) => {
+                self.spend_bits(node.n_slots)?;
+                spread_mask(mask, &bits)?
+            }
         };
         Ok((Some(NullBuffer::new(bits.clone())), Some(bits)))
     }
@@ -271,6 +285,7 @@ impl Assembler<'_> {
                 .into_buffer(AlignedBuf::zeroed(ends_bytes), ends_bytes),
             None => self.pool.into_buffer(level.take_ends(), ends_bytes),
             Some(mask) => {
+                self.budget.spend(ends_bytes as u64)?;
                 let mut all = self.pool.take(ends_bytes);
                 let to: &mut [u32] = words_mut(&mut all);
                 if let Some((first, ends)) = to.split_first_mut() {
@@ -336,6 +351,9 @@ impl Assembler<'_> {
         let (nulls, mask) = self.validity(&node, leaves)?;
         let size = usize::try_from(length).map_err(|_| misfit())?;
         let n_items = node.n_slots.checked_mul(size).ok_or_else(misfit)?;
+        if mask.is_some() {
+            self.spend_bits(n_items)?;
+        }
         let mask = mask.map(|mask| {
             let mut repeated = BooleanBufferBuilder::new(n_items);
             for bit in &mask {
@@ -393,6 +411,9 @@ impl Assembler<'_> {
         if fields.is_empty() && node.n_slots > 0 {
             return Err(corrupt("a union without children that has rows").into());
         }
+        if node.mask.is_some() {
+            self.budget.spend(UNION_SLOT_BYTES * node.n_slots as u64)?;
+        }
         let mut ids = vec![filler; node.n_slots];
         match &node.mask {
             None => {
@@ -422,6 +443,7 @@ impl Assembler<'_> {
             let is_filler = type_id == filler && node.mask.is_some();
             let mask = match mode {
                 UnionMode::Sparse => {
+                    self.spend_bits(ids.len())?;
                     let stored =
                         |slot: usize| node.mask.as_ref().is_none_or(|mask| mask.value(slot));
                     let chosen = |slot: usize| ids[slot] == type_id && stored(slot);
@@ -518,10 +540,14 @@ impl Assembler<'_> {
     ) -> Build<RawParts> {
         let n_slots = mask.len();
         let bits = bit_slice(mask)?;
+        if dense.validity.is_some() {
+            self.spend_bits(n_slots)?;
+        }
         let value_type = super::value_type(logical_type(data_type))
             .ok()
             .flatten()
             .ok_or_else(misfit)?;
+        self.budget.spend(items_bytes(value_type, n_slots as u64))?;
         let mut null_count = 0;
         let validity = match &dense.validity {
             None => None,
@@ -660,14 +686,7 @@ fn runs<R: RunEndIndexType>(data_type: &DataType, logical: &ArrayRef) -> Build {
     }
     let values = super::reorder(logical.as_ref(), &arrow_array::UInt64Array::from(starts))?;
     let ends = PrimitiveArray::<R>::new(ends.into(), None);
-    let array = RunArray::<R>::try_new(&ends, values.as_ref())?;
-    // The names and metadata of the fields inside the type.
-    let data = array
-        .into_data()
-        .into_builder()
-        .data_type(data_type.clone())
-        .build()?;
-    Ok(arrow_array::make_array(data))
+    Ok(super::emit::run_array(data_type, &ends, values)?)
 }
 
 /// Equality of rows of a flat array, nulls being equal.

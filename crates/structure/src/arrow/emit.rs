@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
-    LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
-    StructArray, UInt64Array, downcast_primitive, make_array,
+    LargeBinaryArray, LargeStringArray, NullArray, PrimitiveArray, RunArray, StringArray,
+    StringViewArray, StructArray, UInt64Array, downcast_primitive, make_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
@@ -232,6 +232,13 @@ fn zero_width(rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowE
 /// # Errors
 /// What Arrow refuses: places out of range, offsets that overflow.
 pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
+    if let DataType::RunEndEncoded(ends, _) = array.data_type() {
+        return match ends.data_type() {
+            DataType::Int16 => reorder_runs::<Int16Type>(array, places),
+            DataType::Int32 => reorder_runs::<Int32Type>(array, places),
+            _ => reorder_runs::<Int64Type>(array, places),
+        };
+    }
     if array.data_type().is_nested()
         || matches!(array.data_type(), DataType::Dictionary(_, v) if v.is_nested())
     {
@@ -253,18 +260,58 @@ pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowE
     )
 }
 
+/// The same for run-end arrays, of which Arrow's `take` knows neither places that are null nor values that it cannot take itself.
+fn reorder_runs<R: RunEndIndexType>(
+    array: &dyn Array,
+    places: &dyn Array,
+) -> Result<ArrayRef, ArrowError> {
+    let runs = array.as_run::<R>();
+    let places = wide_places(array.len(), places)?;
+    let mut ends: Vec<R::Native> = Vec::new();
+    let mut picked: Vec<Option<u64>> = Vec::new();
+    for (row, place) in places.iter().enumerate() {
+        let run = place.map(|place| runs.get_physical_index(place as usize) as u64);
+        if picked.last() != Some(&run) {
+            picked.push(run);
+            ends.push(R::Native::default());
+        }
+        let end = R::Native::from_usize(row + 1);
+        let end = end.ok_or_else(|| ArrowError::ComputeError("run end overflow".into()))?;
+        if let Some(last) = ends.last_mut() {
+            *last = end;
+        }
+    }
+    let values = reorder(runs.values().as_ref(), &UInt64Array::from(picked))?;
+    let ends = PrimitiveArray::<R>::new(ends.into(), None);
+    run_array(array.data_type(), &ends, values)
+}
+
+/// A run-end array whose fields are named as the type says.
+pub(super) fn run_array<R: RunEndIndexType>(
+    data_type: &DataType,
+    ends: &PrimitiveArray<R>,
+    values: ArrayRef,
+) -> Result<ArrayRef, ArrowError> {
+    let array = RunArray::<R>::try_new(ends, values.as_ref())?;
+    let data = array.into_data().into_builder();
+    Ok(make_array(data.data_type(data_type.clone()).build()?))
+}
+
+/// Places among `n` rows as u64, checked.
+fn wide_places(n: usize, places: &dyn Array) -> Result<UInt64Array, ArrowError> {
+    let rows = UInt64Array::from_iter_values(0..n as u64);
+    let checked = arrow_select::take::TakeOptions { check_bounds: true };
+    let wide = arrow_select::take::take(&rows, places, Some(checked))?;
+    Ok(wide.as_primitive::<UInt64Type>().clone())
+}
+
 /// The same for nested arrays, of which Arrow's `take` forgets the length where fixed-size lists are empty.
 fn reorder_nested(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
-    let wide = arrow_select::take::take(
-        &UInt64Array::from_iter_values(0..array.len() as u64),
-        places,
-        None,
-    )?;
-    let wide = wide.as_primitive::<UInt64Type>();
+    let wide = wide_places(array.len(), places)?;
     let data = array.to_data();
     let mut picked = MutableArrayData::new(vec![&data], wide.null_count() > 0, wide.len());
     let mut run = 0..0;
-    for place in wide {
+    for place in &wide {
         match place.map(|place| place as usize) {
             Some(place) if place == run.end && !run.is_empty() => run.end += 1,
             Some(place) => {
@@ -355,16 +402,17 @@ mod row_bytes {
     //! Rows of nested arrays as bytes that are equal where the rows are.
 
     use super::*;
-    use arrow_array::types::{Int16Type, Int32Type, Int64Type};
-    use arrow_buffer::ArrowNativeType;
 
     /// Offsets and bytes of all rows.
     pub(super) fn written(array: &dyn Array) -> Result<(Vec<i32>, Vec<u8>)> {
         let (mut offsets, mut bytes) = (vec![0], Vec::new());
         for row in 0..array.len() {
             write(array, row, &mut bytes)?;
-            let end = i32::try_from(bytes.len());
-            offsets.push(end.map_err(|_| Error::invalid("a dictionary's entries pass 2 GiB"))?);
+            let end = i32::try_from(bytes.len()).map_err(|_| {
+                let (found, max) = (bytes.len() as u64, i32::MAX as u64);
+                Error::limit("bytes of a dictionary's entries", found, max)
+            });
+            offsets.push(end?);
         }
         Ok((offsets, bytes))
     }
@@ -480,12 +528,8 @@ pub(super) mod dictionary {
     //! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is full.
 
     use super::*;
-    use arrow_array::types::{
-        ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-        UInt32Type, UInt64Type,
-    };
+    use arrow_array::types::{ArrowDictionaryKeyType, Int8Type, UInt8Type, UInt16Type, UInt32Type};
     use arrow_array::{DictionaryArray, UInt32Array};
-    use arrow_buffer::ArrowNativeType;
     use hashbrown::HashTable;
     use std::hash::BuildHasher;
 

@@ -175,6 +175,8 @@ impl Walk {
             DataType::Dictionary(key, value) if key.is_dictionary_key_type() => {
                 match value.as_ref() {
                     DataType::Dictionary(..) => Err(data_type.clone()),
+                    // A null key would be a null run, and unions have no nulls.
+                    DataType::RunEndEncoded(..) if runs_of_unions(value) => Err(data_type.clone()),
                     DataType::Union(..) => {
                         let values = Field::new("values", value.as_ref().clone(), false);
                         let step = (StepKind::Keys, nullable);
@@ -212,6 +214,13 @@ impl Walk {
             }
             Err(_) => self.node(values, nullable, paths),
         }
+    }
+}
+
+fn runs_of_unions(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::RunEndEncoded(_, values) => runs_of_unions(values.data_type()),
+        other => matches!(other, DataType::Union(..)),
     }
 }
 
