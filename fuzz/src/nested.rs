@@ -165,7 +165,7 @@ fn pack(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u8> {
     bytes
 }
 
-/// The usual trees, with blocks as short as the input says.
+/// The usual trees, with blocks as short as the input says, and either layout.
 struct Cut {
     chooser: Chooser,
     bits_per_value: Option<u32>,
@@ -179,6 +179,10 @@ impl Choose for Cut {
             choice.uniform = false;
         }
         Ok(choice)
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        self.chooser.full_zip_bytes_min()
     }
 
     fn validity_trees(&self) -> Vec<Tree> {
@@ -221,8 +225,9 @@ fn encode(
         validity: Some(bits),
         values: items.values(),
     };
+    let full_zip_bytes_min = if input.one_in(2) { 0 } else { u32::MAX };
     let chooser = Cut {
-        chooser: Chooser::new(Objective::Balanced),
+        chooser: Chooser::new(Objective::Balanced).with_full_zip_bytes_min(full_zip_bytes_min),
         bits_per_value: input.one_in(2).then(|| 1 << input.below(16)),
     };
     let context = EncodeContext {
@@ -609,6 +614,7 @@ pub fn levels_made_up(bytes: &[u8]) {
         trees: bits(),
     });
     let meta = Meta {
+        layout: Layout::MiniBlock,
         value_type: Some(value_type),
         compact: input.one_in(2),
         levels,

@@ -22,7 +22,7 @@ use tarsia_codec::{
     Registry, Result, Shared, Tree, Values, limits,
 };
 use tarsia_dict::{CodeBytes, Distinct};
-use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose};
+use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose, FULL_ZIP_BYTES_MIN};
 
 /// What a writer cares about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -75,6 +75,7 @@ const SAMPLE_VALUES: usize = 1024;
 pub struct Chooser {
     objective: Objective,
     dictionaries: bool,
+    full_zip_bytes_min: u32,
 }
 
 impl Chooser {
@@ -83,6 +84,15 @@ impl Chooser {
         Self {
             objective,
             dictionaries: true,
+            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+        }
+    }
+
+    /// The same, where rows are stored one by one from another size on; see [`Choose::full_zip_bytes_min`].
+    pub fn with_full_zip_bytes_min(self, full_zip_bytes_min: u32) -> Self {
+        Self {
+            full_zip_bytes_min,
+            ..self
         }
     }
 
@@ -91,6 +101,7 @@ impl Chooser {
         Self {
             objective,
             dictionaries: false,
+            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
         }
     }
 }
@@ -119,6 +130,10 @@ impl Choose for Chooser {
             Values::Fixed(fixed) => self.choose_fixed(values, fixed),
             Values::Bytes(strings) => self.choose_bytes(values, strings),
         }
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        self.full_zip_bytes_min
     }
 
     fn validity_trees(&self) -> Vec<Tree> {

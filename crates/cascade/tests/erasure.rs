@@ -35,6 +35,7 @@ fn meta(value_type: ValueType, trees: Vec<Tree>, nulls: Nulls) -> Meta {
         trees: vec![tarsia_bitmap::tree()],
     };
     Meta {
+        layout: Default::default(),
         value_type: Some(value_type),
         compact: nulls == Nulls::Compact,
         levels: vec![],

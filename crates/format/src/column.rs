@@ -7,7 +7,10 @@ use arrow_schema::{DataType, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::arrow::{LeafParts, LeafPath};
-use tarsia_structure::{Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels};
+use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::{
+    Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels, ZipForm,
+};
 
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -87,9 +90,11 @@ pub(crate) struct BlockPart {
     pub(crate) block: u32,
     /// The block's place in the file.
     pub(crate) place: Range<u64>,
-    /// Rows of the block.
+    /// Rows of the place.
     pub(crate) rows: u32,
     pub(crate) selected: Selected,
+    /// The place is that of rows of a full-zip page, not of their whole block.
+    pub(crate) bare: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -242,6 +247,14 @@ impl Column {
         Ok(page.decoder.get_or_init(|| decoder).clone())
     }
 
+    /// What the rows of a full-zip page look like; `None` for mini-blocks.
+    fn zip_form(&self, file: &Inner, page: &Page) -> Result<Option<ZipForm>> {
+        if self.is_flat() {
+            return Ok(None);
+        }
+        Ok(self.decoder(file, page)?.native()?.zip())
+    }
+
     /// The decoded entries of a dictionary page, made once.
     pub(crate) fn entries(&self, file: &Inner, number: usize) -> Result<Arc<OwnedValues>> {
         let page = self.dictionaries.get(number).ok_or_else(|| {
@@ -332,15 +345,15 @@ impl Column {
         rows: Range<u32>,
     ) -> Result<Plan> {
         let mut plan = Plan::default();
-        self.plan_page_range(file, page, index, rows, &mut plan)?;
+        self.plan_page_range(file, (page, index), None, rows, &mut plan)?;
         Ok(plan)
     }
 
     fn plan_page_range(
         &self,
         file: &Inner,
-        page: &Page,
-        index: usize,
+        (page, index): (&Page, usize),
+        zip: Option<ZipForm>,
         rows: Range<u32>,
         plan: &mut Plan,
     ) -> Result<()> {
@@ -359,14 +372,22 @@ impl Column {
                 ));
             }
             let upto = rows.end.min(held.end);
-            plan.parts.push(BlockPart {
-                page: index as u32,
-                block,
-                place: place_of(page, blocks, block)?,
-                rows: held.end - held.start,
-                selected: Selected::Range {
-                    start: row - held.start,
-                    len: upto - row,
+            let whole = held == (row..upto);
+            plan.parts.push(match zip.filter(|_| !whole) {
+                Some(form) => {
+                    let rows = row - held.start..upto - held.start;
+                    bare_part(page, blocks, index, block, form, rows)?
+                }
+                None => BlockPart {
+                    page: index as u32,
+                    block,
+                    place: place_of(page, blocks, block)?,
+                    rows: held.end - held.start,
+                    selected: Selected::Range {
+                        start: row - held.start,
+                        len: upto - row,
+                    },
+                    bare: false,
                 },
             });
             plan.rows += (upto - row) as usize;
@@ -395,14 +416,12 @@ impl Column {
                 ));
             }
             let upto = held.end.min(rows.end);
-            self.plan_page_range(
-                file,
-                page,
-                index,
+            let zip = self.zip_form(file, page);
+            zip.and_then(|zip| {
                 // Inside a page, whose rows are counted in 32 bits.
-                (row - held.start) as u32..(upto - held.start) as u32,
-                &mut plan,
-            )
+                let rows = (row - held.start) as u32..(upto - held.start) as u32;
+                self.plan_page_range(file, (page, index), zip, rows, &mut plan)
+            })
             .map_err(|error| self.at(error, index))?;
             row = upto;
             index += 1;
@@ -443,6 +462,7 @@ impl Column {
     ) -> Result<()> {
         let first_row = page.descriptor.first_row;
         let blocks = self.blocks(file, page)?;
+        let zip = self.zip_form(file, page)?;
         let mut at = 0;
         while let Some(row) = sorted.get(at) {
             // Inside a page, whose rows are counted in 32 bits.
@@ -453,6 +473,17 @@ impl Column {
             let end = first_row + u64::from(held.end);
             let block_end = at + sorted[at..].partition_point(|row| *row < end);
             let rows = &sorted[at..block_end];
+            if let Some(form) = zip {
+                // Each run of rows by itself: what lies close together is read together all the same.
+                for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                    let first = (run[0] - start) as u32;
+                    let run = first..first + run.len() as u32;
+                    let part = bare_part(page, blocks, index, block, form, run)?;
+                    plan.parts.push(part);
+                }
+                at = block_end;
+                continue;
+            }
             let contiguous = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
             let selected = if contiguous {
                 Selected::Range {
@@ -471,6 +502,7 @@ impl Column {
                 place: place_of(page, blocks, block)?,
                 rows: n_rows,
                 selected,
+                bare: false,
             });
             at = block_end;
         }
@@ -539,11 +571,22 @@ impl Column {
             };
             let mut decode = || -> Result<()> {
                 let decoder = decoder.native()?;
-                if check && file.verify_checksums {
-                    check_crc(bytes.as_ref())?;
-                }
-                let expect = decoder.expect(part.rows);
-                let block = Block::parse(bytes.as_ref(), &expect).map_err(while_reading)?;
+                let check = check && file.verify_checksums;
+                let block = match (part.bare, decoder.zip()) {
+                    (true, Some(form)) => {
+                        if check {
+                            check_rows(bytes.as_ref(), form)?;
+                        }
+                        Block::of_rows(bytes.as_ref(), form, part.rows)
+                    }
+                    _ => {
+                        if check {
+                            check_crc(bytes.as_ref())?;
+                        }
+                        Block::parse(bytes.as_ref(), &decoder.expect(part.rows))
+                    }
+                };
+                let block = block.map_err(while_reading)?;
                 use_block(part, decoder, &block).map_err(while_reading)
             };
             let done = decode().map_err(|error| error.in_block(part.block.into()));
@@ -669,6 +712,10 @@ impl Column {
     pub(crate) fn data_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
         let mut total = 0;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
+            if part.bare {
+                total += bytes.as_ref().len() as u64;
+                continue;
+            }
             let header = BlockHeader::of_whole(bytes.as_ref()).map_err(|error| {
                 self.at(
                     while_reading(error).in_block(part.block.into()),
@@ -696,15 +743,66 @@ fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
     Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
 }
 
+/// Rows of a block of a full-zip page, without the block's header.
+fn bare_part(
+    page: &Page,
+    blocks: &Blocks,
+    index: usize,
+    block: u32,
+    form: ZipForm,
+    rows: Range<u32>,
+) -> Result<BlockPart> {
+    let place = place_of(page, blocks, block)?;
+    let at = |row: u32| {
+        let before = u64::from(row) * form.stride() as u64;
+        place.start + BLOCK_HEADER_BYTES as u64 + before
+    };
+    let bare = at(rows.start)..at(rows.end);
+    if bare.end > place.end {
+        let what = "a block is shorter than its rows";
+        return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
+    }
+    Ok(BlockPart {
+        page: index as u32,
+        block,
+        place: bare,
+        rows: rows.end - rows.start,
+        selected: Selected::Range {
+            start: 0,
+            len: rows.end - rows.start,
+        },
+        bare: true,
+    })
+}
+
+/// Compares the checksums of rows of a full-zip page with their bytes.
+fn check_rows(bytes: &[u8], form: ZipForm) -> Result<()> {
+    for row in bytes.chunks_exact(form.stride()) {
+        let Some((covered, stored)) = form.checksummed(row) else {
+            continue;
+        };
+        let computed = tarsia_metadata::crc32c(&[covered]);
+        if computed != stored {
+            return Err(wrong_checksum(stored, computed));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_checksum(stored: u32, computed: u32) -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        format!("checksum {stored:08x} stored, {computed:08x} computed"),
+    )
+}
+
 /// Compares a block's stored checksum with its bytes.
 pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
     let (covered, stored) = tarsia_structure::block::checksummed(place).map_err(while_reading)?;
     let computed = tarsia_metadata::crc32c(&[covered]);
     match computed == stored {
         true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Corrupt,
-            format!("checksum {stored:08x} stored, {computed:08x} computed"),
-        )),
+        false => Err(wrong_checksum(stored, computed)),
     }
 }

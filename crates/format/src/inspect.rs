@@ -7,7 +7,7 @@ use tarsia_codec::ValueType;
 use tarsia_structure::arrow::logical_type;
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
-use tarsia_structure::{Block, BlockHeader, Level};
+use tarsia_structure::{Block, BlockHeader, Layout, Level};
 
 use crate::column::{Column, Page};
 use crate::error::{Result, while_reading};
@@ -54,7 +54,7 @@ pub struct ColumnInspection {
     pub pages: u64,
     /// Blocks of those pages.
     pub blocks: u64,
-    /// Trees of encodings, and how many blocks each encodes; most used first.
+    /// Trees of encodings, and how many blocks each encodes; most used first. Those of full-zip pages begin with `full-zip `.
     pub trees: Vec<(String, u64)>,
     /// Bytes of pages and dictionary pages.
     pub encoded_bytes: u64,
@@ -204,14 +204,12 @@ fn page_blocks(
         let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
             let header = BlockHeader::parse(&bytes)?;
             if !column.path.forms().is_empty() {
-                let expect = BlockExpectation {
-                    value_type: meta.value_type.unwrap_or(ValueType::Fixed(0)),
-                    levels: &meta.levels,
-                    has_validity: !meta.layers.is_empty(),
-                    compact: meta.compact,
-                    rows: header.logical_rows,
-                };
+                let expect = BlockExpectation::of(&meta, header.logical_rows)?;
                 let parsed = Block::parse(&bytes, &expect)?;
+                if let Some(form) = expect.zip {
+                    counts.items += parsed.zip_items(form)?;
+                    return Ok(header);
+                }
                 counts.items += u64::from(parsed.n_items);
                 for (section, level) in LevelSections::of(&parsed, &meta.levels)?.zip(&meta.levels)
                 {
@@ -234,7 +232,10 @@ fn page_blocks(
         if count == 0 {
             continue;
         }
-        let name = tree.to_string();
+        let name = match meta.layout {
+            Layout::MiniBlock => tree.to_string(),
+            Layout::FullZip => format!("full-zip {tree}"),
+        };
         match trees.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known += count,
             None => trees.push((name, count)),

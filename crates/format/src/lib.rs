@@ -64,7 +64,9 @@ pub use element::ElementPath;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
 pub use inspect::{ColumnInspection, Inspection, Region};
-pub use options::{Access, EmbedKernels, Kernels, OpenOptions, Preset, Threads, WriteOptions};
+pub use options::{
+    Access, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, Preset, Threads, WriteOptions,
+};
 pub use registry::registry;
 pub use scan::{Scan, ScanBuilder};
 pub use verify::VerifyReport;

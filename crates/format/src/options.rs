@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tarsia_cascade::Objective;
+use tarsia_structure::FULL_ZIP_BYTES_MIN;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -119,7 +120,14 @@ pub struct WriteOptions {
     pub deterministic: bool,
     /// Whether the file carries a kernel. Default `Embed`.
     pub kernels: EmbedKernels,
+    /// Vectors of so many bytes, that is fixed-size lists (and lists that all have one length in a page), are stored row by row
+    /// ("full-zip"), so that a row is read alone, unless encoding them together makes them smaller. A field's own choice comes first:
+    /// metadata [`LAYOUT_KEY`] with the value `full-zip` or `mini-block`. Default 128.
+    pub full_zip_bytes_min: u32,
 }
+
+/// The key in a field's metadata that says how its pages are laid out, where both layouts could hold them: `full-zip` or `mini-block`.
+pub const LAYOUT_KEY: &str = "tarsia.layout";
 
 impl Default for WriteOptions {
     fn default() -> Self {
@@ -130,6 +138,7 @@ impl Default for WriteOptions {
             threads: Threads::default(),
             deterministic: false,
             kernels: EmbedKernels::default(),
+            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
         }
     }
 }

@@ -17,7 +17,7 @@ use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
 use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{EmbedKernels, Threads, WriteOptions};
+use crate::options::{EmbedKernels, LAYOUT_KEY, Threads, WriteOptions};
 use crate::registry::registry;
 
 /// Pages hold multiples of this many rows where they are long enough, so that blocks of different columns align.
@@ -113,6 +113,8 @@ struct ColumnWriter {
     next_row: u64,
     pages: Vec<WrittenPage>,
     dictionaries: Vec<WrittenPage>,
+    /// The layout that the field asks for, as [`WriteOptions::full_zip_bytes_min`].
+    full_zip_bytes_min: Option<u32>,
 }
 
 /// A page that is in the sink already; its side data waits for the metadata region.
@@ -395,10 +397,16 @@ impl Writer {
         // Few at a time, so that encoded pages do not pile up for wide tables.
         for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
             let objective = self.options.preset.objective();
+            let chooser =
+                Chooser::new(objective).with_full_zip_bytes_min(self.options.full_zip_bytes_min);
             let encode = |cut: &Cut| {
                 let column = &self.columns[cut.column];
+                let chooser = match column.full_zip_bytes_min {
+                    None => chooser,
+                    Some(bytes) => chooser.with_full_zip_bytes_min(bytes),
+                };
                 column
-                    .encode(cut, objective)
+                    .encode(cut, objective, &chooser)
                     .map_err(|error| error.in_column(column.field.name()))
             };
             let encoded: Vec<Result<Option<EncodedFlush>>> = match self.options.threads {
@@ -565,8 +573,18 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
             )
             .in_column(field.name())
         })?;
+        let full_zip_bytes_min = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
+            None => None,
+            Some("full-zip") => Some(0),
+            Some("mini-block") => Some(u32::MAX),
+            Some(other) => {
+                let what = format!("{LAYOUT_KEY} is full-zip or mini-block, not `{other}`");
+                return Err(Error::new(ErrorKind::InvalidInput, what).in_column(field.name()));
+            }
+        };
         for path in paths {
             columns.push(ColumnWriter {
+                full_zip_bytes_min,
                 field: field.clone(),
                 index,
                 leaf: columns.len() as u32,
@@ -632,12 +650,12 @@ impl ColumnWriter {
         &self,
         cut: &Cut,
         objective: tarsia_cascade::Objective,
+        chooser: &Chooser,
     ) -> Result<Option<EncodedFlush>> {
         let Some(input) = self.buffer.page(cut.rows.clone())? else {
             return Ok(None);
         };
-        let chooser = Chooser::new(objective);
-        let page = encode_page(input, &context(&chooser))?;
+        let page = encode_page(input, &context(chooser))?;
         let dictionary = match page.shared.first() {
             None => None,
             Some(entries) => {

@@ -4,12 +4,15 @@ mod common;
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float32Type;
 use arrow_array::{
-    ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Int64Array, RecordBatch,
+    StringArray,
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::{deterministic, write};
-use tarsia::{File, OpenOptions, Reads, Threads};
+use tarsia::{File, LAYOUT_KEY, OpenOptions, Reads, Threads, WriteOptions};
 use tarsia_io::{CountingReader, MemoryFile};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::nested::{Lengths, NestedProfile, nested_array};
@@ -84,6 +87,123 @@ fn a_row_costs_one_request_of_one_block() {
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let vectors = FixedSizeListArray::try_new(item, 384, Arc::new(values), None).unwrap();
     check("embeddings", Arc::new(vectors), 0);
+}
+
+/// Vectors of so many floats, one row in `null_one_in` of them null.
+fn vectors(dimension: i32, rows: usize, null_one_in: usize) -> ArrayRef {
+    let mut rng = Rng::new(3);
+    let values = (0..dimension as usize * rows).map(|_| f32::from_bits(rng.u64() as u32));
+    let values = Float32Array::from_iter_values(values);
+    let valid = (0..rows).map(|i| null_one_in == 0 || i % null_one_in != 2);
+    let valid = BooleanArray::from_iter(valid.map(|valid| valid.then_some(true)));
+    let nulls = valid.nulls().cloned();
+    let item = Arc::new(Field::new("item", DataType::Float32, false));
+    Arc::new(FixedSizeListArray::new(
+        item,
+        dimension,
+        Arc::new(values),
+        nulls,
+    ))
+}
+
+#[test]
+fn a_vector_costs_one_request_of_its_bytes() {
+    for (dimension, null_one_in) in [(32, 0), (384, 0), (384, 10), (768, 10), (5000, 10)] {
+        let counted = open(&column(vectors(dimension, 2000, null_one_in)));
+        let inspected = counted.file.inspect_columns("x").unwrap().remove(0);
+        assert_eq!(inspected.trees[0].0, "full-zip plain");
+        let nulls = if null_one_in > 0 { 200 } else { 0 };
+        assert_eq!(inspected.items, (2000 - nulls) * dimension as u64);
+        let share = inspected.search_cache_bytes as f64 / inspected.decoded_bytes as f64;
+        assert!(share < 0.001, "{share}");
+        for row in [0, 1, 2, 777, 1999] {
+            let reads = counted.row(row);
+            assert_eq!(reads.requests, 1);
+            let most = 4 * dimension as u64 + 64;
+            assert!(reads.bytes <= most, "{dimension}: {reads:?}");
+        }
+    }
+    // Fewer bytes than the layout is for, values that gain by being encoded together, and many nulls.
+    let item = Arc::new(Field::new("item", DataType::Float32, false));
+    let small = Float32Array::from_iter_values((0..384 * 2000).map(|i| (i % 5) as f32));
+    let small = FixedSizeListArray::new(item, 384, Arc::new(small), None);
+    for array in [vectors(31, 2000, 0), vectors(384, 2000, 3), Arc::new(small)] {
+        let counted = open(&column(array));
+        let inspected = counted.file.inspect_columns("x").unwrap().remove(0);
+        assert!(
+            !inspected.trees[0].0.starts_with("full-zip"),
+            "{:?}",
+            inspected.trees
+        );
+    }
+}
+
+#[test]
+fn a_field_and_the_options_choose_the_layout() {
+    let array = vectors(64, 500, 0);
+    let zipped = |hint: Option<&str>, full_zip_bytes_min| {
+        let field = Field::new("x", array.data_type().clone(), true);
+        let metadata = hint.map(|hint| (LAYOUT_KEY.to_owned(), hint.to_owned()));
+        let field = field.with_metadata(metadata.into_iter().collect());
+        let schema = Arc::new(Schema::new(vec![field]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![array.clone()]).unwrap();
+        let options = WriteOptions {
+            full_zip_bytes_min,
+            ..deterministic()
+        };
+        let sink = tarsia_io::MemorySink::new();
+        let handle = sink.handle();
+        let mut writer = tarsia::Writer::new(Box::new(sink), schema, options)?;
+        writer.write(&batch)?;
+        writer.finish()?;
+        let file = File::open_reader(
+            Arc::new(MemoryFile::new(handle.take().unwrap())),
+            OpenOptions::default(),
+        )?;
+        assert_eq!(file.take(&(0..500).collect::<Vec<_>>())?, batch);
+        let inspected = file.inspect_columns("x")?.remove(0);
+        Ok::<_, tarsia::Error>(inspected.trees[0].0.starts_with("full-zip"))
+    };
+    assert!(zipped(None, 256).unwrap());
+    assert!(!zipped(None, 257).unwrap());
+    assert!(zipped(Some("full-zip"), 257).unwrap());
+    assert!(!zipped(Some("mini-block"), 0).unwrap());
+    assert!(zipped(Some("neither"), 0).is_err());
+}
+
+#[test]
+fn a_damaged_vector_is_found_and_its_neighbours_are_read() {
+    let array = vectors(384, 300, 10);
+    let batch = column(array.clone());
+    let mut bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
+    let values = array.as_fixed_size_list().value(100);
+    let values: Vec<u8> = values
+        .as_primitive::<Float32Type>()
+        .values()
+        .inner()
+        .to_vec();
+    let at = bytes
+        .windows(64)
+        .position(|part| part == &values[..64])
+        .unwrap();
+    bytes[at + 500] ^= 4;
+    let file = File::open_reader(Arc::new(MemoryFile::new(bytes)), OpenOptions::default()).unwrap();
+    let error = file.take(&[100]).unwrap_err();
+    assert_eq!(error.kind(), tarsia::ErrorKind::Corrupt, "{error}");
+    assert!(
+        error.to_string().contains("column `x.item`, page 0, block"),
+        "{error}"
+    );
+    for row in [99, 101] {
+        let taken = file.take(&[row]).unwrap();
+        assert_eq!(taken, batch.slice(row as usize, 1));
+    }
+    assert!(file.scan().build().unwrap().any(|batch| batch.is_err()));
+    assert!(file.verify().is_err());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use tarsia_codec::{Error, Reader, Result, ValueType, check_zero, limits};
 
 use crate::levels::{LevelSections, items_bytes};
-use crate::meta::Level;
+use crate::meta::{Level, Meta};
+use crate::zip::{ZipForm, ZipRows};
 
 /// Bytes of a block header, without a salt.
 pub const BLOCK_HEADER_BYTES: usize = 32;
@@ -240,6 +241,26 @@ pub struct BlockExpectation<'a> {
     pub compact: bool,
     /// Rows the block table gives the block.
     pub rows: u32,
+    /// What rows look like in a full-zip page.
+    pub zip: Option<ZipForm>,
+}
+
+impl<'a> BlockExpectation<'a> {
+    /// What the META of its page says about a block of so many rows.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values, and what [`ZipForm::of`] refuses.
+    pub fn of(meta: &'a Meta, rows: u32) -> Result<Self> {
+        let none = || Error::invalid("a page of type Null has no blocks");
+        Ok(Self {
+            value_type: meta.value_type.ok_or_else(none)?,
+            levels: &meta.levels,
+            has_validity: !meta.layers.is_empty(),
+            compact: meta.compact,
+            rows,
+            zip: ZipForm::of(meta)?,
+        })
+    }
 }
 
 impl<'a> Block<'a> {
@@ -278,6 +299,9 @@ impl<'a> Block<'a> {
         if header.present_rows == 0 {
             return Self::without_rows(header, payload);
         }
+        if let (true, Some(form)) = (cfg!(feature = "nested"), expect.zip) {
+            return Self::zipped(header, form, payload);
+        }
         let (mut rest, mut levels, mut n_items) = (payload, &[][..], header.present_rows);
         if cfg!(feature = "nested") && !expect.levels.is_empty() {
             let mut sections = LevelSections::new(payload, expect.levels, &header, at)?;
@@ -306,6 +330,80 @@ impl<'a> Block<'a> {
         };
         block.check_counts(expect)?;
         Ok(block)
+    }
+
+    /// Rows of a full-zip page that were read without their block. Their checksums are the caller's to see to.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::Corrupt`] for bytes that are not so many rows.
+    pub fn of_rows(bytes: &'a [u8], form: ZipForm, n_rows: u32) -> Result<Self> {
+        let header = BlockHeader {
+            tree: 0,
+            salted: false,
+            logical_rows: n_rows,
+            present_rows: n_rows,
+            n_values: n_rows.saturating_mul(form.items_per_row()),
+            decoded_bytes: 0,
+            payload_bytes: 0,
+            crc: 0,
+            null_count: 0,
+        };
+        Self::of_zip(header, form, bytes)
+    }
+
+    /// Of a block of a full-zip page: the items of rows that are not null above them.
+    ///
+    /// # Errors
+    /// As [`Block::of_rows`].
+    pub fn zip_items(&self, form: ZipForm) -> Result<u64> {
+        let rows = ZipRows::new(form, self.unit, self.header.present_rows)?;
+        let n_rows = (0..self.header.present_rows).filter(|row| rows.has_items(*row));
+        Ok(n_rows.count() as u64 * u64::from(form.items_per_row()))
+    }
+
+    fn of_zip(header: BlockHeader, form: ZipForm, payload: &'a [u8]) -> Result<Self> {
+        ZipRows::new(form, payload, header.present_rows)?;
+        Ok(Self {
+            header,
+            n_items: header.n_values,
+            levels: &[],
+            validity: Validity::AllValid,
+            unit: payload,
+        })
+    }
+
+    /// A block of a full-zip page, whose unit is all of its payload. There is a value in it for each slot, below nulls too.
+    fn zipped(header: BlockHeader, form: ZipForm, payload: &'a [u8]) -> Result<Self> {
+        let n_values = u64::from(header.present_rows) * u64::from(form.items_per_row());
+        let bytes = u64::from(header.present_rows) * form.values_bytes();
+        for (field, at, found, expected) in [
+            ("block.values", 16, header.n_values, n_values),
+            ("block.decoded_bytes", 20, header.decoded_bytes, bytes),
+            ("block.tree", 4, header.tree.into(), 0),
+            ("block.flags", 5, header.salted.into(), 0),
+        ] {
+            if u64::from(found) != expected {
+                return Err(Error::corrupt(
+                    field,
+                    at,
+                    found,
+                    "what the rows of a full-zip page make",
+                ));
+            }
+        }
+        let block = Self::of_zip(header, form, payload)?;
+        match header.null_count > header.present_rows {
+            true => {
+                let found = header.null_count;
+                Err(Error::corrupt(
+                    "block.null_count",
+                    28,
+                    found,
+                    "0 ..= the rows",
+                ))
+            }
+            false => Ok(block),
+        }
     }
 
     fn without_rows(header: BlockHeader, payload: &'a [u8]) -> Result<Self> {

@@ -16,8 +16,9 @@ use crate::block::{
     LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX, checksummed,
 };
 use crate::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
-use crate::meta::{Layer, LayerKind, Level, LevelForm, Meta};
+use crate::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 use crate::shape::{Shape, ShapeSlice, length_values};
+use crate::zip::ZipInput;
 
 /// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
 pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = 8192;
@@ -34,6 +35,9 @@ const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
 /// Values of null items are dropped where more than one item in this many is null. Below it, filler costs less than the
 /// second pass that spreads values to their slots.
 const COMPACT_NULLS_ONE_IN: usize = 8;
+
+/// What [`Choose::full_zip_bytes_min`] is unless the policy says otherwise. Source: the Lance paper, section 4.3.
+pub const FULL_ZIP_BYTES_MIN: u32 = 128;
 
 /// Memory set aside for a page before its bytes are known is at most this.
 const CAPACITY_BYTES_MAX: u64 = 16 << 20;
@@ -68,6 +72,11 @@ pub trait Choose {
     /// # Errors
     /// What encoders refuse.
     fn choose(&self, values: Values<'_>) -> Result<Choice>;
+
+    /// Values of a row that take at least so many bytes are stored row by row, where nothing is gained by encoding them together.
+    fn full_zip_bytes_min(&self) -> u32 {
+        FULL_ZIP_BYTES_MIN
+    }
 
     /// The trees of a validity layer.
     fn validity_trees(&self) -> Vec<Tree>;
@@ -158,6 +167,16 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         None => input.values,
     };
     let mut choice = context.chooser.choose(values)?;
+    if let (Some(shape), false) = (input.shape, compact) {
+        let zip = ZipInput {
+            shape,
+            validity,
+            values,
+        };
+        if let Some(page) = zip.encode(&choice, context)? {
+            return Ok(page);
+        }
+    }
     let mut encoder = Encoder::new(values, &mut choice, validity, compact, context)?;
     let mut levels = vec![];
     if let Some(shape) = input.shape {
@@ -192,6 +211,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         rows: rows as u64,
         null_count: null_count as u64,
         meta: Meta {
+            layout: Layout::MiniBlock,
             value_type,
             compact,
             levels,
@@ -495,7 +515,7 @@ impl<'a> Nested<'a> {
 }
 
 /// The length that all have; that of none is 0.
-fn one_length(lengths: &[u32]) -> Option<u32> {
+pub(crate) fn one_length(lengths: &[u32]) -> Option<u32> {
     let first = lengths.first().copied().unwrap_or_default();
     lengths
         .iter()

@@ -15,7 +15,7 @@ use crate::block::{
     LAYER_ALL_NULL, LAYER_ALL_VALID, SALT_BYTES, Validity, checksummed,
 };
 use crate::encode::{Cleaned, compacted, filled, length};
-use crate::meta::Meta;
+use crate::meta::{Layout, Meta};
 
 /// What the blocks of a page have in common.
 #[derive(Clone, Copy)]
@@ -253,7 +253,7 @@ pub fn encode_block(
 
 /// Rows of nested pages are not taken out yet.
 fn refuse_nested(meta: &Meta) -> Result<()> {
-    match meta.levels.is_empty() {
+    match meta.levels.is_empty() && meta.layout == Layout::MiniBlock {
         true => Ok(()),
         false => Err(Error::unsupported("erasing from a nested page")),
     }
@@ -269,13 +269,7 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
     let value_type = meta
         .value_type
         .ok_or_else(|| Error::invalid("a page of type Null has nothing to erase"))?;
-    let expect = BlockExpectation {
-        value_type,
-        levels: &meta.levels,
-        has_validity: !meta.layers.is_empty(),
-        compact: meta.compact,
-        rows,
-    };
+    let expect = BlockExpectation::of(meta, rows)?;
     let block = Block::parse_erased(place, &expect)?;
     let header = block.header;
     let rows = header.present_rows as usize;
@@ -709,7 +703,7 @@ fn moved(mut bytes: Vec<u8>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::{Layer, LayerKind};
+    use crate::meta::{Layer, LayerKind, Layout};
     use tarsia_codec::{
         ChildTypes, Children, Decoder, EncodeChildren, Encoding, EncodingWriter, EraseFit,
         Features, Node, Version,
@@ -841,6 +835,7 @@ mod tests {
             .add_writer(&tarsia_plain::PLAIN)
             .add_writer(&tarsia_bitmap::BITMAP);
         let meta = Meta {
+            layout: Layout::MiniBlock,
             value_type: Some(ValueType::Fixed(8)),
             compact: false,
             levels: vec![],

@@ -15,6 +15,7 @@ use crate::block::{
 use crate::meta::{Level, LevelForm};
 use crate::page::{PageDecoder, bytes_mut, words, words_mut};
 use crate::slots;
+use crate::zip::ZipRows;
 
 /// Bytes that slots of a level take when decoded: a bit each of validity, the end of each list.
 pub(crate) fn slots_bytes(form: LevelForm, n_slots: u64) -> u64 {
@@ -466,6 +467,11 @@ impl<'a> RawLevels<'a> {
         if self.levels.len() != page.levels().len() {
             return Err(misfit());
         }
+        if let Some(form) = page.zip() {
+            let rows = ZipRows::new(form, block.unit, block.header.present_rows)?;
+            self.push_zipped(page, rows, take, ranges)?;
+            return self.count_items(page, ranges);
+        }
         let mut sections = match self.levels.is_empty() {
             true => None,
             false => Some(LevelSections::of(block, page.levels())?),
@@ -496,16 +502,101 @@ impl<'a> RawLevels<'a> {
                 (LevelForm::Lengths, Some(cut)) => run.cut_lengths(level, cut, ranges)?,
                 (LevelForm::ConstantLength(length), None) => scale(ranges, length)?,
                 (LevelForm::ConstantLength(length), Some(cut)) => {
-                    let mut below = Vec::new();
-                    for slot in ranges.iter().cloned().flatten() {
-                        let start = slot.checked_mul(length).ok_or_else(misfit)?;
-                        push_picked(&mut below, cut.of(start, length));
-                    }
-                    *ranges = below;
+                    *ranges = cut_constant(ranges, length, cut)?;
                 }
             }
             level.n_slots += n_more as usize;
         }
+        self.count_items(page, ranges)
+    }
+
+    /// The levels of the rows `ranges`, which become their items.
+    fn push_zipped(
+        &mut self,
+        page: &PageDecoder,
+        rows: ZipRows<'_>,
+        take: Take<'_>,
+        ranges: &mut Vec<Range<u32>>,
+    ) -> Result<()> {
+        // Of levels that store validity, those above.
+        let mut n_above = 0;
+        let mut slots_per_row = 1;
+        let lengths = self.cuts.iter().zip(page.levels());
+        let lengths: Vec<Option<(u32, Option<Cut>)>> = lengths
+            .map(|(cut, stored)| match stored {
+                Level::ConstantLength(length) => Some((*length, *cut)),
+                _ => None,
+            })
+            .collect();
+        let stored = page.levels().iter().zip(&lengths);
+        for (level, (stored, length)) in self.levels.iter_mut().zip(stored) {
+            let left = length.map(|(length, cut)| cut.map_or(length, |cut| cut.length_of(length)));
+            let above = n_above;
+            let reached = |row: &u32| rows.control(*row) >= above;
+            let n_rows = match n_above {
+                0 => ranges
+                    .iter()
+                    .map(|range| u64::from(range.end - range.start))
+                    .sum(),
+                _ => ranges.iter().cloned().flatten().filter(reached).count() as u64,
+            };
+            let n_more = n_rows.saturating_mul(slots_per_row);
+            let n_slots = level.n_slots as u64 + n_more;
+            if n_slots > SLOTS_MAX {
+                return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
+            }
+            self.budget.spend(slots_bytes(level.form, n_more))?;
+            let (at, n_more) = (level.n_slots, n_more as usize);
+            match (level.form, stored) {
+                (LevelForm::Validity, Level::Validity(_)) => {
+                    let bits = level.validity_mut(n_more, &mut *take)?;
+                    let slots = ranges.iter().cloned().flatten().filter(reached);
+                    let mut nulls = 0;
+                    for (i, row) in slots.enumerate() {
+                        let valid = rows.control(row) > above;
+                        slots::set_bits(bits, at + i, 1, valid);
+                        nulls += usize::from(!valid);
+                    }
+                    level.null_count += nulls;
+                    n_above += 1;
+                }
+                (LevelForm::Validity, _) => {
+                    if level.validity.is_some() {
+                        let bits = level.validity_mut(n_more, &mut *take)?;
+                        slots::set_bits(bits, at, n_more, true);
+                    }
+                }
+                (LevelForm::Lengths, _) => {
+                    let length = left.ok_or_else(misfit)?;
+                    let (ends, base) = level.ends_mut(n_more, &mut *take);
+                    let last = u64::from(base) + n_more as u64 * u64::from(length);
+                    if last > SLOTS_MAX {
+                        return Err(Error::limit("items of a batch", last, SLOTS_MAX));
+                    }
+                    tarsia_bits::equal_ends(ends, length, base);
+                }
+                (LevelForm::ConstantLength(_), _) => {}
+            }
+            slots_per_row *= left.map_or(1, u64::from);
+            level.n_slots += n_more;
+        }
+        let mut items: Vec<Range<u32>> = Vec::new();
+        for range in ranges.iter() {
+            for row in range.clone().filter(|row| rows.has_items(*row)) {
+                push_picked(&mut items, row..row + 1);
+            }
+        }
+        for (length, cut) in lengths.into_iter().flatten() {
+            match cut {
+                None => scale(&mut items, length)?,
+                Some(cut) => items = cut_constant(&items, length, &cut)?,
+            }
+        }
+        *ranges = items;
+        Ok(())
+    }
+
+    fn count_items(&mut self, page: &PageDecoder, ranges: &[Range<u32>]) -> Result<()> {
         let n_items: u64 = ranges
             .iter()
             .map(|range| u64::from(range.end - range.start))
@@ -547,6 +638,16 @@ fn scale(ranges: &mut [Range<u32>], length: u32) -> Result<()> {
         *range = start..end;
     }
     Ok(())
+}
+
+/// What a cut leaves below slots that all have one length.
+fn cut_constant(ranges: &[Range<u32>], length: u32, cut: &Cut) -> Result<Vec<Range<u32>>> {
+    let mut below = Vec::new();
+    for slot in ranges.iter().cloned().flatten() {
+        let start = slot.checked_mul(length).ok_or_else(misfit)?;
+        push_picked(&mut below, cut.of(start, length));
+    }
+    Ok(below)
 }
 
 /// One level of one block.

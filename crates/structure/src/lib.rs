@@ -1,6 +1,6 @@
-//! Between Arrow arrays and the bytes of pages: layers, leaf values, and the mini-block layout.
+//! Between Arrow arrays and the bytes of pages: layers, leaf values, and the layouts mini-block and full-zip.
 //!
-//! Source: the Lance paper on structural encodings, section 4 (mini-block), with the differences that `docs/spec/page.md`
+//! Source: the Lance paper on structural encodings, section 4, with the differences that `docs/spec/page.md`
 //! states: a block holds whole rows, layers carry their own counts, the search cache is a table of block starts.
 //!
 //! | module | step |
@@ -12,11 +12,12 @@
 //! | [`meta`] | what a decoder is told about the page |
 //! | [`block`] | the parts of one block, checked |
 //! | `page` | blocks decoded one after the other into one run of memory ([`RawColumn`]) |
+//! | `zip` | rows of full-zip pages, each of which can be read alone ([`ZipForm`]) |
 //! | [`levels`] | the levels of nested blocks decoded ([`RawLevels`]), and which items are below the rows asked for |
 //!
 //! # What this crate does not do
-//! It reads and writes no file, computes no checksum or digest itself, knows no encoding by name and does not choose between
-//! them. The full-zip layout for large values is not built yet.
+//! It reads and writes no file, computes no checksum or digest itself, knows no encoding by name (but `plain`, which full-zip
+//! rows are) and does not choose between them.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 
@@ -35,12 +36,13 @@ mod page;
 #[cfg(feature = "encode")]
 mod shape;
 mod slots;
+mod zip;
 
 pub use block::{Block, BlockHeader, Validity};
 #[cfg(feature = "encode")]
 pub use encode::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
-    EncodedPage, PageInput, encode_page,
+    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput, encode_page,
 };
 #[cfg(feature = "encode")]
 pub use erase::{
@@ -48,7 +50,8 @@ pub use erase::{
     mark_used, wipe_unused,
 };
 pub use levels::{Budget, Cut, RawLevel, RawLevels};
-pub use meta::{Layer, LayerKind, Level, LevelForm, Meta};
+pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "encode")]
 pub use shape::{Shape, ShapeSlice};
+pub use zip::ZipForm;

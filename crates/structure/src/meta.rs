@@ -11,6 +11,7 @@ use tarsia_codec::{Error, ErrorKind, Reader, Result, Tree, ValueType};
 const META_VERSION: u8 = 1;
 const LAYOUT_MINI_BLOCK: u8 = 0;
 const LAYOUT_NESTED_MINI_BLOCK: u8 = 1;
+const LAYOUT_FULL_ZIP: u8 = 2;
 const FLAG_COMPACT: u8 = 1;
 const LAYER_ITEM_VALIDITY: u8 = 1;
 const LAYER_ALL_VALID: u8 = 2;
@@ -88,9 +89,21 @@ impl LevelForm {
     }
 }
 
-/// The description of a mini-block page.
+/// How a page's rows lie in its blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// Levels, validity and values of a block's rows one behind the other, each encoded as a whole.
+    #[default]
+    MiniBlock,
+    /// Row by row; see [`ZipForm`](crate::ZipForm).
+    FullZip,
+}
+
+/// The description of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Meta {
+    /// The layout.
+    pub layout: Layout,
     /// The values' type; `None` for a page of type Null, which stores nothing.
     pub value_type: Option<ValueType>,
     /// Values of null items are dropped, else null items hold filler.
@@ -117,9 +130,10 @@ impl Meta {
             Some(ValueType::Bytes) => (3, 0),
         };
         let flags = if self.compact { FLAG_COMPACT } else { 0 };
-        let layout = match self.levels.is_empty() {
-            true => LAYOUT_MINI_BLOCK,
-            false => LAYOUT_NESTED_MINI_BLOCK,
+        let layout = match (self.layout, self.levels.is_empty()) {
+            (Layout::FullZip, _) => LAYOUT_FULL_ZIP,
+            (Layout::MiniBlock, true) => LAYOUT_MINI_BLOCK,
+            (Layout::MiniBlock, false) => LAYOUT_NESTED_MINI_BLOCK,
         };
         out.extend_from_slice(&[META_VERSION, layout, flags, kind]);
         out.extend_from_slice(&width.to_le_bytes());
@@ -169,7 +183,8 @@ impl Meta {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
-        let nested = cfg!(feature = "nested") && layout == LAYOUT_NESTED_MINI_BLOCK;
+        let zip = cfg!(feature = "nested") && layout == LAYOUT_FULL_ZIP;
+        let nested = cfg!(feature = "nested") && layout == LAYOUT_NESTED_MINI_BLOCK || zip;
         if version != META_VERSION || !(nested || layout == LAYOUT_MINI_BLOCK) {
             let numbers = [
                 ("page layout ", u64::from(layout)),
@@ -209,7 +224,21 @@ impl Meta {
         for number in 1..=n_layers {
             let at = reader.position();
             let kind = reader.u8("meta.layer.kind")?;
-            if kind == LAYER_ITEM_VALIDITY && number == n_layers {
+            if zip && matches!(kind, LAYER_VALIDITY | LAYER_ITEM_VALIDITY) {
+                // A control byte says it.
+                let n_trees = reader.u8("meta.layer.n_trees")?;
+                if n_trees != 0 {
+                    return Err(Error::corrupt("meta.n_trees", at + 1, n_trees, "zero"));
+                }
+            }
+            if zip && kind == LAYER_VALIDITY {
+                levels.push(Level::Validity(Vec::new()));
+            } else if zip && kind == LAYER_ITEM_VALIDITY && number == n_layers {
+                layers.push(Layer {
+                    kind: LayerKind::ItemValidity,
+                    trees: Vec::new(),
+                });
+            } else if kind == LAYER_ITEM_VALIDITY && number == n_layers {
                 let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
                 layers.push(Layer {
                     kind: LayerKind::ItemValidity,
@@ -225,7 +254,12 @@ impl Meta {
         }
         let trees = trees(&mut reader, n_trees)?;
         reader.finish("meta")?;
+        let layout = match zip {
+            true => Layout::FullZip,
+            false => Layout::MiniBlock,
+        };
         Ok(Self {
+            layout,
             value_type,
             compact: flags & FLAG_COMPACT != 0,
             levels,
@@ -294,12 +328,14 @@ fn trees(reader: &mut Reader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ZipForm;
     use alloc::vec;
     use tarsia_codec::Version;
 
     fn sample() -> Meta {
         let v = Version::new(1, 0);
         Meta {
+            layout: Layout::MiniBlock,
             value_type: Some(ValueType::Fixed(8)),
             compact: true,
             levels: vec![],
@@ -327,9 +363,113 @@ mod tests {
         }
     }
 
+    fn zipped() -> Meta {
+        Meta {
+            layout: Layout::FullZip,
+            compact: false,
+            levels: vec![
+                Level::Validity(vec![]),
+                Level::AllValid,
+                Level::ConstantLength(768),
+            ],
+            layers: vec![],
+            trees: vec![Tree::leaf("tarsia.plain", Version::new(1, 0), &[])],
+            ..sample()
+        }
+    }
+
+    #[test]
+    fn what_a_full_zip_page_cannot_hold_is_refused() {
+        let form = |meta: &Meta| ZipForm::of(meta).map(|form| form.map(|form| form.stride()));
+        assert_eq!(form(&sample()), Ok(None));
+        assert_eq!(form(&zipped()), Ok(Some(1 + 768 * 8 + 4)));
+        let with = |levels: &[Level]| Meta {
+            levels: levels.to_vec(),
+            ..zipped()
+        };
+        let tree = || Tree::leaf("tarsia.bitmap", Version::new(1, 0), &[]);
+        let constant = |length| Level::ConstantLength(length);
+        assert_eq!(form(&with(&[])), Ok(Some(8 + 4)));
+        assert_eq!(form(&with(&[constant(2), constant(3)])), Ok(Some(48 + 4)));
+        for levels in [
+            vec![constant(0)],
+            vec![constant(1 << 22)],
+            vec![constant(1 << 16), constant(1 << 16)],
+            vec![constant(2), Level::Validity(vec![])],
+            vec![Level::Lengths(vec![tree()])],
+        ] {
+            assert!(form(&with(&levels)).is_err(), "{levels:?}");
+        }
+        let items = vec![Layer {
+            kind: LayerKind::ItemValidity,
+            trees: vec![],
+        }];
+        for (meta, fits) in [
+            (
+                Meta {
+                    layers: items.clone(),
+                    ..with(&[Level::AllValid])
+                },
+                true,
+            ),
+            (
+                Meta {
+                    layers: items,
+                    ..zipped()
+                },
+                false,
+            ),
+            (
+                Meta {
+                    compact: true,
+                    ..zipped()
+                },
+                false,
+            ),
+            (
+                Meta {
+                    value_type: Some(ValueType::Bytes),
+                    ..zipped()
+                },
+                false,
+            ),
+            (
+                Meta {
+                    value_type: Some(ValueType::Fixed(0)),
+                    ..zipped()
+                },
+                false,
+            ),
+            (
+                Meta {
+                    trees: sample().trees,
+                    ..zipped()
+                },
+                false,
+            ),
+        ] {
+            assert_eq!(form(&meta).is_ok(), fits, "{meta:?}");
+        }
+        // Validity without trees is full-zip's alone.
+        for levels in [vec![Level::Validity(vec![])], vec![]] {
+            let meta = Meta {
+                layout: Layout::MiniBlock,
+                levels,
+                ..zipped()
+            };
+            let written = meta.write_to(&mut vec![]);
+            assert_eq!(written.is_ok(), meta.levels.is_empty());
+        }
+        let trees = Meta {
+            levels: vec![Level::Validity(vec![tree()])],
+            ..zipped()
+        };
+        assert!(trees.write_to(&mut vec![]).is_err());
+    }
+
     #[test]
     fn round_trip_and_every_prefix() {
-        for meta in [sample(), nested()] {
+        for meta in [sample(), nested(), zipped()] {
             check_prefixes(&meta);
         }
         let unlayered = Meta {
@@ -343,7 +483,16 @@ mod tests {
     fn levels_stand_in_nested_pages_alone() {
         let mut bytes = vec![];
         nested().write_to(&mut bytes).unwrap();
-        for (at, value) in [(1, 0), (1, 2), (8, 0), (8, 130), (12, 6), (12, 0), (13, 0)] {
+        for (at, value) in [
+            (1, 0),
+            (1, 2),
+            (1, 3),
+            (8, 0),
+            (8, 130),
+            (12, 6),
+            (12, 0),
+            (13, 0),
+        ] {
             let mut bad = bytes.clone();
             bad[at] = value;
             assert!(Meta::parse(&bad).is_err(), "{at} {value}");

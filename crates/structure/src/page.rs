@@ -12,6 +12,7 @@ use tarsia_codec::{
 use crate::block::{Block, BlockExpectation, Validity};
 use crate::meta::{Level, Meta};
 use crate::slots;
+use crate::zip::{ZipForm, ZipRows};
 
 /// So many runs of items are decoded one by one; more are named item by item.
 const RANGES_MAX: usize = 8;
@@ -25,6 +26,7 @@ pub struct PageDecoder {
     validity: Option<Vec<Box<dyn Decoder>>>,
     trees: Vec<Box<dyn Decoder>>,
     features: Features,
+    zip: Option<ZipForm>,
 }
 
 impl core::fmt::Debug for PageDecoder {
@@ -81,6 +83,10 @@ impl PageDecoder {
             },
             trees: build(&meta.trees, value_type, shared)?,
             features,
+            zip: match cfg!(feature = "nested") {
+                true => ZipForm::of(meta)?,
+                false => None,
+            },
         })
     }
 
@@ -102,7 +108,13 @@ impl PageDecoder {
             has_validity: self.validity.is_some(),
             compact: self.compact,
             rows,
+            zip: self.zip,
         }
+    }
+
+    /// What the rows of a full-zip page look like; `None` for mini-blocks.
+    pub fn zip(&self) -> Option<ZipForm> {
+        self.zip
     }
 
     /// The levels above the items, outermost first; none in flat pages.
@@ -290,6 +302,13 @@ impl RawColumn {
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<()> {
+        if let Some(form) = page.zip {
+            return self.push_zipped(
+                ZipRows::new(form, block.unit, block.header.present_rows)?,
+                ranges,
+                take,
+            );
+        }
         if let [range] = ranges
             && *range == (0..block.n_items)
         {
@@ -310,6 +329,57 @@ impl RawColumn {
         self.push(page, block, Selection::Indices(&indices), scratch, take)
     }
 
+    /// The same for a block of a full-zip page.
+    fn push_zipped(
+        &mut self,
+        rows: ZipRows<'_>,
+        ranges: &[Range<u32>],
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let ValueType::Fixed(width) = self.value_type else {
+            return Err(Error::invalid("pages of one column differ in their type"));
+        };
+        let (width, per_row) = (width as usize, rows.form.items_per_row());
+        for range in ranges {
+            let n_items = range.len();
+            if n_items > self.rows_max - self.rows {
+                return Err(Error::invalid("more rows than the column has room for"));
+            }
+            let start = self.rows * width;
+            let out = self.values.get_mut(start..start + n_items * width);
+            let mut out = out.unwrap_or_default();
+            let mut item = range.start;
+            while item < range.end {
+                let (row, first) = (item / per_row, item % per_row);
+                let n = (range.end - item).min(per_row - first) as usize;
+                let first = first as usize * width;
+                let values = rows.values(row).get(first..first + n * width);
+                let (now, later) = out
+                    .split_at_mut_checked(n * width)
+                    .ok_or_else(|| Error::invalid("more rows than the column has room for"))?;
+                // There are as many rows as the ranges were made from.
+                now.copy_from_slice(values.ok_or_else(|| Error::invalid("no such row"))?);
+                out = later;
+                item += n as u32;
+            }
+            if rows.has_item_validity() {
+                // One item per row.
+                let (validity, at) = self.validity(take);
+                let mut nulls = 0;
+                for (i, row) in range.clone().enumerate() {
+                    let valid = rows.item_is_valid(row);
+                    slots::set_bits(validity, at + i, 1, valid);
+                    nulls += usize::from(!valid);
+                }
+                self.null_count += nulls;
+            } else if let Some(validity) = &mut self.validity {
+                slots::set_bits(validity, self.rows, n_items, true);
+            }
+            self.rows += n_items;
+        }
+        Ok(())
+    }
+
     /// Decodes the selected items of a block behind those decoded before; in flat pages an item is a row.
     ///
     /// # Errors
@@ -325,6 +395,11 @@ impl RawColumn {
     ) -> Result<()> {
         if page.value_type != self.value_type {
             return Err(Error::invalid("pages of one column differ in their type"));
+        }
+        if cfg!(feature = "nested") && page.zip.is_some() {
+            return Err(Error::invalid(
+                "rows of a full-zip page, of which runs are decoded",
+            ));
         }
         let n_rows = selection.check(block.n_items)?;
         // A unit without values may have no bytes, and no encoding is asked about it.

@@ -9,7 +9,7 @@ use tarsia_codec::{
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Level, LevelForm,
+    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Layout, Level, LevelForm,
     PageDecoder, PageInput, RawColumn, RawLevel, RawLevels, RawParts, Shape, ShapeSlice,
     encode_page,
 };
@@ -41,17 +41,26 @@ impl Rng {
 struct Plain {
     bits_per_value: u32,
     uniform: bool,
+    full_zip_bytes_min: u32,
 }
 
 const USUAL: Plain = Plain {
     bits_per_value: 32,
     uniform: true,
+    full_zip_bytes_min: u32::MAX,
+};
+
+/// Rows one by one, where the layout can hold them.
+const ZIPPED: Plain = Plain {
+    full_zip_bytes_min: 0,
+    ..USUAL
 };
 
 /// A row in each block, or nearly.
 const TINY: Plain = Plain {
     bits_per_value: 9000,
     uniform: false,
+    full_zip_bytes_min: u32::MAX,
 };
 
 impl Choose for Plain {
@@ -66,6 +75,10 @@ impl Choose for Plain {
             uniform: self.uniform,
             first: None,
         })
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        self.full_zip_bytes_min
     }
 
     fn validity_trees(&self) -> Vec<Tree> {
@@ -383,6 +396,19 @@ fn decode<'a, 'b>(
     blocks: impl Iterator<Item = (&'b [u8], u32, Selection<'a>)>,
     bytes_max: usize,
 ) -> Result<Model> {
+    let parse = |(bytes, rows, selection)| {
+        Ok((Block::parse(bytes, &decoder.expect(rows))?, rows, selection))
+    };
+    let blocks: Vec<_> = blocks.map(parse).collect::<Result<_>>()?;
+    decode_blocks(decoder, forms, blocks.into_iter(), bytes_max)
+}
+
+fn decode_blocks<'a, 'b>(
+    decoder: &PageDecoder,
+    forms: impl Iterator<Item = LevelForm>,
+    blocks: impl Iterator<Item = (Block<'b>, u32, Selection<'a>)>,
+    bytes_max: usize,
+) -> Result<Model> {
     let mut take = |len| {
         assert!(len <= bytes_max, "{len} bytes at once");
         poisoned(len)
@@ -391,8 +417,7 @@ fn decode<'a, 'b>(
     let budget = Budget::new(u64::MAX);
     let mut levels = RawLevels::new(forms, &budget);
     let (mut parsed, mut n_rows, mut data_bytes) = (vec![], 0, 0);
-    for (bytes, rows, selection) in blocks {
-        let block = Block::parse(bytes, &decoder.expect(rows))?;
+    for (block, rows, selection) in blocks {
         let mut ranges = vec![];
         let before = levels.n_items();
         levels.push(
@@ -544,6 +569,112 @@ fn random_rows_come_back_under_every_selection() {
             }
         }
     }
+}
+
+/// What full-zip pages can hold: lists in them all have one length, and there are few nulls.
+fn zip_models() -> Vec<(String, Model)> {
+    let shapes: [&[LevelForm]; 8] = [
+        &[Validity],
+        &[Validity, Validity],
+        &[Validity, ConstantLength(3)],
+        &[Validity, Validity, ConstantLength(2), ConstantLength(3)],
+        &[Validity, Lengths],
+        &[Validity, Lengths, Validity, ConstantLength(5)],
+        &[ConstantLength(1), Validity, Lengths, ConstantLength(1)],
+        &[Lengths, ConstantLength(2), Validity, Lengths],
+    ];
+    let mut models = vec![];
+    for forms in shapes {
+        for width in [1, 4, 20] {
+            for (nulls, null_items) in [(0, false), (9, false), (9, true), (70, true)] {
+                for rows in [1, 100, 2500] {
+                    // Below what has more than one slot per row nothing is null.
+                    let many = forms.iter().position(|form| *form != Validity);
+                    let slot = |level: usize, i: usize| match forms[level] {
+                        Validity if many.is_some_and(|many| level > many) => 1,
+                        Validity => u32::from(nulls == 0 || (i + 3 * level + 5) % nulls != 0),
+                        _ => 4,
+                    };
+                    let item = |i: usize| {
+                        let valid = !null_items || many.is_some() || i % 11 != 3;
+                        (valid, (i as u128).to_le_bytes().repeat(2)[..width].to_vec())
+                    };
+                    let value_type = ValueType::Fixed(width as u32);
+                    let model = Model::new(rows, forms, value_type).fill(slot, item);
+                    let name = format!("{forms:?} of {width}, {rows} rows, {nulls} {null_items}");
+                    models.push((name, model));
+                }
+            }
+        }
+    }
+    models
+}
+
+#[test]
+fn rows_of_full_zip_pages_come_back_whole_and_alone() {
+    let mut n_zipped = 0;
+    for (what, model) in zip_models() {
+        let page = model.encode(ZIPPED);
+        check(&model, &page, &what);
+        assert_eq!(model.encode(USUAL).meta.layout, Layout::MiniBlock);
+        if page.meta.layout == Layout::MiniBlock {
+            continue;
+        }
+        n_zipped += 1;
+        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let form = decoder.zip().unwrap();
+        // Each row by itself, without its block, in one run of memory.
+        let mut first = 0;
+        for (i, rows) in block_rows(&page).into_iter().enumerate() {
+            let bytes = &page.block(i)[BLOCK_HEADER_BYTES..];
+            for row in (0..rows).step_by(1 + rows as usize / 50) {
+                let start = row as usize * form.stride();
+                let bytes = &bytes[start..start + form.stride()];
+                let (covered, crc) = form.checksummed(bytes).unwrap();
+                assert_eq!(checksum(covered), crc, "{what}");
+                let block = Block::of_rows(bytes, form, 1).unwrap();
+                let blocks = [(block, 1, Selection::All)];
+                let got = decode_blocks(&decoder, model.forms(), blocks.into_iter(), usize::MAX);
+                let want = model.tokens([first + row as usize]);
+                assert!(got.unwrap().tokens(0..1) == want, "{what}, row {row}");
+            }
+            first += rows as usize;
+        }
+    }
+    assert!(n_zipped > 150, "{n_zipped}");
+}
+
+#[test]
+fn hostile_full_zip_blocks_are_refused_or_consistent() {
+    let (mut n_read, mut n_refused) = (0, 0);
+    for (what, model) in zip_models() {
+        let page = model.encode(ZIPPED);
+        if page.meta.layout == Layout::MiniBlock || model.rows != 100 {
+            continue;
+        }
+        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let forms: Vec<_> = model.forms().collect();
+        let (rows, block) = (block_rows(&page)[0], page.block(0));
+        assert!(check_hostile(&decoder, &forms, block, rows), "{what}");
+        for at in 4..block.len().min(160) {
+            let mut bad = block.to_vec();
+            bad[at] ^= 1 << (at % 8);
+            match check_hostile(&decoder, &forms, &bad, rows) {
+                true => n_read += 1,
+                false => n_refused += 1,
+            }
+        }
+        for len in (0..block.len()).step_by(31) {
+            let cut = Block::parse(&block[..len], &decoder.expect(rows));
+            // Only the padding may be missing.
+            assert!(cut.is_err() || len + 8 > block.len(), "{what}: {len} bytes");
+        }
+        let form = decoder.zip().unwrap();
+        for n_rows in [0, 2, 100] {
+            assert!(Block::of_rows(&block[32..32 + form.stride()], form, n_rows).is_err());
+        }
+    }
+    assert!(n_read > 1000 && n_refused > 1000, "{n_read} {n_refused}");
 }
 
 fn number(i: usize) -> Vec<u8> {
@@ -813,7 +944,7 @@ fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
     // Values of which nothing is stored.
     let free = Plain {
         bits_per_value: 0,
-        uniform: true,
+        ..USUAL
     };
     let nothing = ValueType::Fixed(0);
     let slot = |level: usize, i: usize| match level {

@@ -445,13 +445,7 @@ impl Laws<'_> {
         let n = self.case.rows.len() as u32;
         if !erased.is_empty() {
             let meta = self.case.context.meta;
-            let expect = BlockExpectation {
-                value_type: self.case.rows.value_type,
-                levels: &meta.levels,
-                has_validity: !meta.layers.is_empty(),
-                compact: meta.compact,
-                rows: n,
-            };
+            let expect = BlockExpectation::of(meta, n).unwrap();
             let got = Block::parse(new.bytes(), &expect);
             assert!(
                 matches!(
