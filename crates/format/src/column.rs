@@ -19,6 +19,9 @@ use crate::file::Inner;
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 
+/// A string is expected to take at least so many bytes with its offset.
+const STRING_BYTES: usize = 16;
+
 /// Nested rows are expected to decode to so many times their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
 
@@ -107,6 +110,15 @@ pub(crate) enum Selected {
     Indices(Range<usize>),
 }
 
+impl Selected {
+    fn n_rows(&self) -> u64 {
+        match self {
+            Self::Range { len, .. } => u64::from(*len),
+            Self::Indices(range) => range.len() as u64,
+        }
+    }
+}
+
 /// The blocks of one column that a read touches, in row order.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -156,12 +168,24 @@ impl Column {
         self.path.is_flat()
     }
 
-    /// What rows of a part of a nested field may decode to: a few times their encoded bytes.
-    pub(crate) fn nested_row_bytes(&self) -> usize {
+    /// About what a row decodes to.
+    pub(crate) fn row_bytes(&self) -> usize {
+        match self.value_type {
+            // How many items a row has is known from its encoded bytes alone.
+            _ if !self.is_flat() => 1 + (NESTED_EXPANSION * self.encoded_row_bytes()) as usize,
+            None => 0,
+            Some(ValueType::Bits) => 1,
+            Some(ValueType::Fixed(width)) => width as usize,
+            // Of a dictionary's codes nothing says how long its entries are; a batch that grows too large is cut.
+            Some(ValueType::Bytes) => STRING_BYTES.max(self.encoded_row_bytes() as usize),
+        }
+    }
+
+    fn encoded_row_bytes(&self) -> u64 {
         let pages = self.pages.iter().map(|page| &page.descriptor);
         let bytes: u64 = pages.clone().map(|page| u64::from(page.length)).sum();
         let rows: u64 = pages.map(|page| u64::from(page.rows)).sum();
-        1 + (NESTED_EXPANSION * bytes / rows.max(1)) as usize
+        bytes / rows.max(1)
     }
 
     /// Adds the place to an error.
@@ -697,10 +721,7 @@ impl Column {
         let n_parts = 8 * (self.path.forms().len() as u64 + 2);
         let blocks = plan.parts.iter().zip(fetched);
         let bytes = blocks.map(|(part, bytes)| {
-            let n_rows = match &part.selected {
-                Selected::Range { len, .. } => u64::from(*len),
-                Selected::Indices(range) => range.len() as u64,
-            };
+            let n_rows = part.selected.n_rows();
             let of_row =
                 tarsia_structure::block::row_decoded_bytes_max(bytes.as_ref().len() as u64);
             n_rows.saturating_mul(of_row).saturating_mul(n_parts)
@@ -710,6 +731,26 @@ impl Column {
 
     /// An upper bound on the bytes of the strings that a plan decodes to.
     pub(crate) fn data_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
+        // A value may be asked for more than once.
+        self.sum_blocks(plan, fetched, |part, bytes| {
+            bytes * plan.selection(part).repeats()
+        })
+    }
+
+    /// About how many bytes the values of a plan decode to.
+    pub(crate) fn expected_bytes(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> Result<u64> {
+        self.sum_blocks(plan, fetched, |part, bytes| {
+            bytes * part.selected.n_rows() / u64::from(part.rows.max(1))
+        })
+    }
+
+    /// The sum of what is said of each part and the bytes its block decodes to.
+    fn sum_blocks(
+        &self,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        of_part: impl Fn(&BlockPart, u64) -> u64,
+    ) -> Result<u64> {
         let mut total = 0;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
             if part.bare {
@@ -722,8 +763,7 @@ impl Column {
                     part.page as usize,
                 )
             })?;
-            // A value may be asked for more than once.
-            total += u64::from(header.decoded_bytes) * plan.selection(part).repeats();
+            total += of_part(part, header.decoded_bytes.into());
         }
         Ok(total)
     }

@@ -162,25 +162,19 @@ impl Projection {
     }
 
     pub(crate) fn batch_rows(&self) -> usize {
-        let rows = BATCH_BYTES_TARGET / self.row_bytes().max(1);
-        (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE)
-            .clamp(BATCH_ROWS_MULTIPLE, BATCH_ROWS_MAX)
+        let row_bytes = self.row_bytes().max(1);
+        let rows = BATCH_BYTES_TARGET / row_bytes;
+        if rows >= BATCH_ROWS_MULTIPLE {
+            return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
+        }
+        // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many columns.
+        let rows = (BATCH_BYTES_MAX as usize / row_bytes).clamp(1, BATCH_ROWS_MULTIPLE);
+        1 << rows.ilog2()
     }
 
     /// About what a row decodes to.
     fn row_bytes(&self) -> usize {
-        self.columns
-            .iter()
-            .map(|column| match column.value_type {
-                // How many items a row has is known from its encoded bytes alone.
-                _ if !column.is_flat() => column.nested_row_bytes(),
-                None => 0,
-                Some(ValueType::Bits) => 1,
-                Some(ValueType::Fixed(width)) => width as usize,
-                // What strings take is known block by block; a batch that grows too large is cut.
-                Some(ValueType::Bytes) => 16,
-            })
-            .sum()
+        self.columns.iter().map(|column| column.row_bytes()).sum()
     }
 }
 
@@ -375,7 +369,7 @@ impl Job {
                     u64::from(width) * plan.rows as u64
                 }
                 Some(ValueType::Bits) | None if column.is_flat() => plan.rows as u64 / 8,
-                _ => column.data_bytes(plan, fetched)?,
+                _ => column.expected_bytes(plan, fetched)?,
             };
         }
         let n_rows = rows.end - rows.start;

@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_array::types::Int8Type;
+use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    StringViewArray, UInt64Array,
+    Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray, StringViewArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
@@ -703,4 +703,35 @@ fn a_panic_of_a_scan_reaches_its_caller() {
         drop(scan);
         assert_rows(&read_all(&file).unwrap(), &batch);
     }
+}
+
+/// Blocks of more rows than a batch count for the rows that are wanted, or batches are cut down to single rows.
+#[test]
+fn wide_tables_are_scanned_in_few_batches() {
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..1000).map(|i| format!("{i:0300}")),
+    ));
+    let lists = (0..1000).map(|i| Some(vec![Some(i); 10]));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+    let columns = (0..300).map(|i| {
+        let array = if i % 10 == 0 { &lists } else { &text };
+        (format!("c{i}"), array.clone())
+    });
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
+    let file = open(&bytes).unwrap();
+    let mut at = 0;
+    let mut n_batches = 0;
+    for part in file.scan().build().unwrap() {
+        let part = part.unwrap();
+        assert_eq!(part, batch.slice(at, part.num_rows()));
+        at += part.num_rows();
+        n_batches += 1;
+    }
+    assert_eq!(at, 1000);
+    assert!((2..=8).contains(&n_batches), "{n_batches} batches of 84 MB");
 }

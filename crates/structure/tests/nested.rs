@@ -592,7 +592,9 @@ fn zip_models() -> Vec<(String, Model)> {
                     let many = forms.iter().position(|form| *form != Validity);
                     let slot = |level: usize, i: usize| match forms[level] {
                         Validity if many.is_some_and(|many| level > many) => 1,
-                        Validity => u32::from(nulls == 0 || (i + 3 * level + 5) % nulls != 0),
+                        Validity => {
+                            u32::from(nulls == 0 || !(i + 3 * level + 5).is_multiple_of(nulls))
+                        }
                         _ => 4,
                     };
                     let item = |i: usize| {
