@@ -10,13 +10,9 @@ use tarsia_codec::{
 
 use crate::Dict;
 use crate::gather::{
-    Code, Misfit, Padded, Strings, check_codes, equal_length, gather_codes, gather_equal,
-    gather_strings,
+    Codes, Misfit, Padded, Strings, equal_length, gather_codes, gather_equal, gather_strings,
 };
 use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
-
-/// Wasm kernels are to be small: codes are widened to 32 bits, and one copy of the code below serves the three widths.
-const ONE_COPY: bool = cfg!(target_arch = "wasm32");
 
 /// Where at least this many entries come on a selected value, entries are looked up one by one instead of decoded all.
 const ENTRIES_PER_LOOKUP: usize = 8;
@@ -115,8 +111,7 @@ enum StringWay {
     Equal(usize),
     /// The same, where values of that width have no kernel.
     EqualUpTo16(usize, Padded),
-    UpTo16(Padded),
-    UpTo32(Padded),
+    Padded(Padded),
     Any,
 }
 
@@ -130,9 +125,8 @@ impl StringWay {
         match (equal, upto16) {
             (Some(len), Some(padded)) if !len.is_power_of_two() => Self::EqualUpTo16(len, padded),
             (Some(len), _) => Self::Equal(len),
-            (None, Some(padded)) => Self::UpTo16(padded),
-            (None, None) => match Padded::new(32, offsets, data) {
-                Some(padded) => Self::UpTo32(padded),
+            (None, upto16) => match upto16.or_else(|| Padded::new(32, offsets, data)) {
+                Some(padded) => Self::Padded(padded),
                 None => Self::Any,
             },
         }
@@ -150,28 +144,17 @@ impl Decoder for BlockDecoder {
         let n_selected = selection.check(unit.len)?;
         let out = Target::new(out, self.value_type, n_selected)?;
         let parts = BlockParts::parse(&unit, self.code_bytes, self.value_type)?;
-        let codes = Codes {
+        let codes = Undecoded {
             decoder: &*self.codes,
             unit: parts.codes,
+            code_bytes: self.code_bytes,
             selection,
             n_selected,
         };
         let room = out.room();
-        let values = &parts.values;
-        let done = match self.code_bytes {
-            code_bytes if ONE_COPY => codes.with_widened(code_bytes, scratch, |codes, scratch| {
-                self.gather(values, codes, scratch, out)
-            }),
-            CodeBytes::One => codes.with(scratch, |codes: &[u8], scratch| {
-                self.gather(values, codes, scratch, out)
-            }),
-            CodeBytes::Two => codes.with(scratch, |codes: &[u16], scratch| {
-                self.gather(values, codes, scratch, out)
-            }),
-            CodeBytes::Four => codes.with(scratch, |codes: &[u32], scratch| {
-                self.gather(values, codes, scratch, out)
-            }),
-        };
+        let done = codes.with(scratch, |codes, scratch| {
+            self.gather(&parts.values, codes, scratch, out)
+        });
         finish(done, &unit, selection, room)
     }
 }
@@ -186,18 +169,15 @@ impl Decoder for PageDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let out = Target::new(out, self.value_type, n_selected)?;
-        let codes = Codes {
+        let codes = Undecoded {
             decoder: &*self.codes,
             unit: layout::codes_unit(unit.bytes, unit.len, self.code_bytes),
+            code_bytes: self.code_bytes,
             selection,
             n_selected,
         };
         let room = out.room();
-        let done = match self.code_bytes {
-            CodeBytes::One => codes.with(scratch, |codes: &[u8], _| self.gather(codes, out)),
-            CodeBytes::Two => codes.with(scratch, |codes: &[u16], _| self.gather(codes, out)),
-            CodeBytes::Four => codes.with(scratch, |codes: &[u32], _| self.gather(codes, out)),
-        };
+        let done = codes.with(scratch, |codes, _| self.gather(codes, out));
         finish(done, &unit, selection, room)
     }
 }
@@ -241,48 +221,38 @@ impl Target<'_> {
 }
 
 /// The codes of the selected values, not decoded yet.
-struct Codes<'a> {
+struct Undecoded<'a> {
     decoder: &'a dyn Decoder,
     unit: Unit<'a>,
+    code_bytes: CodeBytes,
     selection: Selection<'a>,
     n_selected: usize,
 }
 
-impl Codes<'_> {
+impl Undecoded<'_> {
     /// Decodes them into scratch memory for the length of `with`.
-    fn with<C: Code>(
+    fn with(
         &self,
         scratch: &mut Scratch,
-        with: impl FnOnce(&[C], &mut Scratch) -> Result<usize, Failure>,
+        with: impl FnOnce(Codes<'_>, &mut Scratch) -> Result<usize, Failure>,
     ) -> Result<usize, Failure> {
-        with_buf(scratch, self.n_selected, |codes: &mut [C], scratch| {
-            let out = Output::Fixed(bytemuck::cast_slice_mut(codes));
+        let n_bytes = self
+            .n_selected
+            .saturating_mul(self.code_bytes.bytes().into());
+        with_buf(scratch, n_bytes, |codes: &mut [u8], scratch| {
+            let out = Output::Fixed(codes);
             self.decoder
                 .decode(self.unit, self.selection, scratch, out)?;
-            with(codes, scratch)
+            let codes = Codes::new(codes, self.code_bytes);
+            with(codes.ok_or_else(unaligned)?, scratch)
         })
     }
 }
 
-impl Codes<'_> {
-    /// The same, widened to 32 bits.
-    fn with_widened(
-        &self,
-        code_bytes: CodeBytes,
-        scratch: &mut Scratch,
-        with: impl FnOnce(&[u32], &mut Scratch) -> Result<usize, Failure>,
-    ) -> Result<usize, Failure> {
-        with_buf(scratch, self.n_selected, |codes: &mut [u32], scratch| {
-            let code_bytes = usize::from(code_bytes.bytes());
-            let mut narrow = scratch.take(self.n_selected * code_bytes);
-            let out = Output::Fixed(&mut narrow);
-            let done = self.decoder.decode(self.unit, self.selection, scratch, out);
-            tarsia_bits::widen(&narrow, code_bytes, codes);
-            scratch.give(narrow);
-            done?;
-            with(codes, scratch)
-        })
-    }
+#[cold]
+#[inline(never)]
+fn unaligned() -> Error {
+    Error::invalid("scratch memory is not aligned")
 }
 
 /// `n` values of scratch memory for the length of `with`.
@@ -301,7 +271,7 @@ fn with_buf<T: bytemuck::Pod, R>(
     let mut buf = scratch.take(bytes);
     let done = match bytemuck::try_cast_slice_mut(&mut buf) {
         Ok(slice) => with(slice, scratch),
-        Err(_) => Err(Error::invalid("scratch memory is not aligned").into()),
+        Err(_) => Err(unaligned().into()),
     };
     scratch.give(buf);
     done
@@ -360,29 +330,29 @@ fn finish(
 }
 
 /// Copies entries of `width` bytes, one per code; checks the codes.
-fn gather_fixed<C: Code>(
+fn gather_fixed(
     entries: &[u8],
     width: usize,
-    codes: &[C],
+    codes: Codes<'_>,
     to: &mut [u8],
 ) -> Result<usize, Failure> {
     match gather_codes(entries, width, codes, to) {
         Ok(()) => Ok(0),
         Err(_) => {
-            check_codes(codes, entries.len().checked_div(width).unwrap_or_default())?;
+            codes.check(entries.len().checked_div(width).unwrap_or_default())?;
             Err(Error::invalid("the output is not sized for these fixed-width values").into())
         }
     }
 }
 
 /// A way to copy strings, between a check of the codes and a look at the last end.
-fn gather_checked<C: Code>(
+fn gather_checked(
     n_entries: usize,
-    codes: &[C],
+    codes: Codes<'_>,
     base: u32,
     gather: impl FnOnce() -> Result<usize, Misfit>,
 ) -> Result<usize, Failure> {
-    check_codes(codes, n_entries)?;
+    codes.check(n_entries)?;
     let written = gather()?;
     match u32::try_from(written)
         .ok()
@@ -394,7 +364,7 @@ fn gather_checked<C: Code>(
 }
 
 impl PageDecoder {
-    fn gather<C: Code>(&self, codes: &[C], out: Target<'_>) -> Result<usize, Failure> {
+    fn gather(&self, codes: Codes<'_>, out: Target<'_>) -> Result<usize, Failure> {
         match (&*self.dictionary, out) {
             (OwnedValues::Fixed { bytes, .. }, Target::Fixed { to, width }) => {
                 gather_fixed(bytes, width, codes, to)
@@ -414,10 +384,9 @@ impl PageDecoder {
                         gather_equal(from, *len, codes, ends, base, data)
                     }
                     StringWay::EqualUpTo16(len, padded) => {
-                        padded.gather_equal::<16, C>(*len, codes, ends, base, data)
+                        padded.gather_equal(*len, codes, ends, base, data)
                     }
-                    StringWay::UpTo16(padded) => padded.gather::<16, C>(codes, ends, base, data),
-                    StringWay::UpTo32(padded) => padded.gather::<32, C>(codes, ends, base, data),
+                    StringWay::Padded(padded) => padded.gather(codes, ends, base, data),
                     StringWay::Any => {
                         gather_strings(&Strings::new(offsets, from), codes, ends, base, data)
                     }
@@ -429,16 +398,16 @@ impl PageDecoder {
 }
 
 impl BlockDecoder {
-    fn gather<C: Code>(
+    fn gather(
         &self,
         values: &Unit<'_>,
-        codes: &[C],
+        codes: Codes<'_>,
         scratch: &mut Scratch,
         out: Target<'_>,
     ) -> Result<usize, Failure> {
         let n_entries = values.len as usize;
         if codes.len() < n_entries.div_ceil(ENTRIES_PER_LOOKUP) {
-            check_codes(codes, n_entries)?;
+            codes.check(n_entries)?;
             return self.gather_few(values, codes, scratch, out);
         }
         self.gather_from(values, Selection::All, n_entries, codes, scratch, out)
@@ -446,39 +415,47 @@ impl BlockDecoder {
 
     /// Decodes only the entries that are named: sorts the codes, selects those entries, and gathers from them by their
     /// place among the sorted.
-    fn gather_few<C: Code>(
+    fn gather_few(
         &self,
         values: &Unit<'_>,
-        codes: &[C],
+        codes: Codes<'_>,
         scratch: &mut Scratch,
         out: Target<'_>,
     ) -> Result<usize, Failure> {
         with_buf(scratch, codes.len(), |sorted: &mut [u32], scratch| {
-            for (to, code) in sorted.iter_mut().zip(codes) {
-                *to = code.number();
+            for (i, to) in sorted.iter_mut().enumerate() {
+                *to = codes.number(i).unwrap_or_default();
             }
             sort(sorted);
             let n_distinct = dedup(sorted);
             let sorted = sorted.get(..n_distinct).unwrap_or_default();
             with_buf(scratch, codes.len(), |places: &mut [u32], scratch| {
-                for (to, code) in places.iter_mut().zip(codes) {
-                    let place = sorted.binary_search(&code.number()).unwrap_or_default();
+                for (i, to) in places.iter_mut().enumerate() {
+                    let code = codes.number(i).unwrap_or_default();
+                    let place = sorted.binary_search(&code).unwrap_or_default();
                     // As codes are: little-endian.
                     *to = (place as u32).to_le();
                 }
                 let selection = Selection::Indices(sorted);
-                self.gather_from(values, selection, n_distinct, places, scratch, out)
+                self.gather_from(
+                    values,
+                    selection,
+                    n_distinct,
+                    Codes::Four(places),
+                    scratch,
+                    out,
+                )
             })
         })
     }
 
     /// Decodes the selected entries, `n_entries`, into scratch memory and gathers from them.
-    fn gather_from<C: Code>(
+    fn gather_from(
         &self,
         values: &Unit<'_>,
         selection: Selection<'_>,
         n_entries: usize,
-        codes: &[C],
+        codes: Codes<'_>,
         scratch: &mut Scratch,
         out: Target<'_>,
     ) -> Result<usize, Failure> {
@@ -532,7 +509,7 @@ impl BlockDecoder {
 
 /// Sorts numbers. Kernels have a sort of their own: the library's is larger than all other code of this crate.
 fn sort(numbers: &mut [u32]) {
-    match ONE_COPY {
+    match cfg!(target_arch = "wasm32") {
         true => heap_sort(numbers),
         false => numbers.sort_unstable(),
     }

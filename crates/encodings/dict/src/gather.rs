@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use tarsia_codec::{Error, Result};
 
+use crate::layout::CodeBytes;
+
 /// Strings up to this length are copied with one load and one store.
 pub(crate) const SHORT_BYTES: usize = 16;
 
@@ -36,43 +38,99 @@ impl Code for u32 {
     }
 }
 
-/// Refuses codes that are not below `n_entries` and names the first.
-pub(crate) fn check_codes<C: Code>(codes: &[C], n_entries: usize) -> Result<()> {
+/// The codes of the values at hand. Only the loops below have a copy per width of codes, and their callers none: kernels are to be
+/// small.
+#[derive(Clone, Copy)]
+pub(crate) enum Codes<'a> {
+    One(&'a [u8]),
+    Two(&'a [u16]),
+    Four(&'a [u32]),
+}
+
+/// Runs `$body` with the slice of codes, whatever its width.
+macro_rules! by_width {
+    ($codes:expr, |$slice:ident| $body:expr) => {
+        match $codes {
+            Codes::One($slice) => $body,
+            Codes::Two($slice) => $body,
+            Codes::Four($slice) => $body,
+        }
+    };
+}
+
+impl<'a> Codes<'a> {
+    /// Codes of that width in `bytes`; `None` where those are not aligned or not whole.
+    pub(crate) fn new(bytes: &'a [u8], code_bytes: CodeBytes) -> Option<Self> {
+        match code_bytes {
+            CodeBytes::One => Some(Self::One(bytes)),
+            CodeBytes::Two => bytemuck::try_cast_slice(bytes).ok().map(Self::Two),
+            CodeBytes::Four => bytemuck::try_cast_slice(bytes).ok().map(Self::Four),
+        }
+    }
+
+    pub(crate) fn len(self) -> usize {
+        by_width!(self, |codes| codes.len())
+    }
+
+    /// Code `i`, `None` beyond the end. In loops over many values a copy per width is faster.
+    pub(crate) fn number(self, i: usize) -> Option<u32> {
+        by_width!(self, |codes| codes.get(i).map(|code| code.number()))
+    }
+
+    /// Refuses codes that are not below `n_entries` and names the first.
+    pub(crate) fn check(self, n_entries: usize) -> Result<()> {
+        let max = by_width!(self, |codes| max_code(codes));
+        if max.is_none_or(|max| max < n_entries as u64) {
+            return Ok(());
+        }
+        Err(self.bad(n_entries))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bad(self, n_entries: usize) -> Error {
+        let is_bad = |at: &usize| {
+            self.number(*at)
+                .is_some_and(|code| code as usize >= n_entries)
+        };
+        let at = (0..self.len()).find(is_bad).unwrap_or_default();
+        Error::corrupt(
+            "dict.code",
+            at,
+            self.number(at).unwrap_or_default(),
+            "below the number of entries; place is the value's index",
+        )
+    }
+}
+
+/// The largest code, if there is one.
+#[inline(always)]
+fn max_code<C: Code>(codes: &[C]) -> Option<u64> {
     /// Below this many the call of a kernel takes longer than a loop.
     const KERNEL_CODES_MIN: usize = 64;
-    // The maximum of a whole slice is a vector loop, which a search for the first bad code is not.
-    let max = match codes.len() {
-        KERNEL_CODES_MIN.. => tarsia_bits::largest::<C>(bytemuck::cast_slice(codes)).to_u64(),
-        _ => codes
-            .iter()
-            .map(|code| code.number().into())
-            .max()
-            .unwrap_or(0),
-    };
-    if codes.is_empty() || max < n_entries as u64 {
-        return Ok(());
+    match codes.len() {
+        KERNEL_CODES_MIN.. => Some(tarsia_bits::largest::<C>(bytemuck::cast_slice(codes)).to_u64()),
+        _ => codes.iter().map(|code| code.number().into()).max(),
     }
-    let bad = codes
-        .iter()
-        .position(|code| code.number() as usize >= n_entries);
-    let at = bad.unwrap_or_default();
-    let found = codes.get(at).map_or(0, |code| code.number());
-    Err(Error::corrupt(
-        "dict.code",
-        at,
-        found,
-        "below the number of entries; place is the value's index",
-    ))
 }
 
 /// Entries of `width` bytes by codes, in their memory; the kernel of `tarsia-bits` for this width of codes.
-pub(crate) fn gather_codes<C: Code>(
+pub(crate) fn gather_codes(
     entries: &[u8],
     width: usize,
-    codes: &[C],
+    codes: Codes<'_>,
     to: &mut [u8],
 ) -> Result<(), tarsia_bits::Error> {
-    tarsia_bits::gather::<C>(entries, width, bytemuck::cast_slice(codes), to)
+    #[inline(always)]
+    fn gather<C: Code>(
+        entries: &[u8],
+        width: usize,
+        codes: &[C],
+        to: &mut [u8],
+    ) -> Result<(), tarsia_bits::Error> {
+        tarsia_bits::gather::<C>(entries, width, bytemuck::cast_slice(codes), to)
+    }
+    by_width!(codes, |codes| gather(entries, width, codes, to))
 }
 
 /// Entries that are byte strings: `data[offsets[i]..offsets[i + 1]]`.
@@ -126,8 +184,20 @@ pub(crate) enum Misfit {
 }
 
 /// Copies one string per code and returns the bytes written. Ends wrap where they exceed 32 bits.
+pub(crate) fn gather_strings(
+    entries: &Strings<'_>,
+    codes: Codes<'_>,
+    ends: &mut [u32],
+    base: u32,
+    data: &mut [u8],
+) -> Result<usize, Misfit> {
+    by_width!(codes, |codes| gather_strings_by(
+        entries, codes, ends, base, data
+    ))
+}
+
 #[inline(never)]
-pub(crate) fn gather_strings<C: Code>(
+fn gather_strings_by<C: Code>(
     entries: &Strings<'_>,
     codes: &[C],
     ends: &mut [u32],
@@ -179,10 +249,12 @@ fn ends_of<const N: usize>(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Short entries, each padded to the same width `W` and laid out for one load: made once per page dictionary. In the loops below
+/// Short entries, each padded to the same width and laid out for one load: made once per page dictionary. In the loops below
 /// nothing depends on an entry's length but the place of the next one.
 #[derive(Debug)]
 pub(crate) struct Padded {
+    /// 16 or 32 bytes.
+    width: usize,
     entries: Vec<u8>,
     lengths: Vec<u8>,
 }
@@ -197,6 +269,7 @@ impl Padded {
             return None;
         }
         let mut padded = Self {
+            width,
             entries: vec![0; n_bytes],
             lengths: vec![0; n_entries],
         };
@@ -210,54 +283,69 @@ impl Padded {
         Some(padded)
     }
 
-    /// As [`gather_strings`]. `W` is the width of the padded entries.
+    /// As [`gather_strings`].
+    pub(crate) fn gather(
+        &self,
+        codes: Codes<'_>,
+        ends: &mut [u32],
+        base: u32,
+        data: &mut [u8],
+    ) -> Result<usize, Misfit> {
+        let (n_done, at) = match self.width {
+            16 => by_width!(codes, |codes| self
+                .gather_by::<16, _>(codes, ends, base, data)),
+            _ => by_width!(codes, |codes| self
+                .gather_by::<32, _>(codes, ends, base, data)),
+        }?;
+        self.gather_last(codes, n_done, ends, base, data, at)
+    }
+
+    /// Strings as long as there is room for their padding: how many, and their bytes. `W` is the width of the padded entries. The
+    /// others take a loop of their own, outside of this function: a call in this one would cost Wasm its registers.
     #[inline(never)]
-    pub(crate) fn gather<const W: usize, C: Code>(
+    fn gather_by<const W: usize, C: Code>(
         &self,
         codes: &[C],
         ends: &mut [u32],
         base: u32,
         data: &mut [u8],
-    ) -> Result<usize, Misfit> {
+    ) -> Result<(usize, usize), Misfit> {
         let entries = self.entries.as_chunks::<W>().0;
         let mut at = 0usize;
-        for (i, (code, end)) in codes.iter().zip(&mut *ends).enumerate() {
+        for (i, (code, end)) in codes.iter().zip(ends).enumerate() {
             let place = code.number() as usize;
             let (Some(entry), Some(len)) = (entries.get(place), self.lengths.get(place)) else {
                 return Err(Misfit::Entries);
             };
             // Bytes behind the value are undefined until the next one covers them.
             let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else {
-                // The others in a loop of their own: a call in this one would cost Wasm its registers.
-                let ends = ends.get_mut(i..).unwrap_or_default();
-                let codes = codes.get(i..).unwrap_or_default();
-                return self.gather_last::<W, C>(codes, ends, base, data, at);
+                return Ok((i, at));
             };
             *to = *entry;
             at += usize::from(*len);
             *end = base.wrapping_add(at as u32);
         }
-        Ok(at)
+        Ok((codes.len(), at))
     }
 
-    /// The last strings, whose padding would not fit.
-    #[cold]
-    #[inline(never)]
-    fn gather_last<const W: usize, C: Code>(
+    /// The strings from `first` on, whose padding may not fit.
+    fn gather_last(
         &self,
-        codes: &[C],
+        codes: Codes<'_>,
+        first: usize,
         ends: &mut [u32],
         base: u32,
         data: &mut [u8],
         mut at: usize,
     ) -> Result<usize, Misfit> {
-        for (code, end) in codes.iter().zip(ends) {
-            let place = code.number() as usize;
+        let ends = ends.get_mut(first..).unwrap_or_default();
+        for (i, end) in (first..codes.len()).zip(ends) {
+            let place = codes.number(i).unwrap_or_default() as usize;
             let len = self.lengths.get(place).copied();
             let len = usize::from(len.ok_or(Misfit::Entries)?);
             let from = self
                 .entries
-                .get(place * W..)
+                .get(place * self.width..)
                 .and_then(|rest| rest.get(..len));
             let from = from.ok_or(Misfit::Entries)?;
             let to = data.get_mut(at..).and_then(|rest| rest.get_mut(..len));
@@ -268,32 +356,41 @@ impl Padded {
         Ok(at)
     }
 
-    /// As [`gather_equal`], for lengths below `W` that are no power of two: whole registers are stored, each over the last one's padding.
-    #[inline(never)]
-    pub(crate) fn gather_equal<const W: usize, C: Code>(
+    /// As [`gather_equal`], for lengths below 16 that are no power of two: whole registers are stored, each over the last one's padding.
+    pub(crate) fn gather_equal(
         &self,
         len: usize,
-        codes: &[C],
+        codes: Codes<'_>,
         ends: &mut [u32],
         base: u32,
         data: &mut [u8],
     ) -> Result<usize, Misfit> {
-        let entries = self.entries.as_chunks::<W>().0;
         let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
         let data = data.get_mut(..written).ok_or(Misfit::Output)?;
+        let n_done = by_width!(codes, |codes| self.gather_equal_by(len, codes, data))?;
+        self.gather_last(codes, n_done, ends, base, data, n_done * len)?;
+        tarsia_bits::equal_ends(ends, len as u32, base);
+        Ok(written)
+    }
+
+    /// As long as there is room for the padding, and how many that were.
+    #[inline(never)]
+    fn gather_equal_by<C: Code>(
+        &self,
+        len: usize,
+        codes: &[C],
+        data: &mut [u8],
+    ) -> Result<usize, Misfit> {
+        let entries = self.entries.as_chunks::<16>().0;
         for (i, code) in codes.iter().enumerate() {
             let entry = entries.get(code.number() as usize).ok_or(Misfit::Entries)?;
             let rest = data.get_mut(i * len..).ok_or(Misfit::Output)?;
             let Some(to) = rest.first_chunk_mut() else {
-                let codes = codes.get(i..).unwrap_or_default();
-                let ends = ends.get_mut(i..).unwrap_or_default();
-                self.gather_last::<W, C>(codes, ends, base, data, i * len)?;
-                break;
+                return Ok(i);
             };
             *to = *entry;
         }
-        tarsia_bits::equal_ends(ends, len as u32, base);
-        Ok(written)
+        Ok(codes.len())
     }
 }
 
@@ -306,10 +403,10 @@ pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
 }
 
 /// One string of `len` bytes per code: their bytes are gathered as values of fixed width, their ends are known beforehand.
-pub(crate) fn gather_equal<C: Code>(
+pub(crate) fn gather_equal(
     entries: &[u8],
     len: usize,
-    codes: &[C],
+    codes: Codes<'_>,
     ends: &mut [u32],
     base: u32,
     data: &mut [u8],
@@ -343,25 +440,25 @@ mod tests {
         let mut out = vec![0; total];
         let strings = Strings::new(&offsets, &data);
         assert_eq!(
-            gather_strings(&strings, &codes, &mut ends, 7, &mut out),
+            gather_strings(&strings, Codes::One(&codes), &mut ends, 7, &mut out),
             Ok(total)
         );
         assert!(Padded::new(16, &offsets, &data).is_none());
         let padded = Padded::new(32, &offsets, &data).unwrap();
         let (mut ends_too, mut out_too) = (vec![0; codes.len()], vec![0; total]);
         assert_eq!(
-            padded.gather::<32, _>(&codes, &mut ends_too, 7, &mut out_too),
+            padded.gather(Codes::One(&codes), &mut ends_too, 7, &mut out_too),
             Ok(total)
         );
         assert_eq!((ends_too, out_too), (ends, out));
         let mut short = vec![0; total - 1];
         let mut ends = vec![0; codes.len()];
         assert_eq!(
-            padded.gather::<32, _>(&codes, &mut ends, 7, &mut short),
+            padded.gather(Codes::One(&codes), &mut ends, 7, &mut short),
             Err(Misfit::Output)
         );
         assert_eq!(
-            padded.gather::<32, _>(&[5u8], &mut [0], 0, &mut [0; 40]),
+            padded.gather(Codes::One(&[5]), &mut [0], 0, &mut [0; 40]),
             Err(Misfit::Entries)
         );
     }
@@ -374,20 +471,34 @@ mod tests {
         assert_eq!(equal_length(&[0, 0, 0]), None);
         assert_eq!(equal_length(&[0]), None);
         let (mut ends, mut out) = ([0; 3], [0; 10]);
-        let written = gather_equal(b"oakelmash", 3, &[2u16, 0, 2], &mut ends, 5, &mut out);
+        let written = gather_equal(
+            b"oakelmash",
+            3,
+            Codes::Two(&[2, 0, 2]),
+            &mut ends,
+            5,
+            &mut out,
+        );
         assert_eq!(written, Ok(9));
         assert_eq!((ends, &out[..9]), ([8, 11, 14], &b"ashoakash"[..]));
         let padded = Padded::new(16, &offsets, b"oakelmash").unwrap();
         let (mut ends_too, mut out_too) = ([0; 3], [0; 10]);
         let written =
-            padded.gather_equal::<16, _>(3, &[2u16, 0, 2], &mut ends_too, 5, &mut out_too);
+            padded.gather_equal(3, Codes::Two(&[2, 0, 2]), &mut ends_too, 5, &mut out_too);
         assert_eq!(written, Ok(9));
         assert_eq!((ends_too, out_too), (ends, out));
-        let bad = padded.gather_equal::<16, _>(3, &[3u16], &mut [0], 5, &mut out_too);
+        let bad = padded.gather_equal(3, Codes::Two(&[3]), &mut [0], 5, &mut out_too);
         assert_eq!(bad, Err(Misfit::Entries));
-        let bad = gather_equal(b"oakelmash", 3, &[3u16], &mut [0], 5, &mut out);
+        let bad = gather_equal(b"oakelmash", 3, Codes::Two(&[3]), &mut [0], 5, &mut out);
         assert_eq!(bad, Err(Misfit::Entries));
-        let short = gather_equal(b"oakelmash", 3, &[0u16, 0], &mut [0; 2], 5, &mut [0; 5]);
+        let short = gather_equal(
+            b"oakelmash",
+            3,
+            Codes::Two(&[0, 0]),
+            &mut [0; 2],
+            5,
+            &mut [0; 5],
+        );
         assert_eq!(short, Err(Misfit::Output));
     }
 
@@ -408,11 +519,17 @@ mod tests {
             .collect();
         let (mut ends, mut out) = (vec![0; codes.len()], vec![0; expect.len()]);
         let strings = Strings::new(&offsets, &data);
-        let written = gather_strings(&strings, &codes, &mut ends, 0, &mut out);
+        let written = gather_strings(&strings, Codes::One(&codes), &mut ends, 0, &mut out);
         assert_eq!(written, Ok(expect.len()));
         assert!(out == expect);
         out.pop();
-        let written = gather_strings(&strings, &codes[..100], &mut ends, 0, &mut out[..4949]);
+        let written = gather_strings(
+            &strings,
+            Codes::One(&codes[..100]),
+            &mut ends,
+            0,
+            &mut out[..4949],
+        );
         assert_eq!(written, Err(Misfit::Output));
     }
 }
