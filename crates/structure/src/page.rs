@@ -54,6 +54,11 @@ impl PageDecoder {
                 .map(|tree| build_decoder(registry, tree, value_type, shared))
                 .collect::<Result<Vec<_>>>()
         };
+        // Without nested pages there are none, and kernels need no code for them.
+        let levels: &[Level] = match cfg!(feature = "nested") {
+            true => &meta.levels,
+            false => &[],
+        };
         let mut features = Features::POINT | Features::RANGE;
         for tree in &meta.trees {
             let node = Node {
@@ -65,8 +70,7 @@ impl PageDecoder {
         Ok(Self {
             value_type,
             compact: meta.compact,
-            level_trees: meta
-                .levels
+            level_trees: levels
                 .iter()
                 .map(|level| {
                     let value_type = match level {
@@ -76,7 +80,7 @@ impl PageDecoder {
                     build(level.trees(), value_type, Shared::default())
                 })
                 .collect::<Result<_>>()?,
-            levels: meta.levels.clone(),
+            levels: levels.to_vec(),
             validity: match meta.layers.first() {
                 Some(layer) => Some(build(&layer.trees, ValueType::Bits, Shared::default())?),
                 None => None,
