@@ -39,44 +39,6 @@ pub fn largest<C: Word>(numbers: &[u8]) -> C {
     C::largest(numbers)
 }
 
-/// Numbers of `bytes` bytes (1, 2 or 4) as numbers of four, all little-endian; as many as both have.
-///
-/// ```
-/// let mut wide = [0; 2];
-/// tarsia_bits::widen(&[1, 0, 2, 1], 2, &mut wide);
-/// assert_eq!(wide.map(u32::from_le), [1, 0x0102]);
-/// ```
-pub fn widen(numbers: &[u8], bytes: usize, out: &mut [u32]) {
-    match bytes {
-        1 => widen_from::<u8>(numbers, out),
-        2 => widen_from::<u16>(numbers, out),
-        _ => widen_from::<u32>(numbers, out),
-    }
-}
-
-#[inline(always)]
-fn widen_from<T: Word>(numbers: &[u8], out: &mut [u32]) {
-    let numbers: &[T::Bytes] = bytemuck::try_cast_slice(numbers).unwrap_or_default();
-    let n = numbers.len().min(out.len());
-    let (Some(numbers), Some(out)) = (numbers.get(..n), out.get_mut(..n)) else {
-        return;
-    };
-    let widened = |number: &T::Bytes| (T::from_le(*number).to_u64() as u32).to_le();
-    let (runs, rest) = numbers.as_chunks::<WIDEN_RUN>();
-    let (to_runs, to_rest) = out.as_chunks_mut::<WIDEN_RUN>();
-    for (to, numbers) in to_runs.iter_mut().zip(runs) {
-        for (to, number) in to.iter_mut().zip(numbers) {
-            *to = widened(number);
-        }
-    }
-    for (to, number) in to_rest.iter_mut().zip(rest) {
-        *to = widened(number);
-    }
-}
-
-/// Numbers per round of the loop above. The compiler of Wasm unrolls nothing by itself.
-const WIDEN_RUN: usize = 16;
-
 /// [`gather`] for each type of codes.
 #[inline(always)]
 pub(crate) fn gather_by<C: Word>(
@@ -95,22 +57,10 @@ pub(crate) fn gather_by<C: Word>(
     if n_codes.checked_mul(width) != Some(out.len()) {
         return Err(Error::Length("the output is not codes x width"));
     }
-    let found = match width {
-        1 => fixed::<C, 1>(entries, codes, out),
-        2 => fixed::<C, 2>(entries, codes, out),
-        4 => fixed::<C, 4>(entries, codes, out),
-        8 => fixed::<C, 8>(entries, codes, out),
-        16 => fixed::<C, 16>(entries, codes, out),
-        _ => kernel::gather_any::<C>(entries, width, codes, out),
-    };
-    found.map_err(|largest| Error::Code {
+    kernel::gather::<C>(entries, width, codes, out).map_err(|largest| Error::Code {
         largest,
         n_entries: entries.len() / width,
     })
-}
-
-fn fixed<C: Word, const W: usize>(entries: &[u8], codes: &[u8], out: &mut [u8]) -> Result<(), u64> {
-    kernel::gather::<C, W>(entries.as_chunks().0, codes, out.as_chunks_mut().0)
 }
 
 #[cfg(test)]
@@ -153,19 +103,6 @@ mod tests {
         check::<u8>(if cfg!(miri) { 20 } else { 200 });
         check::<u16>(if cfg!(miri) { 20 } else { 300 });
         check::<u32>(if cfg!(miri) { 20 } else { 1000 });
-    }
-
-    #[test]
-    fn widened_numbers_are_the_same() {
-        let bytes: Vec<u8> = (0..200).map(|i| (i * 37) as u8).collect();
-        for width in [1, 2, 4] {
-            let mut wide = std::vec![0; 45];
-            widen(&bytes[..45 * width], width, &mut wide);
-            for (i, number) in wide.iter().enumerate() {
-                let expect = crate::read_value(&bytes[i * width..][..width]);
-                assert_eq!(Some(u32::from_le(*number).into()), expect);
-            }
-        }
     }
 
     #[test]

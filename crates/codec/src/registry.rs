@@ -27,6 +27,8 @@ impl Registry {
     }
 
     /// Adds a decoder; a later one of the same id wins.
+    // Kernels have one copy, not one per encoding.
+    #[inline(never)]
     pub fn add(&mut self, encoding: &'static dyn Encoding) -> &mut Self {
         let mut known = self.encodings.iter_mut();
         match known.find(|known| known.id() == encoding.id()) {

@@ -18,38 +18,9 @@ fn max_code_body<C: Word>(codes: &[u8]) -> C {
 /// Codes per round of the loop below. The compiler of Wasm unrolls nothing by itself.
 const RUN: usize = if cfg!(target_arch = "wasm32") { 8 } else { 1 };
 
-/// `out[i] = entries[codes[i]]`; writes nothing and returns the largest code where that is not an entry.
-pub(crate) fn gather<C: Word, const W: usize>(
-    entries: &[[u8; W]],
-    codes: &[u8],
-    out: &mut [[u8; W]],
-) -> Result<(), u64> {
-    let largest = max_code::<C>(codes).to_u64();
-    let codes: &[C::Bytes] = bytemuck::try_cast_slice(codes).unwrap_or_default();
-    if !codes.is_empty() && largest >= entries.len() as u64 {
-        return Err(largest);
-    }
-    let entry = |code: &C::Bytes| {
-        let code = C::from_le(*code).to_u64() as usize;
-        // SAFETY: `code <= largest`, the maximum over these same codes, which cannot change as they are borrowed, and
-        // `largest < entries.len()` was checked above; so the cast to `usize` is exact, too.
-        *unsafe { entries.get_unchecked(code) }
-    };
-    let (runs, rest) = codes.as_chunks::<RUN>();
-    let (to_runs, to_rest) = out.as_chunks_mut::<RUN>();
-    for (to, codes) in to_runs.iter_mut().zip(runs) {
-        for (to, code) in to.iter_mut().zip(codes) {
-            *to = entry(code);
-        }
-    }
-    for (to, code) in to_rest.iter_mut().zip(rest) {
-        *to = entry(code);
-    }
-    Ok(())
-}
-
-/// The same for any width, with a check per code.
-pub(crate) fn gather_any<C: Word>(
+/// `out[i] = entries[codes[i]]` for entries of `width` bytes; writes nothing and returns the largest code where that is not an entry.
+/// Checked here, once for all widths: what is compiled per width is the copying.
+pub(crate) fn gather<C: Word>(
     entries: &[u8],
     width: usize,
     codes: &[u8],
@@ -60,13 +31,60 @@ pub(crate) fn gather_any<C: Word>(
     if !codes.is_empty() && largest >= (entries.len() / width.max(1)) as u64 {
         return Err(largest);
     }
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are borrowed, and that is
+    // below the number of whole entries of `width` bytes, as was just checked.
+    let n_done = unsafe {
+        match width {
+            1 => runs::<C, 1>(entries, codes, out),
+            2 => runs::<C, 2>(entries, codes, out),
+            4 => runs::<C, 4>(entries, codes, out),
+            8 => runs::<C, 8>(entries, codes, out),
+            16 => runs::<C, 16>(entries, codes, out),
+            _ => 0,
+        }
+    };
+    // Also what is left of the runs: a loop per width for so few codes would be unrolled by the compiler, to twice the code.
+    if let Some(rest) = codes.get(n_done..)
+        && !rest.is_empty()
+        && let Some(out) = out.get_mut(n_done * width..)
+    {
+        copies_any::<C>(entries, width, rest, out);
+    }
+    Ok(())
+}
+
+/// Copies entries of `W` bytes for all whole runs of codes, and says how many codes those are.
+///
+/// # Safety
+/// Every code is below the number of whole entries.
+#[inline(never)]
+unsafe fn runs<C: Word, const W: usize>(
+    entries: &[u8],
+    codes: &[C::Bytes],
+    out: &mut [u8],
+) -> usize {
+    let entries: &[[u8; W]] = entries.as_chunks().0;
+    let out: &mut [[u8; W]] = out.as_chunks_mut().0;
+    let (runs, rest) = codes.as_chunks::<RUN>();
+    for (to, codes) in out.as_chunks_mut::<RUN>().0.iter_mut().zip(runs) {
+        for (to, code) in to.iter_mut().zip(codes) {
+            let code = C::from_le(*code).to_u64() as usize;
+            // SAFETY: `code < entries.len()` by the caller's promise; so the cast to `usize` is exact, too.
+            *to = *unsafe { entries.get_unchecked(code) };
+        }
+    }
+    codes.len() - rest.len()
+}
+
+/// The same for any width and number of codes, with a check per code.
+#[inline(never)]
+fn copies_any<C: Word>(entries: &[u8], width: usize, codes: &[C::Bytes], out: &mut [u8]) {
     for (to, code) in out.chunks_exact_mut(width.max(1)).zip(codes) {
         let from = C::from_le(*code).to_u64() as usize * width;
         if let Some(entry) = entries.get(from..from + width) {
             copy_entry(entry, to);
         }
     }
-    Ok(())
 }
 
 /// Copies one entry into its place, which is as long. Copies of lengths that are only known when running are calls, several times as
