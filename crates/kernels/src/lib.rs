@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_committed_modules_are_small_and_sorted() {
         for kernel in ALL {
-            assert!(kernel.raw_bytes < 112 << 10, "{}", kernel.name);
+            assert!(kernel.raw_bytes < 96 << 10, "{}", kernel.name);
             assert!((kernel.compressed.len() as u64) < kernel.raw_bytes);
             assert!(kernel.encodings.is_sorted());
         }
