@@ -73,6 +73,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                         threads: if one { Threads::One } else { Threads::All },
                         deterministic: true,
                         kernels: EmbedKernels::Embed,
+                        ..WriteOptions::default()
                     },
                     batch_rows,
                     range: (a.min(b), a.max(b)),
