@@ -679,6 +679,145 @@ fn hostile_full_zip_blocks_are_refused_or_consistent() {
     assert!(n_read > 1000 && n_refused > 1000, "{n_read} {n_refused}");
 }
 
+/// Reads of some rows, rising and maybe repeated, across the blocks they are in.
+fn check_rows(
+    model: &Model,
+    page: &EncodedPage,
+    decoder: &PageDecoder,
+    rows: &[usize],
+    by_range: bool,
+) {
+    let mut first = 0;
+    let mut wanted: Vec<(usize, u32, Vec<u32>)> = vec![];
+    for (i, held) in block_rows(page).into_iter().enumerate() {
+        let end = first + held as usize;
+        let inside = rows.iter().filter(|row| (first..end).contains(*row));
+        let inside: Vec<u32> = inside.map(|row| (row - first) as u32).collect();
+        if !inside.is_empty() {
+            wanted.push((i, held, inside));
+        }
+        first = end;
+    }
+    let blocks = wanted.iter().map(|(i, held, inside)| {
+        let selection = match by_range {
+            true if inside.len() == *held as usize => Selection::All,
+            true => Selection::Range {
+                start: inside[0],
+                len: inside.len() as u32,
+            },
+            false => Selection::Indices(inside),
+        };
+        (page.block(*i), *held, selection)
+    });
+    let got = decode(decoder, model.forms(), blocks, usize::MAX).unwrap();
+    assert!(
+        got.tokens(0..got.rows) == model.tokens(rows.iter().copied()),
+        "rows {rows:?} (by range: {by_range}) of {:?}, {:?}, blocks of {:?}",
+        model.levels,
+        model.validity,
+        block_rows(page)
+    );
+}
+
+/// Every range, every row and some rows more than once.
+fn check_every_read(model: &Model, page: &EncodedPage) {
+    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+    for start in 0..model.rows {
+        for end in start + 1..=model.rows {
+            let rows: Vec<usize> = (start..end).collect();
+            check_rows(model, page, &decoder, &rows, true);
+        }
+        check_rows(model, page, &decoder, &[start], false);
+        check_rows(model, page, &decoder, &[start, start, start], false);
+    }
+    let last = model.rows - 1;
+    for rows in [vec![0, 2, last], vec![0, 0, 1, 3, 3, last, last]] {
+        check_rows(model, page, &decoder, &rows, false);
+    }
+}
+
+/// Null, empty, one item and two, in each of five rows and at each of up to three levels, in blocks of all rows, of few and of one.
+#[test]
+fn small_shapes_in_all_combinations() {
+    const ROWS: usize = 5;
+    let nodes: [&[LevelForm]; 4] = [
+        &[Validity],
+        &[Validity, Lengths],
+        &[Validity, ConstantLength(2)],
+        &[Validity, ConstantLength(0)],
+    ];
+    // So that a block holds items of that many bits: all, two, or one.
+    let cut = |bits_per_value| Plain {
+        bits_per_value,
+        uniform: false,
+        ..USUAL
+    };
+    let choosers = [cut(32), cut(30_000), cut(60_000), ZIPPED];
+    // What the slots of a node are is a number with a digit for each: of rows all combinations, of those below the walks through the
+    // states.
+    let digit = |number: usize, i: usize| (number >> (2 * i)) & 3;
+    let walk = |number: usize, i: usize| (number + i * (1 + number / 4 % 4)) % 4;
+    let mut n_of_blocks = [0; ROWS + 1];
+    let mut check_shape = |nodes: &[&[LevelForm]], state: &dyn Fn(usize, usize) -> usize, case| {
+        let forms = nodes.concat();
+        let node_of: Vec<usize> = (0..nodes.len())
+            .flat_map(|node| std::iter::repeat_n(node, nodes[node].len()))
+            .collect();
+        // A null slot has nothing below it, so that the slots of lengths are the valid ones.
+        let valid: Vec<std::cell::RefCell<Vec<usize>>> = vec![Default::default(); nodes.len()];
+        let slot = |level: usize, i: usize| match forms[level] {
+            Validity => {
+                let state = state(node_of[level], i);
+                if state > 0 {
+                    valid[node_of[level]].borrow_mut().push(state);
+                }
+                u32::from(state > 0)
+            }
+            _ => valid[node_of[level]].borrow()[i] as u32 - 1,
+        };
+        let item = |i: usize| {
+            let is_valid = match case % 4 {
+                0 => true,
+                1 => i % 2 == 1,
+                2 => !i.is_multiple_of(3),
+                _ => false,
+            };
+            (is_valid, (case as u32 ^ i as u32).to_le_bytes().to_vec())
+        };
+        let model = Model::new(ROWS, &forms, ValueType::Fixed(4)).fill(slot, item);
+        for chooser in choosers {
+            let page = model.encode(chooser);
+            n_of_blocks[page.starts.len()] += 1;
+            check_every_read(&model, &page);
+        }
+    };
+    for node in nodes {
+        for case in 0..1 << (2 * ROWS) {
+            check_shape(&[node], &|_, i| digit(case, i), case);
+        }
+    }
+    for outer in nodes {
+        for inner in nodes {
+            for case in 0..256 {
+                let state = |node: usize, i| walk(case >> (4 * node), i);
+                check_shape(&[outer, inner], &state, case);
+            }
+            for innermost in nodes {
+                // Each pair of walks at each two nodes.
+                for case in 0..256 {
+                    let walks = [case, case >> 4, (case >> 4) + case];
+                    let state = |node: usize, i| walk(walks[node] % 16, i);
+                    check_shape(&[outer, inner, innermost], &state, case);
+                }
+            }
+        }
+    }
+    assert!(
+        n_of_blocks[1..].iter().all(|n| *n > 100),
+        "pages of 1 to 5 blocks: {n_of_blocks:?}"
+    );
+}
+
 fn number(i: usize) -> Vec<u8> {
     (i as u64).to_le_bytes().to_vec()
 }

@@ -8,6 +8,7 @@
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
 //! | `nested` (feature `arrow`) | nested Arrow arrays, and comparison by logical value |
+//! | `shapes` (feature `arrow`) | nested shapes, and what a row of them may look like, by enumeration |
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
@@ -34,5 +35,7 @@ pub mod nested;
 pub mod rng;
 #[cfg(feature = "seal")]
 pub mod seal;
+#[cfg(feature = "arrow")]
+pub mod shapes;
 pub mod tables;
 pub mod units;

@@ -944,6 +944,32 @@ pub fn logical_difference(got: &dyn Array, expected: &dyn Array) -> Result<(), S
     difference_at("", got, expected)
 }
 
+/// The first difference between the rows of `got` and those rows of `expected` that `rows` names, as [`logical_difference`] says.
+///
+/// # Errors
+/// The difference.
+///
+/// # Panics
+/// Where `expected` has no such row.
+pub fn picked_logical_difference(
+    got: &ArrayRef,
+    expected: &ArrayRef,
+    rows: impl IntoIterator<Item = usize>,
+) -> Result<(), String> {
+    same_type("", got, expected)?;
+    let pairs = rows.into_iter().enumerate();
+    let pairs = pairs.map(|(row, expected)| Pair {
+        row,
+        got: row,
+        expected,
+    });
+    let pairs: Vec<Pair> = pairs.collect();
+    if got.len() != pairs.len() {
+        return Err(format!("{} rows instead of {}", got.len(), pairs.len()));
+    }
+    compare(&mut String::new(), got, expected, pairs)
+}
+
 /// The first difference between two batches: in their schemas (metadata included), their numbers of rows, or their columns
 /// as [`logical_difference`] compares them.
 ///
@@ -966,20 +992,10 @@ pub fn batch_logical_difference(got: &RecordBatch, expected: &RecordBatch) -> Re
 }
 
 fn difference_at(path: &str, got: &dyn Array, expected: &dyn Array) -> Result<(), String> {
-    let place = match path {
-        "" => String::new(),
-        path => format!("{path}: "),
-    };
-    if got.data_type() != expected.data_type() {
-        let (got, expected) = (got.data_type(), expected.data_type());
-        // The short form leaves out what fields are called in some types, and their metadata.
-        return Err(match got.to_string() == expected.to_string() {
-            true => format!("{place}type {got:?} instead of {expected:?}"),
-            false => format!("{place}type {got} instead of {expected}"),
-        });
-    }
+    same_type(path, got, expected)?;
     if got.len() != expected.len() {
         let (got, expected) = (got.len(), expected.len());
+        let place = place(path);
         return Err(format!("{place}{got} rows instead of {expected}"));
     }
     let pairs = (0..got.len()).map(|row| Pair {
@@ -989,6 +1005,26 @@ fn difference_at(path: &str, got: &dyn Array, expected: &dyn Array) -> Result<()
     });
     let (got, expected) = (got.slice(0, got.len()), expected.slice(0, expected.len()));
     compare(&mut path.to_owned(), &got, &expected, pairs.collect())
+}
+
+fn place(path: &str) -> String {
+    match path {
+        "" => String::new(),
+        path => format!("{path}: "),
+    }
+}
+
+fn same_type(path: &str, got: &dyn Array, expected: &dyn Array) -> Result<(), String> {
+    if got.data_type() != expected.data_type() {
+        let (got, expected) = (got.data_type(), expected.data_type());
+        // The short form leaves out what fields are called in some types, and their metadata.
+        let place = place(path);
+        return Err(match got.to_string() == expected.to_string() {
+            true => format!("{place}type {got:?} instead of {expected:?}"),
+            false => format!("{place}type {got} instead of {expected}"),
+        });
+    }
+    Ok(())
 }
 
 /// Two elements to be compared.
