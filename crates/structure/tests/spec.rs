@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, Int32Array, ListArray};
+use arrow_array::{Array, FixedSizeListArray, Int32Array, ListArray};
 use tarsia_codec::{Registry, Result, Tree, Values};
 use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
 use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
@@ -24,6 +24,11 @@ impl Choose for Plain {
             uniform: true,
             first: None,
         })
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        // The examples' vectors are of 8 bytes.
+        8
     }
 
     fn validity_trees(&self) -> Vec<Tree> {
@@ -112,8 +117,9 @@ impl<'a> Dump<'a> {
 
     /// The header but for what differs: present rows are all rows.
     fn block_header(&mut self, rows: u32, values: (u32, &str), payload: u32, nulls: u32) {
-        let crc = crc32c(&self.bytes[4..]);
-        let covered = format!("of bytes 4 .. {}", self.bytes.len());
+        let end = 32 + payload as usize;
+        let crc = crc32c(&self.bytes[4..end]);
+        let covered = format!("of bytes 4 .. {end}");
         self.u32(crc, "CRC-32C", &covered);
         self.u8(0, "tree", "the first of the page's value trees");
         self.u8(0, "flags", "no salt");
@@ -126,7 +132,7 @@ impl<'a> Dump<'a> {
         self.u32(
             payload,
             "payload length",
-            &format!("{payload}: up to the end"),
+            &format!("{payload}: up to {end}"),
         );
         self.u32(nulls, "null count", &nulls.to_string());
     }
@@ -219,6 +225,48 @@ fn a_nested_block() {
     dump.item_validity(0b11101, "item 1 is null");
     dump.bytes(&ints(&[1, 3, 4, 5]), "unit", "1, 3, 4, 5");
     compare("A nested block", &dump.finish());
+}
+
+/// `[1, 2], null, [5, 6], ...`: one in nine is null.
+fn vectors() -> FixedSizeListArray {
+    let rows = (0..9).map(|row| (row != 1).then(|| [2 * row + 1, 2 * row + 2].map(Some)));
+    FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(rows, 2)
+}
+
+#[test]
+fn a_full_zip_block() {
+    let page = encode(&vectors());
+    let mut dump = Dump::new(page.block(0));
+    dump.block_header(9, (18, "9 rows x 2, null or not"), 117, 0);
+    let mut row = |control: u8, values: &[i32], what: &str, meaning: &str| {
+        let covered = [&[control][..], &ints(values)].concat();
+        let stride = dump.at;
+        dump.u8(control, "control", what);
+        dump.bytes(&ints(values), "values", meaning);
+        dump.u32(
+            crc32c(&covered),
+            "CRC-32C",
+            &format!("of bytes {stride} .. {}", stride + 9),
+        );
+    };
+    row(
+        1,
+        &[1, 2],
+        "row 0: the one level that stores validity is valid",
+        "1, 2",
+    );
+    row(0, &[0, 0], "row 1 is null", "zeros");
+    row(1, &[5, 6], "row 2, at 32 + 2 x 13", "5, 6");
+    for i in 3..9 {
+        row(
+            1,
+            &[2 * i + 1, 2 * i + 2],
+            &format!("row {i}"),
+            &format!("{}, {}", 2 * i + 1, 2 * i + 2),
+        );
+    }
+    dump.zeros(3, "padding", "to 8, not part of the payload");
+    compare("A full-zip block", &dump.finish());
 }
 
 #[test]
