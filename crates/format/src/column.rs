@@ -453,6 +453,29 @@ impl Column {
         Ok(plan)
     }
 
+    /// Block tables, and dictionaries, of pages with some of the rows `sorted` (rising) that were not read before.
+    pub(crate) fn push_tables_to_read(&self, sorted: &[u64], places: &mut Vec<Range<u64>>) {
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            let Ok(index) = self.page_of(*row) else {
+                return;
+            };
+            let Some(page) = self.pages.get(index) else {
+                return;
+            };
+            if page.blocks.get().is_none() {
+                places.extend(page.descriptor.table_range());
+                let dictionary = page.descriptor.dictionary.map(usize::from);
+                let dictionary = dictionary.and_then(|number| self.dictionaries.get(number));
+                if let Some(dictionary) = dictionary.filter(|page| page.entries.get().is_none()) {
+                    places.extend(dictionary.descriptor.table_range());
+                    places.push(dictionary.descriptor.range());
+                }
+            }
+            at += sorted[at..].partition_point(|row| *row < page.rows().end);
+        }
+    }
+
     /// The blocks that hold the rows `sorted` (rising, repeats allowed). Blocks of which every row is asked for once are read
     /// as ranges.
     pub(crate) fn plan_indices(&self, file: &Inner, sorted: &[u64]) -> Result<Plan> {

@@ -245,6 +245,7 @@ pub(crate) fn take(
     if field.is_flat() {
         return Err(path.refused("the column is not nested"));
     }
+    inner.prefetch_tables(columns, &order.sorted);
     let plans: Vec<Plan> = columns
         .iter()
         .map(|column| column.plan_indices(inner, &order.sorted))

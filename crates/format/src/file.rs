@@ -330,7 +330,24 @@ impl std::fmt::Debug for File {
     }
 }
 
+/// What the end of a file is expected to hold of its metadata: it is fetched at once, where it has to be.
+const TAIL_BYTES: u64 = 64 << 10;
+
 impl Inner {
+    /// Has the metadata fetched that a plan for these rows (rising) will read, of all columns at once.
+    pub(crate) fn prefetch_tables(&self, columns: &[Arc<Column>], sorted: &[u64]) {
+        if self.reader.mapped().is_none() {
+            return;
+        }
+        let mut places = Vec::new();
+        for column in columns {
+            column.push_tables_to_read(sorted, &mut places);
+        }
+        if !places.is_empty() {
+            self.reader.prefetch(&places);
+        }
+    }
+
     fn open(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
         let file_bytes = reader.len();
         let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
@@ -343,6 +360,8 @@ impl Inner {
         let read = |range: Range<u64>| -> Result<Vec<u8>> {
             Ok(tarsia_io::read_once(&*reader, range)?.to_vec())
         };
+        let tail = file_bytes.saturating_sub(TAIL_BYTES)..file_bytes;
+        reader.prefetch(&[0..limits::HEADER_BYTES as u64, tail]);
         let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
         if !header_bytes.starts_with(&metadata::MAGIC) {
             return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
@@ -488,6 +507,11 @@ impl Inner {
     /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
     pub(crate) fn fetch_all(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         if self.reader.mapped().is_some() {
+            let places: Vec<_> = plans
+                .iter()
+                .flat_map(|plan| plan.parts.iter().map(|part| part.place.clone()))
+                .collect();
+            self.reader.prefetch(&places);
             return plans.iter().map(|plan| self.fetch(&plan.parts)).collect();
         }
         self.fetch_joined(plans)

@@ -107,6 +107,7 @@ fn take_planned(
 ) -> Result<RecordBatch> {
     let order = Order::of(inner, rows)?;
     let projection = Projection::new(inner, columns)?;
+    inner.prefetch_tables(&projection.columns, &order.sorted);
     let plans = projection
         .columns
         .iter()

@@ -1,6 +1,7 @@
 //! Counting what is read.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ReadAt;
@@ -64,5 +65,9 @@ impl<R: ReadAt> ReadAt for CountingReader<R> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(buf.len() as u64, Ordering::Relaxed);
         self.inner.read_at(place, buf)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.inner.prefetch(ranges);
     }
 }

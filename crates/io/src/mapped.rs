@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::Mmap;
 
@@ -25,6 +28,46 @@ pub struct MappedFile {
     // Some systems refuse to map nothing, so an empty file has no map.
     map: Option<Mmap>,
     file: LocalFile,
+    asked: Asked,
+}
+
+/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading what is there.
+#[derive(Debug)]
+struct Asked {
+    chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
+}
+
+/// The system's pages may be larger, and then are asked for more than once.
+const PAGE_BYTES: u64 = 4096;
+const CHUNK_WORDS: u64 = 512;
+const CHUNK_PAGES: u64 = CHUNK_WORDS * 64;
+
+impl Asked {
+    fn new(len: u64) -> Self {
+        let n_chunks = len.div_ceil(PAGE_BYTES * CHUNK_PAGES);
+        Self {
+            chunks: (0..n_chunks).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Notes the pages; whether one of them is new.
+    fn add(&self, pages: Range<u64>) -> bool {
+        let mut new = false;
+        for page in pages {
+            let Some(chunk) = self.chunks.get((page / CHUNK_PAGES) as usize) else {
+                return new;
+            };
+            let words = chunk.get_or_init(|| (0..CHUNK_WORDS).map(|_| AtomicU64::new(0)).collect());
+            let bit = 1 << (page % 64);
+            if let Some(word) = words.get((page % CHUNK_PAGES / 64) as usize)
+                && word.load(Ordering::Relaxed) & bit == 0
+            {
+                word.fetch_or(bit, Ordering::Relaxed);
+                new = true;
+            }
+        }
+        new
+    }
 }
 
 impl MappedFile {
@@ -45,7 +88,12 @@ impl MappedFile {
         let len = regular_len(&file)?;
         if len == 0 {
             let file = LocalFile::of_len(file, len)?;
-            return Ok(Self { map: None, file });
+            let asked = Asked::new(len);
+            return Ok(Self {
+                map: None,
+                file,
+                asked,
+            });
         }
         if usize::try_from(len).is_err() {
             return Err(io::Error::new(
@@ -63,6 +111,7 @@ impl MappedFile {
         Ok(Self {
             map: Some(map),
             file,
+            asked: Asked::new(len),
         })
     }
 
@@ -70,6 +119,14 @@ impl MappedFile {
         self.map.as_deref().unwrap_or_default()
     }
 }
+
+#[cfg(unix)]
+fn will_need(map: &Mmap, start: usize, len: usize) {
+    let _ = map.advise_range(memmap2::Advice::WillNeed, start, len);
+}
+
+#[cfg(not(unix))]
+fn will_need(_: &Mmap, _: usize, _: usize) {}
 
 impl ReadAt for MappedFile {
     fn len(&self) -> u64 {
@@ -83,5 +140,62 @@ impl ReadAt for MappedFile {
 
     fn mapped(&self) -> Option<&[u8]> {
         Some(self.bytes())
+    }
+
+    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its neighbourhood, as they
+    /// are touched.
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        let Some(map) = &self.map else { return };
+        for range in ranges {
+            let end = range.end.min(self.len());
+            let pages = range.start / PAGE_BYTES..end.div_ceil(PAGE_BYTES);
+            if range.start < end && self.asked.add(pages) {
+                // A system that cannot do it reads the bytes when they are touched.
+                will_need(map, range.start as usize, (end - range.start) as usize);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_asked_for_once() {
+        let asked = Asked::new(PAGE_BYTES * (2 * CHUNK_PAGES + 5));
+        assert!(asked.add(0..1));
+        assert!(!asked.add(0..1));
+        assert!(asked.add(0..2));
+        assert!(asked.add(CHUNK_PAGES - 1..CHUNK_PAGES + 1));
+        assert!(!asked.add(CHUNK_PAGES..CHUNK_PAGES + 1));
+        assert!(asked.add(2 * CHUNK_PAGES + 4..2 * CHUNK_PAGES + 5));
+        // Nothing is noted beyond the file's last chunk.
+        assert!(!asked.add(3 * CHUNK_PAGES..3 * CHUNK_PAGES + 9));
+    }
+
+    #[test]
+    fn whatever_is_asked_for_the_bytes_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes: Vec<u8> = (0..50_000u32).flat_map(u32::to_le_bytes).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let file = MappedFile::open(&path).unwrap();
+        let n = bytes.len() as u64;
+        #[expect(clippy::reversed_empty_ranges, reason = "asked for by a broken plan")]
+        file.prefetch(&[
+            0..1,
+            4095..4097,
+            70_000..90_001,
+            n - 1..n,
+            n..n + 10,
+            9..9,
+            10..5,
+            0..u64::MAX,
+        ]);
+        assert_eq!(file.mapped(), Some(&bytes[..]));
+        let empty = folder.path().join("empty");
+        std::fs::write(&empty, []).unwrap();
+        MappedFile::open(&empty).unwrap().prefetch(&[0..1]);
     }
 }

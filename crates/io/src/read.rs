@@ -26,6 +26,10 @@ pub trait ReadAt: Send + Sync {
     fn mapped(&self) -> Option<&[u8]> {
         None
     }
+
+    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at once. It waits for
+    /// nothing and promises nothing; parts beyond the end are ignored.
+    fn prefetch(&self, _ranges: &[Range<u64>]) {}
 }
 
 macro_rules! forward_read_at {
@@ -41,6 +45,10 @@ macro_rules! forward_read_at {
 
             fn mapped(&self) -> Option<&[u8]> {
                 (**self).mapped()
+            }
+
+            fn prefetch(&self, ranges: &[Range<u64>]) {
+                (**self).prefetch(ranges);
             }
         }
     )*};
