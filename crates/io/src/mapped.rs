@@ -196,6 +196,6 @@ mod tests {
         assert_eq!(file.mapped(), Some(&bytes[..]));
         let empty = folder.path().join("empty");
         std::fs::write(&empty, []).unwrap();
-        MappedFile::open(&empty).unwrap().prefetch(&[0..1]);
+        MappedFile::open(&empty).unwrap().prefetch(&[0..1, 1..2]);
     }
 }
