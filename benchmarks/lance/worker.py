@@ -33,8 +33,9 @@ resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES_MAX, DATA_BYTES_MAX))
 import lance  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
+import pyarrow.compute as pc  # noqa: E402
 
-# The newest file format that the package calls stable.
+# The newest file format that the package calls stable. What it was is in the settings; 2.1 is the first that is made for random access.
 STORAGE_VERSION = "stable"
 
 # As in src/speed/worker.rs.
@@ -95,7 +96,7 @@ def touch_lines(buffer, start, end):
 
 
 def touch_array(array):
-    """As src/speed/touch.rs does it: each buffer, as far as the array uses it."""
+    """As src/speed/touch.rs does it: each buffer, as far as the array uses it, and those of the arrays below."""
     start = array.offset
     end = start + len(array)
     if start == end:
@@ -104,6 +105,9 @@ def touch_array(array):
     total = 0
     if buffers[0] is not None:
         total = touch_lines(buffers[0], start // 8, (end + 7) // 8)
+    nested = NESTED.get(array.type.id)
+    if nested is not None:
+        return total + nested(array, start, end, buffers)
     width = width_of(array.type)
     if width > 0:
         return total + touch_lines(buffers[1], start * width // 8, (end * width + 7) // 8)
@@ -116,6 +120,37 @@ def touch_array(array):
     last = np.frombuffer(buffers[1], offset_type, 1, end * offset_bytes)[0]
     # There need not be a buffer where all strings are empty.
     return total + (touch_lines(buffers[2], int(first), int(last)) if last > first else 0)
+
+
+def touch_list(array, start, end, buffers):
+    """Offsets, and the items between the first and the last."""
+    large = pa.types.is_large_list(array.type)
+    offset_bytes, offset_type = (8, np.int64) if large else (4, np.int32)
+    first = np.frombuffer(buffers[1], offset_type, 1, start * offset_bytes)[0]
+    last = np.frombuffer(buffers[1], offset_type, 1, end * offset_bytes)[0]
+    total = touch_lines(buffers[1], start * offset_bytes, (end + 1) * offset_bytes)
+    # Maps are lists of structs; `values` knows nothing of the slice.
+    items = array.values.slice(int(first), int(last - first))
+    return total + touch_array(items)
+
+
+def touch_fixed_size_list(array, start, end, buffers):
+    size = array.type.list_size
+    return touch_array(array.values.slice(start * size, (end - start) * size))
+
+
+def touch_struct(array, start, end, buffers):
+    return sum(touch_array(array.field(i)) for i in range(array.type.num_fields))
+
+
+# What has arrays below it, by the id of its type.
+NESTED = {
+    pa.list_(pa.null()).id: touch_list,
+    pa.large_list(pa.null()).id: touch_list,
+    pa.map_(pa.int8(), pa.int8()).id: touch_list,
+    pa.list_(pa.null(), 1).id: touch_fixed_size_list,
+    pa.struct([]).id: touch_struct,
+}
 
 
 def touch(batch_or_table):
@@ -179,14 +214,34 @@ def bytes_of(path):
     )
 
 
-def values(array):
-    """What is compared: floats by their bits, so that NaN payloads and -0.0 count."""
-    integers = {
-        pa.float16(): pa.uint16(),
-        pa.float32(): pa.uint32(),
-        pa.float64(): pa.uint64(),
-    }.get(array.type)
-    return array if integers is None else array.view(integers)
+def same_values(expected, found):
+    """Of the same type: floats are compared by their bits, so that NaN payloads and -0.0 count; nothing under a null does."""
+    if len(expected) != len(found) or not expected.is_valid().equals(found.is_valid()):
+        return False
+    data_type = expected.type
+    if data_type.id not in NESTED:
+        bits = {pa.float16(): pa.uint16(), pa.float32(): pa.uint32(), pa.float64(): pa.uint64()}.get(data_type)
+        if bits is not None:
+            expected, found = expected.view(bits), found.view(bits)
+        return expected.equals(found)
+    if pa.types.is_struct(data_type):
+        # Nulls of the struct are nulls of its fields there.
+        return all(map(same_values, expected.flatten(), found.flatten()))
+    if not pa.types.is_fixed_size_list(data_type):
+        lengths = [pc.list_value_length(as_list(array)) for array in (expected, found)]
+        if not lengths[0].equals(lengths[1]):
+            return False
+    # Items of null lists are left out.
+    return same_values(as_list(expected).flatten(), as_list(found).flatten())
+
+
+def as_list(array):
+    """Maps lack some functions of lists."""
+    if pa.types.is_map(array.type):
+        return pa.Array.from_buffers(
+            pa.list_(array.values.type), len(array), array.buffers()[:2], offset=array.offset, children=[array.values]
+        )
+    return array
 
 
 def same(expected, found, what):
@@ -195,12 +250,12 @@ def same(expected, found, what):
     for field, expected, found in zip(found.schema, expected.columns, found.columns):
         if expected.type != found.type:
             raise ValueError(f"{what}: {field.name} is {found.type}, not {expected.type}")
-        expected, found = (
-            pa.chunked_array([values(chunk) for chunk in column.chunks], values(pa.array([], column.type)).type)
-            for column in (expected, found)
-        )
-        if not expected.equals(found):
+        if not same_values(one_array(expected), one_array(found)):
             raise ValueError(f"{what}: {field.name} has other values than those written")
+
+
+def one_array(column):
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
 
 
 class Worker:
