@@ -278,7 +278,7 @@ class Worker:
             }
         }
 
-    def store(self, file, threads):
+    def store(self, file, threads, goal):
         self.path = file
         seconds = timed(lambda: write(file, self.table))
         return {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 
-use crate::speed::Threads;
+use crate::speed::{Goal, Threads};
 
 /// Takes a batch, on whatever thread has made it.
 pub(crate) type Consumer<'c> = &'c (dyn Fn(RecordBatch) + Sync);
@@ -14,7 +14,12 @@ pub(crate) type Consumer<'c> = &'c (dyn Fn(RecordBatch) + Sync);
 /// A format with its default options.
 pub(crate) trait Format {
     /// Tries the options that change speed much on batches of a table, beside `path`, and keeps the better ones. Returns their name.
-    fn tune(&mut self, _path: &Path, _batches: &[RecordBatch]) -> Result<Option<String>> {
+    fn tune(
+        &mut self,
+        _path: &Path,
+        _batches: &[RecordBatch],
+        _goal: Goal,
+    ) -> Result<Option<String>> {
         Ok(None)
     }
 

@@ -11,8 +11,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::child::{Launcher, Outcome, Peer};
 use super::cold::{self, Evictions};
-use super::protocol::{Answer, Request};
+use super::protocol::{Answer, Goal, Request};
 use super::random::Random;
+use super::random_access::{self, Shape};
 use super::{
     Arguments, Failure, FormatName, Measure, Speed, Table, Threads, generate, ipc, lance, limits,
 };
@@ -44,11 +45,32 @@ enum Source {
     Parquet(PathBuf),
     Mixed(usize),
     Wide(usize),
+    RandomAccess(Shape),
 }
 
 impl Source {
     fn is_wide(&self) -> bool {
         matches!(self, Self::Wide(_))
+    }
+
+    fn goal(&self) -> Goal {
+        match self {
+            Self::RandomAccess(_) => Goal::RandomRows,
+            _ => Goal::Everything,
+        }
+    }
+
+    /// Columns of lists and structs.
+    fn nested_columns(&self) -> Result<usize> {
+        Ok(match self {
+            Self::Parquet(path) => tables::open(path)?.nested.len(),
+            Self::Mixed(_) | Self::Wide(_) => 0,
+            Self::RandomAccess(shape) => {
+                let schema = shape.schema();
+                let fields = schema.fields().iter();
+                fields.filter(|f| f.data_type().is_nested()).count()
+            }
+        })
     }
 
     /// Makes the file that all processes read.
@@ -73,6 +95,9 @@ impl Source {
                 Self::Wide(n_columns) => {
                     let batch = generate::wide(*n_columns)?;
                     (batch.schema(), Box::new(std::iter::once(Ok(batch))))
+                }
+                Self::RandomAccess(shape) => {
+                    (shape.schema(), Box::new(shape.batches(shape.rows())))
                 }
             };
         ipc::write(path, &schema, batches)?;
@@ -116,6 +141,10 @@ pub(super) fn measure(
     } else {
         let large = "generated_large".to_owned();
         sources.push((large, Source::Mixed(generate::LARGE_ROWS)));
+    }
+    for shape in Shape::ALL {
+        let name = format!("{}{}", random_access::PREFIX, shape.name());
+        sources.push((name, Source::RandomAccess(shape)));
     }
     for n_columns in WIDTHS {
         let name = format!("generated_wide_{n_columns}");
@@ -254,10 +283,7 @@ fn measure_table(
             columns: 0,
             fixed_width_columns: 0,
             arrow_bytes: 0,
-            nested_columns: match source {
-                Source::Parquet(path) => tables::open(path)?.nested.len(),
-                _ => 0,
-            },
+            nested_columns: source.nested_columns()?,
             wide: source.is_wide(),
             file_bytes: BTreeMap::new(),
             kernel_bytes: BTreeMap::new(),
@@ -278,7 +304,7 @@ fn measure_table(
     source.make(&table).context("making the table")?;
     let mut peers = Vec::new();
     for &format in &speed.formats {
-        peers.extend(measuring.prepare(launcher, format, &table));
+        peers.extend(measuring.prepare(launcher, format, &table, source.goal()));
     }
     measuring.repetitions(&mut peers, speed.repetitions);
     if !source.is_wide() {
@@ -345,7 +371,13 @@ impl Measuring<'_> {
     }
 
     /// A peer with the table in memory and in a file that gives it back. `None` if there is no such peer.
-    fn prepare(&mut self, launcher: &Launcher, format: FormatName, table: &Path) -> Option<Peer> {
+    fn prepare(
+        &mut self,
+        launcher: &Launcher,
+        format: FormatName,
+        table: &Path,
+        goal: Goal,
+    ) -> Option<Peer> {
         let mut peer = match launcher.start(format) {
             Ok(peer) => peer,
             Err(error) => {
@@ -383,6 +415,7 @@ impl Measuring<'_> {
         let request = Request::Store {
             file: file.clone(),
             threads,
+            goal,
         };
         let outcome = peer.ask(&request, self.limit);
         let Answer::Stored {

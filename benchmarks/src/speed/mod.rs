@@ -14,6 +14,7 @@ mod measuring;
 mod memory;
 mod protocol;
 mod random;
+mod random_access;
 mod report;
 pub(crate) mod touch;
 mod worker;
@@ -27,7 +28,7 @@ use serde::Serialize;
 use crate::machine::{self, Environment};
 use limits::Limits;
 use protocol::Overhead;
-pub(crate) use protocol::Threads;
+pub(crate) use protocol::{Goal, Threads};
 pub(crate) use worker::{WorkerArguments, work};
 
 /// What the command line says.
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
     /// Where files lie that are read from the disk [default: the folder of the builds].
     #[arg(long, value_name = "FOLDER")]
     cold: Option<PathBuf>,
-    /// Leave out the generated table of 1 GiB.
+    /// Leave out the generated table of 1 GiB, not those of random access.
     #[arg(long)]
     no_large: bool,
     /// Fail if Lance cannot be had, instead of measuring without it.

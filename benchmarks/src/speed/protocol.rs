@@ -12,12 +12,25 @@ pub(crate) enum Threads {
     All,
 }
 
+/// What a format's options are to be chosen for, where it has some that matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Goal {
+    /// Scans as much as random rows.
+    Everything,
+    /// Takes of 256 rows.
+    RandomRows,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Maps the table, an Arrow IPC file. Everything else is about it.
     Load { table: PathBuf },
     /// Chooses options where the format has some that matter, writes the file that all later requests read, and says how long writing took.
-    Store { file: PathBuf, threads: Threads },
+    Store {
+        file: PathBuf,
+        threads: Threads,
+        goal: Goal,
+    },
     /// Opens the file, reads it in every way that is measured, and compares with the table.
     Check { file: PathBuf },
     /// Writes the table once more.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::{FormatName, Measure, Speed, Table};
+use super::{FormatName, Measure, Speed, Table, random_access};
 use crate::report::{geometric_mean, median, table};
 
 /// The other's number divided by Tarsia's: above 1, Tarsia is faster or smaller.
@@ -53,18 +53,35 @@ fn is_flat(t: &Table) -> bool {
     t.nested_columns == 0
 }
 
+/// Made for the section on random access, and in no median of other tables.
+fn is_for_random_access(t: &Table) -> bool {
+    t.table.starts_with(random_access::PREFIX)
+}
+
 /// Which tables the summaries are of.
-const GROUPS: [(&str, fn(&Table) -> bool); 3] = [
-    ("Flat tables", is_flat),
+const GROUPS: [(&str, fn(&Table) -> bool); 4] = [
+    ("Flat tables", |t| !is_for_random_access(t) && is_flat(t)),
     (
         "Flat tables that no script has made (without `ml_*` and `generated_*`)",
-        |t| is_flat(t) && !is_generated(t),
+        |t| !is_for_random_access(t) && is_flat(t) && !is_generated(t),
     ),
-    ("Tables with columns of lists and structs", |t| !is_flat(t)),
+    ("Tables with columns of lists and structs", |t| {
+        !is_for_random_access(t) && !is_flat(t)
+    }),
+    (
+        "The tables of one column for random access",
+        is_for_random_access,
+    ),
 ];
 
-fn ordinary(speed: &Speed) -> impl Iterator<Item = &Table> {
+/// All but those of very many columns.
+fn not_wide(speed: &Speed) -> impl Iterator<Item = &Table> {
     speed.tables.iter().filter(|t| !t.wide)
+}
+
+/// Those that the criteria of whole tables are about.
+fn ordinary(speed: &Speed) -> impl Iterator<Item = &Table> {
+    not_wide(speed).filter(|t| !is_for_random_access(t))
 }
 
 /// Medians and geometric means of the ratios over these tables.
@@ -77,7 +94,7 @@ fn summary(speed: &Speed, of: fn(&Table) -> bool) -> String {
     }
     let mut rows = vec![head];
     let mut line = |name: &str, number: Number<'_>| {
-        let tables = || ordinary(speed).filter(|t| of(t));
+        let tables = || not_wide(speed).filter(|t| of(t));
         let n_tables = tables()
             .filter(|t| peers.iter().any(|peer| ratio(t, number, *peer).is_some()))
             .count();
@@ -170,7 +187,7 @@ fn scan_rates(speed: &Speed) -> String {
         ]
         .map(str::to_owned),
     ];
-    for t in ordinary(speed) {
+    for t in not_wide(speed) {
         let mut row = [t.table.clone(), megabytes(t)].to_vec();
         for (measure, limit) in [
             (Measure::ScanOne, speed.limits.store_reused),
@@ -257,7 +274,7 @@ fn ratio_table(speed: &Speed, peer: FormatName, measures: &[Measure], bytes: boo
     head.extend(measures.iter().map(|m| m.label().to_owned()));
     head.extend(bytes.then(|| "bytes".to_owned()));
     let mut rows = vec![head];
-    for t in ordinary(speed) {
+    for t in not_wide(speed) {
         let mut row = vec![t.table.clone(), megabytes(t)];
         let ratios = measures.iter().map(|m| ratio(t, &seconds(*m), peer));
         row.extend(ratios.map(times));
@@ -265,6 +282,207 @@ fn ratio_table(speed: &Speed, peer: FormatName, measures: &[Measure], bytes: boo
         rows.push(row);
     }
     table(&rows)
+}
+
+/// The smallest ratio of those to all peers: that to the fastest of them. `None` where a peer has no number, which may be the fastest.
+fn ratio_to_best(speed: &Speed, t: &Table, number: Number<'_>) -> Option<f64> {
+    let ratios = speed.peers().into_iter().map(|peer| ratio(t, number, peer));
+    let ratios: Option<Vec<f64>> = ratios.collect();
+    ratios?.into_iter().min_by(f64::total_cmp)
+}
+
+/// Rows of the takes that the section on random access is about.
+const RANDOM_ROWS: f64 = 256.0;
+
+/// A peer whose file is smaller than this part of Tarsia's has done work that Tarsia has not.
+const SMALLER: f64 = 0.9;
+
+/// Rows per second of each data type, with the sizes of the files that they come from.
+fn random_access_table(speed: &Speed, measure: Measure) -> Option<String> {
+    let peers = speed.peers();
+    let mut head = vec!["type".to_owned(), "rows".to_owned()];
+    head.extend(
+        speed
+            .formats
+            .iter()
+            .map(|f| format!("{}, rows/s", f.name())),
+    );
+    head.extend(peers.iter().map(|peer| format!("T/{}", peer.name())));
+    head.push("T/best".to_owned());
+    head.extend(speed.formats.iter().map(|f| format!("{}, MB", f.name())));
+    head.push("smaller files".to_owned());
+    let mut rows = vec![head];
+    let number = seconds(measure);
+    for t in speed.tables.iter().filter(|t| is_for_random_access(t)) {
+        let mut row = vec![type_name(t).to_owned(), t.rows.to_string()];
+        row.extend(speed.formats.iter().map(|f| {
+            let per_second = number(t, *f).map(|seconds| RANDOM_ROWS / seconds);
+            per_second.map_or_else(missing, |n| format!("{n:.0}"))
+        }));
+        row.extend(peers.iter().map(|peer| times(ratio(t, &number, *peer))));
+        row.push(times(ratio_to_best(speed, t, &number)));
+        row.extend(speed.formats.iter().map(|f| {
+            let bytes = file_bytes(t, *f);
+            bytes.map_or_else(missing, |bytes| format!("{:.1}", bytes / 1e6))
+        }));
+        let smaller = peers.iter().filter_map(|peer| {
+            let part = ratio(t, &file_bytes, *peer).filter(|part| *part < SMALLER)?;
+            Some(format!("{} {part:.2}", peer.name()))
+        });
+        row.push(smaller.collect::<Vec<_>>().join(", "));
+        rows.push(row);
+    }
+    (rows.len() > 1).then(|| table(&rows))
+}
+
+fn type_name(t: &Table) -> &str {
+    t.table
+        .strip_prefix(random_access::PREFIX)
+        .unwrap_or(&t.table)
+}
+
+/// What is asked of each of some tables: a ratio to the best peer of at least one. Those that do not have it are named.
+fn behind<'t>(
+    speed: &Speed,
+    tables: impl Iterator<Item = (&'t str, &'t Table)>,
+    number: Number<'_>,
+) -> String {
+    let behind: Vec<String> = tables
+        .filter_map(|(name, t)| match ratio_to_best(speed, t, number) {
+            Some(ratio) if ratio >= 1.0 => None,
+            Some(ratio) => Some(format!("{name} {ratio:.2}")),
+            None => Some(format!("{name} not measured")),
+        })
+        .collect();
+    match behind.is_empty() {
+        true => "met".to_owned(),
+        false => format!("not met: {}", behind.join(", ")),
+    }
+}
+
+/// The section on random access: what was found of each data type, and what is asked. `None` if none was measured.
+fn random_access(speed: &Speed) -> Option<String> {
+    let tables = || speed.tables.iter().filter(|t| is_for_random_access(t));
+    let mut out = String::new();
+    let mut asked = Vec::new();
+    for measure in [Measure::TakeManyRows, Measure::ColdTakeManyRows] {
+        let Some(table) = random_access_table(speed, measure) else {
+            continue;
+        };
+        let _ = writeln!(out, "{}:\n\n{table}", measure.label());
+        let number = seconds(measure);
+        let named = tables().map(|t| (type_name(t), t));
+        asked.push([
+            format!("{}: no type slower than the best peer", measure.label()),
+            behind(speed, named, &number),
+        ]);
+        if measure == Measure::TakeManyRows {
+            let ratios = tables().filter_map(|t| ratio_to_best(speed, t, &number));
+            let mean = geometric_mean(ratios);
+            let n_measured = tables().filter(|t| ratio_to_best(speed, t, &number).is_some());
+            let is_all = n_measured.count() == random_access::Shape::ALL.len();
+            asked.push([
+                format!(
+                    "{}: at least 2 times the best peer in geometric mean",
+                    measure.label()
+                ),
+                match mean {
+                    Some(mean) if mean >= 2.0 && is_all => format!("{mean:.2}, met"),
+                    Some(mean) if is_all => format!("{mean:.2}, not met"),
+                    Some(mean) => format!("{mean:.2}, but not of all types"),
+                    None => "not measured".to_owned(),
+                },
+            ]);
+        }
+    }
+    if out.is_empty() {
+        return None;
+    }
+    let mut rows = vec![["asked", "found"].map(str::to_owned)];
+    rows.extend(asked);
+    let _ = writeln!(out, "{}", table(&rows));
+    Some(out)
+}
+
+/// What the tables of random access are, and how to read theirs.
+const RANDOM_ACCESS: &str = "Tables of one column each, of the data types of the Lance paper's random-access table: random values, a tenth \
+     of the rows null (`benchmarks/src/speed/random_access.rs`). Takes of 256 random rows, in rows per second; of the same files with the \
+     same settings, warm (from an open file) and cold (opening included). T/best is the ratio to the fastest peer. “Smaller files” are \
+     those of less than 0.9 of Tarsia's bytes: being ahead of a peer there is won by storing plainly what that peer compresses.";
+
+/// The scenarios of the scan figure of the Lance paper (section 6.3), and the tables of each that are no script's.
+const SCENARIOS: [(&str, &[&str]); 8] = [
+    ("names", &["geonames_cities15000"]),
+    ("prompts", &["prompts_lm_eval"]),
+    (
+        "dates",
+        &[
+            "nextia_fhv_trips",
+            "nycflights_flights",
+            "tpch_lineitem_sf0_1",
+        ],
+    ),
+    ("reviews", &["reviews_vader"]),
+    ("code", &["code_python"]),
+    ("images", &["images_png_jpeg"]),
+    ("embeddings", &["embeddings_minilm384"]),
+    ("websites", &["websites_postgresql"]),
+];
+
+/// Scans of the scenarios' tables. `None` if none was measured.
+fn scan_scenarios(speed: &Speed) -> Option<String> {
+    let tables = || {
+        SCENARIOS.iter().flat_map(|(scenario, names)| {
+            let of_name = |name: &&str| speed.tables.iter().find(|t| t.table == *name);
+            names.iter().filter_map(of_name).map(|t| (*scenario, t))
+        })
+    };
+    let peers = speed.peers();
+    let measures = [Measure::ScanAll, Measure::ScanOne];
+    let mut head = vec!["scenario".to_owned(), "table".to_owned()];
+    for measure in measures {
+        head.extend(peers.iter().enumerate().map(|(i, peer)| match i {
+            0 => format!("{}: T/{}", measure.label(), peer.name()),
+            _ => format!("T/{}", peer.name()),
+        }));
+        head.push("T/best".to_owned());
+    }
+    head.extend(peers.iter().enumerate().map(|(i, peer)| match i {
+        0 => format!("bytes: T/{}", peer.name()),
+        _ => format!("T/{}", peer.name()),
+    }));
+    let mut rows = vec![head];
+    for (scenario, t) in tables() {
+        let mut row = vec![scenario.to_owned(), t.table.clone()];
+        for measure in measures {
+            let number = seconds(measure);
+            row.extend(peers.iter().map(|peer| times(ratio(t, &number, *peer))));
+            row.push(times(ratio_to_best(speed, t, &number)));
+        }
+        row.extend(peers.iter().map(|peer| times(ratio(t, &file_bytes, *peer))));
+        rows.push(row);
+    }
+    if rows.len() == 1 {
+        return None;
+    }
+    let mut asked = vec![["asked", "found"].map(str::to_owned)];
+    let missing: Vec<&str> = SCENARIOS
+        .iter()
+        .filter(|(scenario, _)| tables().all(|(measured, _)| measured != *scenario))
+        .map(|(scenario, _)| *scenario)
+        .collect();
+    for measure in measures {
+        let named = tables().map(|(_, t)| (t.table.as_str(), t));
+        let mut found = behind(speed, named, &seconds(measure));
+        if !missing.is_empty() {
+            let _ = write!(found, "; not measured: {}", missing.join(", "));
+        }
+        asked.push([
+            format!("{}: no slower than the best peer in each", measure.label()),
+            found,
+        ]);
+    }
+    Some(format!("{}\n{}", table(&rows), table(&asked)))
 }
 
 /// What Lance's worker spends on itself, beside what it is timed for.
@@ -323,7 +541,7 @@ fn failures(speed: &Speed) -> Vec<String> {
 }
 
 const MEANING: &str = "A ratio T/… is the other's time (or bytes) divided by Tarsia's: above 1, Tarsia is faster (or smaller). Medians and \
-     geometric means are over the ordinary tables.";
+     geometric means are over the tables named, never over those of very many columns.";
 
 /// Everything, for a terminal.
 pub(super) fn text(speed: &Speed) -> String {
@@ -362,6 +580,12 @@ pub(super) fn text(speed: &Speed) -> String {
     );
     for (name, of) in GROUPS {
         let _ = writeln!(out, "{name}\n\n{}", summary(speed, of));
+    }
+    if let Some(section) = random_access(speed) {
+        let _ = writeln!(out, "random access\n\n{section}");
+    }
+    if let Some(section) = scan_scenarios(speed) {
+        let _ = writeln!(out, "scan scenarios\n\n{section}");
     }
     let _ = writeln!(out, "criteria\n\n{}", criteria(speed));
     for line in failures(speed) {
@@ -421,6 +645,18 @@ pub(super) fn markdown(speed: &Speed) -> String {
     let _ = writeln!(out, "What is asked:\n\n{}", criteria(speed));
     for (name, of) in GROUPS {
         let _ = writeln!(out, "{name}:\n\n{}", summary(speed, of));
+    }
+    if let Some(section) = random_access(speed) {
+        let _ = writeln!(out, "### Random access\n\n{RANDOM_ACCESS}\n\n{section}");
+    }
+    if let Some(section) = scan_scenarios(speed) {
+        let _ = writeln!(
+            out,
+            "### Scan scenarios\n\nScans of the tables that stand for the scenarios of the Lance paper's scan figure.\n\n{section}"
+        );
+    }
+    if speed.tables.iter().any(is_for_random_access) {
+        out.push_str("### All tables\n\n");
     }
     for peer in speed.peers() {
         let _ = writeln!(
@@ -585,6 +821,64 @@ mod tests {
         assert!(markdown(&speed).contains("LATE: b, parquet: write: not in 120 s"));
         let json: serde_json::Value = serde_json::from_str(&json(&speed).unwrap()).unwrap();
         assert_eq!(json["tables"].as_array().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn random_access_is_a_group_of_its_own() {
+        let measure = Measure::TakeManyRows;
+        let take = |name: &str, seconds| {
+            let name = format!("{}{name}", random_access::PREFIX);
+            measured(&name, 1, measure, seconds)
+        };
+        let mut speed = speed(vec![
+            measured("a", 2, measure, [1.0, 2.0]),
+            take("scalar", [0.5, 4.0]),
+            take("image_lists", [1.0, 0.5]),
+        ]);
+        let label = measure.label();
+        let found: Vec<String> = GROUPS
+            .iter()
+            .map(|(_, of)| summary(&speed, *of))
+            .map(|found| row(&found, label).get(1..3).unwrap_or_default().join(" "))
+            .collect();
+        assert_eq!(found, ["1 2.00", "1 2.00", "", "2 4.25"]);
+        // A peer without a number may have been the best.
+        let asked = "take 256: no type slower";
+        let found = random_access(&speed).unwrap();
+        assert!(row(&found, asked)[1].starts_with("not met: scalar not measured"));
+        speed.formats.retain(|f| *f != FormatName::Parquet);
+        // Of both Vortex's files are larger.
+        speed.tables[1].file_bytes.insert(FormatName::Vortex, 5);
+        let found = random_access(&speed).unwrap();
+        let scalar = ["scalar", "10", "512", "64", "8.00", "8.00", "0.0", "0.0"];
+        assert_eq!(row(&found, "scalar")[..8], scalar);
+        assert_eq!(row(&found, "scalar").last(), Some(&"vortex 0.50"));
+        assert_eq!(row(&found, "image_lists").last(), Some(&"0.0"));
+        assert_eq!(row(&found, asked)[1], "not met: image_lists 0.50");
+        let mean = row(&found, "take 256: at least 2 times")[1];
+        assert_eq!(mean, "2.00, but not of all types");
+        assert!(markdown(&speed).contains("### Random access"));
+    }
+
+    #[test]
+    fn scenarios_name_what_is_behind() {
+        let scan = |name: &str, seconds| measured(name, 2, Measure::ScanAll, seconds);
+        let mut speed = speed(vec![
+            scan("prompts_lm_eval", [1.0, 2.0]),
+            scan("code_python", [1.0, 0.5]),
+            scan("other", [1.0, 0.5]),
+        ]);
+        speed.formats.retain(|f| *f != FormatName::Parquet);
+        let found = scan_scenarios(&speed).unwrap();
+        assert_eq!(
+            row(&found, "prompts")[..4],
+            ["prompts", "prompts_lm_eval", "2.00", "2.00"]
+        );
+        let asked = row(&found, "scan, all threads: no slower")[1];
+        assert!(asked.starts_with("not met: code_python 0.50; not measured: names, dates,"));
+        assert!(!found.contains("other"));
+        speed.tables.clear();
+        assert_eq!(scan_scenarios(&speed), None);
     }
 
     #[test]

@@ -99,9 +99,14 @@ impl Worker {
                 self.table = Some(Table { schema, batches });
                 return Ok(answer);
             }
-            Request::Store { file, threads } => {
+            Request::Store {
+                file,
+                threads,
+                goal,
+            } => {
                 let table = self.table.as_ref().context("no table is loaded")?;
-                let settings = self.format.tune(&file, &table.batches).context("tuning")?;
+                let settings = self.format.tune(&file, &table.batches, goal);
+                let settings = settings.context("tuning")?;
                 let begin = Instant::now();
                 self.format.write(&file, &table.batches, threads)?;
                 let seconds = begin.elapsed().as_secs_f64();

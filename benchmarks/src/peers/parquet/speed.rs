@@ -1,4 +1,5 @@
-//! Parquet, timed: zstd 3, dictionaries on or off, whatever reads faster, page index; the file is mapped.
+//! Parquet, timed: zstd 3, dictionaries on or off, for random rows small pages and no compression too, whatever reads faster; page
+//! index; the file is mapped.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,24 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{
     ArrowSchemaConverter, ArrowWriter, ProjectionMask, add_encoded_arrow_schema_to_metadata,
 };
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::PageIndexPolicy;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::peers::speed::{Consumer, Format, Opened};
-use crate::speed::Threads;
+use crate::speed::{Goal, Threads};
 
 /// Rows of a batch: as many as the other formats give.
 const BATCH_ROWS: usize = 65_536;
@@ -39,33 +40,99 @@ const TUNING_COLUMNS_MAX: usize = 500;
 /// Tables of even more columns do without, since the writer of a column takes memory for one before it has a value.
 const DICTIONARY_COLUMNS_MAX: usize = 10_000;
 
-const WITH_DICTIONARY: &str = "dictionary";
-const WITHOUT_DICTIONARY: &str = "no dictionary";
+/// What is chosen per table.
+struct Settings {
+    name: &'static str,
+    dictionary: bool,
+    pages: Pages,
+    compressed: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum Pages {
+    /// As the library makes them: up to 1 MiB and 20,000 rows.
+    Default,
+    /// `SMALL_PAGE_BYTES`.
+    Small,
+}
+
+/// What "Lance: Efficient Random Access in Columnar Storage" found best for random rows (section 6.1.1), without compression and
+/// dictionaries. It also did without statistics of pages, which nothing here reads.
+const SMALL_PAGE_BYTES: usize = 8 << 10;
+
+/// A page is ended between batches of so many values, so with more of them no page of long values were small.
+const SMALL_PAGE_WRITE_BATCH: usize = 16;
+
+/// The first of them that is no slower than another is taken; the first two where not only random rows count.
+const SETTINGS: [Settings; 4] = [
+    Settings {
+        name: "dictionary",
+        dictionary: true,
+        pages: Pages::Default,
+        compressed: true,
+    },
+    Settings {
+        name: "no dictionary",
+        dictionary: false,
+        pages: Pages::Default,
+        compressed: true,
+    },
+    Settings {
+        name: "no dictionary, pages of 8 KiB",
+        dictionary: false,
+        pages: Pages::Small,
+        compressed: true,
+    },
+    Settings {
+        name: "no dictionary, pages of 8 KiB, not compressed",
+        dictionary: false,
+        pages: Pages::Small,
+        compressed: false,
+    },
+];
+
+const WITH_DICTIONARY: &Settings = &SETTINGS[0];
+const WITHOUT_DICTIONARY: &Settings = &SETTINGS[1];
 
 pub(crate) struct Parquet {
-    dictionary: bool,
+    settings: &'static Settings,
 }
 
 impl Parquet {
     pub(crate) fn new() -> Self {
-        Self { dictionary: true }
+        Self {
+            settings: WITH_DICTIONARY,
+        }
     }
 
     fn properties(&self) -> Result<WriterProperties> {
-        Ok(WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-            .set_dictionary_enabled(self.dictionary)
-            .build())
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(self.settings.dictionary)
+            .set_compression(match self.settings.compressed {
+                true => Compression::ZSTD(ZstdLevel::try_new(3)?),
+                false => Compression::UNCOMPRESSED,
+            });
+        Ok(match self.settings.pages {
+            Pages::Default => properties,
+            Pages::Small => properties
+                .set_data_page_size_limit(SMALL_PAGE_BYTES)
+                .set_write_batch_size(SMALL_PAGE_WRITE_BATCH)
+                .set_statistics_enabled(EnabledStatistics::Chunk),
+        }
+        .build())
     }
 
-    /// Seconds of a scan times seconds of a take of 16 rows: what reads faster on the whole has the smaller product.
-    fn reading_time(&self, path: &Path, batches: &[RecordBatch]) -> Result<f64> {
+    /// What is to be small. Of everything the product of the seconds of a scan and of a take of 16 rows: what reads faster on the
+    /// whole has the smaller one. Of random rows the seconds of a take of 256.
+    fn reading_time(&self, path: &Path, batches: &[RecordBatch], goal: Goal) -> Result<f64> {
         let schema = batches.first().context("no batch")?.schema();
         let n_rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         self.write(path, batches, Threads::All)?;
         let opened = self.open(path, &schema, Threads::One)?;
-        let rows: BTreeSet<u64> = (0..16).map(|i| (n_rows * i / 16) as u64).collect();
-        let rows: Vec<u64> = rows.into_iter().collect();
+        let rows = |n: usize| -> Vec<u64> {
+            let rows: BTreeSet<u64> = (0..n).map(|i| (n_rows * i / n) as u64).collect();
+            rows.into_iter().collect()
+        };
         let best_of_three = |work: &dyn Fn() -> Result<()>| -> Result<f64> {
             let mut best = f64::INFINITY;
             for _ in 0..3 {
@@ -75,11 +142,18 @@ impl Parquet {
             }
             Ok(best)
         };
-        let scan = best_of_three(&|| opened.scan(None, &|batch| drop(black_box(batch))))?;
-        let take = best_of_three(&|| opened.take(&rows, None, &|batch| drop(black_box(batch))))?;
+        let consumer: Consumer<'_> = &|batch| drop(black_box(batch));
+        let take = |n| {
+            let rows = rows(n);
+            best_of_three(&|| opened.take(&rows, None, consumer))
+        };
+        let time = match goal {
+            Goal::Everything => best_of_three(&|| opened.scan(None, consumer))? * take(16)?,
+            Goal::RandomRows => take(256)?,
+        };
         drop(opened);
         std::fs::remove_file(path)?;
-        Ok(scan * take)
+        Ok(time)
     }
 }
 
@@ -123,7 +197,7 @@ fn spread<T: Send>(
 }
 
 impl Format for Parquet {
-    fn tune(&mut self, path: &Path, batches: &[RecordBatch]) -> Result<Option<String>> {
+    fn tune(&mut self, path: &Path, batches: &[RecordBatch], goal: Goal) -> Result<Option<String>> {
         let n_columns = batches.first().context("no batch")?.num_columns();
         if n_columns <= TUNING_COLUMNS_MAX {
             let mut some = Vec::new();
@@ -136,29 +210,31 @@ impl Format for Parquet {
                 some.push(batch.clone());
             }
             let path = path.with_extension("tuning");
-            self.dictionary = false;
-            let without = self.reading_time(&path, &some)?;
-            self.dictionary = true;
-            let with = self.reading_time(&path, &some)?;
-            self.dictionary = with <= without;
+            let tried = match goal {
+                Goal::Everything => &SETTINGS[..2],
+                Goal::RandomRows => &SETTINGS[..],
+            };
+            let mut best: Option<(f64, &Settings)> = None;
+            for settings in tried {
+                self.settings = settings;
+                let time = self.reading_time(&path, &some, goal)?;
+                if best.is_none_or(|(least, _)| time < least) {
+                    best = Some((time, settings));
+                }
+            }
+            self.settings = best.context("no settings")?.1;
         } else {
-            self.dictionary = n_columns <= DICTIONARY_COLUMNS_MAX;
-        }
-        Ok(Some(
-            match self.dictionary {
+            self.settings = match n_columns <= DICTIONARY_COLUMNS_MAX {
                 true => WITH_DICTIONARY,
                 false => WITHOUT_DICTIONARY,
-            }
-            .to_owned(),
-        ))
+            };
+        }
+        Ok(Some(self.settings.name.to_owned()))
     }
 
     fn set(&mut self, settings: &str) -> Result<()> {
-        self.dictionary = match settings {
-            WITH_DICTIONARY => true,
-            WITHOUT_DICTIONARY => false,
-            _ => bail!("unknown settings {settings}"),
-        };
+        let named = SETTINGS.iter().find(|s| s.name == settings);
+        self.settings = named.with_context(|| format!("unknown settings {settings}"))?;
         Ok(())
     }
 
@@ -212,32 +288,49 @@ fn write_columns(
         SerializedFileWriter::new(file, parquet_schema.root_schema_ptr(), Arc::new(properties))?;
     let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
     for (index, group) in row_groups(batches, rows_max).iter().enumerate() {
-        let columns: Vec<_> = factory
-            .create_column_writers(index)?
-            .into_iter()
-            .map(|writer| std::sync::Mutex::new(Some(writer)))
+        // A column has a writer for each of its leaves.
+        let mut writers = factory.create_column_writers(index)?.into_iter();
+        let columns: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|field| writers.by_ref().take(n_leaves(field.data_type())).collect())
+            .map(|leaves: Vec<ArrowColumnWriter>| std::sync::Mutex::new(leaves))
             .collect();
-        let chunks = spread(columns.len(), threads, |i| -> Result<ArrowColumnChunk> {
-            let mut writer = columns[i]
+        let chunks = spread(columns.len(), threads, |i| -> Result<Vec<_>> {
+            let mut writers = columns[i]
                 .lock()
+                .map(|mut leaves| std::mem::take(&mut *leaves))
                 .ok()
-                .and_then(|mut slot| slot.take())
                 .context("a column is written once")?;
             for batch in group {
-                // Flat columns have one leaf each.
-                for leaf in compute_leaves(schema.field(i), batch.column(i))? {
+                let leaves = compute_leaves(schema.field(i), batch.column(i))?;
+                ensure!(leaves.len() == writers.len(), "a leaf has no writer");
+                for (writer, leaf) in writers.iter_mut().zip(leaves) {
                     writer.write(&leaf)?;
                 }
             }
-            Ok(writer.close()?)
+            let chunks = writers.into_iter().map(ArrowColumnWriter::close);
+            Ok(chunks.collect::<Result<Vec<_>, _>>()?)
         })?;
         let mut row_group = writer.next_row_group()?;
-        for (_, chunk) in chunks {
+        for chunk in chunks.into_iter().flat_map(|(_, leaves)| leaves) {
             chunk.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
     }
     Ok(writer.into_inner()?)
+}
+
+/// Leaf columns that Parquet makes of a column.
+fn n_leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|f| n_leaves(f.data_type())).sum(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => n_leaves(item.data_type()),
+        _ => 1,
+    }
 }
 
 /// Batches cut where a row group is full.
@@ -280,7 +373,8 @@ impl OpenParquet {
         if let Some(metadata) = self.with_page_index.get() {
             return Ok(metadata.clone());
         }
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        // Where the pages are; what they hold at least and at most is nobody's question here.
+        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Required);
         let metadata = ArrowReaderMetadata::load(&self.bytes, options)?;
         Ok(self.with_page_index.get_or_init(|| metadata).clone())
     }
