@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{
@@ -60,8 +60,8 @@ enum Pages {
 /// dictionaries. It also did without statistics of pages, which nothing here reads.
 const SMALL_PAGE_BYTES: usize = 8 << 10;
 
-/// A page is ended between batches of so many values, so with more of them no page of long values were small.
-const SMALL_PAGE_WRITE_BATCH: usize = 16;
+/// A page is ended between the batches of values that a column writer takes at once: by default more than a small page holds.
+const WRITE_BATCH_VALUES: usize = 1024;
 
 /// The first of them that is no slower than another is taken; the first two where not only random rows count.
 const SETTINGS: [Settings; 4] = [
@@ -105,7 +105,7 @@ impl Parquet {
         }
     }
 
-    fn properties(&self) -> Result<WriterProperties> {
+    fn properties(&self, batches: &[RecordBatch]) -> Result<WriterProperties> {
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(self.settings.dictionary)
             .set_compression(match self.settings.compressed {
@@ -116,7 +116,7 @@ impl Parquet {
             Pages::Default => properties,
             Pages::Small => properties
                 .set_data_page_size_limit(SMALL_PAGE_BYTES)
-                .set_write_batch_size(SMALL_PAGE_WRITE_BATCH)
+                .set_write_batch_size(values_of_small_page(batches)?)
                 .set_statistics_enabled(EnabledStatistics::Chunk),
         }
         .build())
@@ -155,6 +155,16 @@ impl Parquet {
         std::fs::remove_file(path)?;
         Ok(time)
     }
+}
+
+/// Values that fit into a small page. A row that has several values is counted as one, so that lists make no longer pages.
+fn values_of_small_page(batches: &[RecordBatch]) -> Result<usize> {
+    let first = batches.first().context("no batch")?;
+    let bytes = |column: &ArrayRef| column.to_data().get_slice_memory_size();
+    let sizes = first.columns().iter().map(bytes);
+    let largest = sizes.collect::<Result<Vec<_>, _>>()?.into_iter().max();
+    let row_bytes = largest.unwrap_or(0) / first.num_rows().max(1);
+    Ok((SMALL_PAGE_BYTES / row_bytes.max(1)).clamp(1, WRITE_BATCH_VALUES))
 }
 
 fn n_threads(threads: Threads) -> usize {
@@ -243,7 +253,8 @@ impl Format for Parquet {
         let file = File::create(path)?;
         let file = match threads {
             Threads::One => {
-                let mut writer = ArrowWriter::try_new(file, schema, Some(self.properties()?))?;
+                let mut writer =
+                    ArrowWriter::try_new(file, schema, Some(self.properties(batches)?))?;
                 for batch in batches {
                     writer.write(batch)?;
                 }
@@ -253,7 +264,7 @@ impl Format for Parquet {
                 file,
                 &schema,
                 batches,
-                self.properties()?,
+                self.properties(batches)?,
                 n_threads(threads),
             )?,
         };
