@@ -15,6 +15,7 @@ use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelectionPolicy,
 };
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{
@@ -279,6 +280,10 @@ impl Format for Parquet {
             bytes,
             metadata,
             with_page_index: std::sync::OnceLock::new(),
+            policy: match self.settings.pages {
+                Pages::Default => RowSelectionPolicy::default(),
+                Pages::Small => RowSelectionPolicy::Selectors,
+            },
             threads: n_threads(threads),
         }))
     }
@@ -370,6 +375,9 @@ struct OpenParquet {
     metadata: ArrowReaderMetadata,
     /// Read at the first random access: a scan does without.
     with_page_index: std::sync::OnceLock<ArrowReaderMetadata>,
+    /// Of small pages those without a selected row are to be skipped: the default decodes all rows where more than about one in 64 is
+    /// selected, which took 150 times as long for 256 of 8,192 images.
+    policy: RowSelectionPolicy,
     threads: usize,
 }
 
@@ -439,6 +447,7 @@ impl Opened for OpenParquet {
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), metadata)
                 .with_row_selection(selection)
+                .with_row_selection_policy(self.policy)
                 .with_batch_size(rows.len());
         if let Some(names) = columns {
             let columns = self.indices(names)?;
