@@ -58,8 +58,11 @@ fn is_for_random_access(t: &Table) -> bool {
     t.table.starts_with(random_access::PREFIX)
 }
 
+/// Whether a table is one of some.
+type IsOne = fn(&Table) -> bool;
+
 /// Which tables the summaries are of.
-const GROUPS: [(&str, fn(&Table) -> bool); 4] = [
+const GROUPS: [(&str, IsOne); 4] = [
     ("Flat tables", |t| !is_for_random_access(t) && is_flat(t)),
     (
         "Flat tables that no script has made (without `ml_*` and `generated_*`)",
@@ -85,7 +88,7 @@ fn ordinary(speed: &Speed) -> impl Iterator<Item = &Table> {
 }
 
 /// Medians and geometric means of the ratios over these tables.
-fn summary(speed: &Speed, of: fn(&Table) -> bool) -> String {
+fn summary(speed: &Speed, of: IsOne) -> String {
     let peers = speed.peers();
     let mut head = vec!["ratios".to_owned(), "tables".to_owned()];
     for peer in &peers {
@@ -140,7 +143,7 @@ fn criteria(speed: &Speed) -> String {
     }
     let scanned = seconds(Measure::ScanAll);
     for (what, of, least) in [
-        ("flat tables", is_flat as fn(&Table) -> bool, 1.2),
+        ("flat tables", is_flat as IsOne, 1.2),
         ("tables with lists and structs", |t| !is_flat(t), 1.5),
     ] {
         let tables = ordinary(speed).filter(|t| of(t));
