@@ -9,9 +9,9 @@ use tarsia_codec::{
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Layer, LayerKind, Level,
-    LevelForm, Meta, PageDecoder, PageInput, RawColumn, RawLevels, RawParts, Shape, ShapeSlice,
-    encode_page,
+    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Layer, LayerKind, Layout,
+    Level, LevelForm, Meta, PageDecoder, PageInput, RawColumn, RawLevels, RawParts, Shape,
+    ShapeSlice, encode_page,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, accepted};
