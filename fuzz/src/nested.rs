@@ -394,10 +394,17 @@ fn exercise(
 ) -> Option<Rows> {
     let block = Block::parse(place, &decoder.expect(rows)).ok()?;
     let mut n_slots = rows;
-    for section in LevelSections::of(&block, decoder.levels()).expect("levels that were parsed") {
-        let section = section.expect("a section that was parsed");
-        assert_eq!(section.n_slots, n_slots, "sections follow each other");
-        n_slots = section.n_below;
+    match decoder.zip() {
+        // Rows say it one by one, and there is a slot for each item of each of them.
+        Some(form) => n_slots *= form.items_per_row(),
+        None => {
+            let sections = LevelSections::of(&block, decoder.levels());
+            for section in sections.expect("levels that were parsed") {
+                let section = section.expect("a section that was parsed");
+                assert_eq!(section.n_slots, n_slots, "sections follow each other");
+                n_slots = section.n_below;
+            }
+        }
     }
     assert_eq!(n_slots, block.n_items);
     let whole = decode(decoder, forms, &block, Selection::All);
