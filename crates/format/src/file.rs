@@ -330,6 +330,12 @@ impl std::fmt::Debug for File {
     }
 }
 
+/// Where the blocks and rows of some plans lie.
+fn places_of(plans: &[Plan]) -> Vec<Range<u64>> {
+    let parts = plans.iter().flat_map(|plan| &plan.parts);
+    parts.map(|part| part.place.clone()).collect()
+}
+
 /// What the end of a file is expected to hold of its metadata: it is fetched at once, where it has to be.
 const TAIL_BYTES: u64 = 64 << 10;
 
@@ -486,8 +492,7 @@ impl Inner {
 
     /// Metadata read so far, and what the blocks of some plans take of the file.
     pub(crate) fn reads(&self, plans: &[Plan]) -> Reads {
-        let places = plans.iter().flat_map(|plan| &plan.parts);
-        let places: Vec<_> = places.map(|part| part.place.clone()).collect();
+        let places = places_of(plans);
         let ReadOptions {
             gap_bytes,
             request_bytes_max,
@@ -507,11 +512,7 @@ impl Inner {
     /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
     pub(crate) fn fetch_all(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         if self.reader.mapped().is_some() {
-            let places: Vec<_> = plans
-                .iter()
-                .flat_map(|plan| plan.parts.iter().map(|part| part.place.clone()))
-                .collect();
-            self.reader.prefetch(&places);
+            self.reader.prefetch(&places_of(plans));
             return plans.iter().map(|plan| self.fetch(&plan.parts)).collect();
         }
         self.fetch_joined(plans)
@@ -545,12 +546,9 @@ impl Inner {
     }
 
     fn fetch_joined(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
-        let ranges: Vec<_> = plans
-            .iter()
-            .flat_map(|plan| plan.parts.iter().map(|part| part.place.clone()))
-            .collect();
+        let places = places_of(plans);
         let mut fetched =
-            tarsia_io::read_ranges(&*self.reader, &ranges, ReadOptions::LOCAL)?.into_iter();
+            tarsia_io::read_ranges(&*self.reader, &places, ReadOptions::LOCAL)?.into_iter();
         Ok(plans
             .iter()
             .map(|plan| fetched.by_ref().take(plan.parts.len()).collect())

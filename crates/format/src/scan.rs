@@ -29,7 +29,7 @@ const BATCH_BYTES_TARGET: usize = 16 << 20;
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 /// The levels and items of a batch's nested columns, and what is filled in below their nulls, take at most this; else it is cut.
-pub(crate) const NESTED_BYTES_MAX: u64 = 128 << 20;
+const NESTED_BYTES_MAX: u64 = 128 << 20;
 
 /// A scan of so few encoded bytes that decode to so few is over before other threads would have begun.
 const ONE_THREAD_BYTES_MAX: u64 = 128 << 10;
@@ -383,10 +383,7 @@ impl Job {
         if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
             return halves(fetched);
         }
-        let budget = match n_rows {
-            0 | 1 => rows_budget(columns, &plans, &fetched),
-            _ => Budget::new(NESTED_BYTES_MAX),
-        };
+        let budget = batch_budget(n_rows, || rows_budget(columns, &plans, &fetched));
         let decoded = decode_fields(
             &self.inner,
             &self.projection,
@@ -409,6 +406,14 @@ impl Job {
         };
         self.inner.check_unchanged()?;
         assemble(&self.projection.schema, emitted, n_rows as usize)
+    }
+}
+
+/// What the nested columns of a batch may take, which can be halved down to one row: that takes what it must.
+pub(crate) fn batch_budget(n_rows: u64, of_row: impl FnOnce() -> Budget) -> Budget {
+    match n_rows {
+        0 | 1 => of_row(),
+        _ => Budget::new(NESTED_BYTES_MAX),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::column::{Column, Page, TableField, check_crc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
-use crate::scan::{NESTED_BYTES_MAX, Projection, Scan, decode_leaf, emit};
+use crate::scan::{Projection, Scan, batch_budget, decode_leaf, emit};
 
 /// Rows decoded at a time, to see that everything decodes.
 const STEP_ROWS: u64 = 65_536;
@@ -192,10 +192,8 @@ fn decodes(inner: &Inner, column: &Column, rows: Range<u64>) -> Result<()> {
     let done = match column.is_flat() {
         true => emit(inner, column, &plan, &fetched).map(drop),
         false => {
-            let budget = match rows.end - rows.start {
-                0 | 1 => Budget::new(column.nested_bytes_max(&plan, &fetched)),
-                _ => Budget::new(NESTED_BYTES_MAX),
-            };
+            let of_row = || Budget::new(column.nested_bytes_max(&plan, &fetched));
+            let budget = batch_budget(rows.end - rows.start, of_row);
             decode_leaf(inner, column, &plan, &fetched, &[], &budget).map(drop)
         }
     };

@@ -27,8 +27,8 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at once. It waits for
-    /// nothing and promises nothing; parts beyond the end are ignored.
+    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at once. It may wait for
+    /// a few of them and promises nothing; parts beyond the end are ignored.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
 }
 

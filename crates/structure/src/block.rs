@@ -157,6 +157,23 @@ impl BlockHeader {
         self.body_start() as u64 + u64::from(self.payload_bytes)
     }
 
+    /// Puts the header, with the checksum, in front of the payload that ends `out`, where a block starts at `start`, and pads it.
+    #[cfg(feature = "encode")]
+    pub(crate) fn seal(
+        mut self,
+        out: &mut alloc::vec::Vec<u8>,
+        start: usize,
+        checksum: fn(&[u8]) -> u32,
+    ) -> Result<()> {
+        let front = start..start + BLOCK_HEADER_BYTES;
+        out[front.clone()].copy_from_slice(&self.to_bytes());
+        // One predicate for reader and writer.
+        self.crc = checksum(checksummed(out.get(start..).unwrap_or_default())?.0);
+        out[front].copy_from_slice(&self.to_bytes());
+        out.resize(out.len().next_multiple_of(BLOCK_ALIGN), 0);
+        Ok(())
+    }
+
     #[cfg(feature = "encode")]
     pub(crate) fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut out = [0; BLOCK_HEADER_BYTES];
@@ -352,17 +369,14 @@ impl<'a> Block<'a> {
     }
 
     /// Of a block of a full-zip page: the items of rows that are not null above them.
-    ///
-    /// # Errors
-    /// As [`Block::of_rows`].
-    pub fn zip_items(&self, form: ZipForm) -> Result<u64> {
-        let rows = ZipRows::new(form, self.unit, self.header.present_rows)?;
+    pub fn zip_items(&self, form: ZipForm) -> u64 {
+        let rows = ZipRows::of(form, self);
         let n_rows = (0..self.header.present_rows).filter(|row| rows.has_items(*row));
-        Ok(n_rows.count() as u64 * u64::from(form.items_per_row()))
+        n_rows.count() as u64 * u64::from(form.items_per_row())
     }
 
     fn of_zip(header: BlockHeader, form: ZipForm, payload: &'a [u8]) -> Result<Self> {
-        ZipRows::new(form, payload, header.present_rows)?;
+        ZipRows::checked(form, payload, header.present_rows)?;
         Ok(Self {
             header,
             n_items: header.n_values,

@@ -13,7 +13,7 @@ use tarsia_codec::{
 
 use crate::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
-    LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX, checksummed,
+    LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX,
 };
 use crate::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
 use crate::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
@@ -864,7 +864,7 @@ impl<'a> Encoder<'a> {
             self.pad_expanding_row(&rows, payload_start, decoded)?;
         }
         let payload = self.bytes.len() - payload_start;
-        let mut header = BlockHeader {
+        let header = BlockHeader {
             tree,
             salted: false,
             logical_rows: length(rows.len())?,
@@ -876,13 +876,7 @@ impl<'a> Encoder<'a> {
             crc: 0,
             null_count: length(null_count)?,
         };
-        self.bytes[start..payload_start].copy_from_slice(&header.to_bytes());
-        // One predicate for reader and writer.
-        let block = self.bytes.get(start..).unwrap_or_default();
-        header.crc = (self.checksum)(checksummed(block)?.0);
-        self.bytes[start..payload_start].copy_from_slice(&header.to_bytes());
-        let padded = self.bytes.len().next_multiple_of(BLOCK_ALIGN);
-        self.bytes.resize(padded, 0);
+        header.seal(&mut self.bytes, start, self.checksum)?;
         Ok(payload)
     }
 

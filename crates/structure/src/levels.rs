@@ -468,7 +468,7 @@ impl<'a> RawLevels<'a> {
             return Err(misfit());
         }
         if let Some(form) = page.zip() {
-            let rows = ZipRows::new(form, block.unit, block.header.present_rows)?;
+            let rows = ZipRows::of(form, block);
             self.push_zipped(page, rows, take, ranges)?;
             return self.count_items(page, ranges);
         }

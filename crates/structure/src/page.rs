@@ -307,11 +307,7 @@ impl RawColumn {
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<()> {
         if let Some(form) = page.zip {
-            return self.push_zipped(
-                ZipRows::new(form, block.unit, block.header.present_rows)?,
-                ranges,
-                take,
-            );
+            return self.push_zipped(ZipRows::of(form, block), ranges, take);
         }
         if let [range] = ranges
             && *range == (0..block.n_items)

@@ -6,6 +6,7 @@
 
 use tarsia_codec::{Error, Result, ValueType};
 
+use crate::block::Block;
 use crate::meta::{Layout, Level, Meta};
 
 /// Bytes of a row's checksum, the last of it.
@@ -114,7 +115,7 @@ impl ZipForm {
 /// Rows larger than this stay in mini-blocks.
 pub(crate) const ROW_BYTES_MAX: u64 = 16 << 20;
 
-/// Rows of a full-zip page one behind the other.
+/// Rows of a full-zip page one behind the other. What is asked of rows that are not there is zero or empty.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ZipRows<'a> {
     pub(crate) form: ZipForm,
@@ -122,9 +123,15 @@ pub(crate) struct ZipRows<'a> {
 }
 
 impl<'a> ZipRows<'a> {
+    /// The rows of a block, which [`ZipRows::checked`] has seen.
+    pub(crate) fn of(form: ZipForm, block: &Block<'a>) -> Self {
+        let bytes = block.unit;
+        Self { form, bytes }
+    }
+
     /// # Errors
     /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for another number of bytes, or a control byte out of range.
-    pub(crate) fn new(form: ZipForm, bytes: &'a [u8], n_rows: u32) -> Result<Self> {
+    pub(crate) fn checked(form: ZipForm, bytes: &'a [u8], n_rows: u32) -> Result<Self> {
         let expected = form.stride() as u64 * u64::from(n_rows);
         if bytes.len() as u64 != expected {
             let allowed = "rows x their stride";
@@ -193,7 +200,7 @@ mod encode {
     use tarsia_codec::{BitSlice, FixedSlice, Values, limits};
 
     use super::*;
-    use crate::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, checksummed};
+    use crate::block::{BLOCK_HEADER_BYTES, BlockHeader};
     use crate::encode::{BlockRows, Choice, EncodeContext, EncodedPage, length, one_length};
     use crate::meta::{Layer, LayerKind, LevelForm};
     use crate::shape::ShapeSlice;
@@ -230,13 +237,12 @@ mod encode {
                 _ => return Ok(None),
             };
             let rows = self.shape.rows();
-            let n_null = rows - values.len() / form.items.max(1) as usize;
-            let n_null = n_null
-                + self
-                    .validity
-                    .map_or(0, |bits| bits.len() - bits.count_ones());
+            let null_items = self
+                .validity
+                .map_or(0, |bits| bits.len() - bits.count_ones());
+            let null_rows = rows - values.len() / form.items as usize + null_items;
             if form.values_bytes() < context.chooser.full_zip_bytes_min().into()
-                || n_null * NULLS_ONE_IN > rows
+                || null_rows * NULLS_ONE_IN > rows
                 || rows == 0
             {
                 return Ok(None);
@@ -246,15 +252,12 @@ mod encode {
                 .min(limits::BLOCK_VALUES_MAX as usize)
                 .ilog2();
             let (bytes, starts) = self.blocks(&form, &meta, values, 1 << log2, context.checksum)?;
-            let null_count = self
-                .validity
-                .map_or(0, |bits| bits.len() - bits.count_ones());
             Ok(Some(EncodedPage {
                 bytes,
                 starts,
                 block_rows: BlockRows::Uniform(log2 as u8),
                 rows: rows as u64,
-                null_count: null_count as u64,
+                null_count: null_items as u64,
                 meta,
                 shared: vec![],
             }))
@@ -354,7 +357,7 @@ mod encode {
                 }
                 let payload = out.len() - start - BLOCK_HEADER_BYTES;
                 let n_values = n_rows * form.items as usize;
-                let mut header = BlockHeader {
+                let header = BlockHeader {
                     tree: 0,
                     salted: false,
                     logical_rows: length(n_rows)?,
@@ -365,11 +368,7 @@ mod encode {
                     crc: 0,
                     null_count: length(null_count)?,
                 };
-                let header_end = start + BLOCK_HEADER_BYTES;
-                out[start..header_end].copy_from_slice(&header.to_bytes());
-                header.crc = checksum(checksummed(out.get(start..).unwrap_or_default())?.0);
-                out[start..header_end].copy_from_slice(&header.to_bytes());
-                out.resize(out.len().next_multiple_of(BLOCK_ALIGN), 0);
+                header.seal(&mut out, start, checksum)?;
             }
             match next_item == values.len() {
                 true => Ok((out, starts)),
