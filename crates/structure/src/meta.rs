@@ -224,26 +224,13 @@ impl Meta {
         for number in 1..=n_layers {
             let at = reader.position();
             let kind = reader.u8("meta.layer.kind")?;
-            if zip && matches!(kind, LAYER_VALIDITY | LAYER_ITEM_VALIDITY) {
-                // A control byte says it.
-                let n_trees = reader.u8("meta.layer.n_trees")?;
-                if n_trees != 0 {
-                    return Err(Error::corrupt("meta.n_trees", at + 1, n_trees, "zero"));
-                }
-            }
-            if zip && kind == LAYER_VALIDITY {
-                levels.push(Level::Validity(Vec::new()));
-            } else if zip && kind == LAYER_ITEM_VALIDITY && number == n_layers {
+            if kind == LAYER_ITEM_VALIDITY && number == n_layers {
                 layers.push(Layer {
                     kind: LayerKind::ItemValidity,
-                    trees: Vec::new(),
+                    trees: validity_trees(&mut reader, at, zip)?,
                 });
-            } else if kind == LAYER_ITEM_VALIDITY && number == n_layers {
-                let n_trees = count(reader.u8("meta.layer.n_trees")?, at + 1)?;
-                layers.push(Layer {
-                    kind: LayerKind::ItemValidity,
-                    trees: trees(&mut reader, n_trees)?,
-                });
+            } else if nested && kind == LAYER_VALIDITY {
+                levels.push(Level::Validity(validity_trees(&mut reader, at, zip)?));
             } else {
                 levels.push(level(&mut reader, kind, at, nested)?);
             }
@@ -276,11 +263,20 @@ impl Meta {
     }
 }
 
-/// A level above the items, whose kind was read at `at`.
+/// The trees of a validity layer, whose kind was read at `at`: none in a full-zip page, where a control byte says it.
+fn validity_trees(reader: &mut Reader<'_>, at: usize, zip: bool) -> Result<Vec<Tree>> {
+    let n_trees = reader.u8("meta.layer.n_trees")?;
+    match (zip, n_trees) {
+        (false, n_trees) => trees(reader, count(n_trees, at + 1)?),
+        (true, 0) => Ok(Vec::new()),
+        (true, n_trees) => Err(Error::corrupt("meta.n_trees", at + 1, n_trees, "zero")),
+    }
+}
+
+/// A level above the items that does not say what is valid, whose kind was read at `at`.
 fn level(reader: &mut Reader<'_>, kind: u8, at: usize, nested: bool) -> Result<Level> {
     let n_trees = reader.u8("meta.layer.n_trees")?;
     match kind {
-        LAYER_VALIDITY if nested => Ok(Level::Validity(trees(reader, count(n_trees, at + 1)?)?)),
         LAYER_LENGTHS if nested => Ok(Level::Lengths(trees(reader, count(n_trees, at + 1)?)?)),
         LAYER_ALL_VALID | LAYER_CONSTANT_LENGTH if nested => {
             if n_trees != 0 {
