@@ -39,6 +39,74 @@ pub fn largest<C: Word>(numbers: &[u8]) -> C {
     C::largest(numbers)
 }
 
+/// Strings of at most `width` bytes, 16 or 32, each padded to as many and laid out for one load.
+#[derive(Debug, Clone, Copy)]
+pub struct PaddedStrings<'a> {
+    /// Bytes of each, padding included.
+    pub width: usize,
+    /// The strings with their padding, end to end.
+    pub entries: &'a [u8],
+    /// The length of each without its padding.
+    pub lengths: &'a [u8],
+}
+
+/// Strings by codes, end to end, as long as there is room in `out` for a few of them with their padding: returns the number of codes that
+/// were used and of bytes that are written for good. The end of each, on top of `base` and wrapping, goes to `ends`. What is left are less
+/// than 4 codes, or less than 4 padded strings of room.
+///
+/// `codes` are little-endian bytes of `C`, of any alignment. All codes are checked before anything is written.
+///
+/// ```
+/// let mut entries = [0; 32];
+/// entries[..3].copy_from_slice(b"one");
+/// entries[16..19].copy_from_slice(b"two");
+/// let strings = tarsia_bits::PaddedStrings { width: 16, entries: &entries, lengths: &[3, 3] };
+/// let (mut ends, mut out) = ([0; 5], [0; 64]);
+/// let done = tarsia_bits::gather_padded::<u8>(strings, &[1, 0, 1, 1, 0], 10, &mut ends, &mut out);
+/// assert_eq!(done, Ok((4, 12)));
+/// assert_eq!(&out[..12], b"twoonetwotwo");
+/// assert_eq!(ends[..4], [13, 16, 19, 22]);
+/// ```
+///
+/// # Errors
+/// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not fit each other.
+#[inline]
+pub fn gather_padded<C: Word>(
+    strings: PaddedStrings<'_>,
+    codes: &[u8],
+    base: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> Result<(usize, usize), Error> {
+    C::gather_padded(strings, codes, base, ends, out)
+}
+
+/// [`gather_padded`] for each type of codes.
+#[inline(always)]
+pub(crate) fn gather_padded_by<C: Word>(
+    strings: PaddedStrings<'_>,
+    codes: &[u8],
+    base: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> Result<(usize, usize), Error> {
+    let n_entries = strings.lengths.len();
+    if !codes.len().is_multiple_of(C::BYTES) {
+        return Err(Error::Length("codes are not whole"));
+    }
+    if !matches!(strings.width, 16 | 32) {
+        return Err(Error::Length("strings are padded to 16 or 32 bytes"));
+    }
+    if n_entries.checked_mul(strings.width) != Some(strings.entries.len()) {
+        return Err(Error::Length("the entries are not lengths x width"));
+    }
+    if usize::from(largest::<u8>(strings.lengths)) > strings.width {
+        return Err(Error::Length("a string is longer than its padding"));
+    }
+    kernel::padded::<C>(strings, codes, base, ends, out)
+        .map_err(|largest| Error::Code { largest, n_entries })
+}
+
 /// [`gather`] for each type of codes.
 #[inline(always)]
 pub(crate) fn gather_by<C: Word>(
@@ -103,6 +171,80 @@ mod tests {
         check::<u8>(if cfg!(miri) { 20 } else { 200 });
         check::<u16>(if cfg!(miri) { 20 } else { 300 });
         check::<u32>(if cfg!(miri) { 20 } else { 1000 });
+    }
+
+    fn check_padded<C: Word>(width: usize, n_entries: usize) {
+        let n_codes = if cfg!(miri) { 70 } else { 501 };
+        let lengths: Vec<u8> = (0..n_entries)
+            .map(|i| (i * 5 % (width + 1)) as u8)
+            .collect();
+        let entries: Vec<u8> = (0..n_entries * width).map(|i| (i * 7) as u8).collect();
+        let strings = PaddedStrings {
+            width,
+            entries: &entries,
+            lengths: &lengths,
+        };
+        let numbers: Vec<usize> = (0..n_codes).map(|i| i * i * 13 % n_entries).collect();
+        let codes = numbers.iter().map(|code| C::from_u64(*code as u64).to_le());
+        let codes: Vec<C::Bytes> = codes.collect();
+        let codes: &[u8] = bytemuck::cast_slice(&codes);
+        let (mut expected, mut expected_ends) = (Vec::new(), Vec::new());
+        for code in &numbers {
+            expected.extend(&entries[code * width..][..lengths[*code].into()]);
+            expected_ends.push((expected.len() as u32).wrapping_sub(5));
+        }
+        for room in [
+            0,
+            1,
+            4 * width - 1,
+            4 * width,
+            300,
+            expected.len(),
+            expected.len() + 200,
+        ] {
+            let (mut ends, mut out) = (std::vec![0; n_codes], std::vec![0xee; room]);
+            let base = 0u32.wrapping_sub(5);
+            let (n, bytes) = gather_padded::<C>(strings, codes, base, &mut ends, &mut out).unwrap();
+            assert_eq!(out[..bytes], expected[..bytes]);
+            assert_eq!(ends[..n], expected_ends[..n]);
+            assert_eq!(
+                n.checked_sub(1)
+                    .map_or(0, |i| expected_ends[i].wrapping_add(5)),
+                bytes as u32
+            );
+            assert!(
+                n_codes - n < 4 || room - bytes < 4 * width,
+                "it stops early"
+            );
+        }
+        let few = PaddedStrings {
+            entries: &entries[..width],
+            lengths: &lengths[..1],
+            ..strings
+        };
+        let mut out = [0; 8];
+        let refused = gather_padded::<C>(few, codes, 0, &mut [0; 8], &mut out);
+        assert!(matches!(refused, Err(Error::Code { n_entries: 1, .. })));
+    }
+
+    #[test]
+    fn padded_strings_of_every_code_type() {
+        for width in [16, 32] {
+            check_padded::<u8>(width, 200);
+            check_padded::<u16>(width, 300);
+            check_padded::<u32>(width, 300);
+        }
+        let mut long = PaddedStrings {
+            width: 16,
+            entries: &[0; 16],
+            lengths: &[17],
+        };
+        let gather = |strings| gather_padded::<u8>(strings, &[0; 4], 0, &mut [0; 4], &mut [0; 99]);
+        assert!(gather(long).is_err());
+        long.lengths = &[16];
+        assert_eq!(gather(long), Ok((4, 64)));
+        long.width = 8;
+        assert!(gather(long).is_err());
     }
 
     #[test]

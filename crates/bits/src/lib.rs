@@ -38,7 +38,7 @@ mod stats;
 mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand};
-pub use gather::{gather, largest};
+pub use gather::{PaddedStrings, gather, gather_padded, largest};
 pub use kernels::{Level, level, limit_level};
 pub use pack::{
     GROUP_VALUES, HORIZONTAL_VALUES_MAX, pack, packed_bytes, spare_bits, unpack, unpack_bytes,

@@ -97,6 +97,14 @@ pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
         codes: &[u8],
         out: &mut [u8],
     ) -> Result<(), crate::Error>;
+    /// [`crate::gather_padded`] with codes of this type, likewise.
+    fn gather_padded(
+        strings: crate::PaddedStrings<'_>,
+        codes: &[u8],
+        base: u32,
+        ends: &mut [u32],
+        out: &mut [u8],
+    ) -> Result<(usize, usize), crate::Error>;
     /// [`crate::largest`] of this type, likewise.
     fn largest(numbers: &[u8]) -> Self;
     /// [`pack_rows`] with the number of lanes of a group of this type.
@@ -216,6 +224,16 @@ macro_rules! lane {
                 out: &mut [u8],
             ) -> Result<(), crate::Error> {
                 crate::gather::gather_by::<Self>(entries, width, codes, out)
+            }
+
+            fn gather_padded(
+                strings: crate::PaddedStrings<'_>,
+                codes: &[u8],
+                base: u32,
+                ends: &mut [u32],
+                out: &mut [u8],
+            ) -> Result<(usize, usize), crate::Error> {
+                crate::gather::gather_padded_by::<Self>(strings, codes, base, ends, out)
             }
 
             fn largest(numbers: &[u8]) -> Self {

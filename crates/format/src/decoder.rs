@@ -247,7 +247,13 @@ mod kernel {
             let mut push = |batch: DecodedRows<'_>| raw.push_decoded(&batch, take);
             let n_rows = self
                 .page
-                .decode(self.value_type, blocks, wanted.rows(), 1 << 30, &mut push)
+                .decode(
+                    self.value_type,
+                    blocks,
+                    (wanted.rows(), expected),
+                    1 << 30,
+                    &mut push,
+                )
                 .map_err(failed)?;
             match n_rows == expected {
                 true => Ok(()),

@@ -490,25 +490,35 @@ pub(crate) fn write_batch(
     buffers: &[(u64, u64)],
 ) {
     let len = HEADER_BYTES + NODE_BYTES * nodes.len() + BUFFER_BYTES * buffers.len();
-    out.reserve_exact(len);
+    let start = out.len();
+    out.resize(start + len, 0);
+    let mut places = out
+        .get_mut(start..)
+        .unwrap_or_default()
+        .as_chunks_mut()
+        .0
+        .iter_mut();
+    let mut put = |wide: u64| {
+        if let Some(place) = places.next() {
+            *place = wide.to_le_bytes();
+        }
+    };
     // Counts are at most a handful: a batch is one column.
-    for word in [len as u32, nodes.len() as u32, buffers.len() as u32, 0] {
-        out.extend_from_slice(&word.to_le_bytes());
-    }
+    put(len as u64 | (nodes.len() as u64) << 32);
+    put(buffers.len() as u64);
     for wide in [honoured, rows, first_row, 0] {
-        out.extend_from_slice(&wide.to_le_bytes());
+        put(wide);
     }
     for node in nodes {
-        out.extend_from_slice(&node.length.to_le_bytes());
-        out.extend_from_slice(&node.null_count.to_le_bytes());
-        out.extend_from_slice(&node.first_buffer.to_le_bytes());
-        for half in [node.n_buffers, node.n_children, node.layout, 0, 0, 0] {
-            out.extend_from_slice(&half.to_le_bytes());
-        }
+        put(node.length);
+        put(node.null_count as u64);
+        let counts = u64::from(node.n_buffers) << 32 | u64::from(node.n_children) << 48;
+        put(u64::from(node.first_buffer) | counts);
+        put(node.layout.into());
     }
     for (address, len) in buffers {
-        out.extend_from_slice(&address.to_le_bytes());
-        out.extend_from_slice(&len.to_le_bytes());
+        put(*address);
+        put(*len);
     }
 }
 

@@ -78,8 +78,9 @@ impl KernelPage {
     }
 
     /// Decodes rows of blocks, and hands them out batch by batch, in order. Each of `blocks` is the place of one block, in row
-    /// order; rows count from the first block's first row. The batches lie in the kernel's memory. Their lengths fit their rows, and
-    /// what offsets and bits say was checked too. Returns the number of rows.
+    /// order; rows count from the first block's first row, and are `n_rows` together: a kernel that has made so many is not asked for
+    /// more. The batches lie in the kernel's memory. Their lengths fit their rows, and what offsets and bits say was checked too. Returns
+    /// the number of rows, which only a kernel that is wrong makes another one.
     ///
     /// # Errors
     /// What the kernel refuses or fails at, and what `use_batch` returns.
@@ -87,7 +88,7 @@ impl KernelPage {
         &self,
         value_type: ValueType,
         blocks: &[&[u8]],
-        rows: Rows<'_>,
+        (rows, n_rows): (Rows<'_>, usize),
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
@@ -96,7 +97,7 @@ impl KernelPage {
             &mut instance,
             value_type,
             blocks,
-            rows,
+            (rows, n_rows),
             output_bytes_max,
             use_batch,
         );
@@ -114,7 +115,7 @@ impl KernelPage {
         instance: &mut Instance,
         value_type: ValueType,
         blocks: &[&[u8]],
-        rows: Rows<'_>,
+        (rows, n_rows): (Rows<'_>, usize),
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
@@ -128,7 +129,7 @@ impl KernelPage {
         let batch_rows = (BATCH_BYTES_TARGET / per_row).max(64);
         request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
         let handle = instance.init(request)?;
-        let done = self.batches(instance, value_type, handle, use_batch);
+        let done = self.batches(instance, value_type, (handle, n_rows), use_batch);
         // After a trap there is nothing to close.
         if !instance.failed() {
             instance.close(handle)?;
@@ -174,11 +175,13 @@ impl KernelPage {
         &self,
         instance: &mut Instance,
         value_type: ValueType,
-        handle: i32,
+        (handle, n_wanted): (i32, usize),
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
         let mut n_rows = 0;
-        while let Some(place) = instance.decode(handle)? {
+        while n_rows < n_wanted
+            && let Some(place) = instance.decode(handle)?
+        {
             let used = Places::of(instance, &place, value_type)
                 .and_then(|places| places.view(instance, value_type))
                 .and_then(|batch| {

@@ -71,10 +71,16 @@ fn load(wat: &str) -> Result<Arc<Kernel>, Error> {
 fn decode(wat: &str, value_type: ValueType) -> Result<(usize, Vec<u8>), Error> {
     let page = KernelPage::new(load(wat)?, b"meta", &[])?;
     let mut values = Vec::new();
-    let rows = page.decode(value_type, &[b"block"], Rows::All, 1 << 20, &mut |batch| {
-        values.extend_from_slice(batch.values);
-        Ok(())
-    })?;
+    let rows = page.decode(
+        value_type,
+        &[b"block"],
+        (Rows::All, 5),
+        1 << 20,
+        &mut |batch| {
+            values.extend_from_slice(batch.values);
+            Ok(())
+        },
+    )?;
     Ok((rows, values))
 }
 

@@ -1,7 +1,7 @@
 //! Copies of entries by code.
 
 use super::dispatch;
-use crate::Word;
+use crate::{PaddedStrings, Word};
 
 dispatch! {
     /// The largest code, 0 of none.
@@ -74,6 +74,72 @@ unsafe fn runs<C: Word, const W: usize>(
         }
     }
     codes.len() - rest.len()
+}
+
+/// Strings per round of [`padded_runs`], which checks the room once for all of them.
+const STRINGS: usize = 4;
+
+/// Strings by codes, as [`crate::gather_padded`] says; writes nothing and returns the largest code where that is not an entry. The
+/// lengths of `strings` fit each other, and none is above the width.
+pub(crate) fn padded<C: Word>(
+    strings: PaddedStrings<'_>,
+    codes: &[u8],
+    base: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> Result<(usize, usize), u64> {
+    let largest = max_code::<C>(codes).to_u64();
+    let codes: &[C::Bytes] = bytemuck::try_cast_slice(codes).unwrap_or_default();
+    if !codes.is_empty() && largest >= strings.lengths.len() as u64 {
+        return Err(largest);
+    }
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which is below the number of lengths; there are as many
+    // entries, and no length is above their width, as the caller has checked.
+    Ok(unsafe {
+        match strings.width {
+            16 => padded_runs::<C, 16>(strings, codes, base, ends, out),
+            _ => padded_runs::<C, 32>(strings, codes, base, ends, out),
+        }
+    })
+}
+
+/// How many codes were used, and the bytes of their strings.
+///
+/// # Safety
+/// Every code is below the number of lengths, there are as many entries of `W` bytes, and no length is above `W`.
+#[inline(never)]
+unsafe fn padded_runs<C: Word, const W: usize>(
+    strings: PaddedStrings<'_>,
+    codes: &[C::Bytes],
+    base: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> (usize, usize) {
+    let entries: &[[u8; W]] = strings.entries.as_chunks().0;
+    let (mut at, mut n_done) = (0, 0);
+    let Some(last_start) = out.len().checked_sub(STRINGS * W) else {
+        return (0, 0);
+    };
+    let runs = codes.as_chunks::<STRINGS>().0.iter();
+    for (codes, ends) in runs.zip(ends.as_chunks_mut::<STRINGS>().0) {
+        if at > last_start {
+            break;
+        }
+        for (code, end) in codes.iter().zip(ends) {
+            let code = C::from_le(*code).to_u64() as usize;
+            // SAFETY: the code has an entry and a length, by the caller's promise. The strings before this one in the run took at most
+            // `W` bytes each, so that `at` is at most `last_start + (STRINGS - 1) * W`, and `W` more are still inside of `out`. Bytes
+            // have no alignment; what is written is borrowed mutably and so not what is read.
+            unsafe {
+                let entry = entries.get_unchecked(code);
+                out.as_mut_ptr().add(at).cast::<[u8; W]>().write(*entry);
+                at += usize::from(*strings.lengths.get_unchecked(code));
+            }
+            *end = base.wrapping_add(at as u32);
+        }
+        n_done += STRINGS;
+    }
+    (n_done, at)
 }
 
 /// The same for any width and number of codes, with a check per code.

@@ -2,9 +2,9 @@
 //! values: `u32` 1.6 against 5.2 and `u64` 0.9 against 2.8 billion values per second in V8.
 
 use core::arch::wasm32::{
-    u8x16_add, u8x16_shl, u8x16_shr, u8x16_splat, u16x8_add, u16x8_shl, u16x8_shr, u16x8_splat,
-    u32x4_add, u32x4_shl, u32x4_shr, u32x4_splat, u64x2_add, u64x2_extract_lane, u64x2_shl,
-    u64x2_shr, u64x2_splat, v128, v128_and, v128_load, v128_or, v128_store,
+    u8x16_add, u8x16_splat, u16x8_add, u16x8_shl, u16x8_shr, u16x8_splat, u32x4_add, u32x4_shl,
+    u32x4_shr, u32x4_splat, u64x2_add, u64x2_extract_lane, u64x2_shl, u64x2_shr, u64x2_splat, v128,
+    v128_and, v128_bitselect, v128_load, v128_or, v128_store,
 };
 
 use crate::Word;
@@ -69,8 +69,13 @@ fn unpack_by<T: Word, const B: usize>(
                 .as_chunks::<B>()
                 .0;
             let up = T::BITS - shift;
+            let upper = splat::<T>(T::MAX.shl(up));
             for ((to, low), high) in to.iter_mut().zip(low).zip(high) {
-                let both = v128_or(shr::<T>(low.load(), shift), shl::<T>(high.load(), up));
+                let (low, high) = (shr::<T>(low.load(), shift), shl::<T>(high.load(), up));
+                let both = match T::BYTES {
+                    1 => v128_bitselect(high, low, upper),
+                    _ => v128_or(low, high),
+                };
                 to.store(add::<T>(v128_and(both, mask), base));
             }
         }
@@ -118,21 +123,22 @@ fn splat<T: Word>(value: T) -> v128 {
     }
 }
 
+/// Bytes are shifted in pairs, and so have bits of their neighbour where the shift would leave zeros: CPUs cannot shift bytes, and the detour
+/// that engines take is several instructions each time. The caller masks those bits away.
 #[inline(always)]
 fn shr<T: Word>(value: v128, by: u32) -> v128 {
     match T::BYTES {
-        1 => u8x16_shr(value, by),
-        2 => u16x8_shr(value, by),
+        1 | 2 => u16x8_shr(value, by),
         4 => u32x4_shr(value, by),
         _ => u64x2_shr(value, by),
     }
 }
 
+/// As [`shr`].
 #[inline(always)]
 fn shl<T: Word>(value: v128, by: u32) -> v128 {
     match T::BYTES {
-        1 => u8x16_shl(value, by),
-        2 => u16x8_shl(value, by),
+        1 | 2 => u16x8_shl(value, by),
         4 => u32x4_shl(value, by),
         _ => u64x2_shl(value, by),
     }

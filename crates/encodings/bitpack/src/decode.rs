@@ -154,10 +154,11 @@ impl Unit<'_> {
             return Ok(());
         }
         let end = start + to.len() / self.bytes::<B>();
-        let mut last = None;
-        for patch in self.first_patch(start)..self.positions.len() {
+        let mut patch = self.first_patch(start);
+        let mut next = start;
+        while patch < self.positions.len() {
             let position = self.position(patch);
-            if last.is_some_and(|last| last >= position) || position >= self.n_values {
+            if position < next || position >= self.n_values {
                 return Err(Error::corrupt(
                     "bitpack.positions",
                     self.positions_at + patch * POSITION_BYTES,
@@ -168,16 +169,60 @@ impl Unit<'_> {
             if position >= end {
                 break;
             }
-            last = Some(position);
-            let shifted = self.patch_shifted(patch, position)?;
-            let at = position.saturating_sub(start) * self.bytes::<B>();
-            if let Some(value) = to.get_mut(at..at + self.bytes::<B>())
-                && let Some(unpacked) = read_value(value)
-            {
-                write_value(unpacked.wrapping_add(shifted), value);
+            let index = position / GROUP_VALUES;
+            let first = next.max(index * GROUP_VALUES);
+            let beyond = end.min((index + 1) * GROUP_VALUES);
+            let places = (first - start) * self.bytes::<B>()..(beyond - start) * self.bytes::<B>();
+            let to = to.get_mut(places).unwrap_or_default();
+            let n_patched = match self.bytes::<B>() {
+                1 => self.patch_group::<1>(patch, first, index, to),
+                2 => self.patch_group::<2>(patch, first, index, to),
+                4 => self.patch_group::<4>(patch, first, index, to),
+                _ => self.patch_group::<8>(patch, first, index, to),
+            };
+            if n_patched == 0 {
+                self.patch_shifted(patch, position)?;
+                return Err(Error::invalid("a patch without its value"));
             }
+            patch += n_patched;
+            next = self.position(patch - 1) + 1;
         }
         Ok(())
+    }
+
+    /// Applies the patches from `patch` on to `to`, the values from `first` on of group `index`; returns how many. It stops at the first that is
+    /// not behind the one before, lies outside of `to` or does not fit.
+    #[inline(never)]
+    fn patch_group<const B: usize>(
+        &self,
+        patch: usize,
+        first: usize,
+        index: usize,
+        to: &mut [u8],
+    ) -> usize {
+        let high_bytes = usize::from(self.form.patch_bytes).max(1);
+        let positions = self.positions.get(patch..).unwrap_or_default();
+        let highs = self.patch_highs.get(patch * high_bytes..);
+        let highs = highs.unwrap_or_default().chunks_exact(high_bytes);
+        let width = self.width(index);
+        let Some(spare) = spare_bits(width, B as u32 * 8) else {
+            return 0;
+        };
+        let to = to.as_chunks_mut::<B>().0;
+        let mut next = 0;
+        let mut n_patched = 0;
+        for (position, high) in positions.iter().zip(highs) {
+            let at = usize::from(u16::from_le_bytes(*position)).wrapping_sub(first);
+            let high = high_part(high);
+            let Some(value) = to.get_mut(at).filter(|_| at >= next && high & spare == 0) else {
+                break;
+            };
+            let unpacked = read_value(value).unwrap_or_default();
+            write_value(unpacked.wrapping_add(high.wrapping_shl(width)), value);
+            next = at + 1;
+            n_patched += 1;
+        }
+        n_patched
     }
 
     /// What patch `patch` adds to the value at `position`.
@@ -185,21 +230,13 @@ impl Unit<'_> {
     fn patch_shifted(&self, patch: usize, position: usize) -> Result<u64> {
         let patch_bytes = usize::from(self.form.patch_bytes);
         let at = patch * patch_bytes;
-        let bytes = self.patch_highs.get(at..at + patch_bytes);
-        // Put together in a register: a number that is loaded right after its bytes were stored waits for them.
-        let mut high = 0;
-        for (i, byte) in bytes.unwrap_or_default().iter().take(8).enumerate() {
-            high |= u64::from(*byte) << (8 * i);
-        }
+        let high = high_part(
+            self.patch_highs
+                .get(at..at + patch_bytes)
+                .unwrap_or_default(),
+        );
         let width = self.width(position / GROUP_VALUES);
-        let bits = self.value_bytes as u32 * 8;
-        // Bits that the shift would push out of the value are spare, and so zero; at full width all are.
-        let fits = match width {
-            0 => true,
-            width if width < bits => high >> (bits - width) == 0,
-            _ => false,
-        };
-        if !fits {
+        if spare_bits(width, self.value_bytes as u32 * 8).is_none_or(|spare| high & spare != 0) {
             return Err(Error::corrupt(
                 "bitpack.patch_highs",
                 self.patch_highs_at + at,
@@ -318,6 +355,32 @@ impl Unit<'_> {
             _ => self.lookup::<8>(&group, packed, start, indices, to),
         }?;
         Ok(T::from_u64(u64::from_le_bytes(value)))
+    }
+}
+
+/// The high part of a patch: up to 8 bytes.
+#[inline(always)]
+fn high_part(bytes: &[u8]) -> u64 {
+    match bytes {
+        [byte] => (*byte).into(),
+        // Put together in a register: a number that is loaded right after its bytes were stored waits for them.
+        bytes => {
+            let mut high = 0;
+            for (i, byte) in bytes.iter().take(8).enumerate() {
+                high |= u64::from(*byte) << (8 * i);
+            }
+            high
+        }
+    }
+}
+
+/// The bits of a high part that a shift by `width` would push out of a value of `bits` bits, which have to be zero. At full width there is no
+/// high part.
+fn spare_bits(width: u32, bits: u32) -> Option<u64> {
+    match width {
+        0 => Some(0),
+        width if width < bits => Some(u64::MAX << (bits - width)),
+        _ => None,
     }
 }
 

@@ -109,8 +109,6 @@ struct PageDecoder {
 enum StringWay {
     /// All entries have this many bytes.
     Equal(usize),
-    /// The same, where values of that width have no kernel.
-    EqualUpTo16(usize, Padded),
     Padded(Padded),
     Any,
 }
@@ -120,16 +118,15 @@ impl StringWay {
         let OwnedValues::Bytes { offsets, data } = dictionary else {
             return Self::Any;
         };
-        let equal = equal_length(offsets);
-        let upto16 = Padded::new(16, offsets, data);
-        match (equal, upto16) {
-            (Some(len), Some(padded)) if !len.is_power_of_two() => Self::EqualUpTo16(len, padded),
-            (Some(len), _) => Self::Equal(len),
-            (None, upto16) => match upto16.or_else(|| Padded::new(32, offsets, data)) {
-                Some(padded) => Self::Padded(padded),
-                None => Self::Any,
-            },
+        // Values of these widths have a kernel.
+        if let Some(len @ (1 | 2 | 4 | 8 | 16)) = equal_length(offsets) {
+            return Self::Equal(len);
         }
+        let padded = |width| Padded::new(width, offsets, data);
+        if let Some(padded) = padded(16).or_else(|| padded(32)) {
+            return Self::Padded(padded);
+        }
+        equal_length(offsets).map_or(Self::Any, Self::Equal)
     }
 }
 
@@ -382,9 +379,6 @@ impl PageDecoder {
                         // All offsets are multiples of the length, the first is 0.
                         let from = from.get(..n_entries * len).ok_or(Misfit::Entries)?;
                         gather_equal(from, *len, codes, ends, base, data)
-                    }
-                    StringWay::EqualUpTo16(len, padded) => {
-                        padded.gather_equal(*len, codes, ends, base, data)
                     }
                     StringWay::Padded(padded) => padded.gather(codes, ends, base, data),
                     StringWay::Any => {

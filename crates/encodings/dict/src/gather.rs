@@ -8,8 +8,8 @@ use tarsia_codec::{Error, Result};
 
 use crate::layout::CodeBytes;
 
-/// Strings up to this length are copied with one load and one store.
-pub(crate) const SHORT_BYTES: usize = 16;
+/// Strings up to this length are copied without looking at it: two loads and two stores, or one of each.
+pub(crate) const SHORT_BYTES: usize = 32;
 
 /// A code as it lies in memory: little-endian.
 pub(crate) trait Code: bytemuck::Pod + Ord + tarsia_bits::Word {
@@ -164,6 +164,13 @@ impl<'a> Strings<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
+    /// Entry `code`.
+    fn get(&self, code: u32) -> Option<&'a [u8]> {
+        let bounds = self.offsets.get(code as usize..)?.first_chunk();
+        let [start, stop] = bounds?.map(|offset| offset as usize);
+        self.data.get(start..stop)
+    }
+
     /// `SHORT_BYTES` from `start` on.
     #[inline]
     fn short(&self, start: usize) -> Option<&[u8; SHORT_BYTES]> {
@@ -191,40 +198,63 @@ pub(crate) fn gather_strings(
     base: u32,
     data: &mut [u8],
 ) -> Result<usize, Misfit> {
-    by_width!(codes, |codes| gather_strings_by(
-        entries, codes, ends, base, data
-    ))
+    let (mut n_done, mut at) = (0, 0);
+    loop {
+        let (n_short, now_at) = by_width!(codes, |codes| {
+            let codes = codes.get(n_done..).unwrap_or_default();
+            let ends = ends.get_mut(n_done..).unwrap_or_default();
+            short_strings(entries, codes, ends, base, data, at)
+        });
+        (n_done, at) = (n_done + n_short, now_at);
+        // One that is long, or at the end of its place, and the long ones behind it.
+        loop {
+            let (Some(code), Some(end)) = (codes.number(n_done), ends.get_mut(n_done)) else {
+                return Ok(at);
+            };
+            let from = entries.get(code).ok_or(Misfit::Entries)?;
+            let to = data.get_mut(at..).and_then(|to| to.get_mut(..from.len()));
+            copy_long(from, to.ok_or(Misfit::Output)?);
+            at += from.len();
+            *end = base.wrapping_add(at as u32);
+            n_done += 1;
+            if from.len() <= SHORT_BYTES {
+                break;
+            }
+        }
+    }
 }
 
+/// Strings up to the first that is long or for whose copy there is no room: how many, and where the next one goes. There are no calls in
+/// this function: they would cost Wasm its registers.
 #[inline(never)]
-fn gather_strings_by<C: Code>(
+fn short_strings<C: Code>(
     entries: &Strings<'_>,
     codes: &[C],
     ends: &mut [u32],
     base: u32,
     data: &mut [u8],
-) -> Result<usize, Misfit> {
-    let mut at = 0usize;
+    mut at: usize,
+) -> (usize, usize) {
+    let mut n_done = 0;
     for (code, end) in codes.iter().zip(ends) {
         let i = code.number() as usize;
-        let bounds = entries.offsets.get(i..).and_then(<[u32]>::first_chunk);
-        let [start, stop] = bounds.ok_or(Misfit::Entries)?.map(|offset| offset as usize);
-        let len = stop.wrapping_sub(start);
+        let Some([start, stop]) = entries.offsets.get(i..).and_then(<[u32]>::first_chunk) else {
+            break;
+        };
+        let len = stop.wrapping_sub(*start) as usize;
         // Bytes behind the value are undefined until the next one covers them.
-        if len <= SHORT_BYTES
-            && let Some(from) = entries.short(start)
-            && let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut)
-        {
-            *to = *from;
-        } else {
-            let from = entries.data.get(start..stop).ok_or(Misfit::Entries)?;
-            let to = data.get_mut(at..).and_then(|to| to.get_mut(..len));
-            copy_long(from, to.ok_or(Misfit::Output)?);
+        let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else {
+            break;
+        };
+        match entries.short(*start as usize) {
+            Some(from) if len <= SHORT_BYTES => *to = *from,
+            _ => break,
         }
         at += len;
         *end = base.wrapping_add(at as u32);
+        n_done += 1;
     }
-    Ok(at)
+    (n_done, at)
 }
 
 /// Copies a string into its place, which is as long; one of more than [`SHORT_BYTES`] in most cases. Calls, which copies of any length are, cost
@@ -232,7 +262,7 @@ fn gather_strings_by<C: Code>(
 #[inline(always)]
 fn copy_long(from: &[u8], to: &mut [u8]) {
     match from.len() {
-        SHORT_BYTES..32 => ends_of::<SHORT_BYTES>(from, to),
+        16..32 => ends_of::<16>(from, to),
         32..=64 => ends_of::<32>(from, to),
         _ => to.copy_from_slice(from),
     }
@@ -249,7 +279,19 @@ fn ends_of<const N: usize>(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Short entries, each padded to the same width and laid out for one load: made once per page dictionary. In the loops below
+/// The kernel of `tarsia-bits` for this width of codes.
+#[inline(always)]
+fn gather_padded<C: Code>(
+    strings: tarsia_bits::PaddedStrings<'_>,
+    codes: &[C],
+    base: u32,
+    ends: &mut [u32],
+    data: &mut [u8],
+) -> Result<(usize, usize), tarsia_bits::Error> {
+    tarsia_bits::gather_padded::<C>(strings, bytemuck::cast_slice(codes), base, ends, data)
+}
+
+/// Short entries, each padded to the same width and laid out for one load: made once per page dictionary. In the loop over them
 /// nothing depends on an entry's length but the place of the next one.
 #[derive(Debug)]
 pub(crate) struct Padded {
@@ -291,41 +333,16 @@ impl Padded {
         base: u32,
         data: &mut [u8],
     ) -> Result<usize, Misfit> {
-        let (n_done, at) = match self.width {
-            16 => by_width!(codes, |codes| self
-                .gather_by::<16, _>(codes, ends, base, data)),
-            _ => by_width!(codes, |codes| self
-                .gather_by::<32, _>(codes, ends, base, data)),
-        }?;
+        let strings = tarsia_bits::PaddedStrings {
+            width: self.width,
+            entries: &self.entries,
+            lengths: &self.lengths,
+        };
+        let done = by_width!(codes, |codes| gather_padded(
+            strings, codes, base, ends, data
+        ));
+        let (n_done, at) = done.map_err(|_| Misfit::Entries)?;
         self.gather_last(codes, n_done, ends, base, data, at)
-    }
-
-    /// Strings as long as there is room for their padding: how many, and their bytes. `W` is the width of the padded entries. The
-    /// others take a loop of their own, outside of this function: a call in this one would cost Wasm its registers.
-    #[inline(never)]
-    fn gather_by<const W: usize, C: Code>(
-        &self,
-        codes: &[C],
-        ends: &mut [u32],
-        base: u32,
-        data: &mut [u8],
-    ) -> Result<(usize, usize), Misfit> {
-        let entries = self.entries.as_chunks::<W>().0;
-        let mut at = 0usize;
-        for (i, (code, end)) in codes.iter().zip(ends).enumerate() {
-            let place = code.number() as usize;
-            let (Some(entry), Some(len)) = (entries.get(place), self.lengths.get(place)) else {
-                return Err(Misfit::Entries);
-            };
-            // Bytes behind the value are undefined until the next one covers them.
-            let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else {
-                return Ok((i, at));
-            };
-            *to = *entry;
-            at += usize::from(*len);
-            *end = base.wrapping_add(at as u32);
-        }
-        Ok((codes.len(), at))
     }
 
     /// The strings from `first` on, whose padding may not fit.
@@ -354,43 +371,6 @@ impl Padded {
             *end = base.wrapping_add(at as u32);
         }
         Ok(at)
-    }
-
-    /// As [`gather_equal`], for lengths below 16 that are no power of two: whole registers are stored, each over the last one's padding.
-    pub(crate) fn gather_equal(
-        &self,
-        len: usize,
-        codes: Codes<'_>,
-        ends: &mut [u32],
-        base: u32,
-        data: &mut [u8],
-    ) -> Result<usize, Misfit> {
-        let written = codes.len().checked_mul(len).ok_or(Misfit::Output)?;
-        let data = data.get_mut(..written).ok_or(Misfit::Output)?;
-        let n_done = by_width!(codes, |codes| self.gather_equal_by(len, codes, data))?;
-        self.gather_last(codes, n_done, ends, base, data, n_done * len)?;
-        tarsia_bits::equal_ends(ends, len as u32, base);
-        Ok(written)
-    }
-
-    /// As long as there is room for the padding, and how many that were.
-    #[inline(never)]
-    fn gather_equal_by<C: Code>(
-        &self,
-        len: usize,
-        codes: &[C],
-        data: &mut [u8],
-    ) -> Result<usize, Misfit> {
-        let entries = self.entries.as_chunks::<16>().0;
-        for (i, code) in codes.iter().enumerate() {
-            let entry = entries.get(code.number() as usize).ok_or(Misfit::Entries)?;
-            let rest = data.get_mut(i * len..).ok_or(Misfit::Output)?;
-            let Some(to) = rest.first_chunk_mut() else {
-                return Ok(i);
-            };
-            *to = *entry;
-        }
-        Ok(codes.len())
     }
 }
 
@@ -483,11 +463,10 @@ mod tests {
         assert_eq!((ends, &out[..9]), ([8, 11, 14], &b"ashoakash"[..]));
         let padded = Padded::new(16, &offsets, b"oakelmash").unwrap();
         let (mut ends_too, mut out_too) = ([0; 3], [0; 10]);
-        let written =
-            padded.gather_equal(3, Codes::Two(&[2, 0, 2]), &mut ends_too, 5, &mut out_too);
+        let written = padded.gather(Codes::Two(&[2, 0, 2]), &mut ends_too, 5, &mut out_too);
         assert_eq!(written, Ok(9));
         assert_eq!((ends_too, out_too), (ends, out));
-        let bad = padded.gather_equal(3, Codes::Two(&[3]), &mut [0], 5, &mut out_too);
+        let bad = padded.gather(Codes::Two(&[3]), &mut [0], 5, &mut out_too);
         assert_eq!(bad, Err(Misfit::Entries));
         let bad = gather_equal(b"oakelmash", 3, Codes::Two(&[3]), &mut [0], 5, &mut out);
         assert_eq!(bad, Err(Misfit::Entries));
