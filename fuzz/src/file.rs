@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use tarsia::{EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
+use tarsia::{Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
 use tarsia_io::{MemoryFile, MemorySink};
 use tarsia_structure::arrow::{leaf_paths, reorder};
 use tarsia_testkit::arrays::{
@@ -221,21 +221,25 @@ pub fn bases() -> &'static [Base] {
 /// How a file is opened.
 #[derive(Clone, Copy)]
 struct How {
-    verify_checksums: bool,
+    checksums: Checksums,
     /// The bytes are at hand as those of a mapped file are; else every read is a request, and neighbours share one.
     mapped: bool,
 }
 
 impl How {
     const PLAIN: Self = Self {
-        verify_checksums: true,
+        checksums: Checksums::Once,
         mapped: true,
     };
 
     fn pick(input: &mut Input<'_>) -> Self {
         let bits = input.u8();
         Self {
-            verify_checksums: bits & 1 == 0,
+            checksums: match bits & 9 {
+                0 => Checksums::Once,
+                8 => Checksums::Always,
+                _ => Checksums::Never,
+            },
             mapped: bits & 6 != 6,
         }
     }
@@ -243,7 +247,7 @@ impl How {
 
 fn open(bytes: &[u8], how: How) -> tarsia::Result<File> {
     let options = OpenOptions {
-        verify_checksums: how.verify_checksums,
+        checksums: how.checksums,
         threads: Threads::One,
         pool_bytes: 1 << 20,
         ..OpenOptions::default()
@@ -303,7 +307,7 @@ fn exercise_changed(base: &Base, file: &[u8], how: How, input: &mut Input<'_>) {
     let Some(batches) = exercise(file, how, input) else {
         return;
     };
-    if !how.verify_checksums {
+    if how.checksums == Checksums::Never {
         return;
     }
     let mut at = 0;

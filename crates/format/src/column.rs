@@ -1,6 +1,7 @@
 //! One column of an open file: its pages, their decoders and block tables, made when first touched and kept.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{DataType, FieldRef};
@@ -15,6 +16,7 @@ use tarsia_structure::{
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
+use crate::options::Checksums;
 
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
@@ -60,6 +62,31 @@ pub(crate) struct Page {
     decoder: OnceLock<Arc<Decoder>>,
     blocks: OnceLock<Blocks>,
     entries: OnceLock<Arc<OwnedValues>>,
+    checked: Checked,
+}
+
+/// The blocks of a page whose checksum was right, a bit each.
+#[derive(Default)]
+struct Checked(OnceLock<Box<[AtomicU64]>>);
+
+impl Checked {
+    /// Checks a block of `n_blocks` unless it was checked before.
+    fn check(&self, block: u32, n_blocks: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let words = self.0.get_or_init(|| {
+            let n_words = n_blocks.div_ceil(64);
+            (0..n_words).map(|_| AtomicU64::new(0)).collect()
+        });
+        let Some(word) = words.get(block as usize / 64) else {
+            return check();
+        };
+        let bit = 1 << (block % 64);
+        // Two threads that check the same block at the same time find the same.
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            check()?;
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+        Ok(())
+    }
 }
 
 impl Page {
@@ -69,6 +96,19 @@ impl Page {
             decoder: OnceLock::new(),
             blocks: OnceLock::new(),
             entries: OnceLock::new(),
+            checked: Checked::default(),
+        }
+    }
+
+    /// Compares a block's checksum with its bytes, where that is wanted and was not done before.
+    pub(crate) fn check(&self, file: &Inner, block: u32, bytes: &[u8]) -> Result<()> {
+        match (file.checksums, self.blocks.get()) {
+            (Checksums::Never, _) => Ok(()),
+            (Checksums::Once, Some(blocks)) if file.stays() => {
+                let check = || check_crc(bytes);
+                self.checked.check(block, blocks.n_blocks(), check)
+            }
+            _ => check_crc(bytes),
         }
     }
 
@@ -322,6 +362,7 @@ impl Column {
             let mut raw = RawColumn::new(value_type, rows, data_bytes as usize, &mut take)
                 .map_err(while_reading)?;
             let run = Run {
+                page,
                 parts: &plan.parts,
                 fetched: &fetched,
                 plan: &plan,
@@ -609,26 +650,26 @@ impl Column {
         let mut at_page: Option<(u32, Arc<Decoder>)> = None;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
             let index = part.page as usize;
+            let page = self.page(index)?;
             let decoder = match &at_page {
-                Some((page, decoder)) if *page == part.page => decoder.clone(),
+                Some((number, decoder)) if *number == part.page => decoder.clone(),
                 _ => {
-                    let decoder = self.decoder(file, self.page(index)?);
+                    let decoder = self.decoder(file, page);
                     decoder.map_err(|error| self.at(error, index))?
                 }
             };
             let mut decode = || -> Result<()> {
                 let decoder = decoder.native()?;
-                let check = check && file.verify_checksums;
                 let block = match (part.bare, decoder.zip()) {
                     (true, Some(form)) => {
-                        if check {
+                        if check && file.checksums != Checksums::Never {
                             check_rows(bytes.as_ref(), form)?;
                         }
                         Block::of_rows(bytes.as_ref(), form, part.rows)
                     }
                     _ => {
                         if check {
-                            check_crc(bytes.as_ref())?;
+                            page.check(file, part.block, bytes.as_ref())?;
                         }
                         Block::parse(bytes.as_ref(), &decoder.expect(part.rows))
                     }
@@ -680,12 +721,14 @@ impl Column {
             let index = parts.first().map_or(0, |part| part.page as usize);
             let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
             fetched = later;
+            let page = self.page(index)?;
             let run = Run {
+                page,
                 parts,
                 fetched: now,
                 plan,
             };
-            self.decoder(file, self.page(index)?)
+            self.decoder(file, page)
                 .and_then(|decoder| decoder.decode(file, &run, &mut raw, scratch, take))
                 .map_err(|error| self.at(error, index))?;
         }
@@ -711,23 +754,25 @@ impl Column {
         let mut fetched = fetched;
         for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
             let index = parts.first().map_or(0, |part| part.page as usize);
+            let page = self.page(index)?;
             let decoder = self
-                .decoder(file, self.page(index)?)
+                .decoder(file, page)
                 .map_err(|error| self.at(error, index))?;
-            let Some(page) = decoder.kernel() else {
+            let Some(kernel) = decoder.kernel() else {
                 return Ok(None);
             };
             let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
             fetched = later;
             let run = Run {
+                page,
                 parts,
                 fetched: now,
                 plan,
             };
             let done = match &mut whole {
-                Some(whole) => page.push_to(file, &run, whole),
-                None => match page.whole(plan.rows, data_bytes) {
-                    Some(new) => page.push_to(file, &run, whole.insert(new)),
+                Some(whole) => kernel.push_to(file, &run, whole),
+                None => match kernel.whole(plan.rows, data_bytes) {
+                    Some(new) => kernel.push_to(file, &run, whole.insert(new)),
                     None => return Ok(None),
                 },
             };
@@ -867,5 +912,29 @@ pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
     match computed == stored {
         true => Ok(()),
         false => Err(wrong_checksum(stored, computed)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_checked_until_it_was_right() {
+        let checked = Checked::default();
+        let damaged = || Err(wrong_checksum(0, 1));
+        for block in [0, 63, 64, 129] {
+            assert!(checked.check(block, 130, damaged).is_err());
+            assert!(checked.check(block, 130, damaged).is_err(), "twice");
+            assert!(checked.check(block, 130, || Ok(())).is_ok());
+            assert!(checked.check(block, 130, damaged).is_ok(), "known by now");
+        }
+        assert!(
+            checked.check(1, 130, damaged).is_err(),
+            "its neighbour is not"
+        );
+        // A block that the table does not have: always checked.
+        assert!(checked.check(10_000, 130, || Ok(())).is_ok());
+        assert!(checked.check(10_000, 130, damaged).is_err());
     }
 }

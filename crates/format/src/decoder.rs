@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tarsia_codec::{AlignedBuf, Scratch, Shared};
 use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
 
-use crate::column::{BlockPart, Plan, check_crc};
+use crate::column::{BlockPart, Page, Plan};
 use crate::error::{Error, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Kernels;
@@ -20,6 +20,7 @@ pub(crate) enum Decoder {
 
 /// Blocks of one page, fetched, and where they go.
 pub(crate) struct Run<'a, B> {
+    pub(crate) page: &'a Page,
     pub(crate) parts: &'a [BlockPart],
     /// The bytes of each part's block.
     pub(crate) fetched: &'a [B],
@@ -75,6 +76,7 @@ impl Decoder {
                 for (part, bytes) in run.parts.iter().zip(run.fetched) {
                     decode_part(
                         file,
+                        run.page,
                         decoder,
                         part,
                         bytes.as_ref(),
@@ -108,6 +110,7 @@ impl Decoder {
 )]
 fn decode_part(
     file: &Inner,
+    page: &Page,
     decoder: &PageDecoder,
     part: &BlockPart,
     bytes: &[u8],
@@ -116,9 +119,7 @@ fn decode_part(
     scratch: &mut Scratch,
     take: &mut dyn FnMut(usize) -> AlignedBuf,
 ) -> Result<()> {
-    if file.verify_checksums {
-        check_crc(bytes)?;
-    }
+    page.check(file, part.block, bytes)?;
     let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
     raw.push(decoder, &block, plan.selection(part), scratch, take)
         .map_err(while_reading)
@@ -179,7 +180,7 @@ mod kernel {
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
             Self::requests(run, |parts, blocks| {
-                self.decode_request(file, parts, blocks, run.plan, raw, take)
+                self.decode_request(file, run, parts, blocks, raw, take)
             })
         }
 
@@ -197,7 +198,7 @@ mod kernel {
             whole: &mut Whole,
         ) -> Result<()> {
             Self::requests(run, |parts, blocks| {
-                check_blocks(file, parts, blocks)?;
+                check_blocks(file, run.page, parts, blocks)?;
                 let wanted = Wanted::new(parts, run.plan);
                 whole
                     .push(&self.page, blocks, wanted.rows())
@@ -232,17 +233,17 @@ mod kernel {
             Ok(())
         }
 
-        fn decode_request(
+        fn decode_request<B>(
             &self,
             file: &Inner,
+            run: &Run<'_, B>,
             parts: &[BlockPart],
             blocks: &[&[u8]],
-            plan: &Plan,
             raw: &mut RawColumn,
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
-            check_blocks(file, parts, blocks)?;
-            let wanted = Wanted::new(parts, plan);
+            check_blocks(file, run.page, parts, blocks)?;
+            let wanted = Wanted::new(parts, run.plan);
             let expected = wanted.len();
             let mut push = |batch: DecodedRows<'_>| raw.push_decoded(&batch, take);
             let n_rows = self
@@ -265,18 +266,27 @@ mod kernel {
         }
     }
 
-    fn check_blocks(file: &Inner, parts: &[BlockPart], blocks: &[&[u8]]) -> Result<()> {
+    fn check_blocks(
+        file: &Inner,
+        page: &crate::column::Page,
+        parts: &[BlockPart],
+        blocks: &[&[u8]],
+    ) -> Result<()> {
         for (part, bytes) in parts.iter().zip(blocks) {
-            check_block(file, part, bytes).map_err(|error| error.in_block(part.block.into()))?;
+            check_block(file, page, part, bytes)
+                .map_err(|error| error.in_block(part.block.into()))?;
         }
         Ok(())
     }
 
     /// What the host knows of a block: its checksum, and that its rows are those of the block table, none of them erased.
-    fn check_block(file: &Inner, part: &BlockPart, bytes: &[u8]) -> Result<()> {
-        if file.verify_checksums {
-            check_crc(bytes)?;
-        }
+    fn check_block(
+        file: &Inner,
+        page: &crate::column::Page,
+        part: &BlockPart,
+        bytes: &[u8],
+    ) -> Result<()> {
+        page.check(file, part.block, bytes)?;
         let header = BlockHeader::parse(bytes).map_err(while_reading)?;
         if header.present_rows != header.logical_rows {
             return Err(Error::new(

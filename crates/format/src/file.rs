@@ -19,7 +19,7 @@ use crate::column::{BlockPart, Column, Page, Plan, TableField};
 use crate::decoder::Decoder;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::inspect::{ColumnInspection, Inspection, Region};
-use crate::options::{Access, Kernels, OpenOptions, Threads};
+use crate::options::{Access, Checksums, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
 use crate::{ElementPath, element, inspect, take, verify};
@@ -85,7 +85,7 @@ pub(crate) struct Inner {
     root: HashMap<String, String>,
     pub(crate) pool: Pool,
     pub(crate) threads: Threads,
-    pub(crate) verify_checksums: bool,
+    pub(crate) checksums: Checksums,
     pub(crate) kernels: Kernels,
     #[cfg_attr(
         not(feature = "kernels"),
@@ -409,7 +409,7 @@ impl Inner {
             root: HashMap::new(),
             pool: Pool::new(options.pool_bytes),
             threads: options.threads,
-            verify_checksums: options.verify_checksums,
+            checksums: options.checksums,
             kernels: options.kernels,
             trusted_kernels: options.trusted_kernels,
             #[cfg(feature = "kernels")]
@@ -509,9 +509,14 @@ impl Inner {
         }
     }
 
+    /// Whether what was read stays where it is: a second look finds the same bytes.
+    pub(crate) fn stays(&self) -> bool {
+        self.reader.mapped().is_some()
+    }
+
     /// The blocks of the plans of several columns, fetched together so that neighbours share requests.
     pub(crate) fn fetch_all(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
-        if self.reader.mapped().is_some() {
+        if self.stays() {
             self.reader.prefetch(&places_of(plans));
             return plans.iter().map(|plan| self.fetch(&plan.parts)).collect();
         }
@@ -520,7 +525,7 @@ impl Inner {
 
     /// The same for a scan, which comes to each place once: what lies alone is copied, where touching a map would cost more.
     pub(crate) fn fetch_once(&self, plans: &[Plan]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
-        if self.reader.mapped().is_none() {
+        if !self.stays() {
             return self.fetch_joined(plans);
         }
         let extents: Vec<_> = plans.iter().map(Plan::extent).collect();

@@ -65,7 +65,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
 pub use inspect::{ColumnInspection, Inspection, Region};
 pub use options::{
-    Access, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, Preset, Threads, WriteOptions,
+    Access, Checksums, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, Preset, Threads,
+    WriteOptions,
 };
 pub use registry::registry;
 pub use scan::{Scan, ScanBuilder};

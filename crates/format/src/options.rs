@@ -153,13 +153,27 @@ pub enum Access {
     Read,
 }
 
+/// When the CRC-32C of a block is compared with its bytes. Reading a whole block for it is most of what a single row costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// Before a block is used for the first time since the file was opened, where it stays in memory: of a map, or of bytes in memory. What
+    /// the system drops from a map and reads again later is not looked at a second time. Blocks that are read into memory of their own
+    /// ([`Access::Read`], readers of other stores) are checked at every read.
+    #[default]
+    Once,
+    /// At every read.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// Options of a [`crate::File`].
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     /// How a local file is read.
     pub access: Access,
-    /// Check the CRC-32C of every block that is read. Default `true`.
-    pub verify_checksums: bool,
+    /// When blocks are checked. [`crate::File::verify`] checks all of them, always.
+    pub checksums: Checksums,
     /// Threads that decode a scan.
     pub threads: Threads,
     /// Output memory kept for the next batch. Default 256 MiB.
@@ -174,7 +188,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             access: Access::default(),
-            verify_checksums: true,
+            checksums: Checksums::default(),
             threads: Threads::default(),
             pool_bytes: 256 << 20,
             kernels: Kernels::default(),

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use common::{deterministic, open, open_with, read_all, write};
-use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions};
+use tarsia::{Checksums, ErrorKind, File, OpenOptions, Threads, WriteOptions};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::nested::{Lengths, NestedProfile, batch_logical_difference, nested_array};
@@ -169,7 +169,7 @@ fn assert_valid(batch: &RecordBatch) {
 
 fn unchecked() -> OpenOptions {
     OpenOptions {
-        verify_checksums: false,
+        checksums: Checksums::Never,
         threads: Threads::One,
         ..OpenOptions::default()
     }

@@ -14,7 +14,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
-use tarsia::{Access, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
+use tarsia::{
+    Access, Checksums, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer,
+};
 use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::{
     Distribution, Nulls, Profile, array, assert_bit_equal, flat_types, profiles, sliced,
@@ -188,11 +190,11 @@ fn readers_of_every_kind_agree() {
     writer.finish().unwrap();
     for access in [Access::Map, Access::Read] {
         for threads in [Threads::All, Threads::One] {
-            for verify_checksums in [true, false] {
+            for checksums in [Checksums::Once, Checksums::Always, Checksums::Never] {
                 let options = OpenOptions {
                     access,
                     threads,
-                    verify_checksums,
+                    checksums,
                     ..OpenOptions::default()
                 };
                 let file = File::open_with(&path, options).unwrap();

@@ -1,4 +1,4 @@
-//! Tarsia, timed: balanced, mapped, checksums on.
+//! Tarsia, timed: balanced, mapped, each block's checksum compared when it is first read from an open file (the default).
 
 use std::path::Path;
 
