@@ -39,7 +39,7 @@ mod measuring {
     use arrow_array::RecordBatch;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde::Serialize;
-    use tarsia::{EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer};
+    use tarsia::{Checksums, EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer};
 
     use super::Arguments;
     use crate::machine::{self, Environment};
@@ -133,6 +133,8 @@ mod measuring {
                 OpenOptions {
                     threads: Threads::One,
                     kernels,
+                    // As in a file's first scan, of which these are repetitions.
+                    checksums: Checksums::Always,
                     ..OpenOptions::default()
                 },
             )
@@ -193,7 +195,7 @@ mod measuring {
         let _ = writeln!(
             out,
             "Scans of all columns on one thread, decoded natively and by the kernel inside the file (nothing natively: asserted, and every \
-             batch equal), warm, in turns; medians. Measured by `cargo run --release -- kernels` in `benchmarks/`, which rewrites this \
+             batch equal), warm, checksums compared each time as in the first scan of a file, in turns; medians. Measured by `cargo run --release -- kernels` in `benchmarks/`, which rewrites this \
              section.\n\n{}.\n",
             report.environment.line()
         );

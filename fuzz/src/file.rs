@@ -345,6 +345,19 @@ fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_
         .and_then(Iterator::collect);
     let places: Vec<u64> = (0..1 + input.below(6)).map(|_| row(input)).collect();
     let taken = file.take(&places);
+    if let Ok(schema) = file.schema()
+        && let Some(field) = schema.fields().get(input.below(schema.fields().len()))
+    {
+        let path = match input.below(3) {
+            0 => format!("{}[{}..{}]", field.name(), 1, 1 + input.below(4)),
+            _ => format!("{}[{}]", field.name(), input.below(4)),
+        };
+        // Names may hold what ends one.
+        if let Ok(path) = path.parse() {
+            let elements = file.take_element(&places, &path);
+            elements.iter().for_each(|(batch, _)| assert_valid(batch));
+        }
+    }
     let Some(batches) = scanned else {
         // Not all scans, but these rows may have been read.
         taken.iter().for_each(assert_valid);

@@ -20,10 +20,12 @@ const MODULE_BYTES_MAX: usize = 96 << 10;
 const ZSTD_LEVEL: i32 = 19;
 
 /// Wasm 2.0 as far as every engine has it; see `docs/spec/kernel.md`, Module profile.
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "-Ctarget-feature=+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint",
     // Constant offsets stay part of loads and stores: a rewritten loop adds them by an instruction each.
     "-Cllvm-args=-disable-lsr",
+    // Kernels are to be small: less is inlined than a native build would.
+    "-Cllvm-args=-inline-threshold=35",
     // A stack that overflows traps at address 0 instead of running into data.
     "-Clink-arg=-zstack-size=65536",
     "-Clink-arg=--stack-first",

@@ -92,6 +92,15 @@ pub enum Selection<'a> {
     Indices(&'a [u32]),
 }
 
+impl From<&Range<u32>> for Selection<'_> {
+    fn from(range: &Range<u32>) -> Self {
+        Self::Range {
+            start: range.start,
+            len: range.end.saturating_sub(range.start),
+        }
+    }
+}
+
 impl Selection<'_> {
     /// How often the value that is selected most often is selected: rising indices may repeat. At least 1.
     pub fn repeats(&self) -> u64 {
@@ -202,6 +211,17 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Which bytes of a unit a decoder looks at for a run of values; see [`Decoder::reach`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// That cannot be said before so many bytes at the front are at hand.
+    Front(usize),
+    /// The front that is at hand, and these.
+    Bytes(Range<usize>),
+    /// Perhaps all of them.
+    All,
+}
+
 /// A prepared node: one per page and tree, used by many threads at once.
 pub trait Decoder: Send + Sync {
     /// Decodes the selected values of `unit` into `out` and returns the bytes of data written for byte strings (0 for
@@ -219,6 +239,23 @@ pub trait Decoder: Send + Sync {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize>;
+
+    /// Which bytes of `unit` decoding the values of `range` depends on, so that a few of a large unit can be read alone: where all others
+    /// are zero, or what they are, the values are the same. Only the first `front` bytes are at hand; the others of `unit.bytes`, which is
+    /// as long as the unit, mean nothing yet.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    fn reach(
+        &self,
+        unit: Unit<'_>,
+        front: usize,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<Reach> {
+        let _ = (unit, front, range, scratch);
+        Ok(Reach::All)
+    }
 }
 
 /// The value types of a node's children.

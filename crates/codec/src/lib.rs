@@ -45,7 +45,7 @@ mod values;
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use contract::{
     ChildTypes, Children, Decoder, EncodeChildren, Encoding, EncodingWriter, EraseFit, Features,
-    Node, NodeWriter, Output, PageEncoder, Selection, Shared, Unit, decode_by_gather,
+    Node, NodeWriter, Output, PageEncoder, Reach, Selection, Shared, Unit, decode_by_gather,
     decode_range_by_gather,
 };
 pub use error::{Error, ErrorKind, Result};

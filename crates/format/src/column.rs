@@ -17,6 +17,7 @@ use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Checksums;
+use crate::partial::{BlockBytes, Partial};
 
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
@@ -608,18 +609,45 @@ impl Column {
         budget: &Budget,
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
-        let take = &mut |len| file.pool.take(len);
         let forms = self.path.forms().iter().copied();
         let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
-        // Items of each part are known before memory is taken for them.
-        let mut items: Vec<Vec<Range<u32>>> = Vec::with_capacity(plan.parts.len());
-        self.each_block(file, plan, fetched, true, |part, decoder, block| {
+        let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
+        self.decode_items(file, plan, fetched, (levels, &items), scratch)
+    }
+
+    /// The first half of [`Column::decode_nested`]: the levels, and the items of each part that are below them. The checksums of those parts are
+    /// compared whose number `check` wants.
+    pub(crate) fn decode_levels(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        levels: &mut RawLevels<'_>,
+        scratch: &mut Scratch,
+        check: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Vec<Range<u32>>>> {
+        let take = &mut |len| file.pool.take(len);
+        let mut items = Vec::with_capacity(plan.parts.len());
+        self.each_block(file, plan, fetched, check, |part, decoder, block| {
             let mut ranges = Vec::new();
             let selection = plan.selection(part);
             levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
             items.push(ranges);
             Ok(())
         })?;
+        Ok(items)
+    }
+
+    /// The second half: the items, whose number is known before memory is taken for them.
+    pub(crate) fn decode_items(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        (levels, items): (RawLevels<'_>, &[Vec<Range<u32>>]),
+        scratch: &mut Scratch,
+    ) -> Result<LeafParts> {
+        let take = &mut |len| file.pool.take(len);
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
         let data_bytes = match value_type {
             ValueType::Bytes => self.data_bytes(plan, fetched)?,
@@ -628,7 +656,8 @@ impl Column {
         let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
         let mut items = items.iter();
-        self.each_block(file, plan, fetched, false, |_, decoder, block| {
+        let check = |_| false;
+        self.each_block(file, plan, fetched, check, |_, decoder, block| {
             let ranges = items.next().map(Vec::as_slice).unwrap_or_default();
             raw.push_ranges(decoder, block, ranges, scratch, take)
         })?;
@@ -644,15 +673,16 @@ impl Column {
         file: &Inner,
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
-        check: bool,
+        check: impl Fn(usize) -> bool,
         mut use_block: impl FnMut(&BlockPart, &PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<()> {
         let mut at_page: Option<(u32, Arc<Decoder>)> = None;
-        for (part, bytes) in plan.parts.iter().zip(fetched) {
+        for (number, (part, bytes)) in plan.parts.iter().zip(fetched).enumerate() {
+            let check = check(number);
             let index = part.page as usize;
             let page = self.page(index)?;
             let decoder = match &at_page {
-                Some((number, decoder)) if *number == part.page => decoder.clone(),
+                Some((page, decoder)) if *page == part.page => decoder.clone(),
                 _ => {
                     let decoder = self.decoder(file, page);
                     decoder.map_err(|error| self.at(error, index))?
@@ -782,6 +812,52 @@ impl Column {
         lent.map_err(|error| crate::decoder::kernel_failed(error).in_column(self.name()))
     }
 
+    /// The front of a long row's block, or all of one that cannot be read in parts.
+    pub(crate) fn fetch_front<'f>(
+        &self,
+        file: &'f Inner,
+        part: &BlockPart,
+    ) -> Result<BlockBytes<'f>> {
+        let open = || -> Result<BlockBytes<'f>> {
+            let Some(mut partial) = Partial::open(file, part)? else {
+                return Ok(BlockBytes::Whole(file.read(part.place.clone())?));
+            };
+            let decoder = self.decoder(file, self.page(part.page as usize)?)?;
+            partial.read_front(file, decoder.native()?)?;
+            Ok(BlockBytes::Partial(partial))
+        };
+        let opened = open().map_err(|error| error.in_block(part.block.into()));
+        opened.map_err(|error| self.at(error, part.page as usize))
+    }
+
+    /// Decodes as [`Column::decode_nested`] does, and of long rows reads only what that takes.
+    pub(crate) fn decode_elements(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        blocks: &mut [BlockBytes<'_>],
+        cuts: &[(usize, Cut)],
+        budget: &Budget,
+        scratch: &mut Scratch,
+    ) -> Result<LeafParts> {
+        let forms = self.path.forms().iter().copied();
+        let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
+        let check = |number: usize| blocks.get(number).is_some_and(|block| !block.is_partial());
+        let items = self.decode_levels(file, plan, blocks, &mut levels, scratch, check)?;
+        for ((part, block), ranges) in plan.parts.iter().zip(blocks.iter_mut()).zip(&items) {
+            let BlockBytes::Partial(partial) = block else {
+                continue;
+            };
+            let read = self.page(part.page as usize).and_then(|page| {
+                let decoder = self.decoder(file, page)?;
+                partial.read_items(file, decoder.native()?, ranges, scratch)
+            });
+            let read = read.map_err(|error| error.in_block(part.block.into()));
+            read.map_err(|error| self.at(error, part.page as usize))?;
+        }
+        self.decode_items(file, plan, blocks, (levels, &items), scratch)
+    }
+
     /// The most bytes that rows of a nested column may take, where those who asked for them cannot do with fewer: nulls that stand for
     /// more are refused, here and by the writer.
     pub(crate) fn nested_bytes_max(&self, plan: &Plan, fetched: &[impl AsRef<[u8]>]) -> u64 {
@@ -898,21 +974,22 @@ fn check_rows(bytes: &[u8], form: ZipForm) -> Result<()> {
 }
 
 #[cold]
-fn wrong_checksum(stored: u32, computed: u32) -> Error {
+pub(crate) fn wrong_checksum(stored: u32, computed: u32) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!("checksum {stored:08x} stored, {computed:08x} computed"),
     )
 }
 
-/// Compares a block's stored checksum with its bytes.
+/// Compares a block's stored checksums with its bytes.
 pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
-    let (covered, stored) = tarsia_structure::block::checksummed(place).map_err(while_reading)?;
-    let computed = tarsia_metadata::crc32c(&[covered]);
-    match computed == stored {
-        true => Ok(()),
-        false => Err(wrong_checksum(stored, computed)),
+    for (covered, stored) in tarsia_structure::block::checksummed(place).map_err(while_reading)? {
+        let computed = tarsia_metadata::crc32c(&[covered]);
+        if computed != stored {
+            return Err(wrong_checksum(stored, computed));
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
 use tarsia_structure::arrow::{assemble, leaf_paths, reorder};
 
-use crate::column::{Column, Plan};
+use crate::column::{BlockPart, Column, Plan};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{Inner, Reads};
-use crate::scan::{batch, decode_leaf, rows_budget, too_many_values};
+use crate::partial::{BlockBytes, Partial};
+use crate::scan::{batch, rows_budget, too_many_values, with_scratch};
 use crate::take::Order;
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
@@ -226,6 +227,58 @@ impl ElementPath {
     }
 }
 
+/// The blocks of plans: of long rows the front, which says where their items lie.
+fn fetch<'f>(
+    inner: &'f Inner,
+    columns: &[Arc<Column>],
+    plans: &[Plan],
+) -> Result<Vec<Vec<BlockBytes<'f>>>> {
+    let is_long = |part: &BlockPart| Partial::front_place(part).is_some();
+    let parts = || plans.iter().flat_map(|plan| &plan.parts);
+    let fronts: Vec<_> = parts().filter_map(Partial::front_place).collect();
+    inner.prefetch(&fronts);
+    let others: Vec<Plan> = plans
+        .iter()
+        .map(|plan| Plan {
+            parts: plan
+                .parts
+                .iter()
+                .filter(|part| !is_long(part))
+                .cloned()
+                .collect(),
+            ..Plan::default()
+        })
+        .collect();
+    let others = inner.fetch_all(&others)?;
+    let fetched = columns.iter().zip(plans.iter().zip(others));
+    let fetched = fetched.map(|(column, (plan, others))| {
+        let mut others = others.into_iter();
+        let parts = plan.parts.iter().filter_map(|part| match is_long(part) {
+            true => Some(column.fetch_front(inner, part)),
+            false => others.next().map(|bytes| Ok(BlockBytes::Whole(bytes))),
+        });
+        parts.collect()
+    });
+    fetched.collect()
+}
+
+/// What was read of the file: whole blocks, neighbours together, and parts of others.
+fn reads_of(inner: &Inner, mut plans: Vec<Plan>, fetched: &[Vec<BlockBytes<'_>>]) -> Reads {
+    for (plan, blocks) in plans.iter_mut().zip(fetched) {
+        let mut blocks = blocks.iter();
+        let is_whole = |_: &BlockPart| blocks.next().is_some_and(|block| !block.is_partial());
+        plan.parts.retain(is_whole);
+    }
+    let mut reads = inner.reads(&plans);
+    for block in fetched.iter().flatten() {
+        if let BlockBytes::Partial(partial) = block {
+            reads.requests += partial.requests;
+            reads.bytes += partial.read_bytes;
+        }
+    }
+    reads
+}
+
 fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
@@ -250,16 +303,18 @@ pub(crate) fn take(
         .iter()
         .map(|column| column.plan_indices(inner, &order.sorted))
         .collect::<Result<_>>()?;
-    let mut reads = inner.reads(&plans);
-    let fetched = inner.fetch_all(&plans)?;
+    let with_plans = || columns.iter().zip(&plans);
+    let mut fetched = fetch(inner, columns, &plans)?;
     let budget = rows_budget(columns, &plans, &fetched);
-    let leaves = columns
-        .iter()
-        .zip(plans.iter().zip(&fetched))
-        .map(|(column, (plan, fetched))| {
-            decode_leaf(inner, column, plan, fetched, &pruned.cuts, &budget)
+    let leaves = with_plans()
+        .zip(&mut fetched)
+        .map(|((column, plan), blocks)| {
+            with_scratch(|scratch| {
+                column.decode_elements(inner, plan, blocks, &pruned.cuts, &budget, scratch)
+            })
         })
         .collect::<Result<Vec<_>>>()?;
+    let mut reads = reads_of(inner, plans, &fetched);
     let of_field = retyped(&field.field, pruned.data_type);
     let array = assemble(&of_field, leaves, rows.len(), &inner.pool, &budget)
         .map_err(|error| while_reading(error).in_column(&path.column))?

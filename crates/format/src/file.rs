@@ -126,7 +126,7 @@ pub struct Reads {
 }
 
 impl File {
-    /// Opens a local file, mapped into memory, with checksums checked on every read.
+    /// Opens a local file, mapped into memory; each block's checksum is checked before the block is first used.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::Corrupt`] for what is no file of this format or is damaged; [`ErrorKind::Unsupported`] for a
@@ -507,6 +507,17 @@ impl Inner {
             metadata_requests: self.metadata_requests.load(Ordering::Relaxed),
             metadata_bytes: self.metadata_bytes.load(Ordering::Relaxed),
         }
+    }
+
+    /// Says that these parts will be read.
+    pub(crate) fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.reader.prefetch(ranges);
+    }
+
+    /// A part of a file that is in memory; `None` of others, and beyond the end.
+    pub(crate) fn lent(&self, range: Range<u64>) -> Option<&[u8]> {
+        let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+        self.reader.mapped()?.get(place)
     }
 
     /// Whether what was read stays where it is: a second look finds the same bytes.

@@ -54,6 +54,7 @@ mod error;
 mod file;
 mod inspect;
 mod options;
+mod partial;
 mod registry;
 mod scan;
 mod take;

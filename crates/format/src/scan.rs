@@ -515,7 +515,7 @@ thread_local! {
 
 /// Lends the thread's scratch memory. It is taken out meanwhile: a kernel is compiled on the pool's threads, and one that waits for that
 /// may begin another batch before this one is done.
-fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
     let mut scratch = SCRATCH.replace(Scratch::new());
     let done = work(&mut scratch);
     SCRATCH.set(scratch);

@@ -27,6 +27,17 @@ pub fn row_decoded_bytes_max(payload_bytes: u64) -> u64 {
 }
 
 const FLAG_SALT: u8 = 1;
+const FLAG_CHUNKED: u8 = 2;
+/// Nested pages alone have such blocks, and kernels need no code for them.
+const FLAGS_KNOWN: u8 = match cfg!(feature = "nested") {
+    true => FLAG_SALT | FLAG_CHUNKED,
+    false => FLAG_SALT,
+};
+/// Bytes of payload that have a checksum of their own in a chunked block, so that some of them can be read alone.
+pub const CHUNK_BYTES: usize = 8 << 10;
+/// Writers give blocks of one row of a nested column with more payload than this such checksums.
+#[cfg(feature = "encode")]
+pub(crate) const CHUNKED_BYTES_MIN: usize = 64 << 10;
 /// Bytes of the salt that may follow the header.
 pub const SALT_BYTES: usize = 16;
 /// The checksum comes first, so that it covers one run of bytes: the rest of the block.
@@ -46,6 +57,8 @@ pub struct BlockHeader {
     pub tree: u8,
     /// A 16-byte salt follows the header.
     pub salted: bool,
+    /// Each [`CHUNK_BYTES`] of the payload have a checksum, and the block's checksum covers these instead of the payload.
+    pub chunked: bool,
     /// Rows of the block, erased ones too.
     pub logical_rows: u32,
     /// Rows that have entries in the layers.
@@ -74,8 +87,8 @@ impl BlockHeader {
         let (words, _) = header.as_chunks::<4>();
         let word = |i: usize| words.get(i).map_or(0, |word| u32::from_le_bytes(*word));
         let [_, _, _, _, tree, flags, reserved_low, reserved_high, ..] = *header;
-        if flags & !FLAG_SALT != 0 {
-            return Err(Error::corrupt("block.flags", 5, flags, "0 or 1"));
+        if flags & !FLAGS_KNOWN != 0 {
+            return Err(Error::corrupt("block.flags", 5, flags, "known flags"));
         }
         let reserved = u16::from_le_bytes([reserved_low, reserved_high]);
         if reserved != 0 {
@@ -84,6 +97,7 @@ impl BlockHeader {
         let header = Self {
             tree,
             salted: flags & FLAG_SALT != 0,
+            chunked: flags & FLAGS_KNOWN & FLAG_CHUNKED != 0,
             logical_rows: word(2),
             present_rows: word(3),
             n_values: word(4),
@@ -103,16 +117,36 @@ impl BlockHeader {
     /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
     pub fn of_whole(place: &[u8]) -> Result<Self> {
         let header = Self::parse(place)?;
-        header.covered(place)?;
+        header.payload(place)?;
         Ok(header)
     }
 
-    /// What the checksum covers: all of the block behind it, without padding.
-    fn covered<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
+    /// The payload; all in front of it is there, too.
+    fn payload<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = Reader::new(place);
-        reader.take(CRC_BYTES, "block.crc")?;
-        let covered = self.body_start() - CRC_BYTES + self.payload_bytes as usize;
-        reader.take(covered, "block.payload")
+        let crcs_end = self.crcs_start() + self.n_chunks() * CRC_BYTES;
+        reader.take(crcs_end, "block.header")?;
+        let padding = reader.take(self.body_start() - crcs_end, "block.chunk_crcs")?;
+        check_zero(padding, "block.chunk_crcs", crcs_end)?;
+        reader.take(self.payload_bytes as usize, "block.payload")
+    }
+
+    /// The checksums of the payload's chunks; none of a block that has no chunks.
+    fn chunk_crcs<'a>(&self, place: &'a [u8]) -> &'a [[u8; CRC_BYTES]] {
+        let crcs = place.get(self.crcs_start()..self.body_start());
+        let crcs = crcs.unwrap_or_default().as_chunks().0;
+        crcs.get(..self.n_chunks()).unwrap_or_default()
+    }
+
+    fn n_chunks(&self) -> usize {
+        match cfg!(feature = "nested") && self.chunked {
+            true => (self.payload_bytes as usize).div_ceil(CHUNK_BYTES),
+            false => 0,
+        }
+    }
+
+    fn crcs_start(&self) -> usize {
+        BLOCK_HEADER_BYTES + if self.salted { SALT_BYTES } else { 0 }
     }
 
     fn validate(&self) -> Result<()> {
@@ -148,8 +182,10 @@ impl BlockHeader {
         }
     }
 
+    /// Where the payload starts.
     fn body_start(&self) -> usize {
-        BLOCK_HEADER_BYTES + if self.salted { SALT_BYTES } else { 0 }
+        let crcs = self.n_chunks() * CRC_BYTES;
+        self.crcs_start() + crcs.next_multiple_of(BLOCK_ALIGN)
     }
 
     /// Bytes of header, salt and payload, without padding.
@@ -157,21 +193,20 @@ impl BlockHeader {
         self.body_start() as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Puts the header, with the checksum, in front of the payload that ends `out`, where a block starts at `start`, and pads it.
+    /// Puts the header, with the checksums, in front of the payload that ends `out`, where room for a header is at `start`, and pads it.
     #[cfg(feature = "encode")]
     pub(crate) fn seal(
-        mut self,
+        self,
         out: &mut alloc::vec::Vec<u8>,
         start: usize,
         checksum: fn(&[u8]) -> u32,
     ) -> Result<()> {
-        let front = start..start + BLOCK_HEADER_BYTES;
-        out[front.clone()].copy_from_slice(&self.to_bytes());
-        // One predicate for reader and writer.
-        self.crc = checksum(checksummed(out.get(start..).unwrap_or_default())?.0);
-        out[front].copy_from_slice(&self.to_bytes());
+        let payload_start = start + BLOCK_HEADER_BYTES;
+        out[start..payload_start].copy_from_slice(&self.to_bytes());
+        let crcs = core::iter::repeat_n(0, self.body_start() - BLOCK_HEADER_BYTES);
+        out.splice(payload_start..payload_start, crcs);
         out.resize(out.len().next_multiple_of(BLOCK_ALIGN), 0);
-        Ok(())
+        reseal(out.get_mut(start..).unwrap_or_default(), checksum)
     }
 
     #[cfg(feature = "encode")]
@@ -179,6 +214,7 @@ impl BlockHeader {
         let mut out = [0; BLOCK_HEADER_BYTES];
         out[4] = self.tree;
         out[5] = if self.salted { FLAG_SALT } else { 0 };
+        out[5] |= if self.chunked { FLAG_CHUNKED } else { 0 };
         for (at, field) in [
             (0, self.crc),
             (8, self.logical_rows),
@@ -192,6 +228,10 @@ impl BlockHeader {
         }
         out
     }
+}
+
+fn is_truncated(error: &Error) -> bool {
+    matches!(error.kind(), tarsia_codec::ErrorKind::Truncated { .. })
 }
 
 /// Names the first field that is not all there.
@@ -243,6 +283,8 @@ pub struct Block<'a> {
     pub validity: Validity<'a>,
     /// The encoded values.
     pub unit: &'a [u8],
+    /// Where they start, counted from the block's start.
+    pub unit_at: usize,
 }
 
 /// What the page says about its blocks.
@@ -309,27 +351,60 @@ impl<'a> Block<'a> {
                 "the rows of the block table",
             ));
         }
-        let mut reader = Reader::new(place);
-        reader.take(header.body_start(), "block.header")?;
-        let mut at = reader.position();
-        let payload = reader.take(header.payload_bytes as usize, "block.payload")?;
+        let payload = header.payload(place)?;
+        Self::of_payload(header, payload, payload, expect)
+    }
+
+    /// The same for a block of which only the first `front` bytes are at hand: `None` where its unit may start behind these. All of `place` is
+    /// there, but the rest means nothing yet.
+    ///
+    /// # Errors
+    /// As [`Block::parse`].
+    pub fn parse_front(
+        place: &'a [u8],
+        front: usize,
+        expect: &BlockExpectation<'_>,
+    ) -> Result<Option<Self>> {
+        let header = BlockHeader::parse(place)?;
+        let payload = header.payload(place)?;
+        let front = front.saturating_sub(header.body_start());
+        let known = payload.get(..front).unwrap_or(payload);
+        if header.logical_rows != expect.rows || header.present_rows != expect.rows {
+            // Its words for it.
+            return Self::parse(place, expect).map(Some);
+        }
+        match Self::of_payload(header, known, payload, expect) {
+            Ok(block) => Ok(Some(block)),
+            Err(error) if known.len() < payload.len() && is_truncated(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The parts in front of the unit are read in `known`, the start of the payload.
+    fn of_payload(
+        header: BlockHeader,
+        known: &'a [u8],
+        payload: &'a [u8],
+        expect: &BlockExpectation<'_>,
+    ) -> Result<Self> {
+        let mut at = header.body_start();
         if header.present_rows == 0 {
             return Self::without_rows(header, payload);
         }
         if let (true, Some(form)) = (cfg!(feature = "nested"), expect.zip) {
             return Self::zipped(header, form, payload);
         }
-        let (mut rest, mut levels, mut n_items) = (payload, &[][..], header.present_rows);
+        let (mut rest, mut levels, mut n_items) = (known, &[][..], header.present_rows);
         if cfg!(feature = "nested") && !expect.levels.is_empty() {
-            let mut sections = LevelSections::new(payload, expect.levels, &header, at)?;
+            let mut sections = LevelSections::new(known, expect.levels, &header, at)?;
             for section in &mut sections {
                 section?;
             }
             n_items = sections.n_slots();
             (levels, rest) = sections.split();
-            at += payload.len() - rest.len();
+            at += known.len() - rest.len();
         }
-        let (validity, unit) = match expect.has_validity {
+        let (validity, rest) = match expect.has_validity {
             true => parse_layer(rest, at, &header, n_items)?,
             false if header.null_count != 0 => {
                 let allowed = "zero in a page without validity";
@@ -338,12 +413,14 @@ impl<'a> Block<'a> {
             }
             false => (Validity::AllValid, rest),
         };
+        let unit_at = known.len() - rest.len();
         let block = Self {
             header,
             n_items,
             levels,
             validity,
-            unit,
+            unit: payload.get(unit_at..).unwrap_or_default(),
+            unit_at: header.body_start() + unit_at,
         };
         block.check_counts(expect)?;
         Ok(block)
@@ -357,6 +434,7 @@ impl<'a> Block<'a> {
         let header = BlockHeader {
             tree: 0,
             salted: false,
+            chunked: false,
             logical_rows: n_rows,
             present_rows: n_rows,
             n_values: n_rows.saturating_mul(form.items_per_row()),
@@ -383,6 +461,7 @@ impl<'a> Block<'a> {
             levels: &[],
             validity: Validity::AllValid,
             unit: payload,
+            unit_at: header.body_start(),
         })
     }
 
@@ -394,7 +473,7 @@ impl<'a> Block<'a> {
             ("block.values", 16, header.n_values, n_values),
             ("block.decoded_bytes", 20, header.decoded_bytes, bytes),
             ("block.tree", 4, header.tree.into(), 0),
-            ("block.flags", 5, header.salted.into(), 0),
+            ("block.flags", 5, (header.salted | header.chunked).into(), 0),
         ] {
             if u64::from(found) != expected {
                 return Err(Error::corrupt(
@@ -439,6 +518,7 @@ impl<'a> Block<'a> {
             levels: &[],
             validity: Validity::AllValid,
             unit: payload,
+            unit_at: header.body_start(),
         })
     }
 
@@ -523,11 +603,112 @@ fn parse_layer<'a>(
     Ok((validity, reader.rest()))
 }
 
-/// What a block's checksum covers (all of the block behind it, without padding), and the checksum stored.
+/// What the checksums of a block cover, with the one stored for each: all of the block behind the first one, without padding; or, of a
+/// chunked block, what lies in front of the payload, then each chunk.
 ///
 /// # Errors
 /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
-pub fn checksummed(place: &[u8]) -> Result<(&[u8], u32)> {
+pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
+    let (header, chunks) = checksummed_chunks(place)?;
+    let chunks = chunks.crcs.iter().zip(chunks.payload.chunks(CHUNK_BYTES));
+    let chunks = chunks.map(|(crc, chunk)| (chunk, u32::from_le_bytes(*crc)));
+    Ok(core::iter::once(header).chain(chunks))
+}
+
+/// The chunks of a block's payload; none of a block that is not chunked.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunks<'a> {
+    crcs: &'a [[u8; CRC_BYTES]],
+    payload: &'a [u8],
+    /// Where the payload starts in the block.
+    start: usize,
+}
+
+impl<'a> Chunks<'a> {
+    /// Where the payload starts in the block: behind what the block's own checksum covers.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.crcs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.crcs.is_empty()
+    }
+
+    /// The chunks that hold some of these bytes, which are counted from the block's start.
+    pub fn holding(&self, bytes: &core::ops::Range<usize>) -> core::ops::Range<usize> {
+        let first = bytes.start.saturating_sub(self.start) / CHUNK_BYTES;
+        let end = bytes.end.saturating_sub(self.start).div_ceil(CHUNK_BYTES);
+        first.min(self.len())..end.min(self.len())
+    }
+
+    /// Where a chunk lies, counted from the block's start.
+    pub fn place(&self, chunk: usize) -> core::ops::Range<usize> {
+        let place = |chunk: usize| self.start + (chunk * CHUNK_BYTES).min(self.payload.len());
+        place(chunk)..place(chunk + 1)
+    }
+
+    /// The bytes of a chunk, and the checksum stored for them.
+    pub fn checksummed(&self, chunk: usize) -> Option<(&'a [u8], u32)> {
+        let crc = u32::from_le_bytes(*self.crcs.get(chunk)?);
+        Some((self.payload.chunks(CHUNK_BYTES).nth(chunk)?, crc))
+    }
+}
+
+/// What the first checksum of a block covers, with that, and the chunks of a chunked block. Of these nothing is looked at.
+///
+/// # Errors
+/// As [`checksummed`].
+pub fn checksummed_chunks(place: &[u8]) -> Result<((&[u8], u32), Chunks<'_>)> {
     let header = BlockHeader::parse(place)?;
-    Ok((header.covered(place)?, header.crc))
+    let payload = header.payload(place)?;
+    let start = header.body_start();
+    let end = match header.n_chunks() {
+        0 => start + payload.len(),
+        _ => start,
+    };
+    let covered = place.get(CRC_BYTES..end).unwrap_or_default();
+    let chunks = Chunks {
+        crcs: header.chunk_crcs(place),
+        payload,
+        start,
+    };
+    Ok(((covered, header.crc), chunks))
+}
+
+/// Writes the checksums of a block afresh.
+///
+/// # Errors
+/// As [`checksummed`].
+pub fn reseal(place: &mut [u8], checksum: fn(&[u8]) -> u32) -> Result<()> {
+    let header = BlockHeader::parse(place)?;
+    let payload = header.payload(place)?;
+    let start = header.body_start();
+    let n_chunks = header.n_chunks();
+    if n_chunks > 0 {
+        let crcs: alloc::vec::Vec<[u8; CRC_BYTES]> = payload
+            .chunks(CHUNK_BYTES)
+            .map(|chunk| checksum(chunk).to_le_bytes())
+            .collect();
+        let to = place.get_mut(header.crcs_start()..start);
+        for (to, crc) in to
+            .unwrap_or_default()
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(crcs)
+        {
+            *to = crc;
+        }
+    }
+    let crc = checksum(checksummed_chunks(place)?.0.0);
+    if let Some(first) = place.first_chunk_mut() {
+        *first = crc.to_le_bytes();
+    }
+    Ok(())
 }

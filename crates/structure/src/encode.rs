@@ -12,8 +12,8 @@ use tarsia_codec::{
 };
 
 use crate::block::{
-    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, LAYER_ALL_NULL,
-    LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX,
+    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, CHUNKED_BYTES_MIN,
+    LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX,
 };
 use crate::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
 use crate::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
@@ -867,6 +867,7 @@ impl<'a> Encoder<'a> {
         let header = BlockHeader {
             tree,
             salted: false,
+            chunked: self.nested.is_some() && rows.len() == 1 && payload > CHUNKED_BYTES_MIN,
             logical_rows: length(rows.len())?,
             present_rows: length(rows.len())?,
             n_values: length(values.len())?,

@@ -12,7 +12,7 @@ use tarsia_codec::{
 
 use crate::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, Block, BlockExpectation, BlockHeader,
-    LAYER_ALL_NULL, LAYER_ALL_VALID, SALT_BYTES, Validity, checksummed,
+    LAYER_ALL_NULL, LAYER_ALL_VALID, SALT_BYTES, Validity, checksummed, reseal,
 };
 use crate::encode::{Cleaned, compacted, filled, length};
 use crate::meta::{Layout, Meta};
@@ -146,11 +146,11 @@ fn erase_with(
 ) -> Result<Outcome> {
     check_rows(erasure.absent, erasure.rows)?;
     check_rows(erasure.erase, erasure.rows)?;
-    let (covered, stored) = checksummed(erasure.place)?;
-    let crc = (context.checksum)(covered);
-    if crc != stored {
-        // Else a damaged block would get a good checksum.
-        return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC"));
+    for (covered, stored) in checksummed(erasure.place)? {
+        if (context.checksum)(covered) != stored {
+            // Else a damaged block would get a good checksum.
+            return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC"));
+        }
     }
     let old = decode_survivors(context, erasure.place, erasure.rows)?;
     if old.rows + erasure.absent.len() != erasure.rows as usize {
@@ -665,9 +665,10 @@ impl Parts<'_> {
         if decoded_bytes > decoded_max {
             return Err(Error::invalid("the rows are too large for a block"));
         }
-        let mut header = BlockHeader {
+        let header = BlockHeader {
             tree: u8::try_from(tree).map_err(|_| Error::invalid("a page has 254 trees"))?,
             salted: self.salt.is_some(),
+            chunked: false,
             logical_rows: self.logical_rows,
             present_rows: length(self.present_rows)?,
             n_values: match self.present_rows {
@@ -686,10 +687,7 @@ impl Parts<'_> {
         bytes.extend_from_slice(layer);
         bytes.extend_from_slice(unit);
         // One predicate for reader and writer: what a reader would refuse is refused here.
-        header.crc = (context.checksum)(checksummed(&bytes)?.0);
-        if let Some(front) = bytes.get_mut(..BLOCK_HEADER_BYTES) {
-            front.copy_from_slice(&header.to_bytes());
-        }
+        reseal(&mut bytes, context.checksum)?;
         Ok(bytes)
     }
 }

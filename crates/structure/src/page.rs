@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Decoder, Error, Features, Node, Output, Registry, Result, Scratch,
+    AlignedBuf, BitSlice, Decoder, Error, Features, Node, Output, Reach, Registry, Result, Scratch,
     Selection, Shared, Tree, Unit, ValueType, build_decoder,
 };
 
@@ -134,6 +134,47 @@ impl PageDecoder {
         }
     }
 
+    /// Which bytes of a block decoding the items of `range` looks at, counted from the block's start; all in front of its unit is at hand,
+    /// and `front` bytes altogether. See [`Decoder::reach`].
+    ///
+    /// # Errors
+    /// What the decoders refuse.
+    pub fn reach(
+        &self,
+        block: &Block<'_>,
+        front: usize,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<Reach> {
+        let values = match block.validity {
+            Validity::Encoded { tree, bytes } if self.compact => {
+                let unit = Unit {
+                    bytes,
+                    len: block.n_items,
+                    decoded_bytes: block.n_items.div_ceil(8),
+                };
+                let decoder = self.validity_tree(tree)?;
+                valid_before(decoder, unit, range.start, scratch)?
+                    ..valid_before(decoder, unit, range.end, scratch)?
+            }
+            Validity::AllNull if self.compact => 0..0,
+            _ => range,
+        };
+        if values.is_empty() {
+            return Ok(Reach::Bytes(0..0));
+        }
+        let unit_at = block.unit_at;
+        let unit = RawColumn::unit(block);
+        let front = front.saturating_sub(unit_at).min(unit.bytes.len());
+        let reach = self.tree(block)?.reach(unit, front, values, scratch)?;
+        Ok(match reach {
+            Reach::Front(bytes) if bytes <= front || bytes > unit.bytes.len() => Reach::All,
+            Reach::Front(bytes) => Reach::Front(unit_at + bytes),
+            Reach::Bytes(bytes) => Reach::Bytes(unit_at + bytes.start..unit_at + bytes.end),
+            Reach::All => Reach::All,
+        })
+    }
+
     fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
         match self.trees.get(usize::from(block.header.tree)) {
             Some(tree) => Ok(tree.as_ref()),
@@ -156,6 +197,25 @@ impl PageDecoder {
             None => Err(Error::corrupt("layer.tree", 0, tree, "the layer's trees")),
         }
     }
+}
+
+/// Valid items in front of item `end`.
+fn valid_before(
+    decoder: &dyn Decoder,
+    unit: Unit<'_>,
+    end: u32,
+    scratch: &mut Scratch,
+) -> Result<u32> {
+    let mut bits = scratch.take((end as usize).div_ceil(8));
+    let out = Output::Bits {
+        bytes: &mut bits,
+        offset: 0,
+    };
+    let done = decoder.decode(unit, Selection::from(&(0..end)), scratch, out);
+    let valid = done.and_then(|_| Ok(BitSlice::new(&bits, 0, end as usize)?.count_ones()));
+    scratch.give(bits);
+    // At most the items of a block.
+    valid.map(|valid| valid as u32)
 }
 
 /// Memory that blocks are decoded into, one after the other: the values and validity of a run of rows of one column.
@@ -318,11 +378,7 @@ impl RawColumn {
         let rise = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
         if ranges.len() <= RANGES_MAX || !rise {
             return ranges.iter().try_for_each(|range| {
-                let selection = Selection::Range {
-                    start: range.start,
-                    len: range.end - range.start,
-                };
-                self.push(page, block, selection, scratch, take)
+                self.push(page, block, Selection::from(range), scratch, take)
             });
         }
         let indices: Vec<u32> = ranges.iter().cloned().flatten().collect();

@@ -360,6 +360,7 @@ mod encode {
                 let header = BlockHeader {
                     tree: 0,
                     salted: false,
+                    chunked: false,
                     logical_rows: length(n_rows)?,
                     present_rows: length(n_rows)?,
                     n_values: length(n_values)?,

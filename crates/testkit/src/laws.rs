@@ -4,6 +4,7 @@
 //! |---|---|
 //! | round trip | every selection of every unit equals the same selection of the values |
 //! | outputs | bits at any offset leave their neighbours alone; string ends start at any base |
+//! | reach | a range decodes from the bytes that [`Decoder::reach`] names alone |
 //! | size | a unit has at most `encoded_bytes_max` bytes, and encoding appends |
 //! | determinism | encoding again, or after a fresh `prepare`, gives the same bytes |
 //! | slices | values inside a larger buffer encode to the same bytes |
@@ -19,8 +20,8 @@ use std::sync::Arc;
 
 use tarsia_codec::{
     AlignedBuf, BitSlice, BytesSlice, Decoder, Encoding, EraseFit, Error, ErrorKind, FixedSlice,
-    Node, Output, OwnedValues, PageEncoder, Reader, Registry, Result, Scratch, Selection, Shared,
-    Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
+    Node, Output, OwnedValues, PageEncoder, Reach, Reader, Registry, Result, Scratch, Selection,
+    Shared, Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
 };
 
 pub use crate::cases::{Case, CaseValues, bits_cases, bytes_cases, cases, fixed_cases};
@@ -306,9 +307,60 @@ impl<'a> Laws<'a> {
             let what = format!("{at}, {}", selection.describe());
             expected.compare(got, &what);
         }
+        self.check_reach(unit, values, &at);
         self.check_warm(unit, values, &at);
         self.check_misuse(unit, values, &at);
         encoded
+    }
+
+    /// What is not within reach of a range need not be there.
+    fn check_reach(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        let n = values.len();
+        let mut scratch = Scratch::new();
+        let mut ranges = vec![0..n, 0..1.min(n), n.saturating_sub(1)..n];
+        for _ in 0..4 {
+            let start = self.rng.below(n + 1);
+            ranges.push(start..start + self.rng.below(n - start + 1));
+        }
+        for range in ranges {
+            let range = range.start as u32..range.end as u32;
+            let at = format!("{at}, reach of {range:?}");
+            let mut known = vec![0; unit.bytes.len()];
+            let mut front = 0;
+            let with = |known: &mut [u8], bytes: std::ops::Range<usize>| {
+                known[bytes.clone()].copy_from_slice(&unit.bytes[bytes]);
+            };
+            loop {
+                let part = Unit {
+                    bytes: &known,
+                    ..unit
+                };
+                let reach = self.decoder.reach(part, front, range.clone(), &mut scratch);
+                match reach.unwrap_or_else(|error| panic!("{at}: {error}")) {
+                    Reach::Front(more) => {
+                        assert!(more > front && more <= unit.bytes.len(), "{at}: {more}");
+                        front = more;
+                        with(&mut known, 0..front);
+                    }
+                    Reach::Bytes(bytes) => {
+                        with(&mut known, bytes);
+                        break;
+                    }
+                    Reach::All => {
+                        with(&mut known, 0..unit.bytes.len());
+                        break;
+                    }
+                }
+            }
+            let part = Unit {
+                bytes: &known,
+                ..unit
+            };
+            let selection = Selection::from(&range);
+            let expected = Expected::new(values, &selection, self.rng.u64());
+            let got = decode(&*self.decoder, part, &selection, &expected, &mut scratch);
+            expected.compare(got, &at);
+        }
     }
 
     /// Decoding allocates nothing but through its scratch.
@@ -778,6 +830,15 @@ fn decode_hostile(
     }));
     let (got, allocated) = decoded
         .unwrap_or_else(|panic| panic!("{what}: decoding panicked: {}", panic_text(&*panic)));
+    let reached = catch_unwind(AssertUnwindSafe(|| {
+        for front in [0, unit.bytes.len() / 2, unit.bytes.len()] {
+            let mut scratch = Scratch::new();
+            // Whoever asks sees to it that what is named is there.
+            let _ = decoder.reach(unit, front, 0..unit.len, &mut scratch);
+            let _ = decoder.reach(unit, front, unit.len / 2..unit.len, &mut scratch);
+        }
+    }));
+    reached.unwrap_or_else(|panic| panic!("{what}: its reach panicked: {}", panic_text(&*panic)));
     // Children may decode the whole unit into scratch, at up to 8 bytes per value and level, rounded up to powers of two.
     let width = value_type.fixed_bytes().unwrap_or(1) as u64 + 8;
     let decoded_bytes = u64::from(unit.len) * width + u64::from(unit.decoded_bytes);

@@ -7,7 +7,7 @@ use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, PageDescriptor, Postscript,
     Records, crc32c, limits,
 };
-use tarsia_structure::block::checksummed;
+use tarsia_structure::block;
 
 /// Where the checksums of a well-formed file are, and what they cover.
 #[derive(Debug)]
@@ -207,10 +207,7 @@ impl Seals {
             let mut last = [0; compliance::DIGEST_BYTES];
             for (block, range) in (0..).zip(&page.blocks) {
                 // A header that says nonsense has no checksum to be made right.
-                if let Ok((covered, _)) = checksummed(&bytes[range.clone()]) {
-                    let crc = crc32c(&[covered]);
-                    put(bytes, range.start, &crc.to_le_bytes());
-                }
+                let _ = block::reseal(&mut bytes[range.clone()], |covered| crc32c(&[covered]));
                 last = compliance::block_digest(
                     page.column,
                     page.number,

@@ -32,6 +32,49 @@ impl Decoder for BitpackDecoder {
         }?;
         Ok(0)
     }
+
+    // Kernels are given whole blocks, and are to be small.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn reach(
+        &self,
+        unit: tarsia_codec::Unit<'_>,
+        front: usize,
+        range: core::ops::Range<u32>,
+        _scratch: &mut Scratch,
+    ) -> Result<tarsia_codec::Reach> {
+        use tarsia_codec::Reach;
+
+        /// More than most fronts take: those with patches or many groups are longer.
+        const FRONT_BYTES: usize = 64;
+        Selection::from(&range).check(unit.len)?;
+        let known = unit.bytes.get(..front).unwrap_or(unit.bytes);
+        let n_values = unit.len as usize;
+        let (parsed, reader) = match Unit::parse_front(known, n_values, self.value_bytes, self.mode)
+        {
+            Ok(parsed) => parsed,
+            Err(error) if known.len() < unit.bytes.len() && is_truncated(&error) => {
+                let more = (2 * front).max(FRONT_BYTES);
+                return Ok(Reach::Front(more.min(unit.bytes.len())));
+            }
+            Err(error) => return Err(error),
+        };
+        if range.is_empty() {
+            return Ok(Reach::Bytes(0..0));
+        }
+        // Values of a group lie among each other, so it is read whole.
+        let first = range.start as usize / GROUP_VALUES;
+        let last = (range.end - 1) as usize / GROUP_VALUES;
+        let start = parsed.group_start(first, (0, 0));
+        let last_start = parsed.group_start(last, (first, start));
+        let end = last_start + parsed.group(last).packed_bytes();
+        let packed_at = reader.position();
+        Ok(Reach::Bytes(packed_at + start..packed_at + end))
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn is_truncated(error: &Error) -> bool {
+    matches!(error.kind(), tarsia_codec::ErrorKind::Truncated { .. })
 }
 
 /// What stands for the bytes of a value in code that looks them up in the unit instead of being compiled for them.

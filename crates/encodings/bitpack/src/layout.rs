@@ -194,6 +194,21 @@ impl<'a> Unit<'a> {
         value_bytes: usize,
         mode: Mode,
     ) -> Result<Self> {
+        let (mut unit, reader) = Self::parse_front(bytes, n_values, value_bytes, mode)?;
+        match n_values {
+            0 => reader.finish("bitpack.unit of no values")?,
+            _ => unit.parse_packed(reader)?,
+        }
+        Ok(unit)
+    }
+
+    /// What lies in front of the packed values, and a reader that is there.
+    pub(crate) fn parse_front(
+        bytes: &'a [u8],
+        n_values: usize,
+        value_bytes: usize,
+        mode: Mode,
+    ) -> Result<(Self, Reader<'a>)> {
         let mut unit = Self {
             n_values,
             value_bytes,
@@ -209,8 +224,7 @@ impl<'a> Unit<'a> {
         };
         let mut reader = Reader::new(bytes);
         if n_values == 0 {
-            reader.finish("bitpack.unit of no values")?;
-            return Ok(unit);
+            return Ok((unit, reader));
         }
         let form = Form::parse(&mut reader, value_bytes, mode)?;
         unit.form = form;
@@ -250,8 +264,7 @@ impl<'a> Unit<'a> {
             let highs = n_patches * usize::from(form.patch_bytes);
             unit.patch_highs = reader.take(highs, "bitpack.patch_highs")?;
         }
-        unit.parse_packed(reader)?;
-        Ok(unit)
+        Ok((unit, reader))
     }
 
     fn parse_packed(&mut self, mut reader: Reader<'a>) -> Result<()> {

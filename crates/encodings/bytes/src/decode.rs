@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use core::ops::Range;
 
 use tarsia_codec::{
     ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
@@ -81,6 +82,39 @@ impl Decoder for BytesDecoder {
                 self.decode_indices(&parts, indices, ends, base, data, scratch)
             }
         }
+    }
+
+    // Kernels are given whole blocks, and are to be small.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn reach(
+        &self,
+        unit: Unit<'_>,
+        front: usize,
+        range: core::ops::Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<tarsia_codec::Reach> {
+        use tarsia_codec::Reach;
+
+        Selection::from(&range).check(unit.len)?;
+        // The lengths are at the front, behind how many bytes they take.
+        if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
+            return Ok(Reach::Front(layout::HEADER_BYTES));
+        }
+        let parts = Parts::parse(&unit)?;
+        let data_at = unit.bytes.len() - parts.data.len();
+        if front < data_at {
+            return Ok(Reach::Front(data_at));
+        }
+        let start = self.sum_before(&parts, range.start, scratch)?;
+        let bytes = self.sum_of(&parts, range, scratch)?;
+        let end = start.saturating_add(bytes);
+        if end > parts.data.len() as u64 {
+            return Err(Parts::bad_lengths(end));
+        }
+        // Both are at most the length of a slice now.
+        Ok(Reach::Bytes(
+            data_at + start as usize..data_at + end as usize,
+        ))
     }
 }
 
@@ -166,15 +200,19 @@ impl BytesDecoder {
 impl BytesDecoder {
     /// Bytes of the values in front of `start`.
     fn sum_before(&self, parts: &Parts<'_>, start: u32, scratch: &mut Scratch) -> Result<u64> {
+        self.sum_of(parts, 0..start, scratch)
+    }
+
+    /// Bytes of the values of `range`.
+    fn sum_of(&self, parts: &Parts<'_>, range: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
         let mut bytes = 0u64;
-        let mut n_done = 0;
-        while n_done < start as usize {
-            let n_now = (start as usize - n_done).min(LENGTHS_AT_ONCE);
-            let more = self.with_lengths(parts, n_done as u32, n_now, scratch, |lengths| {
-                Ok(sum(lengths))
-            })?;
+        let mut next = range.start;
+        while next < range.end {
+            let n_now = ((range.end - next) as usize).min(LENGTHS_AT_ONCE);
+            let more =
+                self.with_lengths(parts, next, n_now, scratch, |lengths| Ok(sum(lengths)))?;
             bytes = bytes.saturating_add(more);
-            n_done += n_now;
+            next += n_now as u32;
         }
         Ok(bytes)
     }

@@ -81,6 +81,24 @@ impl Decoder for FixedDecoder {
         }
         Ok(0)
     }
+
+    // Kernels are given whole blocks, and are to be small.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn reach(
+        &self,
+        unit: Unit<'_>,
+        _front: usize,
+        range: core::ops::Range<u32>,
+        _scratch: &mut Scratch,
+    ) -> Result<tarsia_codec::Reach> {
+        use tarsia_codec::Reach;
+
+        Selection::from(&range).check(unit.len)?;
+        layout::exact_bytes(&unit, ValueType::Fixed(self.width))?;
+        // Inside the unit, which holds `len` values of this width.
+        let place = |value: u32| value as usize * self.width as usize;
+        Ok(Reach::Bytes(place(range.start)..place(range.end)))
+    }
 }
 
 struct BitsDecoder;
