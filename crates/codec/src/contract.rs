@@ -217,9 +217,24 @@ pub enum Reach {
     /// That cannot be said before so many bytes at the front are at hand.
     Front(usize),
     /// The front that is at hand, and these.
-    Bytes(Range<usize>),
+    Bytes {
+        /// Their place in the unit.
+        place: Range<usize>,
+        /// What the values decode to at most, of byte strings; else 0.
+        decoded_bytes: u64,
+    },
     /// Perhaps all of them.
     All,
+}
+
+impl Reach {
+    /// Bytes of values that are no byte strings.
+    pub fn bytes(place: Range<usize>) -> Self {
+        Self::Bytes {
+            place,
+            decoded_bytes: 0,
+        }
+    }
 }
 
 /// A prepared node: one per page and tree, used by many threads at once.

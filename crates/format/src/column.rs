@@ -612,7 +612,12 @@ impl Column {
         let forms = self.path.forms().iter().copied();
         let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
         let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
-        self.decode_items(file, plan, fetched, (levels, &items), scratch)
+        let data_bytes = match self.value_type {
+            Some(ValueType::Bytes) => self.data_bytes(plan, fetched)?,
+            _ => 0,
+        };
+        let below = (levels, items.as_slice(), data_bytes);
+        self.decode_items(file, plan, fetched, below, scratch)
     }
 
     /// The first half of [`Column::decode_nested`]: the levels, and the items of each part that are below them. The checksums of those parts are
@@ -638,21 +643,17 @@ impl Column {
         Ok(items)
     }
 
-    /// The second half: the items, whose number is known before memory is taken for them.
+    /// The second half: the items, whose number is known before memory is taken for them, as are the most bytes that they take as byte strings.
     pub(crate) fn decode_items(
         &self,
         file: &Inner,
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
-        (levels, items): (RawLevels<'_>, &[Vec<Range<u32>>]),
+        (levels, items, data_bytes): (RawLevels<'_>, &[Vec<Range<u32>>], u64),
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
         let take = &mut |len| file.pool.take(len);
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
-        let data_bytes = match value_type {
-            ValueType::Bytes => self.data_bytes(plan, fetched)?,
-            _ => 0,
-        };
         let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
         let mut items = items.iter();
@@ -844,18 +845,39 @@ impl Column {
         let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
         let check = |number: usize| blocks.get(number).is_some_and(|block| !block.is_partial());
         let items = self.decode_levels(file, plan, blocks, &mut levels, scratch, check)?;
-        for ((part, block), ranges) in plan.parts.iter().zip(blocks.iter_mut()).zip(&items) {
-            let BlockBytes::Partial(partial) = block else {
-                continue;
-            };
-            let read = self.page(part.page as usize).and_then(|page| {
+        // What can be said of all of them now is fetched at once.
+        let mut places = Vec::new();
+        for ((part, block), ranges) in plan.parts.iter().zip(&*blocks).zip(&items) {
+            let page = self.page(part.page as usize)?;
+            if let (BlockBytes::Partial(partial), true) = (block, file.stays()) {
                 let decoder = self.decoder(file, page)?;
-                partial.read_items(file, decoder.native()?, ranges, scratch)
-            });
-            let read = read.map_err(|error| error.in_block(part.block.into()));
-            read.map_err(|error| self.at(error, part.page as usize))?;
+                places.extend(partial.item_places(decoder.native()?, ranges, scratch));
+            }
         }
-        self.decode_items(file, plan, blocks, (levels, &items), scratch)
+        file.prefetch(&places);
+        let mut data_bytes = 0u64;
+        for ((part, block), ranges) in plan.parts.iter().zip(blocks.iter_mut()).zip(&items) {
+            if let BlockBytes::Partial(partial) = block {
+                let read = self.page(part.page as usize).and_then(|page| {
+                    let decoder = self.decoder(file, page)?;
+                    partial.read_items(file, decoder.native()?, ranges, scratch)
+                });
+                let read = read.map_err(|error| error.in_block(part.block.into()));
+                read.map_err(|error| self.at(error, part.page as usize))?;
+            }
+            // Of a few items of long rows, all bytes of the rows would be far too many.
+            let of_part = match block.data_bytes() {
+                Some(bytes) => bytes,
+                None => self.part_bytes(part, block.as_ref())? * plan.selection(part).repeats(),
+            };
+            data_bytes = data_bytes.saturating_add(of_part);
+        }
+        let data_bytes = match self.value_type {
+            Some(ValueType::Bytes) => data_bytes,
+            _ => 0,
+        };
+        let below = (levels, items.as_slice(), data_bytes);
+        self.decode_items(file, plan, blocks, below, scratch)
     }
 
     /// The most bytes that rows of a nested column may take, where those who asked for them cannot do with fewer: nulls that stand for
@@ -897,19 +919,25 @@ impl Column {
     ) -> Result<u64> {
         let mut total = 0;
         for (part, bytes) in plan.parts.iter().zip(fetched) {
-            if part.bare {
-                total += bytes.as_ref().len() as u64;
-                continue;
-            }
-            let header = BlockHeader::of_whole(bytes.as_ref()).map_err(|error| {
-                self.at(
-                    while_reading(error).in_block(part.block.into()),
-                    part.page as usize,
-                )
-            })?;
-            total += of_part(part, header.decoded_bytes.into());
+            let bytes = self.part_bytes(part, bytes.as_ref())?;
+            total += match part.bare {
+                true => bytes,
+                false => of_part(part, bytes),
+            };
         }
         Ok(total)
+    }
+
+    /// The bytes that a block decodes to; of rows of a full-zip page their own.
+    fn part_bytes(&self, part: &BlockPart, bytes: &[u8]) -> Result<u64> {
+        if part.bare {
+            return Ok(bytes.len() as u64);
+        }
+        let header = BlockHeader::of_whole(bytes).map_err(|error| {
+            let error = while_reading(error).in_block(part.block.into());
+            self.at(error, part.page as usize)
+        })?;
+        Ok(header.decoded_bytes.into())
     }
 }
 

@@ -26,6 +26,14 @@ pub(crate) enum BlockBytes<'f> {
 }
 
 impl BlockBytes<'_> {
+    /// What the items that were asked for decode to at most, of byte strings; `None` where all of the block is what is known.
+    pub(crate) fn data_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Whole(_) => None,
+            Self::Partial(partial) => partial.data_bytes,
+        }
+    }
+
     pub(crate) fn is_partial(&self) -> bool {
         matches!(self, Self::Partial(_))
     }
@@ -54,6 +62,8 @@ pub(crate) struct Partial<'f> {
     start: u64,
     /// Of each chunk whether it was read, and its checksum right.
     at_hand: Vec<bool>,
+    /// What the items that were read decode to at most, of byte strings; `None` where that is not known.
+    data_bytes: Option<u64>,
     /// What was read, in requests that positioned reads make.
     pub(crate) requests: u64,
     pub(crate) read_bytes: u64,
@@ -89,6 +99,7 @@ impl<'f> Partial<'f> {
             },
             start: part.place.start,
             at_hand: Vec::new(),
+            data_bytes: Some(0),
             requests: 0,
             read_bytes: 0,
         };
@@ -187,6 +198,26 @@ impl<'f> Partial<'f> {
         }
     }
 
+    /// Where in the file the items of `ranges` lie, as far as the front says it; what is wrong with it, reading finds out.
+    pub(crate) fn item_places(
+        &self,
+        decoder: &PageDecoder,
+        ranges: &[Range<u32>],
+        scratch: &mut Scratch,
+    ) -> Vec<Range<u64>> {
+        let mut place_of = |range: &Range<u32>| {
+            let front = self.front().ok()?;
+            let block = Block::parse(self.bytes(), &decoder.expect(1)).ok()?;
+            match decoder.reach(&block, front, range.clone(), scratch).ok()? {
+                Reach::Bytes { place, .. } if !place.is_empty() => {
+                    Some(self.start + place.start as u64..self.start + place.end as u64)
+                }
+                _ => None,
+            }
+        };
+        ranges.iter().filter_map(&mut place_of).collect()
+    }
+
     /// Reads what decoding the items of `ranges` looks at.
     pub(crate) fn read_items(
         &mut self,
@@ -202,12 +233,18 @@ impl<'f> Partial<'f> {
                     .and_then(|block| decoder.reach(&block, front, range.clone(), scratch));
                 match reach.map_err(while_reading)? {
                     Reach::Front(bytes) if bytes > front => self.need(file, &(0..bytes))?,
-                    Reach::Bytes(bytes) => {
-                        self.need(file, &bytes)?;
+                    Reach::Bytes {
+                        place,
+                        decoded_bytes,
+                    } => {
+                        self.need(file, &place)?;
+                        let data_bytes = self.data_bytes;
+                        self.data_bytes = data_bytes.and_then(|sum| sum.checked_add(decoded_bytes));
                         break;
                     }
                     Reach::Front(_) | Reach::All => {
                         self.need(file, &(0..usize::MAX))?;
+                        self.data_bytes = None;
                         break;
                     }
                 }

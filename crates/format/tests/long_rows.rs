@@ -209,6 +209,27 @@ fn ranges_and_fields_of_long_rows() {
     assert_logically_equal(taken.column(0).as_ref(), want.as_ref());
 }
 
+/// What is taken is memory for the elements, not for the rows.
+#[test]
+fn one_frame_of_rows_that_would_not_fit_one_array() {
+    let mut rows = ListBuilder::new(BinaryBuilder::new());
+    let frame = vec![7; 60_000];
+    for _ in 0..4 {
+        for i in 0..200usize {
+            rows.values().append_value(&frame[..60_000 - i]);
+        }
+        rows.append(true);
+    }
+    let batch = one_column(Arc::new(rows.finish()));
+    let file = open_with(&file_of(&batch), OpenOptions::default()).unwrap();
+    // 12 MB each, 2.4 GB together.
+    let rows: Vec<u64> = (0..200).map(|i| i % 4).collect();
+    let path = "x[3]".parse().unwrap();
+    let (taken, _) = file.take_element(&rows, &path).unwrap();
+    let frames = taken.column(0).as_binary::<i32>();
+    assert!((0..200).all(|i| frames.value(i) == &frame[..60_000 - 3]));
+}
+
 #[test]
 fn damage_is_found_where_it_is_read() {
     let batch = one_column(frames(false));

@@ -388,6 +388,10 @@ impl<'a> Block<'a> {
         expect: &BlockExpectation<'_>,
     ) -> Result<Self> {
         let mut at = header.body_start();
+        if cfg!(feature = "nested") && header.chunked && expect.levels.is_empty() {
+            let allowed = "not chunked in a flat page";
+            return Err(Error::corrupt("block.flags", 5, FLAG_CHUNKED, allowed));
+        }
         if header.present_rows == 0 {
             return Self::without_rows(header, payload);
         }

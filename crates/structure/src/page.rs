@@ -161,7 +161,7 @@ impl PageDecoder {
             _ => range,
         };
         if values.is_empty() {
-            return Ok(Reach::Bytes(0..0));
+            return Ok(Reach::bytes(0..0));
         }
         let unit_at = block.unit_at;
         let unit = RawColumn::unit(block);
@@ -170,7 +170,13 @@ impl PageDecoder {
         Ok(match reach {
             Reach::Front(bytes) if bytes <= front || bytes > unit.bytes.len() => Reach::All,
             Reach::Front(bytes) => Reach::Front(unit_at + bytes),
-            Reach::Bytes(bytes) => Reach::Bytes(unit_at + bytes.start..unit_at + bytes.end),
+            Reach::Bytes {
+                place,
+                decoded_bytes,
+            } => Reach::Bytes {
+                place: unit_at + place.start..unit_at + place.end,
+                decoded_bytes,
+            },
             Reach::All => Reach::All,
         })
     }

@@ -342,8 +342,16 @@ impl<'a> Laws<'a> {
                         front = more;
                         with(&mut known, 0..front);
                     }
-                    Reach::Bytes(bytes) => {
-                        with(&mut known, bytes);
+                    Reach::Bytes {
+                        place,
+                        decoded_bytes,
+                    } => {
+                        with(&mut known, place);
+                        if let Values::Bytes(_) = values {
+                            let range = range.start as usize..range.end as usize;
+                            let exact = values.slice(range).decoded_bytes();
+                            assert!(decoded_bytes >= exact, "{at}: {decoded_bytes} bytes");
+                        }
                         break;
                     }
                     Reach::All => {

@@ -59,7 +59,7 @@ impl Decoder for BitpackDecoder {
             Err(error) => return Err(error),
         };
         if range.is_empty() {
-            return Ok(Reach::Bytes(0..0));
+            return Ok(Reach::bytes(0..0));
         }
         // Values of a group lie among each other, so it is read whole.
         let first = range.start as usize / GROUP_VALUES;
@@ -68,7 +68,7 @@ impl Decoder for BitpackDecoder {
         let last_start = parsed.group_start(last, (first, start));
         let end = last_start + parsed.group(last).packed_bytes();
         let packed_at = reader.position();
-        Ok(Reach::Bytes(packed_at + start..packed_at + end))
+        Ok(Reach::bytes(packed_at + start..packed_at + end))
     }
 }
 

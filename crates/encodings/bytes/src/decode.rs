@@ -112,9 +112,10 @@ impl Decoder for BytesDecoder {
             return Err(Parts::bad_lengths(end));
         }
         // Both are at most the length of a slice now.
-        Ok(Reach::Bytes(
-            data_at + start as usize..data_at + end as usize,
-        ))
+        Ok(Reach::Bytes {
+            place: data_at + start as usize..data_at + end as usize,
+            decoded_bytes: bytes,
+        })
     }
 }
 

@@ -97,7 +97,7 @@ impl Decoder for FixedDecoder {
         layout::exact_bytes(&unit, ValueType::Fixed(self.width))?;
         // Inside the unit, which holds `len` values of this width.
         let place = |value: u32| value as usize * self.width as usize;
-        Ok(Reach::Bytes(place(range.start)..place(range.end)))
+        Ok(Reach::bytes(place(range.start)..place(range.end)))
     }
 }
 
