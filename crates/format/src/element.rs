@@ -279,6 +279,26 @@ fn reads_of(inner: &Inner, mut plans: Vec<Plan>, fetched: &[Vec<BlockBytes<'_>>]
     reads
 }
 
+/// Whether there is a type without values, of which Arrow cannot make a null.
+fn has_empty_union(data_type: &DataType) -> bool {
+    let is = |field: &FieldRef| has_empty_union(field.data_type());
+    match data_type {
+        DataType::Union(fields, _) => {
+            fields.is_empty() || fields.iter().any(|(_, field)| is(field))
+        }
+        DataType::Struct(fields) => fields.iter().any(is),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => is(item),
+        DataType::Dictionary(_, values) => has_empty_union(values),
+        _ => false,
+    }
+}
+
 fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
@@ -297,6 +317,11 @@ pub(crate) fn take(
     let columns: &[Arc<Column>] = field.columns.get(range).unwrap_or_default();
     if field.is_flat() {
         return Err(path.refused("the column is not nested"));
+    }
+    if has_empty_union(&pruned.data_type) {
+        return Err(
+            path.refused("there is a union without fields, which is never anything, nor null")
+        );
     }
     inner.prefetch_tables(columns, &order.sorted);
     let plans: Vec<Plan> = columns

@@ -5,8 +5,9 @@ mod common;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UnionArray, new_null_array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema, UnionFields};
 use common::{deterministic, open, write};
 use tarsia::{ErrorKind, File, WriteOptions};
 use tarsia_testkit::arrays::{Distribution, Nulls};
@@ -148,6 +149,25 @@ fn ranges_of_items_are_cut_to_what_is_there() {
             assert_logically_equal(column.value(i).as_ref(), want.as_ref());
         }
     }
+}
+
+/// Arrow cannot make a null of it, and panics where it is asked to.
+#[test]
+fn a_union_without_fields_is_no_element() {
+    let none = UnionArray::try_new(UnionFields::empty(), vec![].into(), None, vec![]).unwrap();
+    let item = Field::new("item", none.data_type().clone(), true);
+    let ends = OffsetBuffer::from_lengths([0, 0, 0]);
+    let lists = ListArray::try_new(Arc::new(item), ends, Arc::new(none), None).unwrap();
+    let batch = common::one_column(Arc::new(lists));
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
+    let file = open(&bytes).unwrap();
+    assert_eq!(file.take(&[0, 2]).unwrap().num_rows(), 2);
+    let refused = file.take_element(&[0], &"x[0]".parse().unwrap());
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 #[test]
