@@ -39,7 +39,9 @@ mod measuring {
     use arrow_array::RecordBatch;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde::Serialize;
-    use tarsia::{Checksums, EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer};
+    use tarsia::{
+        Checksums, EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer,
+    };
 
     use super::Arguments;
     use crate::machine::{self, Environment};

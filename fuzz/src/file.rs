@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use tarsia::{Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer};
+use tarsia::{
+    Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer,
+};
 use tarsia_io::{MemoryFile, MemorySink};
 use tarsia_structure::arrow::{leaf_paths, reorder};
 use tarsia_testkit::arrays::{
