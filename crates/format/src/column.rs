@@ -598,19 +598,16 @@ impl Column {
         Ok(())
     }
 
-    /// Decodes levels and items of what was planned and fetched, for columns that are not flat; of some lists (by the number of the
-    /// level with their lengths) only the items of a cut.
+    /// Decodes levels and items of what was planned and fetched, for columns that are not flat.
     pub(crate) fn decode_nested(
         &self,
         file: &Inner,
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
-        cuts: &[(usize, Cut)],
         budget: &Budget,
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
-        let forms = self.path.forms().iter().copied();
-        let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
+        let mut levels = RawLevels::new(self.path.forms().iter().copied(), budget);
         let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
         let data_bytes = match self.value_type {
             Some(ValueType::Bytes) => self.data_bytes(plan, fetched)?,
@@ -622,7 +619,7 @@ impl Column {
 
     /// The first half of [`Column::decode_nested`]: the levels, and the items of each part that are below them. The checksums of those parts are
     /// compared whose number `check` wants.
-    pub(crate) fn decode_levels(
+    fn decode_levels(
         &self,
         file: &Inner,
         plan: &Plan,
@@ -644,7 +641,7 @@ impl Column {
     }
 
     /// The second half: the items, whose number is known before memory is taken for them, as are the most bytes that they take as byte strings.
-    pub(crate) fn decode_items(
+    fn decode_items(
         &self,
         file: &Inner,
         plan: &Plan,
@@ -831,7 +828,8 @@ impl Column {
         opened.map_err(|error| self.at(error, part.page as usize))
     }
 
-    /// Decodes as [`Column::decode_nested`] does, and of long rows reads only what that takes.
+    /// As [`Column::decode_nested`], with only the items of a cut of some lists (by the number of the level with their lengths); of long rows only what that takes
+    /// is read.
     pub(crate) fn decode_elements(
         &self,
         file: &Inner,
@@ -993,16 +991,22 @@ fn check_rows(bytes: &[u8], form: ZipForm) -> Result<()> {
         let Some((covered, stored)) = form.checksummed(row) else {
             continue;
         };
-        let computed = tarsia_metadata::crc32c(&[covered]);
-        if computed != stored {
-            return Err(wrong_checksum(stored, computed));
-        }
+        check_covered(covered, stored)?;
     }
     Ok(())
 }
 
+/// Compares what a checksum covers with it.
+pub(crate) fn check_covered(covered: &[u8], stored: u32) -> Result<()> {
+    let computed = tarsia_metadata::crc32c(&[covered]);
+    match computed == stored {
+        true => Ok(()),
+        false => Err(wrong_checksum(stored, computed)),
+    }
+}
+
 #[cold]
-pub(crate) fn wrong_checksum(stored: u32, computed: u32) -> Error {
+fn wrong_checksum(stored: u32, computed: u32) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!("checksum {stored:08x} stored, {computed:08x} computed"),
@@ -1012,10 +1016,7 @@ pub(crate) fn wrong_checksum(stored: u32, computed: u32) -> Error {
 /// Compares a block's stored checksums with its bytes.
 pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
     for (covered, stored) in tarsia_structure::block::checksummed(place).map_err(while_reading)? {
-        let computed = tarsia_metadata::crc32c(&[covered]);
-        if computed != stored {
-            return Err(wrong_checksum(stored, computed));
-        }
+        check_covered(covered, stored)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use tarsia_io::ReadBytes;
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, CHUNK_BYTES, checksummed_chunks};
 use tarsia_structure::{Block, BlockHeader, PageDecoder};
 
-use crate::column::{BlockPart, wrong_checksum};
+use crate::column::{BlockPart, check_covered};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Checksums;
@@ -255,12 +255,8 @@ impl<'f> Partial<'f> {
 }
 
 fn check(file: &Inner, (covered, stored): (&[u8], u32)) -> Result<()> {
-    if file.checksums == Checksums::Never {
-        return Ok(());
-    }
-    let computed = tarsia_metadata::crc32c(&[covered]);
-    match computed == stored {
-        true => Ok(()),
-        false => Err(wrong_checksum(stored, computed)),
+    match file.checksums {
+        Checksums::Never => Ok(()),
+        Checksums::Once | Checksums::Always => check_covered(covered, stored),
     }
 }

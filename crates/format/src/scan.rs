@@ -8,10 +8,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
+use tarsia_structure::Budget;
 use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
-use tarsia_structure::{Budget, Cut};
 
 use crate::column::{Column, Decoded, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -459,7 +459,7 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
         let (plan, fetched) = (&plans[index], &fetched[index]);
         match column.is_flat() {
             true => emit(inner, column, plan, fetched).map(Leaf::Flat),
-            false => decode_leaf(inner, column, plan, fetched, &[], budget).map(Leaf::Nested),
+            false => decode_leaf(inner, column, plan, fetched, budget).map(Leaf::Nested),
         }
     };
     let n_columns = projection.columns.len();
@@ -503,10 +503,9 @@ pub(crate) fn decode_leaf(
     column: &Column,
     plan: &Plan,
     fetched: &[impl AsRef<[u8]>],
-    cuts: &[(usize, Cut)],
     budget: &Budget,
 ) -> Result<LeafParts> {
-    with_scratch(|scratch| column.decode_nested(inner, plan, fetched, cuts, budget, scratch))
+    with_scratch(|scratch| column.decode_nested(inner, plan, fetched, budget, scratch))
 }
 
 thread_local! {

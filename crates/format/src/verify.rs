@@ -194,7 +194,7 @@ fn decodes(inner: &Inner, column: &Column, rows: Range<u64>) -> Result<()> {
         false => {
             let of_row = || Budget::new(column.nested_bytes_max(&plan, &fetched));
             let budget = batch_budget(rows.end - rows.start, of_row);
-            decode_leaf(inner, column, &plan, &fetched, &[], &budget).map(drop)
+            decode_leaf(inner, column, &plan, &fetched, &budget).map(drop)
         }
     };
     match done {
