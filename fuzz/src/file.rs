@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::{
-    Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer,
+    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Preset, Threads,
+    WriteOptions, Writer,
 };
 use tarsia_io::{MemoryFile, MemorySink};
-use tarsia_structure::arrow::{leaf_paths, reorder};
+use tarsia_structure::arrow::{Packing, leaf_paths, reorder};
 use tarsia_testkit::arrays::{
     DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, bit_difference, flat_types,
 };
@@ -89,6 +90,14 @@ fn table(rows: usize, columns: &[(DataType, Nulls, Distribution)]) -> RecordBatc
     RecordBatch::try_new(Arc::new(schema), columns).expect("a batch")
 }
 
+/// The field as a packed struct, where it can be one.
+fn packed(field: Field) -> Field {
+    match Packing::of(field.data_type()) {
+        Ok(_) => field.with_metadata([(LAYOUT_KEY.to_owned(), "packed".to_owned())].into()),
+        Err(_) => field,
+    }
+}
+
 /// A table of nested columns with nulls at all levels.
 fn nested_table(rows: usize, types: &[DataType], lengths: &[Lengths]) -> RecordBatch {
     let made = types.iter().enumerate().map(|(i, data_type)| {
@@ -99,6 +108,10 @@ fn nested_table(rows: usize, types: &[DataType], lengths: &[Lengths]) -> RecordB
             i as u64,
         );
         let field = Field::new(format!("c{i}"), data_type.clone(), true);
+        let field = match i % 2 {
+            0 => field,
+            _ => packed(field),
+        };
         (field, nested_array(data_type, rows, &profile))
     });
     let (fields, columns): (Vec<_>, Vec<_>) = made.unzip();
@@ -547,7 +560,11 @@ fn round_trip_of(
         } else {
             format!("c{i}")
         };
-        fields.push(Field::new(name, data_type, nullable));
+        let field = Field::new(name, data_type, nullable);
+        fields.push(match input.one_in(2) {
+            true => packed(field),
+            false => field,
+        });
         columns.push(array);
     }
     let schema = Arc::new(Schema::new(fields));

@@ -65,6 +65,35 @@ pub struct Import {
     /// Whether the file carries a decoder for itself
     #[arg(long, value_enum, default_value_t = Kernels::Embed)]
     pub kernels: Kernels,
+    /// How a column is stored, where the writer is not to choose: full-zip (row by row), mini-block, or packed (a struct whose rows
+    /// are one value each, so that all fields of a row are read at once); may be given for several columns
+    #[arg(long = "layout", value_name = "COLUMN=LAYOUT", value_parser = parse_layout)]
+    pub layouts: Vec<ColumnLayout>,
+}
+
+/// A column and its layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnLayout {
+    /// The column's name.
+    pub column: String,
+    /// As the writer spells it.
+    pub layout: String,
+}
+
+/// A name may hold `=`, a layout does not.
+fn parse_layout(text: &str) -> Result<ColumnLayout, String> {
+    let known = ["full-zip", "mini-block", "packed"];
+    match text.rsplit_once('=') {
+        Some((column, layout)) if known.contains(&layout) => Ok(ColumnLayout {
+            column: column.to_owned(),
+            layout: layout.to_owned(),
+        }),
+        Some((_, other)) => Err(format!(
+            "no layout `{other}`; there are {}",
+            known.join(", ")
+        )),
+        None => Err("a column, `=` and a layout".to_owned()),
+    }
 }
 
 /// Whether a file carries a kernel.

@@ -2,16 +2,18 @@
 
 use std::io::{BufWriter, StdoutLock, Write, stdout};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::args::{
-    Command, Export, Head, Import, Inspect, Names, Rows, Scan, Schema as SchemaArgs, Take, Verify,
+    ColumnLayout, Command, Export, Head, Import, Inspect, Names, Rows, Scan, Schema as SchemaArgs,
+    Take, Verify,
 };
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -58,8 +60,9 @@ fn import(args: &Import) -> Result<(), Failure> {
         ..Default::default()
     };
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
-    let mut writer = tarsia::Writer::create(&args.output, source.schema(), options)
-        .map_err(|error| refused(&error))?;
+    let schema = with_layouts(source.schema(), &args.layouts)?;
+    let mut writer =
+        tarsia::Writer::create(&args.output, schema, options).map_err(|error| refused(&error))?;
     let mut rows = 0;
     while let Some(batch) = source.next_batch()? {
         writer.write(&batch).map_err(|error| refused(&error))?;
@@ -79,6 +82,24 @@ fn import(args: &Import) -> Result<(), Failure> {
         ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
     ])?;
     out.finish()
+}
+
+/// The schema with the layouts that the user wants.
+fn with_layouts(schema: SchemaRef, layouts: &[ColumnLayout]) -> Result<SchemaRef, Failure> {
+    let mut fields = schema.fields().to_vec();
+    for ColumnLayout { column, layout } in layouts {
+        let named: Vec<_> = fields.iter_mut().filter(|f| f.name() == column).collect();
+        if named.is_empty() {
+            return Err(Failure::Usage(format!("--layout: no column `{column}`")));
+        }
+        for field in named {
+            let mut metadata = field.metadata().clone();
+            metadata.insert(tarsia::LAYOUT_KEY.to_owned(), layout.clone());
+            *field = Arc::new(field.as_ref().clone().with_metadata(metadata));
+        }
+    }
+    let metadata = schema.metadata().clone();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
 /// What the writer refuses is a column of the input, although the facade knows only the output's name.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::{DataType, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::arrow::{LeafParts, LeafPath};
+use tarsia_structure::arrow::{LeafParts, LeafPath, Packing};
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::{
     Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels, ZipForm,
@@ -45,8 +45,10 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// What stands above the column's items, and their type.
     pub(crate) path: LeafPath,
-    /// The Arrow type that the column alone decodes to: the field's where it is flat.
+    /// The Arrow type that the column alone decodes to: the field's where it is flat, that of whole rows where it is packed.
     pub(crate) data_type: DataType,
+    /// Of packed structs: the column's items are their rows.
+    pub(crate) packing: Option<Packing>,
     /// Physical type; `None` for type Null.
     pub(crate) value_type: Option<ValueType>,
     pub(crate) pages: Vec<Page>,

@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, UInt64Array, make_array};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
 use tarsia_structure::arrow::{assemble, leaf_paths, reorder};
 
@@ -14,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{Inner, Reads};
 use crate::partial::{BlockBytes, Partial};
 use crate::scan::{batch, rows_budget, too_many_values, with_scratch};
-use crate::take::Order;
+use crate::take::{Order, take_counted};
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
 ///
@@ -95,6 +96,12 @@ struct Pruned {
 impl ElementPath {
     fn refused(&self, what: impl std::fmt::Display) -> Error {
         Error::new(ErrorKind::InvalidInput, format!("`{}`: {what}", self.text))
+    }
+
+    /// A column named like the path.
+    fn batch(&self, element: ArrayRef, rows: usize) -> Result<RecordBatch> {
+        let named = Field::new(&self.text, element.data_type().clone(), true);
+        batch(&Arc::new(Schema::new(vec![named])), vec![element], rows)
     }
 
     fn prune(&self, data_type: &DataType, steps: &[Step], level: usize) -> Result<Pruned> {
@@ -303,6 +310,62 @@ fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
 
+/// The part of an array that [`Pruned`] would have decoded, its type being `to`.
+fn narrowed(array: &ArrayRef, to: &DataType, steps: &[Step]) -> Result<ArrayRef> {
+    let misfit = |error: ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
+    let Some((step, steps)) = steps.split_first() else {
+        return Ok(array.clone());
+    };
+    let start = match step {
+        Step::Field(_) => 0,
+        Step::Item(start) | Step::Items(start, _) => *start as usize,
+    };
+    match (step, to) {
+        (Step::Field(name), DataType::Struct(fields)) => {
+            let parent = array.as_struct();
+            let child = parent.column_by_name(name).zip(fields.first());
+            let (child, field) = child
+                .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a struct without its field"))?;
+            let child = narrowed(child, field.data_type(), steps)?;
+            let nulls = parent.nulls().cloned();
+            let narrow = StructArray::try_new(fields.clone(), vec![child], nulls);
+            Ok(Arc::new(narrow.map_err(misfit)?))
+        }
+        (_, DataType::FixedSizeList(_, length)) => {
+            let list = array.as_fixed_size_list();
+            let of_row = |row: usize| {
+                let first = row * list.value_length() as usize + start;
+                first as u64..first as u64 + *length as u64
+            };
+            let places: UInt64Array = (0..list.len()).flat_map(of_row).map(Some).collect();
+            let items = reorder(list.values().as_ref(), &places).map_err(misfit)?;
+            let narrow = ArrayData::builder(to.clone())
+                .len(list.len())
+                .nulls(list.nulls().cloned())
+                .add_child_data(items.to_data());
+            Ok(make_array(narrow.build().map_err(misfit)?))
+        }
+        (_, other) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("{other} has no items"),
+        )),
+    }
+}
+
+/// The elements of the rows of a packed struct, which are read whole.
+fn take_packed(
+    inner: &Arc<Inner>,
+    rows: &[u64],
+    path: &ElementPath,
+    pruned: &DataType,
+) -> Result<(RecordBatch, Reads)> {
+    let columns = [path.column.clone()];
+    let (whole, reads) = take_counted(inner, rows, Some(&columns))?;
+    let array = narrowed(whole.column(0), pruned, &path.steps)?;
+    let element = path.element(array, &path.steps)?;
+    Ok((path.batch(element, rows.len())?, reads))
+}
+
 /// The elements of rows, in the order asked for, as a column named like the path.
 pub(crate) fn take(
     inner: &Arc<Inner>,
@@ -313,6 +376,9 @@ pub(crate) fn take(
     let before = inner.reads(&[]);
     let field = inner.field(&path.column)?;
     let pruned = path.prune(field.field.data_type(), &path.steps, 0)?;
+    if field.columns.iter().any(|column| column.packing.is_some()) {
+        return take_packed(inner, rows, path, &pruned.data_type);
+    }
     let range = pruned.first_leaf..pruned.first_leaf + pruned.n_leaves;
     let columns: &[Arc<Column>] = field.columns.get(range).unwrap_or_default();
     if field.is_flat() {
@@ -349,7 +415,5 @@ pub(crate) fn take(
     let after = inner.reads(&[]);
     reads.metadata_requests = after.metadata_requests - before.metadata_requests;
     reads.metadata_bytes = after.metadata_bytes - before.metadata_bytes;
-    let named = Field::new(&path.text, element.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(vec![named]));
-    Ok((batch(&schema, vec![element], rows.len())?, reads))
+    Ok((path.batch(element, rows.len())?, reads))
 }

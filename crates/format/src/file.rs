@@ -22,6 +22,7 @@ use crate::inspect::{ColumnInspection, Inspection, Region};
 use crate::options::{Access, Checksums, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
+use crate::write::packing_of;
 use crate::{ElementPath, element, inspect, take, verify};
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
@@ -747,7 +748,12 @@ impl Inner {
         field: Field,
         records: &[metadata::ColumnRecord],
     ) -> Result<TableField> {
-        let paths = leaf_paths(field.data_type(), field.is_nullable()).map_err(|unsupported| {
+        let packing = packing_of(&field)?;
+        let stored_type = match &packing {
+            Some(packing) => packing.stored_type(),
+            None => field.data_type().clone(),
+        };
+        let paths = leaf_paths(&stored_type, field.is_nullable()).map_err(|unsupported| {
             Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
                 .in_column(field.name())
         })?;
@@ -761,7 +767,12 @@ impl Inner {
         let columns = paths.into_iter().zip(records).zip(first_leaf..);
         let columns = columns
             .map(|((path, record), leaf)| {
-                Ok(Arc::new(self.make_column(leaf, &field, path, record)?))
+                let mut column = self.make_column(leaf, &field, path, record)?;
+                if packing.is_some() {
+                    column.data_type = stored_type.clone();
+                    column.packing = packing.clone();
+                }
+                Ok(Arc::new(column))
             })
             .collect::<Result<_>>()?;
         Ok(TableField {
@@ -814,6 +825,7 @@ impl Inner {
                 false => path.data_type().clone(),
             },
             path,
+            packing: None,
             value_type,
             pages: meta.pages.into_iter().map(Page::new).collect(),
             dictionaries: meta.dictionaries.into_iter().map(Page::new).collect(),
@@ -831,7 +843,7 @@ impl Inner {
         let mut fields = Vec::with_capacity(table.schema.fields().len());
         let mut first_leaf = 0;
         for field in table.schema.fields() {
-            let n_leaves = metadata::n_leaves(field.data_type());
+            let n_leaves = metadata::n_leaves(field);
             let records = table.columns.get(first_leaf as usize..);
             let records = records.and_then(|records| records.get(..n_leaves as usize));
             let field = self.make_field(

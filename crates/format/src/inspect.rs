@@ -40,7 +40,7 @@ pub struct Region {
 pub struct ColumnInspection {
     /// The field's name; in nested fields the names from the top-level field down, joined by dots.
     pub name: String,
-    /// The Arrow type of the column's items.
+    /// The Arrow type of the column's items; of packed structs `packed ` and that of their rows.
     pub data_type: String,
     /// Whether the field allows nulls.
     pub nullable: bool,
@@ -139,7 +139,10 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
     };
     Ok(ColumnInspection {
         name: column.name().to_owned(),
-        data_type: column.data_type.to_string(),
+        data_type: match column.packing {
+            None => column.data_type.to_string(),
+            Some(_) => format!("packed {}", column.data_type),
+        },
         nullable: column.path.nullable(),
         rows,
         items,

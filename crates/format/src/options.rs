@@ -126,8 +126,13 @@ pub struct WriteOptions {
     pub full_zip_bytes_min: u32,
 }
 
-/// The key in a field's metadata that says how its pages are laid out, where both layouts could hold them: `full-zip` or `mini-block`.
-pub const LAYOUT_KEY: &str = "tarsia.layout";
+/// The key in a top-level field's metadata that says how it is stored: `full-zip` or `mini-block` for its pages, where both layouts could
+/// hold them, or `packed` for a struct.
+///
+/// The rows of a packed struct are one column, so that all of a row is read at once, by one request and for one decoded value, however
+/// many fields it has; a single field costs as much as all. Its fields are flat (no dictionaries or run-end arrays), structs of such, or
+/// fixed-size lists of values of fixed width. Without strings among them a row has a fixed width.
+pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;
 
 impl Default for WriteOptions {
     fn default() -> Self {

@@ -556,7 +556,19 @@ pub(crate) fn emit(
                 .in_column(column.name()),
         );
     }
-    emitted.map_err(|error| while_reading(error).in_column(column.name()))
+    let unpacked = |emitted: Emitted| match &column.packing {
+        None => Ok(emitted),
+        Some(packing) => {
+            let parts = emitted.parts.iter();
+            let parts = parts.map(|rows| packing.unpack(rows.as_ref()));
+            Ok(Emitted {
+                parts: parts.collect::<tarsia_codec::Result<_>>()?,
+            })
+        }
+    };
+    emitted
+        .and_then(unpacked)
+        .map_err(|error| while_reading(error).in_column(column.name()))
 }
 
 /// Batches of columns of which some may come in several parts: cut wherever any is.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, FieldRef, SchemaRef};
 use rayon::prelude::*;
 use tarsia_cascade::Chooser;
 use tarsia_codec::Tree;
@@ -13,7 +13,7 @@ use tarsia_compliance as compliance;
 use tarsia_io::{FileSink, Sink};
 use tarsia_metadata as metadata;
 use tarsia_metadata::PageDescriptor;
-use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
+use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -115,6 +115,8 @@ struct ColumnWriter {
     dictionaries: Vec<WrittenPage>,
     /// The layout that the field asks for, as [`WriteOptions::full_zip_bytes_min`].
     full_zip_bytes_min: Option<u32>,
+    /// Of packed structs.
+    packing: Option<Packing>,
 }
 
 /// A page that is in the sink already; its side data waits for the metadata region.
@@ -291,24 +293,48 @@ impl Writer {
                 .in_column(name));
             }
         }
-        let mut start = 0;
-        while start < batch.num_rows() {
-            self.failed = true;
-            start += self.write_step(batch, start)?;
-            self.failed = false;
+        // Packed rows are copies, so they are made of some rows at a time.
+        let is_packed = self.columns.iter().any(|column| column.packing.is_some());
+        let step = match is_packed {
+            true => STEP_ROWS,
+            false => batch.num_rows().max(1),
+        };
+        for first in (0..batch.num_rows()).step_by(step) {
+            let rows = step.min(batch.num_rows() - first);
+            let arrays = self.stored_arrays(&batch.slice(first, rows))?;
+            let mut start = 0;
+            while start < rows {
+                self.failed = true;
+                start += self.write_step(&arrays, start..rows)?;
+                self.failed = false;
+            }
         }
         Ok(())
     }
 
-    /// Takes rows from row `start` of the batch into the buffers, encodes what is full, and returns how many rows it took. How many
+    /// The arrays of a batch, packed where they are stored so.
+    fn stored_arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let mut arrays = batch.columns().to_vec();
+        for column in &self.columns {
+            if let Some(packing) = &column.packing {
+                let array = packing.pack(batch.column(column.index));
+                arrays[column.index] =
+                    array.map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// Takes rows from the first of `of` on into the buffers, encodes what is full, and returns how many rows it took. How many
     /// that are leaves no trace in the file.
-    fn write_step(&mut self, batch: &RecordBatch, start: usize) -> Result<usize> {
+    fn write_step(&mut self, arrays: &[ArrayRef], of: Range<usize>) -> Result<usize> {
+        let start = of.start;
         let page_bytes = self.page_bytes();
         let bytes_max = page_bytes.max(STEP_BYTES_MIN) as usize;
-        let mut rows = STEP_ROWS.min(batch.num_rows() - start);
+        let mut rows = STEP_ROWS.min(of.len());
         let mut held_bytes = 0;
         for column in &self.columns {
-            let array = batch.column(column.index);
+            let array = &arrays[column.index];
             let fit = column
                 .buffer
                 .fit(
@@ -329,7 +355,7 @@ impl Writer {
             rows = rows.min((budget_rows - self.rows % budget_rows) as usize);
         }
         for column in &mut self.columns {
-            let array = batch.column(column.index);
+            let array = &arrays[column.index];
             let before = column.buffer.logical_bytes();
             column
                 .buffer
@@ -563,10 +589,26 @@ fn random_id() -> Result<[u8; 16]> {
     Ok(id)
 }
 
+/// How the rows of a field are packed; `None` where they are not.
+pub(crate) fn packing_of(field: &Field) -> Result<Option<Packing>> {
+    match metadata::is_packed(field) {
+        false => Ok(None),
+        true => match Packing::of(field.data_type()) {
+            Ok(packing) => Ok(Some(packing)),
+            Err(error) => Err(Error::from(error).in_column(field.name())),
+        },
+    }
+}
+
 fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
-        let paths = leaf_paths(field.data_type(), field.is_nullable()).map_err(|unsupported| {
+        let packing = packing_of(field)?;
+        let stored_type = match &packing {
+            Some(packing) => packing.stored_type(),
+            None => field.data_type().clone(),
+        };
+        let paths = leaf_paths(&stored_type, field.is_nullable()).map_err(|unsupported| {
             Error::new(
                 ErrorKind::Unsupported,
                 format!("type {unsupported} is not stored by this version"),
@@ -577,8 +619,16 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
             None => None,
             Some("full-zip") => Some(0),
             Some("mini-block") => Some(u32::MAX),
+            Some(_) if packing.is_some() => None,
+            Some(metadata::LAYOUT_PACKED) => {
+                let what = format!(
+                    "{} cannot be packed: no struct with fields",
+                    field.data_type()
+                );
+                return Err(Error::new(ErrorKind::InvalidInput, what).in_column(field.name()));
+            }
             Some(other) => {
-                let what = format!("{LAYOUT_KEY} is full-zip or mini-block, not `{other}`");
+                let what = format!("{LAYOUT_KEY} is full-zip, mini-block or packed, not `{other}`");
                 return Err(Error::new(ErrorKind::InvalidInput, what).in_column(field.name()));
             }
         };
@@ -588,10 +638,11 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
                 field: field.clone(),
                 index,
                 leaf: columns.len() as u32,
-                buffer: LeafBuffer::new(field.data_type(), path),
+                buffer: LeafBuffer::new(&stored_type, path),
                 next_row: 0,
                 pages: Vec::new(),
                 dictionaries: Vec::new(),
+                packing: packing.clone(),
             });
         }
     }

@@ -10,6 +10,7 @@ use crate::limits::{
     COLUMN_RECORD_BYTES, HEADER_BYTES, RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
     RECORD_LEAF_BYTES, SCHEMA_DEPTH_MAX, U48_MAX,
 };
+use crate::types::{LAYOUT_KEY, LAYOUT_PACKED};
 use crate::{ColumnRecord, Error, Result};
 
 const FLAG_NULLABLE: u16 = 1;
@@ -223,13 +224,14 @@ impl<'a> NodeRecord<'a> {
         if let Some(children) = &self.children {
             children.check(is_root, RECORD_HEADER_BYTES)?;
         }
+        // Below, run ends and the fields of packed structs store nothing: what they are below is looked at with their parents.
         let stores_nothing = self.children.is_none() && self.column.is_none();
-        if stores_nothing && !self.can_be_run_ends() {
+        if stores_nothing && self.components().count() <= 1 {
             return bad(
                 "record.flags",
                 12,
                 0,
-                "a column or children, or run ends (s, i, l, not null)",
+                "a column or children at the top level",
             );
         }
         if self.keys_ordered && !self.format.starts_with('D') && self.format != FORMAT_MAP {
@@ -255,10 +257,13 @@ impl<'a> NodeRecord<'a> {
         Ok(())
     }
 
-    /// Whether this may be the node of run ends: they store nothing, since values are stored as if not run-end encoded.
-    fn can_be_run_ends(&self) -> bool {
-        // At the top there is nothing whose run ends they could be.
-        matches!(self.format, "s" | "i" | "l") && !self.nullable && self.components().count() > 1
+    /// Whether this is a struct at the top level whose rows are one column, and whose fields have none.
+    pub fn is_packed(&self) -> bool {
+        let is_struct = self.format == FORMAT_STRUCT && self.children.is_some();
+        let layout = || self.metadata_pairs().find(|(key, _)| *key == LAYOUT_KEY);
+        is_struct
+            && self.components().count() == 1
+            && layout().is_some_and(|(_, layout)| layout == LAYOUT_PACKED)
     }
 
     /// The number of the column where the record stores it: where it is not the one that a flat schema implies.

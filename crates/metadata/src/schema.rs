@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use crate::limits::{COLUMN_RECORD_BYTES, RECORD_HEADER_BYTES};
 use crate::record::{FORMAT_STRUCT, check_depth, display_path, is_child, push_string};
-use crate::types::{KeysOrdered, NodeType, children};
+use crate::types::{KeysOrdered, NodeType, children, is_packed};
 use crate::{
     BucketEntry, ChildRange, ColumnRecord, Error, NodeRecord, Records, Result, encode_metadata,
     path_hash,
@@ -65,7 +65,7 @@ pub fn write_schema(
     };
     writer.encoded.root_bytes = root.stored_bytes()?;
     let fields: Vec<_> = schema.fields().iter().collect();
-    writer.node(root, &fields, None, 0)?;
+    writer.node(root, &fields, None, (0, true))?;
     if columns.len() != writer.encoded.n_leaves as usize {
         return Err(wrong_columns());
     }
@@ -97,7 +97,7 @@ impl Writer<'_> {
         mut record: NodeRecord<'_>,
         children: &[&FieldRef],
         of: Option<&NodeType>,
-        depth: usize,
+        (depth, is_stored): (usize, bool),
     ) -> Result<()> {
         let n_nodes = self.encoded.n_nodes.checked_add(1);
         self.encoded.n_nodes =
@@ -119,7 +119,8 @@ impl Writer<'_> {
         let first_leaf = self.encoded.n_leaves;
         for (i, child) in children.iter().enumerate() {
             let is_run_ends = of.is_some_and(|of| of.is_run_ends(i));
-            self.field(child, record.path, is_run_ends, depth + 1)?;
+            let place = (depth + 1, is_stored && !is_run_ends);
+            self.field(child, record.path, place)?;
         }
         if let Some(range) = &mut record.children
             && n_children > 0
@@ -149,8 +150,7 @@ impl Writer<'_> {
         &mut self,
         field: &Field,
         parent_path: &[u8],
-        is_run_ends: bool,
-        depth: usize,
+        (depth, is_stored): (usize, bool),
     ) -> Result<()> {
         check_depth(depth)?;
         let mut path = parent_path.to_vec();
@@ -180,7 +180,8 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        if node.has_column(children.len()) && !is_run_ends {
+        let is_packed = depth == 1 && is_packed(field);
+        if is_stored && (is_packed || node.has_column(children.len())) {
             let leaf = self.encoded.n_leaves;
             let column = self.columns.get(leaf as usize).ok_or_else(wrong_columns)?;
             record.leaf = Some(leaf);
@@ -188,7 +189,8 @@ impl Writer<'_> {
             // There are fewer leaves than nodes.
             self.encoded.n_leaves = leaf.saturating_add(1);
         }
-        self.node(record, &children, Some(&node), depth)
+        let below = (depth, is_stored && !is_packed);
+        self.node(record, &children, Some(&node), below)
     }
 }
 
@@ -230,7 +232,7 @@ pub fn read_schema(bytes: &[u8], place: u64, n_nodes: u32) -> Result<TableSchema
     }
     let (root, root_place) = walk.next_record()?;
     let fields = match root.children {
-        Some(children) => walk.children(&root, root_place, &children, None)?,
+        Some(children) => walk.children(&root, root_place, &children, (None, true))?,
         None => Vec::new(),
     };
     if let Some(more) = walk.records.next() {
@@ -290,9 +292,11 @@ pub fn read_field(record: &NodeRecord<'_>, descendants: &[u8], place: u64) -> Re
         first_leaf,
         columns: Vec::new(),
     };
-    let is_run_ends = record.column.is_none() && record.children.is_none();
+    // Run ends and what is in packed structs.
+    let below = record.children.map_or(0, |children| children.n_leaves);
+    let is_stored = record.column.is_some() || below > 0;
     // Where the record itself lies is not known, only where it ends.
-    let field = walk.field(record, 0, is_run_ends)?;
+    let field = walk.field(record, 0, is_stored)?;
     // All bytes were seen: the record says how many there are, and that was compared both ways.
     Ok(FieldColumns {
         field,
@@ -346,13 +350,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The fields of a node's children, whose records come next. `of` is `None` for the root.
+    /// The fields of a node's children, whose records come next, and whether they have columns. `of` is `None` for the root.
     fn children(
         &mut self,
         parent: &NodeRecord<'_>,
         parent_place: u64,
         range: &ChildRange,
-        of: Option<&NodeType>,
+        (of, is_stored): (Option<&NodeType>, bool),
     ) -> Result<Vec<FieldRef>> {
         let bad = |field, at, found: u64, allowed| {
             Err(Error::corrupt(field, RECORD_HEADER_BYTES + at, found, allowed).at(parent_place))
@@ -388,7 +392,8 @@ impl<'a> Walk<'a> {
                 .at(place));
             }
             let is_run_ends = of.is_some_and(|of| of.is_run_ends(i as usize));
-            fields.push(Arc::new(self.field(&record, place, is_run_ends)?));
+            let is_stored = is_stored && !is_run_ends;
+            fields.push(Arc::new(self.field(&record, place, is_stored)?));
         }
         if range.n_leaves != self.next_leaf().saturating_sub(first_leaf) {
             return bad(
@@ -413,10 +418,11 @@ impl<'a> Walk<'a> {
     /// The field of a record at `place`; the descendants' records come next.
     ///
     /// Recursion ends: a path has at most [`crate::limits::SCHEMA_DEPTH_MAX`] components, each child's one more.
-    fn field(&mut self, record: &NodeRecord<'_>, place: u64, is_run_ends: bool) -> Result<Field> {
+    fn field(&mut self, record: &NodeRecord<'_>, place: u64, is_stored: bool) -> Result<Field> {
         let node = NodeType::parse(record.format).map_err(|error| in_field(record.path, error))?;
         let n_children = record.children.map_or(0, |range| range.n_children);
-        let has_column = node.has_column(n_children as usize) && !is_run_ends;
+        let is_packed = record.is_packed();
+        let has_column = is_stored && (is_packed || node.has_column(n_children as usize));
         if record.column.is_some() != has_column {
             let allowed = "2 exactly for types that store a column";
             return Err(Error::corrupt("record.flags", 12, 2_u32, allowed).at(place));
@@ -430,7 +436,10 @@ impl<'a> Walk<'a> {
             self.columns.push(column);
         }
         let fields = match &record.children {
-            Some(range) => self.children(record, place, range, Some(&node))?,
+            Some(range) => {
+                let below = (Some(&node), is_stored && !is_packed);
+                self.children(record, place, range, below)?
+            }
             None => Vec::new(),
         };
         let ordered = KeysOrdered {
@@ -456,7 +465,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
     use crate::limits::SCHEMA_DEPTH_MAX;
-    use crate::types::FIXED;
+    use crate::types::{FIXED, LAYOUT_KEY, LAYOUT_PACKED, n_leaves_of};
     use crate::{Bucket, Buckets, ColumnSource, crc32c, encode_path, n_leaves, unique_record};
     use arrow_schema::{UnionFields, UnionMode};
     use proptest::prelude::*;
@@ -708,10 +717,7 @@ mod tests {
     }
 
     fn n_all_leaves(schema: &Schema) -> usize {
-        let leaves = schema
-            .fields()
-            .iter()
-            .map(|field| n_leaves(field.data_type()));
+        let leaves = schema.fields().iter().map(|field| n_leaves(field));
         leaves.sum::<u32>() as usize
     }
 
@@ -760,8 +766,12 @@ mod tests {
             };
             let got = read_field(record, bytes, range.start).unwrap();
             assert_eq!(got.field, **field);
-            if record.column.is_some() || record.children.is_some() {
-                let n = n_leaves(field.data_type()) as usize;
+            let below = record.children.map_or(0, |children| children.n_leaves);
+            if record.column.is_some() || below > 0 {
+                let n = match path.len() {
+                    1 => n_leaves(field),
+                    _ => n_leaves_of(field.data_type()),
+                } as usize;
                 assert_eq!(got.columns, all_columns[got.first_leaf as usize..][..n]);
             } else {
                 assert!(got.columns.is_empty());
@@ -802,6 +812,79 @@ mod tests {
             .unwrap();
         let want = NESTED.map(|(path, leaf)| (path.to_owned(), leaf));
         assert_eq!(got, want);
+    }
+
+    /// Two packed structs around a flat field; what is packed inside, and of another type, is not.
+    fn packed() -> Schema {
+        let as_packed = |field: FieldRef| {
+            let layout = metadata(&[(LAYOUT_KEY, LAYOUT_PACKED), ("z", "1")]);
+            Arc::new(field.as_ref().clone().with_metadata(layout))
+        };
+        let pair = || structure(vec![field("x", DataType::Int8), field("y", DataType::Utf8)]);
+        let inner = vec![as_packed(field("in", pair())), field("n", DataType::Null)];
+        Schema::new(vec![
+            as_packed(field("p", structure(inner))),
+            as_packed(field("flat", DataType::Int32)),
+            as_packed(field("l", DataType::List(as_packed(field("item", pair()))))),
+            as_packed(field("q", pair())),
+        ])
+    }
+
+    #[test]
+    fn a_packed_struct_has_one_column_and_its_fields_none() {
+        check_round_trip(&packed());
+        let encoded = write_schema(&packed(), &columns(5), PLACE).unwrap();
+        let got: Vec<_> = Records::new(&encoded.records, encoded.n_nodes)
+            .skip(1)
+            .map(|record| record.map(|record| (record.display_path(), record.leaf)))
+            .collect::<Result<_>>()
+            .unwrap();
+        let want = [
+            ("p", Some(0)),
+            ("p.in", None),
+            ("p.in.x", None),
+            ("p.in.y", None),
+            ("p.n", None),
+            ("flat", Some(1)),
+            ("l", None),
+            ("l.item", None),
+            ("l.item.x", Some(2)),
+            ("l.item.y", Some(3)),
+            ("q", Some(4)),
+            ("q.x", None),
+            ("q.y", None),
+        ];
+        assert_eq!(got, want.map(|(path, leaf)| (path.to_owned(), leaf)));
+    }
+
+    #[test]
+    fn a_packed_struct_whose_records_disagree_is_corrupt() {
+        type Change = fn(&mut NodeRecord<'_>);
+        let cases: [(&str, usize, Change); 5] = [
+            ("a column inside", 3, |r| {
+                (r.leaf, r.column) = (Some(1), Some(columns(2)[1]));
+            }),
+            ("no column of its own", 1, |r| {
+                (r.leaf, r.column) = (None, None)
+            }),
+            ("not packed after all", 1, |r| r.metadata = &[]),
+            ("a list", 1, |r| r.format = "+l"),
+            ("columns below", 1, |r| {
+                r.children.as_mut().unwrap().n_leaves = 1;
+            }),
+        ];
+        let encoded = write_schema(&packed(), &columns(5), PLACE).unwrap();
+        for (what, ordinal, change) in cases {
+            let mut out = Vec::new();
+            for (i, record) in Records::new(&encoded.records, encoded.n_nodes).enumerate() {
+                let mut record = record.unwrap();
+                if i == ordinal {
+                    change(&mut record);
+                }
+                record.write_to(&mut out).unwrap();
+            }
+            assert!(read_schema(&out, PLACE, encoded.n_nodes).is_err(), "{what}");
+        }
     }
 
     #[test]
@@ -889,7 +972,9 @@ mod tests {
         fn range<'a>(record: &'a mut NodeRecord<'_>) -> &'a mut ChildRange {
             record.children.as_mut().unwrap()
         }
-        let cases: [(&str, &str, usize, Change); 23] = [
+        let cases: [(&str, &str, usize, Change); 25] = [
+            ("nullable run ends", "run ends", 12, |r| r.nullable = true),
+            ("run ends of strings", "run ends", 12, |r| r.format = "u"),
             ("root: fewer", "children of a node before", 0, |r| {
                 range(r).n_children -= 1;
                 range(r).n_leaves -= 1;
@@ -962,9 +1047,7 @@ mod tests {
             assert!(error.contains(field), "{what}: {error}");
         }
         // What one record alone shows is not even written.
-        let cases: [(&str, usize, Change); 8] = [
-            ("nullable run ends", 12, |r| r.nullable = true),
-            ("run ends of strings", 12, |r| r.format = "u"),
+        let cases: [(&str, usize, Change); 6] = [
             ("run ends at the top", 12, |r| r.path = b"\x01\0\0\0r"),
             ("a leaf without column", 12, |r| r.leaf = Some(1)),
             ("a column without leaf", 3, |r| r.leaf = None),

@@ -115,15 +115,40 @@ pub fn parse_type(format: &str) -> Result<DataType> {
 /// a union, before those of its children; else those of the children. Dictionaries of nested types have the columns of their
 /// values, run-end encoded types those of the values alone, fixed-size lists those of their items.
 ///
-/// Saturates, and does so for types nested deeper than [`SCHEMA_DEPTH_MAX`], which no file holds.
+/// A top-level field that [is packed](is_packed) has one. Saturates, and does so for types nested deeper than [`SCHEMA_DEPTH_MAX`],
+/// which no file holds.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field};
 /// let pair = [("a", DataType::Int8), ("b", DataType::Utf8)].map(|(name, of)| Field::new(name, of, true));
-/// assert_eq!(tarsia_metadata::n_leaves(&DataType::Struct(pair.into_iter().collect())), 2);
+/// let field = Field::new("s", DataType::Struct(pair.into_iter().collect()), true);
+/// assert_eq!(tarsia_metadata::n_leaves(&field), 2);
+/// let packed = (tarsia_metadata::LAYOUT_KEY.to_owned(), tarsia_metadata::LAYOUT_PACKED.to_owned());
+/// assert_eq!(tarsia_metadata::n_leaves(&field.with_metadata([packed].into())), 1);
 /// ```
-pub fn n_leaves(data_type: &DataType) -> u32 {
+pub fn n_leaves(field: &Field) -> u32 {
+    match is_packed(field) {
+        true => 1,
+        false => n_leaves_of(field.data_type()),
+    }
+}
+
+/// As [`n_leaves`], of a type that no field packs.
+pub(crate) fn n_leaves_of(data_type: &DataType) -> u32 {
     n_leaves_within(data_type, SCHEMA_DEPTH_MAX)
+}
+
+/// The key in the metadata of a top-level field that says how it is stored.
+pub const LAYOUT_KEY: &str = "tarsia.layout";
+
+/// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the top level, it
+/// means nothing.
+pub const LAYOUT_PACKED: &str = "packed";
+
+/// Whether a top-level field is a struct whose rows are one column.
+pub fn is_packed(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Struct(fields) if !fields.is_empty())
+        && field.metadata().get(LAYOUT_KEY).map(String::as_str) == Some(LAYOUT_PACKED)
 }
 
 fn n_leaves_within(data_type: &DataType, depth: usize) -> u32 {
@@ -726,7 +751,7 @@ mod tests {
                 let children: Vec<_> = children(&data_type).into_iter().cloned().collect();
                 let built = parsed.build(children, KeysOrdered { own, value });
                 assert_eq!(built, Ok(data_type.clone()));
-                assert_eq!(n_leaves(&data_type), leaves, "{data_type}");
+                assert_eq!(n_leaves_of(&data_type), leaves, "{data_type}");
                 assert!(matches!(
                     parse_type(&format),
                     Err(Error::Unsupported { .. })
@@ -781,8 +806,8 @@ mod tests {
         for _ in 1..SCHEMA_DEPTH_MAX {
             deep = DataType::List(item(deep));
         }
-        assert_eq!(n_leaves(&deep), 1);
-        assert_eq!(n_leaves(&DataType::List(item(deep))), u32::MAX);
+        assert_eq!(n_leaves_of(&deep), 1);
+        assert_eq!(n_leaves_of(&DataType::List(item(deep))), u32::MAX);
     }
 
     proptest! {

@@ -5,12 +5,17 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, FixedSizeListArray, Int32Array, ListArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float64Array, Int32Array, ListArray,
+    StringArray, StructArray,
+};
+use arrow_schema::{DataType, Field};
 use tarsia_codec::{Registry, Result, Tree, Values};
-use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
+use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
 
 /// The simplest trees.
@@ -290,6 +295,43 @@ fn a_meta_blob() {
     dump.tree("tarsia.bitmap");
     dump.tree("tarsia.plain");
     compare("Its META", &dump.finish());
+}
+
+#[test]
+fn a_packed_row() {
+    let field = |name, data_type, nullable| Arc::new(Field::new(name, data_type, nullable));
+    let columns: [(_, ArrayRef); 4] = [
+        (
+            field("id", DataType::Int32, false),
+            Arc::new(Int32Array::from(vec![7])),
+        ),
+        (
+            field("name", DataType::Utf8, true),
+            Arc::new(StringArray::from(vec!["Ada"])),
+        ),
+        (
+            field("flag", DataType::Boolean, true),
+            Arc::new(BooleanArray::from(vec![true])),
+        ),
+        (
+            field("score", DataType::Float64, true),
+            Arc::new(Float64Array::from(vec![None])),
+        ),
+    ];
+    let array = StructArray::from(columns.to_vec());
+    let packing = Packing::of(array.data_type()).unwrap();
+    let rows = packing.pack(&array).unwrap();
+    let mut dump = Dump::new(rows.as_binary::<i64>().value(0));
+    dump.u8(
+        0b0111,
+        "bits",
+        "name valid, flag valid, its value, score null",
+    );
+    dump.u32(7, "id", "7");
+    dump.u32(3, "name", "its length");
+    dump.bytes(&[0; 8], "score", "null");
+    dump.bytes(b"Ada", "name", "its bytes");
+    compare("A packed row", &dump.finish());
 }
 
 /// The first block of text below the heading in the document is `text`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array, make_array, new_null_array};
 use arrow_data::ArrayData;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -272,6 +272,22 @@ fn one_value(data_type: &DataType) -> Result<ArrayRef, String> {
             data.add_child_data(one_value(value_type)?.to_data())
         }
         DataType::Null => return Ok(null),
+        // What is below may not be null either.
+        DataType::Struct(fields) => {
+            let children = fields.iter().map(|field| one_value(field.data_type()));
+            let data = ArrayData::builder(data_type.clone()).len(1);
+            children
+                .collect::<Result<Vec<_>, _>>()?
+                .iter()
+                .fold(data, |data, child| data.add_child_data(child.to_data()))
+        }
+        DataType::FixedSizeList(item, length) => {
+            let items = UInt64Array::from(vec![0; usize::try_from(*length).unwrap_or(0)]);
+            let items = arrow_select::take::take(&one_value(item.data_type())?, &items, None);
+            let items = items.map_err(|error| error.to_string())?;
+            let data = ArrayData::builder(data_type.clone()).len(1);
+            data.add_child_data(items.to_data())
+        }
         _ => null.to_data().into_builder().nulls(None),
     };
     data.build()

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_schema::{DataType, Field, Fields};
 use serde_json::{Value, json};
 
-use crate::run::{Folder, small_table};
+use crate::run::{Folder, small_table, write_table};
 
 fn small() -> Folder {
     let folder = Folder::new();
@@ -381,4 +382,83 @@ fn names_with_commas_and_quotes_can_be_asked_for() {
         ])
         .json();
     assert_eq!(rows, json!([{"say \"hi\"": 2, "a,b": 1}]));
+}
+
+/// Users with an id and a name, and the number 7.
+fn users() -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
+    let names = StringArray::from_iter_values((0..500).map(|i| format!("user {i}")));
+    let fields: Fields = vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("name", DataType::Utf8, true),
+    ]
+    .into();
+    let user = StructArray::new(fields, vec![ids, Arc::new(names)], None);
+    let sevens = Int64Array::from(vec![7; 500]);
+    let columns: [(&str, ArrayRef); 2] = [("user=", Arc::new(user)), ("n", Arc::new(sevens))];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+#[test]
+fn a_struct_is_packed_where_that_is_wanted() {
+    let folder = Folder::new();
+    let batch = users();
+    write_table(&folder.path("a.parquet"), &batch.schema(), &[batch.clone()]);
+    folder.run(&["import", "a.parquet", "a.tarsia"]).ok();
+    let packed = [
+        "import",
+        "a.parquet",
+        "b.tarsia",
+        "--layout",
+        "user==packed",
+    ];
+    folder.run(&packed).ok();
+    let columns = |file: &str| -> Vec<String> {
+        let found = folder.run(&["inspect", file, "--json"]).json();
+        let columns = found["columns"].as_array().unwrap();
+        columns
+            .iter()
+            .map(|c| format!("{} {}", c["name"], c["type"]))
+            .collect()
+    };
+    assert_eq!(columns("a.tarsia").len(), 3);
+    assert_eq!(
+        columns("b.tarsia"),
+        [r#""user=" "packed LargeBinary""#, r#""n" "Int64""#]
+    );
+    folder.run(&["verify", "b.tarsia"]).ok();
+    for file in ["a", "b"] {
+        let (from, to) = (format!("{file}.tarsia"), format!("{file}.jsonl"));
+        let done = folder.run(&["head", &from, "-n", "500", "--json"]).ok();
+        folder.write(&to, done);
+    }
+    assert_eq!(folder.read("a.jsonl"), folder.read("b.jsonl"));
+    let name = [
+        "take",
+        "b.tarsia",
+        "--rows",
+        "3,1",
+        "--element",
+        "user=.name",
+        "--json",
+    ];
+    assert_eq!(
+        folder.run(&name).json(),
+        json!([{"user=.name": "user 3"}, {"user=.name": "user 1"}])
+    );
+    // The layout stays with the table.
+    folder.run(&["export", "b.tarsia", "c.arrow"]).ok();
+    folder.run(&["import", "c.arrow", "c.tarsia"]).ok();
+    assert_eq!(columns("c.tarsia"), columns("b.tarsia"));
+    for (layout, code, what) in [
+        ("n=packed", 1, "cannot be packed"),
+        ("m=packed", 2, "no column `m`"),
+        ("user==zipped", 2, "no layout `zipped`"),
+        ("user", 2, "a column, `=` and a layout"),
+    ] {
+        let done = folder.run(&["import", "a.parquet", "d.tarsia", "--layout", layout]);
+        assert_eq!(done.code, code, "{done:?}");
+        assert!(done.stderr.contains(what), "{done:?}");
+    }
+    assert!(!folder.path("d.tarsia").exists());
 }

@@ -114,6 +114,37 @@ fn parquet_files_give_every_type_back_or_refuse_it() {
 }
 
 #[test]
+fn parquet_files_give_nested_types_back_that_allow_no_nulls() {
+    let folder = Folder::new();
+    let field = |name: &str, of, nullable| Arc::new(Field::new(name, of, nullable));
+    let pair = vec![
+        field("id", DataType::Int64, false),
+        field("name", DataType::Utf8, true),
+    ];
+    let pair = DataType::Struct(pair.into());
+    let vectors = DataType::FixedSizeList(field("item", DataType::Float32, false), 3);
+    let both = vec![
+        field("p", pair.clone(), false),
+        field("v", vectors.clone(), false),
+    ];
+    for data_type in [
+        pair.clone(),
+        vectors,
+        DataType::Struct(both.into()),
+        DataType::List(field("item", pair, false)),
+    ] {
+        let profile = tarsia_testkit::nested::nested_profiles(5).swap_remove(1);
+        let array = tarsia_testkit::nested::nested_array(&data_type, 300, &profile);
+        let schema = Arc::new(Schema::new(vec![field("c", data_type, true)]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![array]).unwrap();
+        let table = (schema, vec![batch]);
+        let path = folder.path("p.parquet");
+        write_table(&path, &table.0, &table.1);
+        assert_same_table(&read_table(&path), &table);
+    }
+}
+
+#[test]
 fn a_decimal_beyond_its_precision_is_refused_by_parquet() {
     let folder = Folder::new();
     let array = arrow_array::Decimal128Array::from(vec![i128::MAX])

@@ -9,6 +9,7 @@ mod collect;
 mod emit;
 mod extent;
 mod kernels;
+mod packed;
 mod path;
 mod pool;
 mod shred;
@@ -19,6 +20,7 @@ use tarsia_codec::ValueType;
 pub use assemble::{LeafParts, assemble};
 pub use collect::{Fit, LeafBuffer};
 pub use emit::{ColumnBuffers, Emitted, array_from_buffers, array_from_raw, reorder};
+pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
 

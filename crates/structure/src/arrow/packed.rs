@@ -1,0 +1,631 @@
+//! Packed structs: the fields of a row one after the other, as one value of one column.
+//!
+//! Source: the Lance paper on structural encodings, section 4.3 (struct packing); unlike there, strings may be among the fields, and
+//! the rows are compressed as any column of such values is. The bytes of a row are in `docs/spec/page.md` (Packed structs).
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, FixedSizeListArray, StructArray};
+use arrow_array::{LargeBinaryArray, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, FieldRef, Fields};
+use tarsia_codec::{Error, ErrorKind, Result, ValueType, limits};
+
+use super::emit::dictionary::RowBytes;
+use super::emit::plain_array;
+use super::{ColumnBuffers, value_type};
+
+/// Deeper structs are refused: what walks them calls itself.
+const DEPTH_MAX: usize = 64;
+
+/// Bytes of the length of a byte string.
+const LENGTH_BYTES: usize = 4;
+
+/// How the rows of a packed struct are laid out: a function of its type.
+#[derive(Debug, Clone)]
+pub struct Packing {
+    fields: Fields,
+    slots: Vec<Slot>,
+    n_bits: usize,
+    /// Bytes of everything but the byte strings.
+    fixed_bytes: usize,
+    has_strings: bool,
+}
+
+/// Where a field stands in a row.
+#[derive(Debug, Clone)]
+struct Slot {
+    field: FieldRef,
+    /// The bit that is 1 where the field is not null; `None` where it never is.
+    valid: Option<usize>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Of type Null.
+    Nothing,
+    Fields(Vec<Slot>),
+    /// A Boolean's value.
+    Bit(usize),
+    Fixed {
+        at: usize,
+        width: usize,
+    },
+    /// A fixed-size list.
+    Items {
+        at: usize,
+        width: usize,
+        n: usize,
+        /// The first item's bit, where items may be null.
+        valid: Option<usize>,
+    },
+    /// A byte string's length; its bytes are behind the fixed part.
+    String {
+        at: usize,
+    },
+}
+
+impl Packing {
+    /// The layout of a struct's rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for another type than a struct with fields, and for fields that cannot be packed, by name: those are flat
+    /// types, structs of such, and fixed-size lists of values of fixed width.
+    pub fn of(data_type: &DataType) -> Result<Self> {
+        let DataType::Struct(fields) = data_type else {
+            return Err(refused(format!("{data_type} cannot be packed: no struct")));
+        };
+        if fields.is_empty() {
+            return Err(refused("a struct without fields cannot be packed".into()));
+        }
+        let mut packing = Self {
+            fields: fields.clone(),
+            slots: Vec::new(),
+            n_bits: 0,
+            fixed_bytes: 0,
+            has_strings: false,
+        };
+        packing.slots = packing.slots_of(fields, 1)?;
+        // The bits come first.
+        let bit_bytes = packing.n_bits.div_ceil(8);
+        packing.fixed_bytes = packing.fixed_bytes.saturating_add(bit_bytes);
+        shift(&mut packing.slots, bit_bytes);
+        packing.check_width()?;
+        Ok(packing)
+    }
+
+    fn check_width(&self) -> Result<()> {
+        let max = limits::FIXED_WIDTH_BYTES_MAX;
+        match self.fixed_bytes.max(self.n_bits / 8) <= max as usize {
+            true => Ok(()),
+            false => Err(Error::limit(
+                "bytes of a packed row",
+                self.fixed_bytes as u64,
+                max.into(),
+            )),
+        }
+    }
+
+    fn slots_of(&mut self, fields: &Fields, depth: usize) -> Result<Vec<Slot>> {
+        if depth > DEPTH_MAX {
+            return Err(refused("a struct is nested too deep to be packed".into()));
+        }
+        fields
+            .iter()
+            .map(|field| self.slot(field, depth))
+            .collect::<Result<_>>()
+    }
+
+    fn bits(&mut self, n: usize) -> usize {
+        let first = self.n_bits;
+        self.n_bits = first.saturating_add(n);
+        first
+    }
+
+    fn bytes(&mut self, n: usize) -> usize {
+        let at = self.fixed_bytes;
+        self.fixed_bytes = at.saturating_add(n);
+        at
+    }
+
+    fn slot(&mut self, field: &FieldRef, depth: usize) -> Result<Slot> {
+        let refused = || {
+            refused(format!(
+                "field `{}` of type {} cannot be packed",
+                field.name(),
+                field.data_type()
+            ))
+        };
+        let is_null = field.data_type() == &DataType::Null;
+        let valid = (field.is_nullable() && !is_null).then(|| self.bits(1));
+        let kind = match field.data_type() {
+            DataType::Null => Kind::Nothing,
+            DataType::Struct(fields) => Kind::Fields(self.slots_of(fields, depth + 1)?),
+            DataType::FixedSizeList(item, n) => {
+                let n = usize::try_from(*n).map_err(|_| refused())?;
+                let width = match stored(item.data_type()) {
+                    Some(ValueType::Fixed(width)) if width > 0 => width as usize,
+                    _ => return Err(refused()),
+                };
+                Kind::Items {
+                    valid: item.is_nullable().then(|| self.bits(n)),
+                    at: self.bytes(width.saturating_mul(n)),
+                    width,
+                    n,
+                }
+            }
+            flat => match stored(flat).ok_or_else(refused)? {
+                ValueType::Bits => Kind::Bit(self.bits(1)),
+                ValueType::Fixed(width) => Kind::Fixed {
+                    at: self.bytes(width as usize),
+                    width: width as usize,
+                },
+                ValueType::Bytes => {
+                    self.has_strings = true;
+                    Kind::String {
+                        at: self.bytes(LENGTH_BYTES),
+                    }
+                }
+            },
+        };
+        // Before the next list multiplies.
+        self.check_width()?;
+        Ok(Slot {
+            field: field.clone(),
+            valid,
+            kind,
+        })
+    }
+
+    /// The type of the column that holds the rows: fixed-size binary, or large binary where there are strings among the fields.
+    pub fn stored_type(&self) -> DataType {
+        match self.has_strings {
+            true => DataType::LargeBinary,
+            // At most the limit that was checked.
+            false => DataType::FixedSizeBinary(self.fixed_bytes as i32),
+        }
+    }
+
+    /// The rows of a struct array as values of [`Packing::stored_type`]. What stands under nulls is not looked at.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an array of another type, nulls in a field that allows none, rows of 2 GiB and more.
+    pub fn pack(&self, array: &dyn Array) -> Result<ArrayRef> {
+        let parent = array
+            .as_struct_opt()
+            .filter(|parent| parent.fields() == &self.fields)
+            .ok_or_else(|| Error::invalid("the array is not of the packed struct's type"))?;
+        let n_rows = parent.len();
+        let nulls = parent.nulls();
+        let starts = match self.has_strings {
+            false => (0..=n_rows).map(|row| row * self.fixed_bytes).collect(),
+            true => self.starts(parent)?,
+        };
+        let mut rows = PackedRows {
+            bytes: MutableBuffer::from_len_zeroed(starts.last().copied().unwrap_or(0)),
+            string_ends: match self.has_strings {
+                true => starts
+                    .iter()
+                    .map(|start| start + self.fixed_bytes)
+                    .collect(),
+                false => Vec::new(),
+            },
+            starts,
+        };
+        for (slot, child) in self.slots.iter().zip(parent.columns()) {
+            rows.write(slot, child, nulls)?;
+        }
+        let PackedRows { bytes, starts, .. } = rows;
+        if self.has_strings {
+            let ends = starts.iter().map(|start| *start as i64).collect();
+            let array =
+                LargeBinaryArray::try_new(OffsetBuffer::new(ends), bytes.into(), nulls.cloned());
+            return Ok(Arc::new(array.map_err(|_| misfit())?));
+        }
+        if self.fixed_bytes == 0 {
+            let data = ArrayData::builder(DataType::FixedSizeBinary(0)).len(n_rows);
+            let data = data.add_buffer(Buffer::default()).nulls(nulls.cloned());
+            return Ok(make_array(data.build().map_err(|_| misfit())?));
+        }
+        let width = self.fixed_bytes as i32;
+        let array = FixedSizeBinaryArray::try_new(width, bytes.into(), nulls.cloned());
+        Ok(Arc::new(array.map_err(|_| misfit())?))
+    }
+
+    /// Where rows with strings start, and the last ends; null rows take nothing.
+    fn starts(&self, parent: &StructArray) -> Result<Vec<usize>> {
+        let n_rows = parent.len();
+        let nulls = parent.nulls();
+        let mut starts = vec![0; n_rows + 1];
+        let (_, lengths) = starts.split_at_mut(1);
+        for (row, length) in lengths.iter_mut().enumerate() {
+            *length = match nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                true => 0,
+                false => self.fixed_bytes,
+            };
+        }
+        for (slot, child) in self.slots.iter().zip(parent.columns()) {
+            add_strings(slot, child, nulls, lengths)?;
+        }
+        let mut sum = 0;
+        for length in lengths {
+            if *length > i32::MAX as usize {
+                return Err(Error::invalid("a packed row is larger than 2 GiB"));
+            }
+            sum += *length;
+            *length = sum;
+        }
+        Ok(starts)
+    }
+
+    /// The struct array of rows of [`Packing::stored_type`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for rows of another length than they say, and text that is not UTF-8: any byte of a file may be hostile.
+    pub fn unpack(&self, array: &dyn Array) -> Result<ArrayRef> {
+        let nulls = array.nulls().cloned();
+        let zeros = vec![0; self.fixed_bytes];
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let n_rows = array.len();
+        let rows: Vec<&[u8]> = match array.data_type() {
+            DataType::LargeBinary if self.has_strings => {
+                let array = array.as_binary::<i64>();
+                (0..n_rows)
+                    .map(|row| match is_null(row) {
+                        true => Ok(zeros.as_slice()),
+                        false => self.long_enough(array.value(row)),
+                    })
+                    .collect::<Result<_>>()?
+            }
+            DataType::FixedSizeBinary(width)
+                if !self.has_strings && usize::try_from(*width) == Ok(self.fixed_bytes) =>
+            {
+                let array = array.as_fixed_size_binary();
+                match self.fixed_bytes {
+                    0 => vec![&[]; n_rows],
+                    width => array
+                        .value_data()
+                        .chunks_exact(width)
+                        .take(n_rows)
+                        .collect(),
+                }
+            }
+            _ => return Err(Error::invalid("not the rows of the packed struct")),
+        };
+        if rows.len() != n_rows {
+            return Err(misfit());
+        }
+        let mut strings_at = match self.has_strings {
+            true => vec![self.fixed_bytes; n_rows],
+            false => Vec::new(),
+        };
+        let columns = self.slots.iter();
+        let columns = columns
+            .map(|slot| slot.read(&rows, nulls.as_ref(), &mut strings_at))
+            .collect::<Result<Vec<_>>>()?;
+        let mut ends = rows.iter().zip(&strings_at);
+        if let Some((row, _)) = ends.find(|(row, end)| row.len() != **end) {
+            return Err(bad_row(row));
+        }
+        let array = StructArray::try_new(self.fields.clone(), columns, nulls);
+        Ok(Arc::new(array.map_err(|_| misfit())?))
+    }
+
+    fn long_enough<'a>(&self, row: &'a [u8]) -> Result<&'a [u8]> {
+        match row.len() >= self.fixed_bytes {
+            true => Ok(row),
+            false => Err(bad_row(row)),
+        }
+    }
+}
+
+fn refused(what: String) -> Error {
+    Error::from(ErrorKind::Unsupported { what })
+}
+
+#[cold]
+fn bad_row(row: &[u8]) -> Error {
+    let allowed = "as many bytes as its fields take";
+    Error::corrupt("packed.row", 0, row.len() as u64, allowed)
+}
+
+fn misfit() -> Error {
+    Error::invalid("the fields of a packed struct do not fit together")
+}
+
+/// The physical type of a flat type that is stored as it is, without dictionary or runs.
+fn stored(data_type: &DataType) -> Option<ValueType> {
+    match data_type {
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => None,
+        flat => value_type(flat).ok().flatten(),
+    }
+}
+
+/// Moves all bytes behind `by` more.
+fn shift(slots: &mut [Slot], by: usize) {
+    for slot in slots {
+        match &mut slot.kind {
+            Kind::Fields(slots) => shift(slots, by),
+            Kind::Fixed { at, .. } | Kind::Items { at, .. } | Kind::String { at } => *at += by,
+            Kind::Nothing | Kind::Bit(_) => {}
+        }
+    }
+}
+
+/// Adds the bytes of the strings of a field to the lengths of rows.
+fn add_strings(
+    slot: &Slot,
+    array: &ArrayRef,
+    above: Option<&NullBuffer>,
+    lengths: &mut [usize],
+) -> Result<()> {
+    let nulls = NullBuffer::union(above, array.nulls());
+    match &slot.kind {
+        Kind::Fields(slots) => {
+            for (slot, child) in slots.iter().zip(array.as_struct().columns()) {
+                add_strings(slot, child, nulls.as_ref(), lengths)?;
+            }
+        }
+        Kind::String { .. } => {
+            let values = RowBytes::of(array.as_ref())?;
+            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            for (row, length) in lengths.iter_mut().enumerate() {
+                if !is_null(row) {
+                    *length = length.saturating_add(values.get(row).len());
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Rows being written; they are zero where nothing is.
+struct PackedRows {
+    bytes: MutableBuffer,
+    /// Of the rows, and the end of the last.
+    starts: Vec<usize>,
+    /// Where the next string of each row goes.
+    string_ends: Vec<usize>,
+}
+
+impl PackedRows {
+    fn put(&mut self, at: usize, value: &[u8]) -> Result<()> {
+        let room = at
+            .checked_add(value.len())
+            .and_then(|end| self.bytes.get_mut(at..end));
+        room.ok_or_else(misfit)?.copy_from_slice(value);
+        Ok(())
+    }
+
+    fn set_bit(&mut self, start: usize, bit: usize) {
+        if let Some(byte) = self.bytes.get_mut(start + bit / 8) {
+            *byte |= 1 << (bit % 8);
+        }
+    }
+
+    /// Writes a field of all rows that are not null `above` it.
+    fn write(&mut self, slot: &Slot, array: &ArrayRef, above: Option<&NullBuffer>) -> Result<()> {
+        let nulls = NullBuffer::union(above, array.nulls());
+        let null_count = |nulls: Option<&NullBuffer>| nulls.map_or(0, NullBuffer::null_count);
+        if slot.valid.is_none()
+            && !matches!(slot.kind, Kind::Nothing)
+            && null_count(nulls.as_ref()) > null_count(above)
+        {
+            return Err(Error::invalid("nulls in a field that allows none"));
+        }
+        let is_valid = |row: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row));
+        let valid_rows = || (0..array.len()).filter(is_valid);
+        if let Some(bit) = slot.valid {
+            for row in valid_rows() {
+                self.set_bit(self.starts[row], bit);
+            }
+        }
+        match &slot.kind {
+            Kind::Nothing => {}
+            Kind::Fields(slots) => {
+                for (slot, child) in slots.iter().zip(array.as_struct().columns()) {
+                    self.write(slot, child, nulls.as_ref())?;
+                }
+            }
+            Kind::Bit(bit) => {
+                let values = array.as_boolean();
+                for row in valid_rows().filter(|row| values.value(*row)) {
+                    self.set_bit(self.starts[row], *bit);
+                }
+            }
+            Kind::Fixed { at, .. } => {
+                let values = RowBytes::of(array.as_ref())?;
+                for row in valid_rows() {
+                    self.put(self.starts[row] + at, values.get(row))?;
+                }
+            }
+            Kind::Items {
+                at,
+                width,
+                n,
+                valid,
+            } => {
+                let list = array.as_fixed_size_list();
+                let items = list.values();
+                let values = RowBytes::of(items.as_ref())?;
+                if valid.is_none() && items.null_count() > 0 {
+                    let of_row = |row| items.slice(row * n, *n).null_count() > 0;
+                    if valid_rows().any(of_row) {
+                        return Err(Error::invalid("null items in a list that allows none"));
+                    }
+                }
+                for row in valid_rows() {
+                    for item in 0..*n {
+                        let from = row * n + item;
+                        if items.is_null(from) {
+                            continue;
+                        }
+                        if let Some(first) = valid {
+                            self.set_bit(self.starts[row], first + item);
+                        }
+                        self.put(self.starts[row] + at + item * width, values.get(from))?;
+                    }
+                }
+            }
+            Kind::String { at } => {
+                let values = RowBytes::of(array.as_ref())?;
+                for row in valid_rows() {
+                    let value = values.get(row);
+                    let length = u32::try_from(value.len()).map_err(|_| misfit())?;
+                    self.put(self.starts[row] + at, &length.to_le_bytes())?;
+                    self.put(self.string_ends[row], value)?;
+                    self.string_ends[row] += value.len();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Slot {
+    /// The field of rows that are long enough for their fixed part; `strings_at` is where the next string of each row starts.
+    fn read(
+        &self,
+        rows: &[&[u8]],
+        above: Option<&NullBuffer>,
+        strings_at: &mut [usize],
+    ) -> Result<ArrayRef> {
+        let n_rows = rows.len();
+        let nulls = self.valid.map(|bit| {
+            let valid = |row: usize| {
+                get_bit(rows[row], bit) && above.is_none_or(|above| above.is_valid(row))
+            };
+            NullBuffer::new(BooleanBuffer::collect_bool(n_rows, valid))
+        });
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        let mut buffers = ColumnBuffers {
+            rows: n_rows,
+            nulls: nulls.clone(),
+            offsets: Buffer::default(),
+            values: Buffer::default(),
+        };
+        let data_type = self.field.data_type();
+        match (&self.kind, data_type) {
+            (Kind::Fields(slots), DataType::Struct(fields)) => {
+                // Where it is never null, it is null with what is above.
+                let below = match self.valid {
+                    Some(_) => nulls.as_ref(),
+                    None => above,
+                };
+                let columns = slots.iter();
+                let columns = columns
+                    .map(|slot| slot.read(rows, below, strings_at))
+                    .collect::<Result<Vec<_>>>()?;
+                if columns.is_empty() {
+                    return Ok(Arc::new(StructArray::new_empty_fields(n_rows, nulls)));
+                }
+                let array = StructArray::try_new(fields.clone(), columns, nulls);
+                return Ok(Arc::new(array.map_err(|_| misfit())?));
+            }
+            (Kind::Bit(bit), _) => {
+                let values = BooleanBuffer::collect_bool(n_rows, |row| get_bit(rows[row], *bit));
+                let mut aligned = MutableBuffer::with_capacity(n_rows.div_ceil(8));
+                aligned.extend_from_slice(&values.values()[..n_rows.div_ceil(8)]);
+                buffers.values = aligned.into();
+            }
+            (Kind::Fixed { at, width }, _) => buffers.values = gather(rows, *at, *width),
+            (
+                Kind::Items {
+                    at,
+                    width,
+                    n,
+                    valid,
+                },
+                DataType::FixedSizeList(item, length),
+            ) => {
+                let items = ColumnBuffers {
+                    rows: n_rows * n,
+                    nulls: valid.and_then(|first| {
+                        let valid = |i: usize| get_bit(rows[i / n], first + i % n);
+                        let bits = BooleanBuffer::collect_bool(n_rows * n, valid);
+                        Some(NullBuffer::new(bits)).filter(|nulls| nulls.null_count() > 0)
+                    }),
+                    offsets: Buffer::default(),
+                    values: gather(rows, *at, width * n),
+                };
+                let items = plain_array(item.data_type(), items)?;
+                if *n == 0 {
+                    let data = ArrayData::builder(data_type.clone())
+                        .len(n_rows)
+                        .nulls(nulls);
+                    let data = data.add_child_data(items.to_data()).build();
+                    return Ok(make_array(data.map_err(|_| misfit())?));
+                }
+                let array = FixedSizeListArray::try_new(item.clone(), *length, items, nulls);
+                return Ok(Arc::new(array.map_err(|_| misfit())?));
+            }
+            (Kind::String { at }, _) => {
+                (buffers.offsets, buffers.values) = strings(rows, *at, strings_at)?;
+            }
+            _ => {}
+        }
+        plain_array(data_type, buffers)
+    }
+}
+
+fn get_bit(row: &[u8], bit: usize) -> bool {
+    row.get(bit / 8)
+        .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+}
+
+/// The same bytes of all rows, one after the other.
+fn gather(rows: &[&[u8]], at: usize, width: usize) -> Buffer {
+    fn sized<const N: usize>(rows: &[&[u8]], at: usize, out: &mut [u8]) {
+        for (to, row) in out.as_chunks_mut::<N>().0.iter_mut().zip(rows) {
+            if let Some(from) = row.get(at..).and_then(<[u8]>::first_chunk::<N>) {
+                *to = *from;
+            }
+        }
+    }
+    let mut out = MutableBuffer::from_len_zeroed(rows.len() * width);
+    match width {
+        0 => {}
+        1 => sized::<1>(rows, at, &mut out),
+        2 => sized::<2>(rows, at, &mut out),
+        4 => sized::<4>(rows, at, &mut out),
+        8 => sized::<8>(rows, at, &mut out),
+        16 => sized::<16>(rows, at, &mut out),
+        _ => {
+            for (to, row) in out.chunks_exact_mut(width).zip(rows) {
+                if let Some(from) = row.get(at..at + width) {
+                    to.copy_from_slice(from);
+                }
+            }
+        }
+    }
+    out.into()
+}
+
+/// Offsets and bytes of the strings whose lengths are at `at`.
+fn strings(rows: &[&[u8]], at: usize, strings_at: &mut [usize]) -> Result<(Buffer, Buffer)> {
+    let mut offsets = MutableBuffer::with_capacity((rows.len() + 1) * 4);
+    offsets.push(0u32);
+    let mut data = MutableBuffer::default();
+    for (row, start) in rows.iter().zip(strings_at) {
+        let length = row.get(at..).and_then(<[u8]>::first_chunk);
+        let length = length.map_or(0, |length| u32::from_le_bytes(*length)) as usize;
+        let end = start.checked_add(length);
+        let value = end.and_then(|end| row.get(*start..end));
+        let value = value.ok_or_else(|| bad_row(row))?;
+        data.extend_from_slice(value);
+        *start += length;
+        let end = u32::try_from(data.len()).map_err(|_| {
+            Error::limit(
+                "bytes of a batch's column",
+                data.len() as u64,
+                u32::MAX.into(),
+            )
+        })?;
+        offsets.push(end);
+    }
+    Ok((offsets.into(), data.into()))
+}
