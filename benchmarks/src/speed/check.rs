@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 use arrow_array::RecordBatch;
+use arrow_cast::cast;
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave_record_batch;
@@ -136,6 +137,24 @@ fn scan(
     result?;
     ensure!(rows == n_rows, "{rows} rows");
     Ok(())
+}
+
+/// The same for a scan with strings as views.
+pub(super) fn same_views(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    opened: &dyn Opened,
+) -> Result<()> {
+    let expected = batches
+        .iter()
+        .map(|batch| {
+            let columns = batch.columns().iter().zip(schema.fields());
+            let columns = columns.map(|(column, field)| Ok(cast(column, field.data_type())?));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            Ok(RecordBatch::try_new(schema.clone(), columns)?)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    scan(schema, &expected, opened, None).context("scan as views")
 }
 
 /// Some rows, as one batch.

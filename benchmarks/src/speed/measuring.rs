@@ -261,6 +261,8 @@ struct Measuring<'r> {
     table: Table,
     columns: Vec<String>,
     fixed_width: Vec<String>,
+    /// Whether there are byte strings.
+    binary: bool,
     limit: Duration,
     /// What has failed is not tried again.
     given_up: BTreeSet<(FormatName, Measure)>,
@@ -295,6 +297,7 @@ fn measure_table(
         },
         columns: Vec::new(),
         fixed_width: Vec::new(),
+        binary: false,
         limit: if source.is_wide() { LIMIT_WIDE } else { LIMIT },
         given_up: BTreeSet::new(),
         failed: Vec::new(),
@@ -393,6 +396,7 @@ impl Measuring<'_> {
             rows,
             columns,
             fixed_width,
+            binary,
             arrow_bytes,
         } = self.answer(format, "reading the table", outcome)?
         else {
@@ -405,6 +409,7 @@ impl Measuring<'_> {
             self.table.fixed_width_columns = fixed_width.len();
             self.table.arrow_bytes = arrow_bytes;
             (self.columns, self.fixed_width) = (columns, fixed_width);
+            self.binary = binary;
         }
 
         let file = self.file(format.name());
@@ -465,9 +470,10 @@ impl Measuring<'_> {
     fn repetitions(&mut self, peers: &mut Vec<Peer>, repetitions: usize) {
         let measures = || {
             let ordinary = Measure::ORDINARY.iter().chain(&Measure::MORE_TAKES);
+            let views = Measure::VIEWS.iter().filter(|_| self.binary);
             match self.table.wide {
                 true => Measure::WIDE.to_vec(),
-                false => ordinary.copied().collect(),
+                false => ordinary.chain(views).copied().collect(),
             }
         };
         let measures = measures();
@@ -566,6 +572,16 @@ impl Measuring<'_> {
             Measure::ScanAll => Request::Scan {
                 threads: Threads::All,
                 columns: None,
+            },
+            // pylance gives the types that were written.
+            Measure::ScanOneAsViews | Measure::ScanAllAsViews if format == FormatName::Lance => {
+                return None;
+            }
+            Measure::ScanOneAsViews => Request::ScanAsViews {
+                threads: Threads::One,
+            },
+            Measure::ScanAllAsViews => Request::ScanAsViews {
+                threads: Threads::All,
             },
             Measure::ScanTwoColumns if columns.len() <= 2 => return None,
             Measure::ScanTwoColumns => Request::Scan {

@@ -17,6 +17,7 @@ mod random;
 mod random_access;
 mod report;
 pub(crate) mod touch;
+mod views;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::machine::{self, Environment};
 use limits::Limits;
 use protocol::Overhead;
 pub(crate) use protocol::{Goal, Threads};
+pub(crate) use views::wanted as views_wanted;
 pub(crate) use worker::{WorkerArguments, work};
 
 /// What the command line says.
@@ -121,6 +123,8 @@ pub(crate) enum Measure {
     ColdTakeOneRow,
     ColdTakeSixteenRows,
     ColdTakeManyRows,
+    ScanOneAsViews,
+    ScanAllAsViews,
 }
 
 impl Measure {
@@ -146,6 +150,9 @@ impl Measure {
         Self::ColdTakeSixteenRows,
         Self::ColdTakeManyRows,
     ];
+
+    /// More of a table with byte strings.
+    const VIEWS: [Self; 2] = [Self::ScanAllAsViews, Self::ScanOneAsViews];
 
     /// Those of a table of very many columns.
     const WIDE: [Self; 4] = [
@@ -174,6 +181,8 @@ impl Measure {
             Self::ColdTakeOneRow => "cold open + take 1",
             Self::ColdTakeSixteenRows => "cold open + take 16",
             Self::ColdTakeManyRows => "cold open + take 256",
+            Self::ScanOneAsViews => "scan as views, 1 thread",
+            Self::ScanAllAsViews => "scan as views, all threads",
         }
     }
 }

@@ -42,6 +42,8 @@ pub(super) enum Request {
         threads: Threads,
         columns: Option<Vec<String>>,
     },
+    /// Reads all columns of the open file, strings and byte strings as views. Not asked of workers in another language.
+    ScanAsViews { threads: Threads },
     /// Reads these rows of these columns, or of all, one list after the other.
     Take {
         lists: Vec<Vec<u64>>,
@@ -73,6 +75,9 @@ pub(super) enum Answer {
         columns: Vec<String>,
         /// Those whose values have a fixed width.
         fixed_width: Vec<String>,
+        /// Whether there are byte strings, which a format may lend as views.
+        #[serde(default)]
+        binary: bool,
         arrow_bytes: usize,
     },
     Stored {

@@ -488,6 +488,48 @@ fn scan_scenarios(speed: &Speed) -> Option<String> {
     Some(format!("{}\n{}", table(&rows), table(&asked)))
 }
 
+/// What the section on views is about.
+const VIEWS: &str = "Tables with byte strings, scanned with strings and byte strings as views (`Utf8View`, `BinaryView`), by each format's own \
+     means; pylance gives the types that were written. Nothing has to be copied then where a format holds the bytes as they are.";
+
+/// Scans with strings as views. `None` if none was measured.
+fn views(speed: &Speed) -> Option<String> {
+    let measures = [Measure::ScanAllAsViews, Measure::ScanOneAsViews];
+    let peers: Vec<FormatName> = speed.peers();
+    let peers = peers.into_iter().filter(|peer| *peer != FormatName::Lance);
+    let peers: Vec<FormatName> = peers.collect();
+    let mut head = vec!["table".to_owned()];
+    for measure in measures {
+        let of_peers = peers
+            .iter()
+            .map(|peer| format!("{}: T/{}", measure.label(), peer.name()));
+        head.extend(of_peers);
+        head.push("T/best".to_owned());
+    }
+    let best = |t: &Table, measure| {
+        let ratios = peers.iter().map(|peer| ratio(t, &seconds(measure), *peer));
+        let ratios: Option<Vec<f64>> = ratios.collect();
+        ratios?.into_iter().min_by(f64::total_cmp)
+    };
+    let mut rows = vec![head];
+    for t in &speed.tables {
+        if measures.iter().all(|measure| best(t, *measure).is_none()) {
+            continue;
+        }
+        let mut row = vec![t.table.clone()];
+        for measure in measures {
+            row.extend(
+                peers
+                    .iter()
+                    .map(|peer| times(ratio(t, &seconds(measure), *peer))),
+            );
+            row.push(times(best(t, measure)));
+        }
+        rows.push(row);
+    }
+    (rows.len() > 1).then(|| table(&rows))
+}
+
 /// What Lance's worker spends on itself, beside what it is timed for.
 fn overhead_line(speed: &Speed) -> Option<String> {
     let overheads = || speed.tables.iter().filter_map(|t| t.lance_overhead_seconds);
@@ -590,6 +632,9 @@ pub(super) fn text(speed: &Speed) -> String {
     if let Some(section) = scan_scenarios(speed) {
         let _ = writeln!(out, "scan scenarios\n\n{section}");
     }
+    if let Some(section) = views(speed) {
+        let _ = writeln!(out, "scans as views\n\n{section}");
+    }
     let _ = writeln!(out, "criteria\n\n{}", criteria(speed));
     for line in failures(speed) {
         let _ = writeln!(out, "{line}");
@@ -657,6 +702,9 @@ pub(super) fn markdown(speed: &Speed) -> String {
             out,
             "### Scan scenarios\n\nScans of the tables that stand for the scenarios of the Lance paper's scan figure.\n\n{section}"
         );
+    }
+    if let Some(section) = views(speed) {
+        let _ = writeln!(out, "### Views\n\n{VIEWS}\n\n{section}");
     }
     if speed.tables.iter().any(is_for_random_access) {
         out.push_str("### All tables\n\n");

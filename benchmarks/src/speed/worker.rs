@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 
 use super::protocol::{Answer, Request, Threads};
-use super::{FormatName, check, ipc, memory, touch};
+use super::{FormatName, check, ipc, memory, touch, views};
 use crate::peers::speed::{Format, Opened};
 
 /// What the command line of a worker says.
@@ -75,6 +75,8 @@ struct OpenFile {
     path: PathBuf,
     one: Box<dyn Opened>,
     all: Box<dyn Opened>,
+    /// The same, with strings as views, where there are byte strings.
+    views: Option<[Box<dyn Opened>; 2]>,
 }
 
 impl Worker {
@@ -90,6 +92,7 @@ impl Worker {
                     rows: batches.iter().map(RecordBatch::num_rows).sum(),
                     columns: names(&schema, |_| true),
                     fixed_width: names(&schema, is_fixed_width),
+                    binary: views::has_binary(&schema),
                     arrow_bytes: batches
                         .iter()
                         .flat_map(RecordBatch::columns)
@@ -127,9 +130,20 @@ impl Worker {
                     one: open(Threads::One)?,
                     all: open(Threads::All)?,
                     path: file.clone(),
+                    views: None,
                 };
                 check::same(&table.schema, &table.batches, &*opened.one, &*opened.all)?;
-                self.file = Some(opened);
+                let views = match views::has_binary(&table.schema) {
+                    false => None,
+                    true => {
+                        let schema = views::schema(&table.schema);
+                        let open = |threads| self.format.open(&file, &schema, threads);
+                        let views = [open(Threads::One)?, open(Threads::All)?];
+                        check::same_views(&schema, &table.batches, &*views[0])?;
+                        Some(views)
+                    }
+                };
+                self.file = Some(OpenFile { views, ..opened });
                 return Ok(Answer::Checked { settings: None });
             }
             Request::PeakOfWrite { file, settings } => {
@@ -160,6 +174,7 @@ impl Worker {
             Request::Write { .. }
             | Request::Open { .. }
             | Request::Scan { .. }
+            | Request::ScanAsViews { .. }
             | Request::Take { .. }
             | Request::OpenAndScan { .. }
             | Request::OpenAndTake { .. } => {}
@@ -192,6 +207,14 @@ impl Worker {
                     Threads::All => &file.all,
                 };
                 repeated(|| opened.scan(columns.as_deref(), &consume))
+            }
+            Request::ScanAsViews { threads } => {
+                let [one, all] = file.views.as_ref().context("no byte strings")?;
+                let opened = match threads {
+                    Threads::One => one,
+                    Threads::All => all,
+                };
+                repeated(|| opened.scan(None, &consume))
             }
             Request::Take { lists, columns } => {
                 let mut seconds = Vec::new();

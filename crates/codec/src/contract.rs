@@ -271,6 +271,30 @@ pub trait Decoder: Send + Sync {
         let _ = (unit, front, range, scratch);
         Ok(Reach::All)
     }
+
+    /// Where the byte strings of `unit` lie, where they lie in it as they are: then a reader lends them instead of copying them. `None` for
+    /// all other units.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    // Kernels copy, and are to be small.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn strings<'a>(&'a self, unit: Unit<'a>) -> Result<Option<StoredStrings<'a>>> {
+        let _ = unit;
+        Ok(None)
+    }
+}
+
+/// The byte strings of a unit, one behind the other.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone)]
+pub struct StoredStrings<'a> {
+    /// Decodes their lengths, values of 4 bytes,
+    pub lengths: &'a dyn Decoder,
+    /// from this unit.
+    pub unit: Unit<'a>,
+    /// Their bytes in the unit that was asked about. Lengths may add up to more, which whoever uses them checks.
+    pub data: Range<usize>,
 }
 
 /// The value types of a node's children.

@@ -43,6 +43,8 @@ mod tree;
 mod values;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
+#[cfg(not(target_arch = "wasm32"))]
+pub use contract::StoredStrings;
 pub use contract::{
     ChildTypes, Children, Decoder, EncodeChildren, Encoding, EncodingWriter, EraseFit, Features,
     Node, NodeWriter, Output, PageEncoder, Reach, Selection, Shared, Unit, decode_by_gather,

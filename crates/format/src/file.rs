@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, SchemaRef};
+use arrow_buffer::Buffer;
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use tarsia_codec::Shared;
 use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
 use tarsia_structure::Meta;
-use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths};
+use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths, lent_buffer};
 
 use crate::column::{BlockPart, Column, Page, Plan, TableField};
 use crate::decoder::Decoder;
@@ -23,7 +24,7 @@ use crate::options::{Access, Checksums, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
 use crate::write::packing_of;
-use crate::{ElementPath, element, inspect, take, verify};
+use crate::{ElementPath, element, inspect, take, verify, views};
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
@@ -87,6 +88,7 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     pub(crate) threads: Threads,
     pub(crate) checksums: Checksums,
+    views: bool,
     pub(crate) kernels: Kernels,
     #[cfg_attr(
         not(feature = "kernels"),
@@ -331,6 +333,19 @@ impl std::fmt::Debug for File {
     }
 }
 
+/// A part of a file in memory that an array refers to.
+struct LentPlace {
+    reader: Arc<dyn ReadAt>,
+    place: Range<usize>,
+}
+
+impl AsRef<[u8]> for LentPlace {
+    fn as_ref(&self) -> &[u8] {
+        let home = self.reader.mapped().unwrap_or_default();
+        home.get(self.place.clone()).unwrap_or_default()
+    }
+}
+
 /// Where the blocks and rows of some plans lie.
 fn places_of(plans: &[Plan]) -> Vec<Range<u64>> {
     let parts = plans.iter().flat_map(|plan| &plan.parts);
@@ -411,6 +426,7 @@ impl Inner {
             pool: Pool::new(options.pool_bytes),
             threads: options.threads,
             checksums: options.checksums,
+            views: options.views,
             kernels: options.kernels,
             trusted_kernels: options.trusted_kernels,
             #[cfg(feature = "kernels")]
@@ -519,6 +535,19 @@ impl Inner {
     pub(crate) fn lent(&self, range: Range<u64>) -> Option<&[u8]> {
         let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
         self.reader.mapped()?.get(place)
+    }
+
+    /// All of a file that is in memory, and stays where it is.
+    pub(crate) fn home(&self) -> Option<&[u8]> {
+        self.reader.mapped()
+    }
+
+    /// A part of [`Inner::home`], for as long as anybody uses it.
+    pub(crate) fn lend(&self, place: Range<usize>) -> Buffer {
+        lent_buffer(LentPlace {
+            reader: self.reader.clone(),
+            place,
+        })
     }
 
     /// Whether what was read stays where it is: a second look finds the same bytes.
@@ -678,7 +707,11 @@ impl Inner {
         };
         let below = below.as_deref().unwrap_or_default();
         let found = metadata::read_field(&record, below, place)?;
-        let field = self.make_field(found.first_leaf, found.field, &found.columns)?;
+        let field = match self.views {
+            true => views::field(&Arc::new(found.field)).as_ref().clone(),
+            false => found.field,
+        };
+        let field = self.make_field(found.first_leaf, field, &found.columns)?;
         let field = Arc::new(field);
         lock().insert(name.to_owned(), field.clone());
         Ok(field)
@@ -868,7 +901,12 @@ impl Inner {
     fn table_schema(&self) -> Result<metadata::TableSchema> {
         let range = self.footer.records_range(&self.postscript);
         let bytes = self.read(range.clone())?;
-        let table = metadata::read_schema(&bytes, range.start, self.footer.n_nodes)?;
+        let mut table = metadata::read_schema(&bytes, range.start, self.footer.n_nodes)?;
+        if self.views {
+            let fields = table.schema.fields().iter().map(views::field);
+            let fields: Fields = fields.collect();
+            table.schema = Schema::new_with_metadata(fields, table.schema.metadata);
+        }
         let _ = self.schema.set(Arc::new(table.schema.clone()));
         Ok(table)
     }

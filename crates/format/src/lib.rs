@@ -59,6 +59,7 @@ mod registry;
 mod scan;
 mod take;
 mod verify;
+mod views;
 mod write;
 
 pub use element::ElementPath;

@@ -181,6 +181,15 @@ pub struct OpenOptions {
     pub checksums: Checksums,
     /// Threads that decode a scan.
     pub threads: Threads,
+    /// Columns of strings and byte strings come as views ([`Utf8View`](arrow_schema::DataType::Utf8View),
+    /// [`BinaryView`](arrow_schema::DataType::BinaryView)), whatever type they were written with, at any depth; not those of dictionaries
+    /// and extension types. The file's schema then says so too.
+    ///
+    /// Byte strings that come as views and that the file holds as they are (images, not text) are *lent* where the file is mapped, not
+    /// copied (but for a few KiB that lie alone, and rows picked out of a block): arrays refer to the map and keep it alive, and what must hold
+    /// while it lives ([`Access::Map`]) must hold while they do. Default `false`; columns that were written as `BinaryView` are lent all
+    /// the same.
+    pub views: bool,
     /// Output memory kept for the next batch. Default 256 MiB.
     pub pool_bytes: usize,
     /// Which kernels may run.
@@ -195,6 +204,7 @@ impl Default for OpenOptions {
             access: Access::default(),
             checksums: Checksums::default(),
             threads: Threads::default(),
+            views: false,
             pool_bytes: 256 << 20,
             kernels: Kernels::default(),
             trusted_kernels: Vec::new(),

@@ -4,12 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
 use tarsia_structure::Budget;
-use tarsia_structure::arrow::{self as structure, Emitted, LeafParts, array_from_raw};
+use tarsia_structure::arrow::{
+    self as structure, Emitted, LeafParts, array_from_raw, array_of_views,
+};
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
 
@@ -146,14 +148,16 @@ impl Projection {
     }
 
     /// Whether there is so much to read that other threads pay off.
-    fn takes_threads(&self, rows: &Range<u64>) -> bool {
-        let decoded = self.row_bytes() as u64 * (rows.end - rows.start);
+    fn takes_threads(&self, inner: &Inner, rows: &Range<u64>) -> bool {
+        let columns = self.columns.iter();
+        let row_bytes: usize = columns.map(|column| column.written_row_bytes(inner)).sum();
+        let decoded = row_bytes as u64 * (rows.end - rows.start);
         if decoded > ONE_THREAD_DECODED_BYTES_MAX {
             return true;
         }
         let mut bytes = 0;
         for column in &self.columns {
-            bytes += column.encoded_bytes(rows);
+            bytes += column.encoded_bytes(inner, rows);
             if bytes > ONE_THREAD_BYTES_MAX {
                 return true;
             }
@@ -266,7 +270,7 @@ impl Scan {
         batch_rows: usize,
     ) -> Self {
         let threads = match inner.threads {
-            Threads::All if projection.takes_threads(&rows) => rayon::current_num_threads(),
+            Threads::All if projection.takes_threads(&inner, &rows) => rayon::current_num_threads(),
             _ => 1,
         };
         let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
@@ -540,6 +544,11 @@ pub(crate) fn emit(
         Decoded::Raw(raw) => {
             let has_nulls = raw.null_count() > 0;
             (has_nulls, array_from_raw(data_type, raw.finish(), pool))
+        }
+        Decoded::Views(rows, lent) => {
+            let array = array_of_views(rows, lent, pool);
+            let has_nulls = array.as_ref().is_ok_and(|array| array.null_count() > 0);
+            (has_nulls, array.map(|array| Emitted { parts: vec![array] }))
         }
         #[cfg(feature = "kernels")]
         Decoded::Lent(lent) => {

@@ -12,6 +12,7 @@
 //! | [`meta`] | what a decoder is told about the page |
 //! | [`block`] | the parts of one block, checked |
 //! | `page` | blocks decoded one after the other into one run of memory ([`RawColumn`]) |
+//! | `lent` | byte strings of blocks that stay in memory, as views of them ([`LentStrings`]) |
 //! | `zip` | rows of full-zip pages, each of which can be read alone ([`ZipForm`]) |
 //! | [`levels`] | the levels of nested blocks decoded ([`RawLevels`]), and which items are below the rows asked for |
 //!
@@ -30,6 +31,8 @@ pub mod block;
 mod encode;
 #[cfg(feature = "encode")]
 mod erase;
+#[cfg(feature = "arrow")]
+mod lent;
 pub mod levels;
 pub mod meta;
 mod page;
@@ -49,6 +52,8 @@ pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
     mark_used, wipe_unused,
 };
+#[cfg(feature = "arrow")]
+pub use lent::{LentStrings, Shown};
 pub use levels::{Budget, Cut, RawLevel, RawLevels};
 pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};

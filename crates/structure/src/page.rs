@@ -181,6 +181,15 @@ impl PageDecoder {
         })
     }
 
+    /// Where a block's byte strings lie in its unit, if they do as they are.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn strings<'a>(
+        &'a self,
+        block: &Block<'a>,
+    ) -> Result<Option<tarsia_codec::StoredStrings<'a>>> {
+        self.tree(block)?.strings(RawColumn::unit(block))
+    }
+
     fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
         match self.trees.get(usize::from(block.header.tree)) {
             Some(tree) => Ok(tree.as_ref()),
@@ -235,6 +244,9 @@ pub struct RawColumn {
     values: AlignedBuf,
     ends: AlignedBuf,
     data_len: usize,
+    /// Of byte strings, only their lengths.
+    #[cfg(feature = "arrow")]
+    lengths_only: bool,
 }
 
 /// Rows as a kernel hands them back; see [`RawColumn::push_decoded`].
@@ -325,7 +337,59 @@ impl RawColumn {
             values: take(bytes),
             ends,
             data_len: 0,
+            #[cfg(feature = "arrow")]
+            lengths_only: false,
         })
+    }
+
+    /// Room for the lengths of `rows_max` byte strings, as values of 4 bytes; 0 for those that are null and not stored. Units that do not
+    /// [hold them as they are](Decoder::strings) are refused.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn lengths(
+        rows_max: usize,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Self> {
+        let mut lengths = Self::new(ValueType::Fixed(4), rows_max, 0, take)?;
+        lengths.lengths_only = true;
+        Ok(lengths)
+    }
+
+    /// Whether pages with values of this type can be decoded here.
+    fn takes(&self, value_type: ValueType) -> bool {
+        #[cfg(feature = "arrow")]
+        if self.lengths_only {
+            return value_type == ValueType::Bytes;
+        }
+        value_type == self.value_type
+    }
+
+    /// What decodes a block's values, and from what.
+    fn source<'a>(
+        &self,
+        page: &'a PageDecoder,
+        block: &Block<'a>,
+    ) -> Result<(&'a dyn Decoder, Unit<'a>)> {
+        let (tree, unit) = (page.tree(block)?, Self::unit(block));
+        #[cfg(feature = "arrow")]
+        if self.lengths_only {
+            return match tree.strings(unit)? {
+                Some(strings) => Ok((strings.lengths, strings.unit)),
+                None => Err(Error::invalid(
+                    "lengths of values that are not stored as they are",
+                )),
+            };
+        }
+        Ok((tree, unit))
+    }
+
+    /// The values of 4 bytes so far, and the validity bits, where any row is null.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn words_so_far(&self) -> (&[u32], Option<&[u8]>) {
+        let words = words(&self.values).get(..self.rows).unwrap_or_default();
+        (
+            words,
+            self.validity.as_deref().filter(|_| self.null_count > 0),
+        )
     }
 
     /// Rows decoded so far.
@@ -455,7 +519,7 @@ impl RawColumn {
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<()> {
-        if page.value_type != self.value_type {
+        if !self.takes(page.value_type) {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
         if cfg!(feature = "nested") && page.zip.is_some() {
@@ -615,7 +679,7 @@ impl RawColumn {
         n_rows: usize,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let tree = page.tree(block)?;
+        let (tree, unit) = self.source(page, block)?;
         let rows = self.rows;
         let out = match self.value_type {
             ValueType::Bits => Output::Bits {
@@ -642,7 +706,7 @@ impl RawColumn {
                 }
             }
         };
-        self.data_len += tree.decode(Self::unit(block), selection, scratch, out)?;
+        self.data_len += tree.decode(unit, selection, scratch, out)?;
         Ok(())
     }
 
@@ -755,13 +819,13 @@ impl RawColumn {
             slots::copy_bits(validity, offset, bits)?;
         }
         self.null_count += n_rows - n_valid;
-        let tree = page.tree(block)?;
+        let (tree, unit) = self.source(page, block)?;
         let rows = self.rows;
         match self.value_type {
             ValueType::Bits => {
                 let mut dense = scratch.take(n_valid.div_ceil(8));
                 let done = tree.decode(
-                    Self::unit(block),
+                    unit,
                     values,
                     scratch,
                     Output::Bits {
@@ -778,12 +842,7 @@ impl RawColumn {
             ValueType::Fixed(width) => {
                 let width = width as usize;
                 let mut dense = scratch.take(n_valid * width);
-                let done = tree.decode(
-                    Self::unit(block),
-                    values,
-                    scratch,
-                    Output::Fixed(&mut dense),
-                );
+                let done = tree.decode(unit, values, scratch, Output::Fixed(&mut dense));
                 let slots = self
                     .values
                     .get_mut(rows * width..(rows + n_rows) * width)
@@ -796,7 +855,7 @@ impl RawColumn {
                 let mut dense = scratch.take(n_valid * 4);
                 let base = self.data_len as u32;
                 let done = tree.decode(
-                    Self::unit(block),
+                    unit,
                     values,
                     scratch,
                     Output::Bytes {

@@ -308,6 +308,7 @@ impl<'a> Laws<'a> {
             expected.compare(got, &what);
         }
         self.check_reach(unit, values, &at);
+        self.check_strings(unit, values, &at);
         self.check_warm(unit, values, &at);
         self.check_misuse(unit, values, &at);
         encoded
@@ -369,6 +370,31 @@ impl<'a> Laws<'a> {
             let got = decode(&*self.decoder, part, &selection, &expected, &mut scratch);
             expected.compare(got, &at);
         }
+    }
+
+    /// Byte strings that are said to lie in the unit as they are do.
+    fn check_strings(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        let strings = self.decoder.strings(unit);
+        let Some(strings) = strings.unwrap_or_else(|error| panic!("{at}, strings: {error}")) else {
+            return;
+        };
+        let Values::Bytes(expected) = values else {
+            panic!("{at}: strings in a unit of other values");
+        };
+        assert_eq!(strings.unit.len as usize, expected.len(), "{at}, strings");
+        let mut lengths = AlignedBuf::zeroed(4 * expected.len());
+        let (all, out) = (Selection::All, Output::Fixed(&mut lengths));
+        let done = strings
+            .lengths
+            .decode(strings.unit, all, &mut Scratch::new(), out);
+        done.unwrap_or_else(|error| panic!("{at}, lengths: {error}"));
+        let mut rest = &unit.bytes[strings.data];
+        for (i, length) in lengths.as_chunks::<4>().0.iter().enumerate() {
+            let (value, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
+            assert_eq!(value, expected.get(i), "{at}, string {i}");
+            rest = after;
+        }
+        assert!(rest.is_empty(), "{at}: bytes behind the strings");
     }
 
     /// Decoding allocates nothing but through its scratch.
@@ -843,6 +869,12 @@ fn decode_hostile(
             let mut scratch = Scratch::new();
             // Whoever asks sees to it that what is named is there.
             let _ = decoder.reach(unit, front, 0..unit.len, &mut scratch);
+            if let Ok(Some(strings)) = decoder.strings(unit) {
+                assert!(
+                    strings.data.end <= unit.bytes.len(),
+                    "strings outside of a bad unit"
+                );
+            }
             let _ = decoder.reach(unit, front, unit.len / 2..unit.len, &mut scratch);
         }
     }));

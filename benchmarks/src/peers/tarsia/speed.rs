@@ -9,7 +9,7 @@ use tarsia::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
 
 use super::write_options;
 use crate::peers::speed::{Consumer, Format, Opened};
-use crate::speed::Threads;
+use crate::speed::{Threads, views_wanted};
 
 pub(crate) struct Tarsia;
 
@@ -35,9 +35,10 @@ impl Format for Tarsia {
         write(path, batches, write_options(threads(n_threads)))
     }
 
-    fn open(&self, path: &Path, _: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
+    fn open(&self, path: &Path, schema: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
         let options = OpenOptions {
             threads: threads(n_threads),
+            views: views_wanted(schema),
             ..OpenOptions::default()
         };
         Ok(Box::new(File::open_with(path, options)?))

@@ -403,7 +403,11 @@ fn users() -> RecordBatch {
 fn a_struct_is_packed_where_that_is_wanted() {
     let folder = Folder::new();
     let batch = users();
-    write_table(&folder.path("a.parquet"), &batch.schema(), &[batch.clone()]);
+    write_table(
+        &folder.path("a.parquet"),
+        &batch.schema(),
+        std::slice::from_ref(&batch),
+    );
     folder.run(&["import", "a.parquet", "a.tarsia"]).ok();
     let packed = [
         "import",

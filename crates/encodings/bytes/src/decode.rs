@@ -117,6 +117,16 @@ impl Decoder for BytesDecoder {
             decoded_bytes: bytes,
         })
     }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn strings<'a>(&'a self, unit: Unit<'a>) -> Result<Option<tarsia_codec::StoredStrings<'a>>> {
+        let parts = Parts::parse(&unit)?;
+        Ok(Some(tarsia_codec::StoredStrings {
+            lengths: self.lengths.as_ref(),
+            unit: parts.lengths,
+            data: unit.bytes.len() - parts.data.len()..unit.bytes.len(),
+        }))
+    }
 }
 
 impl BytesDecoder {

@@ -19,7 +19,7 @@ use arrow_buffer::{
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
 use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, ValueType};
 
-use super::emit::{ColumnBuffers, dictionary, plain_array};
+use super::emit::{ColumnBuffers, array_of_views, dictionary, plain_array};
 use super::{Pool, leaf_paths, logical_type};
 use crate::levels::{Budget, RawLevel, items_bytes};
 use crate::meta::LevelForm;
@@ -33,6 +33,8 @@ pub struct LeafParts {
     pub levels: Vec<RawLevel>,
     /// Its items.
     pub items: RawParts,
+    /// Where the items are views of byte strings, as [`LentStrings`](crate::LentStrings) collects them: what they show.
+    pub lent: Option<Vec<Buffer>>,
 }
 
 /// The array of a nested field, of which `leaves` are the leaf columns in order. `None` where the keys of a dictionary or the ends of
@@ -523,10 +525,20 @@ impl Assembler<'_> {
         if data_type == &DataType::Null {
             return Ok(Arc::new(NullArray::new(node.n_slots)));
         }
+        let value_type = match &leaf.lent {
+            Some(_) => Some(ValueType::Fixed(size_of::<u128>() as u32)),
+            None => super::value_type(logical_type(data_type)).ok().flatten(),
+        };
         let items = match &node.mask {
             None => items,
-            Some(mask) => self.spread(items, mask, data_type)?,
+            Some(mask) => self.spread(items, mask, value_type.ok_or_else(misfit)?)?,
         };
+        if let Some(data) = leaf.lent.take() {
+            if data_type != &DataType::BinaryView {
+                return Err(misfit().into());
+            }
+            return Ok(array_of_views(items, data, self.pool)?);
+        }
         let buffers = ColumnBuffers::of_raw(items, self.pool);
         Ok(plain_array(data_type, buffers)?)
     }
@@ -536,17 +548,13 @@ impl Assembler<'_> {
         &self,
         dense: RawParts,
         mask: &BooleanBuffer,
-        data_type: &DataType,
+        value_type: ValueType,
     ) -> Build<RawParts> {
         let n_slots = mask.len();
         let bits = bit_slice(mask)?;
         if dense.validity.is_some() {
             self.spend_bits(n_slots)?;
         }
-        let value_type = super::value_type(logical_type(data_type))
-            .ok()
-            .flatten()
-            .ok_or_else(misfit)?;
         self.budget.spend(items_bytes(value_type, n_slots as u64))?;
         let mut null_count = 0;
         let validity = match &dense.validity {

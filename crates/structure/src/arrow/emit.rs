@@ -36,6 +36,29 @@ pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Resul
     array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool))
 }
 
+/// The array of byte strings that views, as [`LentStrings`](crate::LentStrings) collects them, show in `data`.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] where they look elsewhere.
+pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<ArrayRef> {
+    let misfit = || Error::invalid("views that do not fit their data");
+    let buffers = ColumnBuffers::of_raw(raw, pool);
+    let bytes = buffers.rows.checked_mul(size_of::<u128>());
+    let views = cut(&buffers.values, bytes)?;
+    let views = ScalarBuffer::new(views, 0, buffers.rows);
+    let array = BinaryViewArray::try_new(views, data, buffers.nulls).map_err(|_| misfit())?;
+    Ok(Arc::new(array))
+}
+
+/// Memory of an owner that keeps it where it is.
+pub fn lent_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
+    match owner.as_ref() {
+        // What is empty may lie anywhere.
+        [] => Buffer::default(),
+        _ => Buffer::from(bytes::Bytes::from_owner(owner)),
+    }
+}
+
 /// The parts of a column, in anybody's memory.
 #[derive(Debug, Clone)]
 pub struct ColumnBuffers {
@@ -77,12 +100,7 @@ impl ColumnBuffers {
         offsets: T,
         values: T,
     ) -> Result<Self> {
-        // What is empty may lie anywhere, and Arrow wants it aligned.
-        let buffer = |owner: T| match owner.as_ref() {
-            [] => Buffer::default(),
-            _ => Buffer::from(bytes::Bytes::from_owner(owner)),
-        };
-        let bits = buffer(validity);
+        let bits = lent_buffer(validity);
         let nulls = match bits.len() {
             0 => None,
             _ => {
@@ -93,8 +111,8 @@ impl ColumnBuffers {
         Ok(Self {
             rows,
             nulls: nulls.filter(|nulls| nulls.null_count() > 0),
-            offsets: buffer(offsets),
-            values: buffer(values),
+            offsets: lent_buffer(offsets),
+            values: lent_buffer(values),
         })
     }
 }

@@ -1,0 +1,283 @@
+//! Byte strings that are not copied: views of what lies in a file that stays in memory.
+
+use core::ops::Range;
+
+use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
+use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection};
+
+use crate::block::Block;
+use crate::page::{DecodedRows, PageDecoder, RawColumn, RawParts, words};
+
+/// Bytes of a view.
+const VIEW_BYTES: usize = 16;
+
+/// What lies between the strings of neighbouring blocks, headers and lengths, is lent with them up to so many bytes: who copies the
+/// memory behind an array, to send it say, copies that too.
+const GAP_BYTES_MAX: usize = 1024;
+
+/// A run of lent memory is not continued beyond so many bytes, so that 32 bits number them.
+const RUN_BYTES_MAX: usize = 1 << 30;
+
+/// Rows of byte strings, collected block by block as views: of short ones the bytes, of others where they lie in `home`, the memory
+/// that the blocks are in.
+#[derive(Debug)]
+pub struct LentStrings<'m> {
+    home: &'m [u8],
+    lengths: RawColumn,
+    views: AlignedBuf,
+    runs: Vec<Shown<Range<usize>>>,
+    /// Of the blocks so far, those that were copied less those that were lent.
+    copied_blocks: i32,
+}
+
+/// What some views show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown<P> {
+    /// A place in the memory that blocks are in.
+    Lent(P),
+    /// Copies of strings that no block holds as they are.
+    Copied(Vec<u8>),
+}
+
+/// Where more blocks than so many beyond those that can be lent have to be copied, copying all of them at once is better.
+const COPIED_BLOCKS_MAX: i32 = 8;
+
+impl<'m> LentStrings<'m> {
+    /// Room for `rows_max` rows.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    pub fn new(
+        home: &'m [u8],
+        rows_max: usize,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Self> {
+        let lengths = RawColumn::lengths(rows_max, take)?;
+        let bytes = rows_max.checked_mul(VIEW_BYTES);
+        let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize / 2);
+        let too_many = || Error::limit("rows of a batch", rows_max as u64, u32::MAX.into());
+        Ok(Self {
+            home,
+            lengths,
+            views: take(bytes.ok_or_else(too_many)?),
+            runs: Vec::new(),
+            copied_blocks: 0,
+        })
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> usize {
+        self.lengths.rows()
+    }
+
+    /// Adds items of a block. `false` where few blocks of the column can be lent, since they are not in `home` or do not hold their strings
+    /// as they are: better copy all.
+    ///
+    /// # Errors
+    /// As [`RawColumn::push`]. After an error, and `false`, this must not be used.
+    pub fn push(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<bool> {
+        let selection = match range == (0..block.n_items) {
+            true => Selection::All,
+            false => Selection::from(&range),
+        };
+        let first = self.lengths.rows();
+        let Some(data) = self.place_of(page, block, range, scratch)? else {
+            self.copied_blocks += 1;
+            if self.copied_blocks > COPIED_BLOCKS_MAX {
+                return Ok(false);
+            }
+            self.push_copies(page, block, selection, scratch, take)?;
+            return Ok(true);
+        };
+        self.copied_blocks -= 1;
+        self.lengths.push(page, block, selection, scratch, take)?;
+        let (lengths, validity) = self.lengths.words_so_far();
+        let lengths = lengths.get(first..).unwrap_or_default();
+        let bytes: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+        if bytes > data.len() as u64 {
+            let allowed = "lengths that add up to the data";
+            return Err(Error::corrupt("block.unit", 0, bytes, allowed));
+        }
+        let (run, run_start) = match bytes {
+            0 => (0, data.start),
+            _ => lent_run(&mut self.runs, data.start..data.start + bytes as usize),
+        };
+        let validity = validity.map(|bits| BitSlice::new(bits, first, lengths.len()));
+        let validity = validity.transpose()?;
+        let (views, _) = self.views.as_chunks_mut::<VIEW_BYTES>();
+        let views = views.get_mut(first..).unwrap_or_default();
+        let mut at = data.start;
+        for (row, (view, length)) in views.iter_mut().zip(lengths).enumerate() {
+            let value = self.home.get(at..at + *length as usize).unwrap_or_default();
+            let is_null = validity.is_some_and(|validity| !validity.get(row));
+            *view = match is_null {
+                true => [0; VIEW_BYTES],
+                // Below the data's length, which is of 32 bits, and a run's.
+                false => view_of(value, run, (at - run_start) as u32),
+            };
+            at += *length as usize;
+        }
+        Ok(true)
+    }
+
+    /// Where the strings of some items of a block begin in `home`, to the end of the block's; `None` where they do not lie there.
+    fn place_of(
+        &self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<Option<Range<usize>>> {
+        if block.header.n_values == 0 {
+            return Ok(Some(0..0));
+        }
+        let unit_at = (block.unit.as_ptr() as usize).checked_sub(self.home.as_ptr() as usize);
+        let Some((unit_at, strings)) = unit_at.zip(page.strings(block)?) else {
+            return Ok(None);
+        };
+        let mut data = unit_at + strings.data.start..unit_at + strings.data.end;
+        if data.end > self.home.len() {
+            return Ok(None);
+        }
+        if range.start > 0 {
+            let all = block.unit_at + block.unit.len();
+            match page.reach(block, all, range, scratch)? {
+                Reach::Bytes { place, .. } if place.is_empty() => {}
+                Reach::Bytes { place, .. } if place.start >= block.unit_at => {
+                    data.start = unit_at + (place.start - block.unit_at);
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(data))
+    }
+
+    /// Adds items whose strings are copied.
+    fn push_copies(
+        &mut self,
+        page: &PageDecoder,
+        block: &Block<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let n_rows = selection.check(block.n_items)?;
+        let data_bytes = block.header.decoded_bytes as usize;
+        let mut copies = RawColumn::new(page.value_type(), n_rows, data_bytes, take)?;
+        copies.push(page, block, selection, scratch, take)?;
+        let copies = copies.finish();
+        let data = copies.values.get(..copies.values_len).unwrap_or_default();
+        let run = match self.runs.iter().position(|run| run.has_room_for(data)) {
+            Some(run) => run,
+            None => {
+                self.runs.push(Shown::Copied(Vec::new()));
+                self.runs.len() - 1
+            }
+        };
+        let Some(Shown::Copied(run_bytes)) = self.runs.get_mut(run) else {
+            return Err(Error::invalid("a run of copies that is none"));
+        };
+        let run_at = run_bytes.len();
+        run_bytes.extend_from_slice(data);
+        let first = self.lengths.rows();
+        let (views, _) = self.views.as_chunks_mut::<VIEW_BYTES>();
+        let views = views.get_mut(first..).unwrap_or_default();
+        let offsets: &[u32] = words(&copies.offsets);
+        for (row, (view, ends)) in views
+            .iter_mut()
+            .zip(offsets.windows(2))
+            .enumerate()
+            .take(n_rows)
+        {
+            let (start, end) = match ends {
+                [start, end] => (*start as usize, *end as usize),
+                _ => (0, 0),
+            };
+            let is_null = copies.validity.as_ref().is_some_and(|bits| {
+                let byte = bits.get(row / 8).copied().unwrap_or_default();
+                byte & (1 << (row % 8)) == 0
+            });
+            *view = match is_null {
+                true => [0; VIEW_BYTES],
+                false => {
+                    let value = data.get(start..end).unwrap_or_default();
+                    view_of(value, run as u32, (run_at + start) as u32)
+                }
+            };
+        }
+        // Only which rows are null is asked of these.
+        let validity = copies.validity.as_deref();
+        self.lengths.push_decoded(
+            &DecodedRows {
+                rows: n_rows,
+                validity: validity.map_or(&[], |bits| {
+                    bits.get(..n_rows.div_ceil(8)).unwrap_or_default()
+                }),
+                offsets: &[],
+                values: &vec![0; 4 * n_rows],
+            },
+            take,
+        )
+    }
+
+    /// The views, as values of 16 bytes, and what they show, in the order of their buffers: places in `home`, or copies.
+    pub fn finish(self) -> (RawParts, Vec<Shown<Range<usize>>>) {
+        let lengths = self.lengths.finish();
+        let parts = RawParts {
+            values_len: lengths.rows * VIEW_BYTES,
+            values: self.views,
+            ..lengths
+        };
+        (parts, self.runs)
+    }
+}
+
+impl Shown<Range<usize>> {
+    fn has_room_for(&self, data: &[u8]) -> bool {
+        matches!(self, Self::Copied(held) if held.len() + data.len() <= RUN_BYTES_MAX)
+    }
+}
+
+/// The run that `place` is in, and where it starts: the last one where it lies close behind, else a new one.
+fn lent_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, usize) {
+    let is_lent = |run: &Shown<_>| matches!(run, Shown::Lent(_));
+    if let Some(index) = runs.iter().rposition(is_lent)
+        && let Some(Shown::Lent(last)) = runs.get_mut(index)
+        && place.start >= last.end
+        && place.start - last.end <= GAP_BYTES_MAX
+        && place.end - last.start <= RUN_BYTES_MAX
+    {
+        last.end = place.end;
+        return (index as u32, last.start);
+    }
+    let start = place.start;
+    runs.push(Shown::Lent(place));
+    (runs.len() as u32 - 1, start)
+}
+
+fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> [u8; VIEW_BYTES] {
+    let length = value.len() as u32;
+    if length <= MAX_INLINE_VIEW_LEN {
+        let mut view = [0; VIEW_BYTES];
+        let (to_length, to_bytes) = view.split_at_mut(4);
+        to_length.copy_from_slice(&length.to_le_bytes());
+        if let Some(to) = to_bytes.get_mut(..value.len()) {
+            to.copy_from_slice(value);
+        }
+        return view;
+    }
+    let view = ByteView {
+        length,
+        prefix: value.first_chunk().copied().map_or(0, u32::from_le_bytes),
+        buffer_index,
+        offset,
+    };
+    view.as_u128().to_le_bytes()
+}
