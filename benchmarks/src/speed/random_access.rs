@@ -3,16 +3,17 @@
 //! and nothing below a row is. The paper has up to a billion rows, so that no page is met twice; here each table has so many that
 //! it is about 150 MB, more than the processor's caches hold.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, ListArray, RecordBatch, StringArray,
-    UInt64Array,
+    StructArray, UInt64Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::random::Random;
 
@@ -35,6 +36,9 @@ const IMAGE_BYTES: (usize, usize) = (12 << 10, 28 << 10);
 
 const DIMENSIONS: usize = 768;
 
+/// As many as the paper's figure on packing goes to.
+const STRUCT_FIELDS: usize = 5;
+
 /// A data type of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -46,6 +50,10 @@ pub(super) enum Shape {
     VectorList,
     Image,
     ImageList,
+    /// Not of that table, but of the section on packing (6.5): structs of five numbers.
+    Struct,
+    /// The same, packed where a format can.
+    PackedStruct,
 }
 
 impl Shape {
@@ -61,6 +69,20 @@ impl Shape {
         Self::ImageList,
     ];
 
+    /// Those, and structs.
+    pub(super) const WITH_STRUCTS: [Self; 10] = [
+        Self::Scalar,
+        Self::String,
+        Self::ScalarList,
+        Self::StringList,
+        Self::Vector,
+        Self::VectorList,
+        Self::Image,
+        Self::ImageList,
+        Self::Struct,
+        Self::PackedStruct,
+    ];
+
     /// The name of the table, behind the prefix.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -72,6 +94,8 @@ impl Shape {
             Self::VectorList => "vector_list",
             Self::Image => "image",
             Self::ImageList => "image_list",
+            Self::Struct => "struct",
+            Self::PackedStruct => "packed_struct",
         }
     }
 
@@ -86,6 +110,7 @@ impl Shape {
             Self::VectorList => 10 << 10,
             Self::Image => 8 << 10,
             Self::ImageList => 3 << 9,
+            Self::Struct | Self::PackedStruct => 2 << 20,
         }
     }
 
@@ -103,8 +128,13 @@ impl Shape {
             Self::VectorList => list(Field::new("item", vector_type(), true)),
             Self::Image => DataType::Binary,
             Self::ImageList => list(image()),
+            Self::Struct | Self::PackedStruct => DataType::Struct(struct_fields()),
         };
-        Arc::new(Schema::new(vec![Field::new("value", data_type, true)]))
+        let value = Field::new("value", data_type, true);
+        Arc::new(Schema::new(vec![match self {
+            Self::PackedStruct => value.with_metadata(packed()),
+            _ => value,
+        }]))
     }
 
     /// The first `n_rows` rows.
@@ -132,8 +162,32 @@ impl Shape {
             Self::StringList => list(random, nulls, |r, n| Ok(Arc::new(strings(r, n, None)?)))?,
             Self::VectorList => list(random, nulls, |r, n| Ok(Arc::new(vectors(r, n, None)?)))?,
             Self::ImageList => list(random, nulls, |r, n| Ok(Arc::new(images(r, n, None)?)))?,
+            Self::Struct | Self::PackedStruct => {
+                let columns = (0..STRUCT_FIELDS).map(|_| Arc::new(scalars(random, n_rows)) as _);
+                Arc::new(StructArray::try_new(
+                    struct_fields(),
+                    columns.collect(),
+                    Some(nulls),
+                )?)
+            }
         })
     }
+}
+
+fn struct_fields() -> Fields {
+    let field = |i| Field::new(format!("f{i}"), DataType::UInt64, true);
+    (0..STRUCT_FIELDS).map(field).collect()
+}
+
+/// What Tarsia and Lance want to be told; the others have no such thing.
+fn packed() -> HashMap<String, String> {
+    [
+        ("tarsia.layout", "packed"),
+        ("lance-encoding:packed", "true"),
+        ("packed", "true"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into()
 }
 
 fn vector_type() -> DataType {

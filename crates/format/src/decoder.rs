@@ -27,6 +27,10 @@ pub(crate) struct Run<'a, B> {
     pub(crate) plan: &'a Plan,
 }
 
+/// What a kernel is not asked for.
+#[cfg(feature = "kernels")]
+const NOT_NESTED: &str = "kernels do not decode nested pages yet";
+
 impl Decoder {
     /// The decoders of pages with the META of index `index`. This build's own are preferred where they read every tree of the page.
     pub(crate) fn new(file: &Inner, index: u16, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
@@ -55,10 +59,7 @@ impl Decoder {
         match self {
             Self::Native(decoder) => Ok(decoder),
             #[cfg(feature = "kernels")]
-            Self::Kernel(_) => Err(Error::new(
-                crate::ErrorKind::Unsupported,
-                "kernels do not decode nested pages yet",
-            )),
+            Self::Kernel(_) => Err(Error::new(crate::ErrorKind::Unsupported, NOT_NESTED)),
         }
     }
 
@@ -372,12 +373,13 @@ mod kernel {
     impl Inner {
         /// The kernel that the file names for a META, if this reader may run it; compiled once per process.
         pub(crate) fn kernel(&self, meta: u16) -> Result<Arc<Kernel>> {
-            let number = self.kernel_of(meta).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Unsupported,
-                    "the file carries no kernel for these pages",
-                )
-            })?;
+            let Some(number) = self.kernel_of(meta) else {
+                let what = match self.meta(meta)?.levels.as_slice() {
+                    [] => "the file carries no kernel for these pages",
+                    _ => NOT_NESTED,
+                };
+                return Err(Error::new(ErrorKind::Unsupported, what));
+            };
             let section = self
                 .footer()
                 .sections_of(SECTION_KERNEL)
