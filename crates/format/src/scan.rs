@@ -569,7 +569,7 @@ pub(crate) fn emit(
         None => Ok(emitted),
         Some(packing) => {
             let parts = emitted.parts.iter();
-            let parts = parts.map(|rows| packing.unpack(rows.as_ref()));
+            let parts = parts.map(|rows| packing.unpack(rows.as_ref(), pool));
             Ok(Emitted {
                 parts: parts.collect::<tarsia_codec::Result<_>>()?,
             })

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use common::{deterministic, open_with, write};
 use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions, Writer};
 use tarsia_io::{CountingReader, MemoryFile, MemorySink};
-use tarsia_structure::arrow::{Packing, value_type};
+use tarsia_structure::arrow::{Packing, Pool, value_type};
 use tarsia_testkit::arrays::flat_types;
 use tarsia_testkit::nested::{
     batch_logical_difference, logical_difference, nested_array, nested_profiles, sliced_nested,
@@ -365,14 +365,19 @@ fn what_cannot_be_packed_is_refused_by_name() {
 #[test]
 fn rows_that_do_not_fit_their_fields_are_corrupt() {
     let array = people("");
+    let pool = Pool::new(1 << 20);
     let packing = Packing::of(array.data_type()).unwrap();
     let rows = packing.pack(&array).unwrap();
     assert_eq!(rows.data_type(), &packing.stored_type());
-    logical_difference(packing.unpack(rows.as_ref()).unwrap().as_ref(), &array).unwrap();
+    logical_difference(
+        packing.unpack(rows.as_ref(), &pool).unwrap().as_ref(),
+        &array,
+    )
+    .unwrap();
     let good: Vec<u8> = rows.as_binary::<i64>().value(1).to_vec();
     let unpack = |row: &[u8]| {
         let rows = arrow_array::LargeBinaryArray::from_iter_values([row]);
-        packing.unpack(&rows)
+        packing.unpack(&rows, &pool)
     };
     assert!(unpack(&good).is_ok());
     for len in 0..good.len() {
@@ -394,6 +399,6 @@ fn rows_that_do_not_fit_their_fields_are_corrupt() {
     let other = Packing::of(&DataType::Struct(
         vec![field("x", DataType::Int8, false)].into(),
     ));
-    assert!(other.unwrap().unpack(rows.as_ref()).is_err());
-    assert!(packing.unpack(&Int64Array::from(vec![1])).is_err());
+    assert!(other.unwrap().unpack(rows.as_ref(), &pool).is_err());
+    assert!(packing.unpack(&Int64Array::from(vec![1]), &pool).is_err());
 }

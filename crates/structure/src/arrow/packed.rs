@@ -15,7 +15,8 @@ use tarsia_codec::{Error, ErrorKind, Result, ValueType, limits};
 
 use super::emit::dictionary::RowBytes;
 use super::emit::plain_array;
-use super::{ColumnBuffers, value_type};
+use super::{ColumnBuffers, Pool, value_type};
+use crate::page::words_mut;
 
 /// Deeper structs are refused: what walks them calls itself.
 const DEPTH_MAX: usize = 64;
@@ -261,54 +262,53 @@ impl Packing {
         Ok(starts)
     }
 
-    /// The struct array of rows of [`Packing::stored_type`].
+    /// The struct array of rows of [`Packing::stored_type`]; memory for its fields comes from the pool.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for rows of another length than they say, and text that is not UTF-8: any byte of a file may be hostile.
-    pub fn unpack(&self, array: &dyn Array) -> Result<ArrayRef> {
+    pub fn unpack(&self, array: &dyn Array, pool: &Pool) -> Result<ArrayRef> {
         let nulls = array.nulls().cloned();
         let zeros = vec![0; self.fixed_bytes];
-        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let n_rows = array.len();
-        let rows: Vec<&[u8]> = match array.data_type() {
+        let rows = match array.data_type() {
             DataType::LargeBinary if self.has_strings => {
                 let array = array.as_binary::<i64>();
-                (0..n_rows)
-                    .map(|row| match is_null(row) {
-                        true => Ok(zeros.as_slice()),
-                        false => self.long_enough(array.value(row)),
-                    })
-                    .collect::<Result<_>>()?
+                let rows = (0..n_rows).map(|row| match array.is_null(row) {
+                    true => Ok(zeros.as_slice()),
+                    false => self.long_enough(array.value(row)),
+                });
+                Rows::Each(rows.collect::<Result<_>>()?)
             }
             DataType::FixedSizeBinary(width)
                 if !self.has_strings && usize::try_from(*width) == Ok(self.fixed_bytes) =>
             {
-                let array = array.as_fixed_size_binary();
-                match self.fixed_bytes {
-                    0 => vec![&[]; n_rows],
-                    width => array
-                        .value_data()
-                        .chunks_exact(width)
-                        .take(n_rows)
-                        .collect(),
+                let bytes = array.as_fixed_size_binary().value_data();
+                let bytes = bytes.get(..n_rows.saturating_mul(self.fixed_bytes));
+                Rows::Fixed {
+                    bytes: bytes.ok_or_else(misfit)?,
+                    width: self.fixed_bytes,
+                    n_rows,
                 }
             }
             _ => return Err(Error::invalid("not the rows of the packed struct")),
         };
-        if rows.len() != n_rows {
-            return Err(misfit());
-        }
-        let mut strings_at = match self.has_strings {
-            true => vec![self.fixed_bytes; n_rows],
-            false => Vec::new(),
+        let mut reader = Reader {
+            strings_at: match self.has_strings {
+                true => vec![self.fixed_bytes; n_rows],
+                false => Vec::new(),
+            },
+            rows,
+            pool,
         };
         let columns = self.slots.iter();
         let columns = columns
-            .map(|slot| slot.read(&rows, nulls.as_ref(), &mut strings_at))
+            .map(|slot| reader.read(slot, nulls.as_ref()))
             .collect::<Result<Vec<_>>>()?;
-        let mut ends = rows.iter().zip(&strings_at);
-        if let Some((row, _)) = ends.find(|(row, end)| row.len() != **end) {
-            return Err(bad_row(row));
+        for (row, end) in reader.strings_at.iter().enumerate() {
+            let row = reader.rows.get(row);
+            if row.len() != *end {
+                return Err(bad_row(row));
+            }
         }
         let array = StructArray::try_new(self.fields.clone(), columns, nulls);
         Ok(Arc::new(array.map_err(|_| misfit())?))
@@ -486,20 +486,97 @@ impl PackedRows {
     }
 }
 
-impl Slot {
-    /// The field of rows that are long enough for their fixed part; `strings_at` is where the next string of each row starts.
-    fn read(
-        &self,
-        rows: &[&[u8]],
-        above: Option<&NullBuffer>,
-        strings_at: &mut [usize],
-    ) -> Result<ArrayRef> {
+/// Rows being read, each long enough for its fixed part; null ones are zeros, or anything.
+enum Rows<'a> {
+    /// One behind the other.
+    Fixed {
+        bytes: &'a [u8],
+        width: usize,
+        n_rows: usize,
+    },
+    Each(Vec<&'a [u8]>),
+}
+
+impl Rows<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Fixed { n_rows, .. } => *n_rows,
+            Self::Each(rows) => rows.len(),
+        }
+    }
+
+    fn get(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Fixed { bytes, width, .. } => bytes
+                .get(row * width..(row + 1) * width)
+                .unwrap_or_default(),
+            Self::Each(rows) => rows.get(row).copied().unwrap_or_default(),
+        }
+    }
+
+    fn bit(&self, row: usize, bit: usize) -> bool {
+        let byte = self.get(row).get(bit / 8);
+        byte.is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+    }
+
+    /// A bit of each row.
+    fn bits(&self, bit: usize) -> BooleanBuffer {
+        let (at, mask) = (bit / 8, 1 << (bit % 8));
+        let is_set = |row: &[u8]| row.get(at).is_some_and(|byte| byte & mask != 0);
+        match self {
+            Self::Fixed {
+                bytes,
+                width,
+                n_rows,
+            } => {
+                let mut packed = vec![0u8; n_rows.div_ceil(8)];
+                let groups = bytes.chunks((8 * width).max(1));
+                for (to, rows) in packed.iter_mut().zip(groups) {
+                    let rows = rows.chunks_exact((*width).max(1)).enumerate();
+                    *to = rows.fold(0, |bits, (i, row)| bits | u8::from(is_set(row)) << i);
+                }
+                BooleanBuffer::new(Buffer::from(packed), 0, *n_rows)
+            }
+            Self::Each(rows) => BooleanBuffer::collect_bool(rows.len(), |row| is_set(rows[row])),
+        }
+    }
+
+    /// Writes `N` bytes of each row, from `at` on, one behind the other.
+    fn gather<const N: usize>(&self, at: usize, out: &mut [u8]) {
+        let out = out.as_chunks_mut::<N>().0;
+        let put = |to: &mut [u8; N], row: &[u8]| {
+            if let Some(from) = row.get(at..).and_then(<[u8]>::first_chunk::<N>) {
+                *to = *from;
+            }
+        };
+        match self {
+            Self::Fixed { bytes, width, .. } => {
+                let rows = bytes.chunks_exact((*width).max(1));
+                out.iter_mut().zip(rows).for_each(|(to, row)| put(to, row));
+            }
+            Self::Each(rows) => out.iter_mut().zip(rows).for_each(|(to, row)| put(to, row)),
+        }
+    }
+}
+
+struct Reader<'a> {
+    rows: Rows<'a>,
+    /// Where the next string of each row starts.
+    strings_at: Vec<usize>,
+    pool: &'a Pool,
+}
+
+impl Reader<'_> {
+    /// A field of all rows.
+    fn read(&mut self, slot: &Slot, above: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let rows = &self.rows;
         let n_rows = rows.len();
-        let nulls = self.valid.map(|bit| {
-            let valid = |row: usize| {
-                get_bit(rows[row], bit) && above.is_none_or(|above| above.is_valid(row))
-            };
-            NullBuffer::new(BooleanBuffer::collect_bool(n_rows, valid))
+        let nulls = slot.valid.map(|bit| {
+            let bits = rows.bits(bit);
+            NullBuffer::new(match above {
+                Some(above) => &bits & above.inner(),
+                None => bits,
+            })
         });
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         let mut buffers = ColumnBuffers {
@@ -508,17 +585,17 @@ impl Slot {
             offsets: Buffer::default(),
             values: Buffer::default(),
         };
-        let data_type = self.field.data_type();
-        match (&self.kind, data_type) {
+        let data_type = slot.field.data_type();
+        match (&slot.kind, data_type) {
             (Kind::Fields(slots), DataType::Struct(fields)) => {
                 // Where it is never null, it is null with what is above.
-                let below = match self.valid {
+                let below = match slot.valid {
                     Some(_) => nulls.as_ref(),
                     None => above,
                 };
                 let columns = slots.iter();
                 let columns = columns
-                    .map(|slot| slot.read(rows, below, strings_at))
+                    .map(|slot| self.read(slot, below))
                     .collect::<Result<Vec<_>>>()?;
                 if columns.is_empty() {
                     return Ok(Arc::new(StructArray::new_empty_fields(n_rows, nulls)));
@@ -527,12 +604,12 @@ impl Slot {
                 return Ok(Arc::new(array.map_err(|_| misfit())?));
             }
             (Kind::Bit(bit), _) => {
-                let values = BooleanBuffer::collect_bool(n_rows, |row| get_bit(rows[row], *bit));
+                let values = rows.bits(*bit);
                 let mut aligned = MutableBuffer::with_capacity(n_rows.div_ceil(8));
                 aligned.extend_from_slice(&values.values()[..n_rows.div_ceil(8)]);
                 buffers.values = aligned.into();
             }
-            (Kind::Fixed { at, width }, _) => buffers.values = gather(rows, *at, *width),
+            (Kind::Fixed { at, width }, _) => buffers.values = self.gather(*at, *width),
             (
                 Kind::Items {
                     at,
@@ -545,12 +622,12 @@ impl Slot {
                 let items = ColumnBuffers {
                     rows: n_rows * n,
                     nulls: valid.and_then(|first| {
-                        let valid = |i: usize| get_bit(rows[i / n], first + i % n);
+                        let valid = |i: usize| rows.bit(i / n, first + i % n);
                         let bits = BooleanBuffer::collect_bool(n_rows * n, valid);
                         Some(NullBuffer::new(bits)).filter(|nulls| nulls.null_count() > 0)
                     }),
                     offsets: Buffer::default(),
-                    values: gather(rows, *at, width * n),
+                    values: self.gather(*at, width * n),
                 };
                 let items = plain_array(item.data_type(), items)?;
                 if *n == 0 {
@@ -563,69 +640,81 @@ impl Slot {
                 let array = FixedSizeListArray::try_new(item.clone(), *length, items, nulls);
                 return Ok(Arc::new(array.map_err(|_| misfit())?));
             }
-            (Kind::String { at }, _) => {
-                (buffers.offsets, buffers.values) = strings(rows, *at, strings_at)?;
-            }
+            (Kind::String { at }, _) => (buffers.offsets, buffers.values) = self.strings(*at)?,
             _ => {}
         }
         plain_array(data_type, buffers)
     }
-}
 
-fn get_bit(row: &[u8], bit: usize) -> bool {
-    row.get(bit / 8)
-        .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
-}
-
-/// The same bytes of all rows, one after the other.
-fn gather(rows: &[&[u8]], at: usize, width: usize) -> Buffer {
-    fn sized<const N: usize>(rows: &[&[u8]], at: usize, out: &mut [u8]) {
-        for (to, row) in out.as_chunks_mut::<N>().0.iter_mut().zip(rows) {
-            if let Some(from) = row.get(at..).and_then(<[u8]>::first_chunk::<N>) {
-                *to = *from;
-            }
-        }
-    }
-    let mut out = MutableBuffer::from_len_zeroed(rows.len() * width);
-    match width {
-        0 => {}
-        1 => sized::<1>(rows, at, &mut out),
-        2 => sized::<2>(rows, at, &mut out),
-        4 => sized::<4>(rows, at, &mut out),
-        8 => sized::<8>(rows, at, &mut out),
-        16 => sized::<16>(rows, at, &mut out),
-        _ => {
-            for (to, row) in out.chunks_exact_mut(width).zip(rows) {
-                if let Some(from) = row.get(at..at + width) {
-                    to.copy_from_slice(from);
+    /// The same bytes of all rows, one after the other.
+    fn gather(&self, at: usize, width: usize) -> Buffer {
+        let rows = &self.rows;
+        let bytes = rows.len() * width;
+        let mut out = self.pool.take(bytes);
+        match width {
+            0 => {}
+            1 => rows.gather::<1>(at, &mut out),
+            2 => rows.gather::<2>(at, &mut out),
+            4 => rows.gather::<4>(at, &mut out),
+            8 => rows.gather::<8>(at, &mut out),
+            16 => rows.gather::<16>(at, &mut out),
+            _ => {
+                for (row, to) in out.chunks_exact_mut(width).enumerate() {
+                    if let Some(from) = rows.get(row).get(at..at + width) {
+                        to.copy_from_slice(from);
+                    }
                 }
             }
         }
+        self.pool.into_buffer(out, bytes)
     }
-    out.into()
-}
 
-/// Offsets and bytes of the strings whose lengths are at `at`.
-fn strings(rows: &[&[u8]], at: usize, strings_at: &mut [usize]) -> Result<(Buffer, Buffer)> {
-    let mut offsets = MutableBuffer::with_capacity((rows.len() + 1) * 4);
-    offsets.push(0u32);
-    let mut data = MutableBuffer::default();
-    for (row, start) in rows.iter().zip(strings_at) {
-        let length = row.get(at..).and_then(<[u8]>::first_chunk);
-        let length = length.map_or(0, |length| u32::from_le_bytes(*length)) as usize;
-        let end = start.checked_add(length);
-        let value = end.and_then(|end| row.get(*start..end));
-        let value = value.ok_or_else(|| bad_row(row))?;
-        data.extend_from_slice(value);
-        *start += length;
-        let end = u32::try_from(data.len()).map_err(|_| {
-            Error::limit(
-                "bytes of a batch's column",
-                data.len() as u64,
-                u32::MAX.into(),
-            )
-        })?;
-        offsets.push(end);
+    /// Offsets and bytes of the strings whose lengths are at `at`.
+    fn strings(&mut self, at: usize) -> Result<(Buffer, Buffer)> {
+        let rows = &self.rows;
+        let offsets_bytes = (rows.len() + 1) * LENGTH_BYTES;
+        let mut offsets = self.pool.take(offsets_bytes);
+        let ends: &mut [u32] = words_mut(&mut offsets);
+        let Some((first, ends)) = ends.split_first_mut() else {
+            return Err(misfit());
+        };
+        *first = 0;
+        let length_of = |row: &[u8]| {
+            let length = row.get(at..).and_then(<[u8]>::first_chunk);
+            length.map_or(0, |length| u32::from_le_bytes(*length)) as usize
+        };
+        // Inside their rows, and so at most as many bytes as these.
+        let mut data_len = 0usize;
+        for (row, (start, to)) in self.strings_at.iter().zip(ends).enumerate() {
+            let row = rows.get(row);
+            let end = start.checked_add(length_of(row));
+            if end.is_none_or(|end| end > row.len()) {
+                return Err(bad_row(row));
+            }
+            data_len += length_of(row);
+            *to = u32::try_from(data_len).map_err(|_| {
+                Error::limit(
+                    "bytes of a batch's column",
+                    data_len as u64,
+                    u32::MAX.into(),
+                )
+            })?;
+        }
+        let mut data = self.pool.take(data_len);
+        let mut to = 0;
+        for (row, start) in self.strings_at.iter_mut().enumerate() {
+            let row = rows.get(row);
+            let length = length_of(row);
+            if let (Some(to), Some(from)) = (
+                data.get_mut(to..to + length),
+                row.get(*start..*start + length),
+            ) {
+                to.copy_from_slice(from);
+            }
+            *start += length;
+            to += length;
+        }
+        let offsets = self.pool.into_buffer(offsets, offsets_bytes);
+        Ok((offsets, self.pool.into_buffer(data, data_len)))
     }
-    Ok((offsets.into(), data.into()))
 }
