@@ -13,6 +13,7 @@ fn is_binary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Binary | DataType::LargeBinary => true,
         DataType::List(item) | DataType::LargeList(item) => is_binary(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|f| is_binary(f.data_type())),
         _ => false,
     }
 }
@@ -29,6 +30,7 @@ fn field(field: &FieldRef) -> FieldRef {
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
         DataType::List(item) => DataType::List(self::field(item)),
         DataType::LargeList(item) => DataType::LargeList(self::field(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(self::field).collect()),
         other => other.clone(),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
@@ -40,6 +42,7 @@ pub(crate) fn wanted(schema: &SchemaRef) -> bool {
         match data_type {
             DataType::Utf8View | DataType::BinaryView => true,
             DataType::List(item) | DataType::LargeList(item) => is_view(item.data_type()),
+            DataType::Struct(fields) => fields.iter().any(|f| is_view(f.data_type())),
             _ => false,
         }
     }

@@ -251,6 +251,17 @@ impl Writer {
         self.write_batch(batch).map_err(|error| self.place(error))
     }
 
+    /// That no write failed half-way.
+    fn check_whole(&self) -> Result<()> {
+        match self.failed {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::InvalidInput,
+                "a write failed before; its rows are there in part",
+            )),
+        }
+    }
+
     fn place(&self, error: Error) -> Error {
         match &self.name {
             Some(name) => error.in_file(name),
@@ -259,6 +270,7 @@ impl Writer {
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_whole()?;
         let fields = self.schema.fields();
         if batch.num_columns() != fields.len() {
             return Err(Error::new(
@@ -300,14 +312,16 @@ impl Writer {
             false => batch.num_rows().max(1),
         };
         for first in (0..batch.num_rows()).step_by(step) {
+            // The rows before these are in.
+            self.failed = first > 0;
             let rows = step.min(batch.num_rows() - first);
             let arrays = self.stored_arrays(&batch.slice(first, rows))?;
             let mut start = 0;
             while start < rows {
                 self.failed = true;
                 start += self.write_step(&arrays, start..rows)?;
-                self.failed = false;
             }
+            self.failed = false;
         }
         Ok(())
     }
@@ -542,12 +556,7 @@ impl Writer {
     }
 
     fn finish_file(mut self) -> Result<WriteSummary> {
-        if self.failed {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "a write failed before; its rows are there in part",
-            ));
-        }
+        self.check_whole()?;
         let rest = self
             .columns
             .iter()

@@ -413,6 +413,29 @@ fn a_write_that_fails_half_way_makes_no_file() {
 }
 
 #[test]
+fn a_write_after_one_that_failed_is_refused() {
+    let field = Field::new("x", DataType::Int64, false);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let sink = tarsia_io::MemorySink::new();
+    let handle = sink.handle();
+    // The disk is full for a moment: the header is written, the first page is not, and all later calls are fine.
+    let sink = tarsia_testkit::faults::FailingSink::new(sink).fail_call(1);
+    let options = WriteOptions {
+        page_bytes: 8000,
+        ..deterministic()
+    };
+    let mut writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
+    let array = Int64Array::from_iter_values(0..5000);
+    let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
+    assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Io);
+    // What was lost must not be hidden by what comes after.
+    let again = writer.write(&batch.slice(0, 10)).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::InvalidInput);
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert!(handle.take().is_none());
+}
+
+#[test]
 fn tables_without_rows_or_columns() {
     let none = RecordBatch::new_empty(wide(1).schema());
     check(
