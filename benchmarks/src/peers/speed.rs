@@ -34,6 +34,16 @@ pub(crate) trait Format {
     /// Opens a file. `schema` says which Arrow types are asked for; it is no substitute for the file's own.
     fn open(&self, path: &Path, schema: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>>;
 
+    /// The same, where `schema` has views for the strings of the file.
+    fn open_views(
+        &self,
+        path: &Path,
+        schema: &SchemaRef,
+        threads: Threads,
+    ) -> Result<Box<dyn Opened>> {
+        self.open(path, schema, threads)
+    }
+
     /// Bytes that a decoder for readers that have none would add to the file with these batches; 0 where the format has no such thing.
     fn kernel_bytes(&self, _path: &Path, _batches: &[RecordBatch]) -> Result<u64> {
         Ok(0)

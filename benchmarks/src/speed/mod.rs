@@ -30,7 +30,6 @@ use crate::machine::{self, Environment};
 use limits::Limits;
 use protocol::Overhead;
 pub(crate) use protocol::{Goal, Threads};
-pub(crate) use views::wanted as views_wanted;
 pub(crate) use worker::{WorkerArguments, work};
 
 /// What the command line says.

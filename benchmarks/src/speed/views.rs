@@ -35,16 +35,3 @@ fn field(field: &FieldRef) -> FieldRef {
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
-
-/// Whether a schema asks for views.
-pub(crate) fn wanted(schema: &SchemaRef) -> bool {
-    fn is_view(data_type: &DataType) -> bool {
-        match data_type {
-            DataType::Utf8View | DataType::BinaryView => true,
-            DataType::List(item) | DataType::LargeList(item) => is_view(item.data_type()),
-            DataType::Struct(fields) => fields.iter().any(|f| is_view(f.data_type())),
-            _ => false,
-        }
-    }
-    schema.fields().iter().any(|f| is_view(f.data_type()))
-}

@@ -137,7 +137,7 @@ impl Worker {
                     false => None,
                     true => {
                         let schema = views::schema(&table.schema);
-                        let open = |threads| self.format.open(&file, &schema, threads);
+                        let open = |threads| self.format.open_views(&file, &schema, threads);
                         let views = [open(Threads::One)?, open(Threads::All)?];
                         check::same_views(&schema, &table.batches, &*views[0])?;
                         Some(views)

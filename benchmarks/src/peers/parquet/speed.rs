@@ -27,7 +27,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::peers::speed::{Consumer, Format, Opened};
-use crate::speed::{Goal, Threads, views_wanted};
+use crate::speed::{Goal, Threads};
 
 /// Rows of a batch: as many as the other formats give.
 const BATCH_ROWS: usize = 65_536;
@@ -273,12 +273,29 @@ impl Format for Parquet {
         Ok(())
     }
 
-    fn open(&self, path: &Path, schema: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>> {
+    fn open(&self, path: &Path, _: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>> {
+        self.open_with(path, ArrowReaderOptions::new(), threads)
+    }
+
+    fn open_views(
+        &self,
+        path: &Path,
+        schema: &SchemaRef,
+        threads: Threads,
+    ) -> Result<Box<dyn Opened>> {
+        let options = ArrowReaderOptions::new().with_schema(schema.clone());
+        self.open_with(path, options, threads)
+    }
+}
+
+impl Parquet {
+    fn open_with(
+        &self,
+        path: &Path,
+        options: ArrowReaderOptions,
+        threads: Threads,
+    ) -> Result<Box<dyn Opened>> {
         let bytes = super::super::mapped(path)?;
-        let options = match views_wanted(schema) {
-            true => ArrowReaderOptions::new().with_schema(schema.clone()),
-            false => ArrowReaderOptions::new(),
-        };
         let metadata = ArrowReaderMetadata::load(&bytes, options)?;
         Ok(Box::new(OpenParquet {
             bytes,

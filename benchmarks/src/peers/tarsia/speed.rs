@@ -9,7 +9,7 @@ use tarsia::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
 
 use super::write_options;
 use crate::peers::speed::{Consumer, Format, Opened};
-use crate::speed::{Threads, views_wanted};
+use crate::speed::Threads;
 
 pub(crate) struct Tarsia;
 
@@ -30,18 +30,31 @@ fn write(path: &Path, batches: &[RecordBatch], options: WriteOptions) -> Result<
     Ok(())
 }
 
+fn open(path: &Path, n_threads: Threads, views: bool) -> Result<Box<dyn Opened>> {
+    let options = OpenOptions {
+        threads: threads(n_threads),
+        views,
+        ..OpenOptions::default()
+    };
+    Ok(Box::new(File::open_with(path, options)?))
+}
+
 impl Format for Tarsia {
     fn write(&self, path: &Path, batches: &[RecordBatch], n_threads: Threads) -> Result<()> {
         write(path, batches, write_options(threads(n_threads)))
     }
 
-    fn open(&self, path: &Path, schema: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
-        let options = OpenOptions {
-            threads: threads(n_threads),
-            views: views_wanted(schema),
-            ..OpenOptions::default()
-        };
-        Ok(Box::new(File::open_with(path, options)?))
+    fn open(&self, path: &Path, _: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
+        open(path, n_threads, false)
+    }
+
+    fn open_views(
+        &self,
+        path: &Path,
+        _: &SchemaRef,
+        n_threads: Threads,
+    ) -> Result<Box<dyn Opened>> {
+        open(path, n_threads, true)
     }
 
     fn kernel_bytes(&self, path: &Path, batches: &[RecordBatch]) -> Result<u64> {
