@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::Buffer;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::arrow::{LeafParts, LeafPath, Packing};
@@ -41,6 +41,32 @@ pub(crate) struct TableField {
     pub(crate) field: FieldRef,
     /// In the schema's order; one where the field is flat.
     pub(crate) columns: Vec<Arc<Column>>,
+}
+
+/// What the columns of a field hold.
+pub(crate) struct Stored {
+    /// The field's type; where it is packed, that of whole rows.
+    pub(crate) data_type: DataType,
+    /// Of packed structs.
+    pub(crate) packing: Option<Packing>,
+}
+
+impl Stored {
+    /// What a top-level field is stored as.
+    pub(crate) fn of(field: &Field) -> Result<Self> {
+        if !tarsia_metadata::is_packed(field) {
+            return Ok(Self {
+                data_type: field.data_type().clone(),
+                packing: None,
+            });
+        }
+        let packing = Packing::of(field.data_type());
+        let packing = packing.map_err(|error| Error::from(error).in_column(field.name()))?;
+        Ok(Self {
+            data_type: packing.stored_type(),
+            packing: Some(packing),
+        })
+    }
 }
 
 /// A leaf column whose pages are known.

@@ -4,11 +4,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, UInt64Array, make_array};
-use arrow_data::ArrayData;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, RecordBatch, StructArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
-use tarsia_structure::arrow::{assemble, leaf_paths, reorder};
+use tarsia_structure::arrow::{assemble, leaf_paths, logical_type, reorder};
 
 use crate::column::{BlockPart, Column, Plan};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -288,22 +287,10 @@ fn reads_of(inner: &Inner, mut plans: Vec<Plan>, fetched: &[Vec<BlockBytes<'_>>]
 
 /// Whether there is a type without values, of which Arrow cannot make a null.
 fn has_empty_union(data_type: &DataType) -> bool {
-    let is = |field: &FieldRef| has_empty_union(field.data_type());
-    match data_type {
-        DataType::Union(fields, _) => {
-            fields.is_empty() || fields.iter().any(|(_, field)| is(field))
-        }
-        DataType::Struct(fields) => fields.iter().any(is),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _)
-        | DataType::RunEndEncoded(_, item) => is(item),
-        DataType::Dictionary(_, values) => has_empty_union(values),
-        _ => false,
-    }
+    let logical = logical_type(data_type);
+    let is_one = matches!(logical, DataType::Union(fields, _) if fields.is_empty());
+    let mut children = tarsia_metadata::children(data_type).into_iter();
+    is_one || children.any(|field| has_empty_union(field.data_type()))
 }
 
 fn retyped(field: &Field, data_type: DataType) -> FieldRef {
@@ -331,7 +318,7 @@ fn narrowed(array: &ArrayRef, to: &DataType, steps: &[Step]) -> Result<ArrayRef>
             let narrow = StructArray::try_new(fields.clone(), vec![child], nulls);
             Ok(Arc::new(narrow.map_err(misfit)?))
         }
-        (_, DataType::FixedSizeList(_, length)) => {
+        (_, DataType::FixedSizeList(item, length)) => {
             let list = array.as_fixed_size_list();
             let of_row = |row: usize| {
                 let first = row * list.value_length() as usize + start;
@@ -339,11 +326,10 @@ fn narrowed(array: &ArrayRef, to: &DataType, steps: &[Step]) -> Result<ArrayRef>
             };
             let places: UInt64Array = (0..list.len()).flat_map(of_row).map(Some).collect();
             let items = reorder(list.values().as_ref(), &places).map_err(misfit)?;
-            let narrow = ArrayData::builder(to.clone())
-                .len(list.len())
-                .nulls(list.nulls().cloned())
-                .add_child_data(items.to_data());
-            Ok(make_array(narrow.build().map_err(misfit)?))
+            let (item, nulls) = (item.clone(), list.nulls().cloned());
+            let narrow =
+                FixedSizeListArray::try_new_with_length(item, *length, items, nulls, list.len());
+            Ok(Arc::new(narrow.map_err(misfit)?))
         }
         (_, other) => Err(Error::new(
             ErrorKind::InvalidInput,

@@ -16,14 +16,13 @@ use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits
 use tarsia_structure::Meta;
 use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths, lent_buffer};
 
-use crate::column::{BlockPart, Column, Page, Plan, TableField};
+use crate::column::{BlockPart, Column, Page, Plan, Stored, TableField};
 use crate::decoder::Decoder;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::inspect::{ColumnInspection, Inspection, Region};
 use crate::options::{Access, Checksums, Kernels, OpenOptions, Threads};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
-use crate::write::packing_of;
 use crate::{ElementPath, element, inspect, take, verify, views};
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
@@ -781,12 +780,8 @@ impl Inner {
         field: Field,
         records: &[metadata::ColumnRecord],
     ) -> Result<TableField> {
-        let packing = packing_of(&field)?;
-        let stored_type = match &packing {
-            Some(packing) => packing.stored_type(),
-            None => field.data_type().clone(),
-        };
-        let paths = leaf_paths(&stored_type, field.is_nullable()).map_err(|unsupported| {
+        let stored = Stored::of(&field)?;
+        let paths = leaf_paths(&stored.data_type, field.is_nullable()).map_err(|unsupported| {
             Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
                 .in_column(field.name())
         })?;
@@ -800,11 +795,7 @@ impl Inner {
         let columns = paths.into_iter().zip(records).zip(first_leaf..);
         let columns = columns
             .map(|((path, record), leaf)| {
-                let mut column = self.make_column(leaf, &field, path, record)?;
-                if packing.is_some() {
-                    column.data_type = stored_type.clone();
-                    column.packing = packing.clone();
-                }
+                let column = self.make_column(leaf, (field.name(), &stored), path, record)?;
                 Ok(Arc::new(column))
             })
             .collect::<Result<_>>()?;
@@ -817,11 +808,11 @@ impl Inner {
     fn make_column(
         &self,
         leaf: u32,
-        field: &Field,
+        (field, stored): (&String, &Stored),
         path: LeafPath,
         record: &metadata::ColumnRecord,
     ) -> Result<Column> {
-        let names = std::iter::once(field.name()).chain(path.names());
+        let names = std::iter::once(field).chain(path.names());
         let name = names.map(String::as_str).collect::<Vec<_>>().join(".");
         let value_type = path.value_type();
         let meta = ColumnMeta::load(record, &self.shape, |range| self.read_once(range))
@@ -854,11 +845,11 @@ impl Inner {
             leaf,
             name,
             data_type: match path.is_flat() {
-                true => field.data_type().clone(),
+                true => stored.data_type.clone(),
                 false => path.data_type().clone(),
             },
             path,
-            packing: None,
+            packing: stored.packing.clone(),
             value_type,
             pages: meta.pages.into_iter().map(Page::new).collect(),
             dictionaries: meta.dictionaries.into_iter().map(Page::new).collect(),

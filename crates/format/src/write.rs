@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Field, FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, SchemaRef};
 use rayon::prelude::*;
 use tarsia_cascade::Chooser;
 use tarsia_codec::Tree;
@@ -16,6 +16,7 @@ use tarsia_metadata::PageDescriptor;
 use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
 
+use crate::column::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{EmbedKernels, LAYOUT_KEY, Threads, WriteOptions};
 use crate::registry::registry;
@@ -598,26 +599,11 @@ fn random_id() -> Result<[u8; 16]> {
     Ok(id)
 }
 
-/// How the rows of a field are packed; `None` where they are not.
-pub(crate) fn packing_of(field: &Field) -> Result<Option<Packing>> {
-    match metadata::is_packed(field) {
-        false => Ok(None),
-        true => match Packing::of(field.data_type()) {
-            Ok(packing) => Ok(Some(packing)),
-            Err(error) => Err(Error::from(error).in_column(field.name())),
-        },
-    }
-}
-
 fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
-        let packing = packing_of(field)?;
-        let stored_type = match &packing {
-            Some(packing) => packing.stored_type(),
-            None => field.data_type().clone(),
-        };
-        let paths = leaf_paths(&stored_type, field.is_nullable()).map_err(|unsupported| {
+        let stored = Stored::of(field)?;
+        let paths = leaf_paths(&stored.data_type, field.is_nullable()).map_err(|unsupported| {
             Error::new(
                 ErrorKind::Unsupported,
                 format!("type {unsupported} is not stored by this version"),
@@ -628,7 +614,7 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
             None => None,
             Some("full-zip") => Some(0),
             Some("mini-block") => Some(u32::MAX),
-            Some(_) if packing.is_some() => None,
+            Some(_) if stored.packing.is_some() => None,
             Some(metadata::LAYOUT_PACKED) => {
                 let what = format!(
                     "{} cannot be packed: no struct with fields",
@@ -647,11 +633,11 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
                 field: field.clone(),
                 index,
                 leaf: columns.len() as u32,
-                buffer: LeafBuffer::new(&stored_type, path),
+                buffer: LeafBuffer::new(&stored.data_type, path),
                 next_row: 0,
                 pages: Vec::new(),
                 dictionaries: Vec::new(),
-                packing: packing.clone(),
+                packing: stored.packing.clone(),
             });
         }
     }

@@ -17,10 +17,12 @@ use common::{assert_rows, deterministic, one_column, open, open_with, read_all, 
 use tarsia::{
     Access, Checksums, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer,
 };
+use tarsia_io::{MemorySink, MemorySinkHandle};
 use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::{
     Distribution, Nulls, Profile, array, assert_bit_equal, flat_types, profiles, sliced,
 };
+use tarsia_testkit::faults::FailingSink;
 use tarsia_testkit::rng::Rng;
 
 /// Scans, ranges and takes of a file give what went in.
@@ -392,21 +394,29 @@ fn the_bytes_do_not_depend_on_batches_of_many_rows() {
     }
 }
 
-#[test]
-fn a_write_that_fails_half_way_makes_no_file() {
+/// A writer into a sink that fails, what the sink holds, and a batch of many pages.
+fn failing_writer(
+    fails: impl FnOnce(FailingSink<MemorySink>) -> FailingSink<MemorySink>,
+) -> (Writer, MemorySinkHandle, RecordBatch) {
     let field = Field::new("x", DataType::Int64, false);
     let schema = Arc::new(Schema::new(vec![field]));
-    let sink = tarsia_io::MemorySink::new();
+    let sink = MemorySink::new();
     let handle = sink.handle();
-    let sink = tarsia_testkit::faults::FailingSink::new(sink).fail_at_byte(1000);
     let options = WriteOptions {
         page_bytes: 8000,
         ..deterministic()
     };
-    let mut writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
+    let sink = fails(FailingSink::new(sink));
+    let writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
     let mut rng = Rng::new(3);
     let array = Int64Array::from_iter_values((0..5000).map(|_| rng.u64() as i64));
     let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
+    (writer, handle, batch)
+}
+
+#[test]
+fn a_write_that_fails_half_way_makes_no_file() {
+    let (mut writer, handle, batch) = failing_writer(|sink| sink.fail_at_byte(1000));
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Io);
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(handle.take().is_none());
@@ -414,19 +424,8 @@ fn a_write_that_fails_half_way_makes_no_file() {
 
 #[test]
 fn a_write_after_one_that_failed_is_refused() {
-    let field = Field::new("x", DataType::Int64, false);
-    let schema = Arc::new(Schema::new(vec![field]));
-    let sink = tarsia_io::MemorySink::new();
-    let handle = sink.handle();
     // The disk is full for a moment: the header is written, the first page is not, and all later calls are fine.
-    let sink = tarsia_testkit::faults::FailingSink::new(sink).fail_call(1);
-    let options = WriteOptions {
-        page_bytes: 8000,
-        ..deterministic()
-    };
-    let mut writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
-    let array = Int64Array::from_iter_values(0..5000);
-    let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
+    let (mut writer, handle, batch) = failing_writer(|sink| sink.fail_call(1));
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Io);
     // What was lost must not be hidden by what comes after.
     let again = writer.write(&batch.slice(0, 10)).unwrap_err();

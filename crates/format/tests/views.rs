@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, ListArray, RecordBatch};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field, Schema};
 use common::{deterministic, write};
@@ -30,20 +30,18 @@ fn column(array: ArrayRef) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap()
 }
 
-fn has_strings(data_type: &DataType, are: fn(&DataType) -> bool) -> bool {
-    let within = |field: &Arc<Field>| has_strings(field.data_type(), are);
-    match data_type {
-        DataType::Struct(fields) => fields.iter().any(within),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _)
-        | DataType::RunEndEncoded(_, item) => within(item),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| within(field)),
-        other => are(other),
-    }
+/// Whether some type within is like that; dictionaries stay what they are.
+fn has(data_type: &DataType, like: fn(&DataType) -> bool) -> bool {
+    let is_dictionary = matches!(data_type, DataType::Dictionary(..));
+    let mut children = tarsia_metadata::children(data_type).into_iter();
+    like(data_type) || !is_dictionary && children.any(|field| has(field.data_type(), like))
+}
+
+fn is_no_view(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
+    )
 }
 
 fn same_text(got: &dyn Array, want: &dyn Array, what: &str) {
@@ -58,12 +56,7 @@ fn same_text(got: &dyn Array, want: &dyn Array, what: &str) {
 fn every_type_comes_with_views_of_its_strings() {
     let mut n_types = 0;
     for data_type in nested_types() {
-        let is_wanted = has_strings(&data_type, |of| {
-            matches!(
-                of,
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
-            )
-        });
+        let is_wanted = has(&data_type, is_no_view);
         if !is_wanted || is_uninhabited(&data_type) || leaf_paths(&data_type, true).is_err() {
             continue;
         }
@@ -79,12 +72,7 @@ fn every_type_comes_with_views_of_its_strings() {
             let got = file.take(&(0..120).collect::<Vec<_>>()).unwrap();
             let what = format!("{data_type}");
             assert_eq!(file.schema().unwrap(), got.schema(), "{what}");
-            let left = has_strings(got.schema().field(0).data_type(), |of| {
-                matches!(
-                    of,
-                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
-                )
-            });
+            let left = has(got.schema().field(0).data_type(), is_no_view);
             assert!(!left, "{what}: {}", got.schema());
             same_text(got.column(0), batch.column(0), &what);
             file.verify().unwrap();
@@ -313,4 +301,45 @@ fn extension_types_and_dictionaries_stay_what_they_are() {
     let got = file.schema().unwrap();
     assert_eq!(got.fields()[..2], schema.fields()[..2]);
     assert_eq!(got.field(2).data_type(), &DataType::Utf8View);
+}
+
+#[test]
+fn constants_among_images_are_copied() {
+    let same: &[u8] = b"the same for many rows, and too long for a view";
+    let images = images(300, 9000..20_000, 0);
+    // Pages of images, and some of one value alone.
+    let rows: Vec<Option<&[u8]>> = (0..300)
+        .flat_map(|i| {
+            let n_same = if i % 150 == 75 { 3000 } else { 0 };
+            let same = (0..n_same).map(move |row| (row % 5 != 3).then_some(same));
+            same.chain([Some(images.value(i))])
+        })
+        .collect();
+    let array = BinaryArray::from_iter(rows);
+    let options = WriteOptions {
+        page_bytes: 60_000,
+        ..deterministic()
+    };
+    let mapped = map(&column(Arc::new(array.clone())), options);
+    let trees = mapped.file.inspect_columns("x").unwrap().remove(0).trees;
+    assert!(
+        trees.iter().any(|(tree, _)| tree == "constant"),
+        "{trees:?}"
+    );
+    for batch_rows in [array.len(), 700] {
+        let mut at = 0;
+        let mut n_lent = 0;
+        let mut n_buffers = 0;
+        for part in mapped.file.scan().batch_rows(batch_rows).build().unwrap() {
+            let part = part.unwrap();
+            let views = part.column(0).as_binary_view();
+            assert!(views.iter().eq(array.slice(at, views.len()).iter()));
+            at += views.len();
+            let is_lent = |buffer: &&Buffer| mapped.memory.contains(&(buffer.as_ptr() as usize));
+            n_lent += views.data_buffers().iter().filter(is_lent).count();
+            n_buffers += views.data_buffers().len();
+        }
+        assert_eq!(at, array.len());
+        assert!(0 < n_lent && n_lent < n_buffers, "{n_lent} of {n_buffers}");
+    }
 }

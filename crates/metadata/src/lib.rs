@@ -53,4 +53,6 @@ pub use kernel::KernelSection;
 pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
-pub use types::{LAYOUT_KEY, LAYOUT_PACKED, format_string, is_packed, n_leaves, parse_type};
+pub use types::{
+    LAYOUT_KEY, LAYOUT_PACKED, children, format_string, is_packed, n_leaves, parse_type,
+};

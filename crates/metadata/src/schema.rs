@@ -801,15 +801,20 @@ mod tests {
         out
     }
 
+    /// All nodes but the root: their paths, and their columns.
+    fn nodes(encoded: &EncodedSchema) -> Vec<(String, Option<u32>)> {
+        Records::new(&encoded.records, encoded.n_nodes)
+            .skip(1)
+            .map(|record| record.map(|record| (record.display_path(), record.leaf)))
+            .collect::<Result<_>>()
+            .unwrap()
+    }
+
     #[test]
     fn a_nested_schema_comes_back_whole_and_by_field() {
         check_round_trip(&nested());
         let encoded = write_schema(&nested(), &columns(NESTED_LEAVES), PLACE).unwrap();
-        let got: Vec<_> = Records::new(&encoded.records, encoded.n_nodes)
-            .skip(1)
-            .map(|record| record.map(|record| (record.display_path(), record.leaf)))
-            .collect::<Result<_>>()
-            .unwrap();
+        let got = nodes(&encoded);
         let want = NESTED.map(|(path, leaf)| (path.to_owned(), leaf));
         assert_eq!(got, want);
     }
@@ -834,11 +839,7 @@ mod tests {
     fn a_packed_struct_has_one_column_and_its_fields_none() {
         check_round_trip(&packed());
         let encoded = write_schema(&packed(), &columns(5), PLACE).unwrap();
-        let got: Vec<_> = Records::new(&encoded.records, encoded.n_nodes)
-            .skip(1)
-            .map(|record| record.map(|record| (record.display_path(), record.leaf)))
-            .collect::<Result<_>>()
-            .unwrap();
+        let got = nodes(&encoded);
         let want = [
             ("p", Some(0)),
             ("p.in", None),
@@ -875,14 +876,7 @@ mod tests {
         ];
         let encoded = write_schema(&packed(), &columns(5), PLACE).unwrap();
         for (what, ordinal, change) in cases {
-            let mut out = Vec::new();
-            for (i, record) in Records::new(&encoded.records, encoded.n_nodes).enumerate() {
-                let mut record = record.unwrap();
-                if i == ordinal {
-                    change(&mut record);
-                }
-                record.write_to(&mut out).unwrap();
-            }
+            let out = changed(&encoded, ordinal, change).expect(what);
             assert!(read_schema(&out, PLACE, encoded.n_nodes).is_err(), "{what}");
         }
     }
@@ -952,6 +946,15 @@ mod tests {
     /// The records of a nested schema, one of them changed and written with a right checksum.
     fn with_change(ordinal: usize, change: impl FnOnce(&mut NodeRecord<'_>)) -> Option<Vec<u8>> {
         let encoded = write_schema(&nested(), &columns(NESTED_LEAVES), PLACE).unwrap();
+        changed(&encoded, ordinal, change)
+    }
+
+    /// The same for any schema's records.
+    fn changed(
+        encoded: &EncodedSchema,
+        ordinal: usize,
+        change: impl FnOnce(&mut NodeRecord<'_>),
+    ) -> Option<Vec<u8>> {
         let records: Vec<_> = Records::new(&encoded.records, encoded.n_nodes)
             .collect::<Result<_>>()
             .unwrap();

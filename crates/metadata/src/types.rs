@@ -198,7 +198,7 @@ pub(crate) struct KeysOrdered {
 }
 
 /// The children of a type; of a dictionary, those of its values.
-pub(crate) fn children(data_type: &DataType) -> Vec<&FieldRef> {
+pub fn children(data_type: &DataType) -> Vec<&FieldRef> {
     match value_type(data_type) {
         DataType::Struct(fields) => fields.iter().collect(),
         DataType::List(item)

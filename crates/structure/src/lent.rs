@@ -98,7 +98,7 @@ impl<'m> LentStrings<'m> {
         };
         self.copied_blocks -= 1;
         self.lengths.push(page, block, selection, scratch, take)?;
-        let (lengths, validity) = self.lengths.words_so_far();
+        let (lengths, _) = self.lengths.words_so_far();
         let lengths = lengths.get(first..).unwrap_or_default();
         let bytes: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
         if bytes > data.len() as u64 {
@@ -109,22 +109,34 @@ impl<'m> LentStrings<'m> {
             0 => (0, data.start),
             _ => lent_run(&mut self.runs, data.start..data.start + bytes as usize),
         };
+        // Below the data's length, which is of 32 bits, and a run's.
+        let run_at = (data.start - run_start) as u32;
+        let data = self.home.get(data).unwrap_or_default();
+        self.show(first, data, run, run_at)?;
+        Ok(true)
+    }
+
+    /// Makes the views of the rows from `first` on, whose lengths are known: their strings are the first of `data`, which begins at
+    /// `run_at` in its run.
+    fn show(&mut self, first: usize, data: &[u8], run: u32, run_at: u32) -> Result<()> {
+        let (lengths, validity) = self.lengths.words_so_far();
+        let lengths = lengths.get(first..).unwrap_or_default();
         let validity = validity.map(|bits| BitSlice::new(bits, first, lengths.len()));
         let validity = validity.transpose()?;
         let (views, _) = self.views.as_chunks_mut::<VIEW_BYTES>();
         let views = views.get_mut(first..).unwrap_or_default();
-        let mut at = data.start;
+        let mut at = 0;
         for (row, (view, length)) in views.iter_mut().zip(lengths).enumerate() {
-            let value = self.home.get(at..at + *length as usize).unwrap_or_default();
+            let end = at + *length as usize;
+            let value = data.get(at..end).unwrap_or_default();
             let is_null = validity.is_some_and(|validity| !validity.get(row));
             *view = match is_null {
                 true => [0; VIEW_BYTES],
-                // Below the data's length, which is of 32 bits, and a run's.
-                false => view_of(value, run, (at - run_start) as u32),
+                false => view_of(value, run, run_at.wrapping_add(at as u32)).to_le_bytes(),
             };
-            at += *length as usize;
+            at = end;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Where the strings of some items of a block begin in `home`, to the end of the block's; `None` where they do not lie there.
@@ -184,47 +196,24 @@ impl<'m> LentStrings<'m> {
         let Some(Shown::Copied(run_bytes)) = self.runs.get_mut(run) else {
             return Err(Error::invalid("a run of copies that is none"));
         };
-        let run_at = run_bytes.len();
+        // At most a run's bytes.
+        let run_at = run_bytes.len() as u32;
         run_bytes.extend_from_slice(data);
         let first = self.lengths.rows();
-        let (views, _) = self.views.as_chunks_mut::<VIEW_BYTES>();
-        let views = views.get_mut(first..).unwrap_or_default();
-        let offsets: &[u32] = words(&copies.offsets);
-        for (row, (view, ends)) in views
-            .iter_mut()
-            .zip(offsets.windows(2))
-            .enumerate()
-            .take(n_rows)
-        {
-            let (start, end) = match ends {
-                [start, end] => (*start as usize, *end as usize),
-                _ => (0, 0),
-            };
-            let is_null = copies.validity.as_ref().is_some_and(|bits| {
-                let byte = bits.get(row / 8).copied().unwrap_or_default();
-                byte & (1 << (row % 8)) == 0
-            });
-            *view = match is_null {
-                true => [0; VIEW_BYTES],
-                false => {
-                    let value = data.get(start..end).unwrap_or_default();
-                    view_of(value, run as u32, (run_at + start) as u32)
-                }
-            };
-        }
-        // Only which rows are null is asked of these.
-        let validity = copies.validity.as_deref();
-        self.lengths.push_decoded(
-            &DecodedRows {
-                rows: n_rows,
-                validity: validity.map_or(&[], |bits| {
-                    bits.get(..n_rows.div_ceil(8)).unwrap_or_default()
-                }),
-                offsets: &[],
-                values: &vec![0; 4 * n_rows],
-            },
-            take,
-        )
+        let ends = words(&copies.offsets).get(..=n_rows).unwrap_or_default();
+        let lengths: Vec<u32> = ends
+            .windows(2)
+            .map(|pair| pair[1].wrapping_sub(pair[0]))
+            .collect();
+        let validity = copies.validity.as_deref().unwrap_or_default();
+        let rows = DecodedRows {
+            rows: n_rows,
+            validity,
+            offsets: &[],
+            values: bytemuck::cast_slice(&lengths),
+        };
+        self.lengths.push_decoded(&rows, take)?;
+        self.show(first, data, run as u32, run_at)
     }
 
     /// The views, as values of 16 bytes, and what they show, in the order of their buffers: places in `home`, or copies.
@@ -262,7 +251,8 @@ fn lent_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, u
     (runs.len() as u32 - 1, start)
 }
 
-fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> [u8; VIEW_BYTES] {
+/// The view of a value: short ones inside, longer ones where they lie in a buffer.
+pub(crate) fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> u128 {
     let length = value.len() as u32;
     if length <= MAX_INLINE_VIEW_LEN {
         let mut view = [0; VIEW_BYTES];
@@ -271,7 +261,7 @@ fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> [u8; VIEW_BYTES] {
         if let Some(to) = to_bytes.get_mut(..value.len()) {
             to.copy_from_slice(value);
         }
-        return view;
+        return u128::from_le_bytes(view);
     }
     let view = ByteView {
         length,
@@ -279,5 +269,5 @@ fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> [u8; VIEW_BYTES] {
         buffer_index,
         offset,
     };
-    view.as_u128().to_le_bytes()
+    view.as_u128()
 }

@@ -11,13 +11,14 @@ use arrow_array::{
     StringViewArray, StructArray, UInt64Array, downcast_primitive, make_array,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
-use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
 use tarsia_codec::{Error, ErrorKind, Result, ValueType};
 
 use super::kernels::Strings;
 use super::{Pool, logical_type, value_type};
+use crate::lent::view_of;
 use crate::page::RawParts;
 
 /// An array, or several where the keys of a dictionary would not fit one.
@@ -235,7 +236,7 @@ fn fixed_array(
 }
 
 /// `FixedSizeBinaryArray` cannot tell the length of zero-width values from their buffer.
-fn zero_width(rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+pub(super) fn zero_width(rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let data = ArrayData::builder(DataType::FixedSizeBinary(0))
         .len(rows)
         .add_buffer(Buffer::default())
@@ -390,25 +391,8 @@ fn bytes_array(
 pub(super) fn views(ends: &[u32], data: &[u8]) -> ScalarBuffer<u128> {
     ends.windows(2)
         .map(|pair| {
-            let (start, len) = (pair[0], pair[1] - pair[0]);
-            let value = data
-                .get(start as usize..pair[1] as usize)
-                .unwrap_or_default();
-            if len <= MAX_INLINE_VIEW_LEN {
-                let mut view = [0; 16];
-                view[..4].copy_from_slice(&len.to_le_bytes());
-                view[4..4 + value.len()].copy_from_slice(value);
-                u128::from_le_bytes(view)
-            } else {
-                let prefix = value.first_chunk().copied().map_or(0, u32::from_le_bytes);
-                ByteView {
-                    length: len,
-                    prefix,
-                    buffer_index: 0,
-                    offset: start,
-                }
-                .as_u128()
-            }
+            let value = data.get(pair[0] as usize..pair[1] as usize);
+            view_of(value.unwrap_or_default(), 0, pair[0])
         })
         .collect::<Vec<_>>()
         .into()

@@ -6,20 +6,19 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, FixedSizeListArray, StructArray};
-use arrow_array::{LargeBinaryArray, make_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, LargeBinaryArray,
+    StructArray,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
-use arrow_data::ArrayData;
 use arrow_schema::{DataType, FieldRef, Fields};
 use tarsia_codec::{Error, ErrorKind, Result, ValueType, limits};
 
 use super::emit::dictionary::RowBytes;
-use super::emit::plain_array;
+use super::emit::{plain_array, zero_width};
+use super::path::DEPTH_MAX;
 use super::{ColumnBuffers, Pool, value_type};
 use crate::page::words_mut;
-
-/// Deeper structs are refused: what walks them calls itself.
-const DEPTH_MAX: usize = 64;
 
 /// Bytes of the length of a byte string.
 const LENGTH_BYTES: usize = 4;
@@ -227,9 +226,7 @@ impl Packing {
             return Ok(Arc::new(array.map_err(|_| misfit())?));
         }
         if self.fixed_bytes == 0 {
-            let data = ArrayData::builder(DataType::FixedSizeBinary(0)).len(n_rows);
-            let data = data.add_buffer(Buffer::default()).nulls(nulls.cloned());
-            return Ok(make_array(data.build().map_err(|_| misfit())?));
+            return zero_width(n_rows, nulls.cloned()).map_err(|_| misfit());
         }
         let width = self.fixed_bytes as i32;
         let array = FixedSizeBinaryArray::try_new(width, bytes.into(), nulls.cloned());
@@ -597,17 +594,12 @@ impl Reader<'_> {
                 let columns = columns
                     .map(|slot| self.read(slot, below))
                     .collect::<Result<Vec<_>>>()?;
-                if columns.is_empty() {
-                    return Ok(Arc::new(StructArray::new_empty_fields(n_rows, nulls)));
-                }
-                let array = StructArray::try_new(fields.clone(), columns, nulls);
+                let array =
+                    StructArray::try_new_with_length(fields.clone(), columns, nulls, n_rows);
                 return Ok(Arc::new(array.map_err(|_| misfit())?));
             }
             (Kind::Bit(bit), _) => {
-                let values = rows.bits(*bit);
-                let mut aligned = MutableBuffer::with_capacity(n_rows.div_ceil(8));
-                aligned.extend_from_slice(&values.values()[..n_rows.div_ceil(8)]);
-                buffers.values = aligned.into();
+                return Ok(Arc::new(BooleanArray::new(rows.bits(*bit), nulls)));
             }
             (Kind::Fixed { at, width }, _) => buffers.values = self.gather(*at, *width),
             (
@@ -630,14 +622,9 @@ impl Reader<'_> {
                     values: self.gather(*at, width * n),
                 };
                 let items = plain_array(item.data_type(), items)?;
-                if *n == 0 {
-                    let data = ArrayData::builder(data_type.clone())
-                        .len(n_rows)
-                        .nulls(nulls);
-                    let data = data.add_child_data(items.to_data()).build();
-                    return Ok(make_array(data.map_err(|_| misfit())?));
-                }
-                let array = FixedSizeListArray::try_new(item.clone(), *length, items, nulls);
+                let item = item.clone();
+                let array =
+                    FixedSizeListArray::try_new_with_length(item, *length, items, nulls, n_rows);
                 return Ok(Arc::new(array.map_err(|_| misfit())?));
             }
             (Kind::String { at }, _) => (buffers.offsets, buffers.values) = self.strings(*at)?,

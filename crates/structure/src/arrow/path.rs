@@ -84,7 +84,7 @@ pub fn leaf_paths(data_type: &DataType, nullable: bool) -> Result<Vec<LeafPath>,
 }
 
 /// Deeper types are refused: what walks them calls itself.
-const DEPTH_MAX: usize = 64;
+pub(super) const DEPTH_MAX: usize = 64;
 
 /// Where the walk over a type is.
 #[derive(Default)]
