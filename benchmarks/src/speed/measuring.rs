@@ -142,7 +142,7 @@ pub(super) fn measure(
         let large = "generated_large".to_owned();
         sources.push((large, Source::Mixed(generate::LARGE_ROWS)));
     }
-    for shape in Shape::WITH_STRUCTS {
+    for shape in Shape::ALL.into_iter().chain(Shape::STRUCTS) {
         let name = format!("{}{}", random_access::PREFIX, shape.name());
         sources.push((name, Source::RandomAccess(shape)));
     }

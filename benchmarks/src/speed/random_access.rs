@@ -69,19 +69,8 @@ impl Shape {
         Self::ImageList,
     ];
 
-    /// Those, and structs.
-    pub(super) const WITH_STRUCTS: [Self; 10] = [
-        Self::Scalar,
-        Self::String,
-        Self::ScalarList,
-        Self::StringList,
-        Self::Vector,
-        Self::VectorList,
-        Self::Image,
-        Self::ImageList,
-        Self::Struct,
-        Self::PackedStruct,
-    ];
+    /// Beside those.
+    pub(super) const STRUCTS: [Self; 2] = [Self::Struct, Self::PackedStruct];
 
     /// The name of the table, behind the prefix.
     pub(super) fn name(self) -> &'static str {
@@ -301,6 +290,7 @@ mod tests {
             Shape::VectorList => 15_360.0,
             Shape::Image => 20_480.0,
             Shape::ImageList => 102_400.0,
+            Shape::Struct | Shape::PackedStruct => 40.0,
         }
     }
 

@@ -289,7 +289,12 @@ fn ratio_table(speed: &Speed, peer: FormatName, measures: &[Measure], bytes: boo
 
 /// The smallest ratio of those to all peers: that to the fastest of them. `None` where a peer has no number, which may be the fastest.
 fn ratio_to_best(speed: &Speed, t: &Table, number: Number<'_>) -> Option<f64> {
-    let ratios = speed.peers().into_iter().map(|peer| ratio(t, number, peer));
+    ratio_to_best_of(&speed.peers(), t, number)
+}
+
+/// The same for some peers.
+fn ratio_to_best_of(peers: &[FormatName], t: &Table, number: Number<'_>) -> Option<f64> {
+    let ratios = peers.iter().map(|peer| ratio(t, number, *peer));
     let ratios: Option<Vec<f64>> = ratios.collect();
     ratios?.into_iter().min_by(f64::total_cmp)
 }
@@ -366,8 +371,8 @@ fn behind<'t>(
 /// The section on random access: what was found of each data type, and what is asked. `None` if none was measured.
 fn random_access(speed: &Speed) -> Option<String> {
     let is_asked = |t: &&Table| {
-        let mut asked = random_access::Shape::ALL.iter();
-        is_for_random_access(t) && asked.any(|shape| shape.name() == type_name(t))
+        let mut structs = random_access::Shape::STRUCTS.iter();
+        is_for_random_access(t) && structs.all(|shape| shape.name() != type_name(t))
     };
     let tables = || speed.tables.iter().filter(is_asked);
     let mut out = String::new();
@@ -500,9 +505,8 @@ const VIEWS: &str = "Tables with byte strings, scanned with strings and byte str
 /// Scans with strings as views. `None` if none was measured.
 fn views(speed: &Speed) -> Option<String> {
     let measures = [Measure::ScanAllAsViews, Measure::ScanOneAsViews];
-    let peers: Vec<FormatName> = speed.peers();
-    let peers = peers.into_iter().filter(|peer| *peer != FormatName::Lance);
-    let peers: Vec<FormatName> = peers.collect();
+    let mut peers = speed.peers();
+    peers.retain(|peer| *peer != FormatName::Lance);
     let mut head = vec!["table".to_owned()];
     for measure in measures {
         let of_peers = peers
@@ -511,11 +515,7 @@ fn views(speed: &Speed) -> Option<String> {
         head.extend(of_peers);
         head.push("T/best".to_owned());
     }
-    let best = |t: &Table, measure| {
-        let ratios = peers.iter().map(|peer| ratio(t, &seconds(measure), *peer));
-        let ratios: Option<Vec<f64>> = ratios.collect();
-        ratios?.into_iter().min_by(f64::total_cmp)
-    };
+    let best = |t: &Table, measure| ratio_to_best_of(&peers, t, &seconds(measure));
     let mut rows = vec![head];
     for t in &speed.tables {
         if measures.iter().all(|measure| best(t, *measure).is_none()) {
