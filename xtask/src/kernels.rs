@@ -14,8 +14,35 @@ const PACKAGE: &str = "tarsia-kernel-core";
 const MODULE: &str = "tarsia_kernel_core.wasm";
 const REPAIR: &str = "run `cargo xtask build-wasm` and commit what it writes";
 
-/// A kernel has to be smaller, raw: it is compiled by every process that needs it, at a millisecond per KiB.
-const MODULE_BYTES_MAX: usize = 96 << 10;
+/// One module.
+struct Kernel {
+    /// Names the file, and the static in capitals.
+    name: &'static str,
+    about: &'static str,
+    /// Features of the package.
+    features: &'static [&'static str],
+    nested: bool,
+    /// It has to be smaller, raw: it is compiled by every process that needs it, at a millisecond per KiB.
+    bytes_max: usize,
+}
+
+/// Smallest first.
+const KERNELS: [Kernel; 2] = [
+    Kernel {
+        name: "core",
+        about: "The core kernel: flat mini-block pages under every encoding that the default chooser writes.",
+        features: &[],
+        nested: false,
+        bytes_max: 96 << 10,
+    },
+    Kernel {
+        name: "nested",
+        about: "The same for nested pages too, mini-block and full-zip.",
+        features: &["nested"],
+        nested: true,
+        bytes_max: 160 << 10,
+    },
+];
 
 const ZSTD_LEVEL: i32 = 19;
 
@@ -36,54 +63,78 @@ const FLAGS: [&str; 8] = [
 ];
 
 struct Built {
+    kernel: &'static Kernel,
     wasm: Vec<u8>,
     compressed: Vec<u8>,
-    code: String,
 }
 
 /// Builds the kernels and writes them.
 pub(crate) fn write(root: &Path) -> Outcome {
-    let built = build(root)?;
+    let built = build_all(root)?;
     let folder = folder(root);
-    for (name, bytes) in [
-        ("core.wasm.zst", &built.compressed[..]),
-        ("src/generated.rs", built.code.as_bytes()),
-    ] {
+    let put = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    for built in &built {
+        put(&built.kernel.file(), &built.compressed)?;
+        println!("{}", summary(built));
     }
-    println!("{}", summary(&built));
-    Ok(())
+    let described: Vec<_> = built.iter().map(Built::described).collect();
+    put("src/generated.rs", code(&described).as_bytes())
 }
 
 /// Builds the kernels and compares.
 pub(crate) fn check(root: &Path) -> Outcome {
-    let built = build(root)?;
+    let built = build_all(root)?;
     let folder = folder(root);
     let read = |name: &str| {
         let path = folder.join(name);
         fs::read(&path).map_err(|error| format!("{}: {error}\nrepair: {REPAIR}", path.display()))
     };
-    let committed = read("core.wasm.zst")?;
-    let raw = zstd::bulk::decompress(&committed, 16 << 20)
-        .map_err(|error| format!("crates/kernels/core.wasm.zst: {error}\nrepair: {REPAIR}"))?;
-    if raw != built.wasm {
+    let mut committed = Vec::new();
+    for built in &built {
+        let file = built.kernel.file();
+        let compressed = read(&file)?;
+        let raw = zstd::bulk::decompress(&compressed, 16 << 20)
+            .map_err(|error| format!("crates/kernels/{file}: {error}\nrepair: {REPAIR}"))?;
+        if raw != built.wasm {
+            return Err(format!(
+                "crates/kernels/{file} holds {} bytes with digest {}, but {} with digest {} would be built\nrepair: {REPAIR}",
+                raw.len(),
+                blake3::hash(&raw),
+                built.wasm.len(),
+                blake3::hash(&built.wasm),
+            ));
+        }
+        println!("{}; as committed", summary(built));
+        committed.push(compressed);
+    }
+    // The frames' bytes may differ between versions of zstd; the modules' may not.
+    let described: Vec<_> = built
+        .iter()
+        .zip(&committed)
+        .map(|(built, compressed)| (built.kernel, &built.wasm[..], compressed.len()))
+        .collect();
+    if read("src/generated.rs")? != code(&described).as_bytes() {
         return Err(format!(
-            "crates/kernels/core.wasm.zst holds {} bytes with digest {}, but {} with digest {} would be built\nrepair: {REPAIR}",
-            raw.len(),
-            blake3::hash(&raw),
-            built.wasm.len(),
-            blake3::hash(&built.wasm),
+            "crates/kernels/src/generated.rs does not describe the kernels\nrepair: {REPAIR}"
         ));
     }
-    // The frame's bytes may differ between versions of zstd; the module's may not.
-    if read("src/generated.rs")? != code(&built.wasm, &committed).as_bytes() {
-        return Err(format!(
-            "crates/kernels/src/generated.rs does not describe the kernel\nrepair: {REPAIR}"
-        ));
-    }
-    println!("{}; as committed", summary(&built));
     Ok(())
+}
+
+impl Kernel {
+    fn file(&self) -> String {
+        format!("{}.wasm.zst", self.name)
+    }
+}
+
+impl Built {
+    /// The kernel, its module, and the length of that compressed.
+    fn described(&self) -> (&'static Kernel, &[u8], usize) {
+        (self.kernel, &self.wasm, self.compressed.len())
+    }
 }
 
 fn folder(root: &Path) -> PathBuf {
@@ -92,14 +143,19 @@ fn folder(root: &Path) -> PathBuf {
 
 fn summary(built: &Built) -> String {
     format!(
-        "core kernel: {} bytes, {} under zstd, BLAKE3 {}",
+        "kernel {}: {} bytes, {} under zstd, BLAKE3 {}",
+        built.kernel.name,
         built.wasm.len(),
         built.compressed.len(),
         blake3::hash(&built.wasm)
     )
 }
 
-fn build(root: &Path) -> Result<Built, String> {
+fn build_all(root: &Path) -> Result<Vec<Built>, String> {
+    KERNELS.iter().map(|kernel| build(root, kernel)).collect()
+}
+
+fn build(root: &Path, kernel: &'static Kernel) -> Result<Built, String> {
     let mut build = cargo(root);
     build
         // The cdylib alone: the rlib beside it would keep symbols alive and hinder inlining.
@@ -113,6 +169,9 @@ fn build(root: &Path) -> Result<Built, String> {
         ])
         .args(["--profile", "kernel", "--target", TARGET])
         .args(["--no-default-features", "-p", PACKAGE]);
+    if !kernel.features.is_empty() {
+        build.args(["--features", &kernel.features.join(",")]);
+    }
     let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.extend(remapped(root));
     // Separated by 0x1f, so that paths may hold spaces.
@@ -123,18 +182,19 @@ fn build(root: &Path) -> Result<Built, String> {
     process::run(&mut build)?;
     let path = target.join(TARGET).join("kernel").join(MODULE);
     let wasm = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if wasm.len() >= MODULE_BYTES_MAX {
+    if wasm.len() >= kernel.bytes_max {
         return Err(format!(
-            "the core kernel has {} bytes; it has to stay below {MODULE_BYTES_MAX}",
-            wasm.len()
+            "kernel {} has {} bytes; it has to stay below {}",
+            kernel.name,
+            wasm.len(),
+            kernel.bytes_max
         ));
     }
     let compressed = zstd::bulk::compress(&wasm, ZSTD_LEVEL).map_err(|error| error.to_string())?;
-    let code = code(&wasm, &compressed);
     Ok(Built {
+        kernel,
         wasm,
         compressed,
-        code,
     })
 }
 
@@ -162,8 +222,19 @@ fn remapped(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The Rust code that describes the kernel.
-fn code(wasm: &[u8], compressed: &[u8]) -> String {
+/// The Rust code that describes the kernels: each one's module, and the bytes of that compressed.
+fn code(built: &[(&Kernel, &[u8], usize)]) -> String {
+    let statics: Vec<String> = built
+        .iter()
+        .map(|(kernel, wasm, compressed_bytes)| code_of(kernel, wasm, *compressed_bytes))
+        .collect();
+    format!(
+        "// Made by `cargo xtask build-wasm`; do not edit.\n\nuse crate::Kernel;\n{}",
+        statics.concat()
+    )
+}
+
+fn code_of(kernel: &Kernel, wasm: &[u8], compressed_bytes: usize) -> String {
     let digest = blake3::hash(wasm);
     let digest: Vec<String> = digest
         .as_bytes()
@@ -188,23 +259,25 @@ fn code(wasm: &[u8], compressed: &[u8]) -> String {
         .collect();
     encodings.sort();
     format!(
-        "// Made by `cargo xtask build-wasm`; do not edit.\n\
-         \n\
-         use crate::Kernel;\n\
-         \n\
-         /// The core kernel: mini-block pages under every encoding that the default chooser writes.\n\
+        "\n/// {}\n\
          #[rustfmt::skip]\n\
-         pub static CORE: Kernel = Kernel {{\n    \
-             name: \"core\",\n    \
+         pub static {}: Kernel = Kernel {{\n    \
+             name: \"{}\",\n    \
              digest: [\n{}    ],\n    \
              raw_bytes: {},\n    \
              // {} bytes.\n    \
-             compressed: include_bytes!(\"../core.wasm.zst\"),\n    \
+             compressed: include_bytes!(\"../{}\"),\n    \
+             nested: {},\n    \
              encodings: &[\n{}    ],\n\
          }};\n",
+        kernel.about,
+        kernel.name.to_uppercase(),
+        kernel.name,
         digest.concat(),
         wasm.len(),
-        compressed.len(),
+        compressed_bytes,
+        kernel.file(),
+        kernel.nested,
         encodings.concat(),
     )
 }

@@ -33,6 +33,10 @@ const STRING_BYTES: usize = 16;
 /// Nested rows are expected to decode to so many times their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
 
+/// Most bytes that one request to a kernel may decode to.
+#[cfg(feature = "kernels")]
+const KERNEL_OUTPUT_BYTES_MAX: u64 = 1 << 30;
+
 /// The block table of a page.
 pub(crate) type Blocks = BlockTable<Vec<u8>>;
 
@@ -386,7 +390,9 @@ impl Column {
         if self.is_flat() {
             return Ok(None);
         }
-        Ok(self.decoder(file, page)?.native()?.zip())
+        // A kernel is given whole blocks.
+        let decoder = self.decoder(file, page)?;
+        Ok(decoder.native().and_then(PageDecoder::zip))
     }
 
     /// The decoded entries of a dictionary page, made once.
@@ -677,6 +683,10 @@ impl Column {
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
         let mut levels = RawLevels::new(self.path.forms().iter().copied(), budget);
+        #[cfg(feature = "kernels")]
+        if !self.is_native(file, plan)? {
+            return self.decode_by_kernel(file, plan, fetched, (levels, &[]), budget, scratch);
+        }
         let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
         let data_bytes = match self.value_type {
             Some(ValueType::Bytes) => self.data_bytes(plan, fetched)?,
@@ -744,6 +754,82 @@ impl Column {
         })
     }
 
+    /// Levels and items where a kernel decodes some of the pages: page by page, each behind what is there. Of lists with a cut only its
+    /// items.
+    #[cfg(feature = "kernels")]
+    fn decode_by_kernel(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        (mut levels, cuts): (RawLevels<'_>, &[(usize, Cut)]),
+        budget: &Budget,
+        scratch: &mut Scratch,
+    ) -> Result<LeafParts> {
+        let take = &mut |len| file.pool.take(len);
+        let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
+        let of_strings = match value_type {
+            ValueType::Bytes => self.data_bytes(plan, fetched)?,
+            _ => 0,
+        };
+        let mut raw = RawColumn::new(value_type, 0, 0, take).map_err(while_reading)?;
+        let mut fetched = fetched;
+        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
+            let index = parts.first().map_or(0, |part| part.page as usize);
+            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
+            fetched = later;
+            let mut decode = || -> Result<()> {
+                let page = self.page(index)?;
+                let decoder = self.decoder(file, page)?;
+                if let Some(kernel) = decoder.kernel() {
+                    let run = Run {
+                        page,
+                        parts,
+                        fetched: now,
+                        plan,
+                    };
+                    let most = budget.left().saturating_add(of_strings);
+                    let most = most.min(KERNEL_OUTPUT_BYTES_MAX);
+                    return kernel.decode_nested(file, &run, cuts, most, &mut |batch| {
+                        let items = batch.items;
+                        let below = (value_type, items.rows);
+                        levels.push_decoded(batch.rows, batch.levels, below, take)?;
+                        raw.reserve(items.rows, items.values.len(), take)?;
+                        raw.push_decoded(&items, take)
+                    });
+                }
+                for (part, bytes) in parts.iter().zip(now) {
+                    let mut ranges = Vec::new();
+                    let bytes = bytes.as_ref();
+                    let part_bytes = self.part_bytes(part, bytes)?;
+                    let selection = plan.selection(part);
+                    let data_bytes = part_bytes.saturating_mul(selection.repeats());
+                    let done = with_block(
+                        file,
+                        page,
+                        (part, bytes),
+                        &decoder,
+                        true,
+                        |decoder, block| {
+                            levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
+                            let n_items = ranges.iter().map(ExactSizeIterator::len).sum();
+                            raw.reserve(n_items, data_bytes as usize, take)?;
+                            raw.push_ranges(decoder, block, &ranges, scratch, take)
+                        },
+                    );
+                    done.map_err(|error| error.in_block(part.block.into()))?;
+                }
+                Ok(())
+            };
+            decode().map_err(|error| self.at(error, index))?;
+        }
+        Ok(LeafParts {
+            levels: levels.into_levels(),
+            items: raw.finish(),
+            lent: None,
+        })
+    }
+
     /// The items of each part as views of the file, where they are byte strings that come as views and all lie in the file's memory as
     /// they are. `None` of others.
     fn decode_views<'i>(
@@ -792,11 +878,8 @@ impl Column {
         for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
             let index = parts.first().map_or(0, |part| part.page as usize);
             let decoder = self.decoder(file, self.page(index)?);
-            if decoder
-                .map_err(|error| self.at(error, index))?
-                .native()
-                .is_err()
-            {
+            let decoder = decoder.map_err(|error| self.at(error, index))?;
+            if decoder.native().is_none() {
                 return Ok(false);
             }
         }
@@ -848,26 +931,11 @@ impl Column {
                     decoder.map_err(|error| self.at(error, index))?
                 }
             };
-            let mut decode = || -> Result<()> {
-                let decoder = decoder.native()?;
-                let block = match (part.bare, decoder.zip()) {
-                    (true, Some(form)) => {
-                        if check && file.checksums != Checksums::Never {
-                            check_rows(bytes.as_ref(), form)?;
-                        }
-                        Block::of_rows(bytes.as_ref(), form, part.rows)
-                    }
-                    _ => {
-                        if check {
-                            page.check(file, part.block, bytes.as_ref())?;
-                        }
-                        Block::parse(bytes.as_ref(), &decoder.expect(part.rows))
-                    }
-                };
-                let block = block.map_err(while_reading)?;
-                use_block(part, decoder, &block).map_err(while_reading)
-            };
-            let done = decode().map_err(|error| error.in_block(part.block.into()));
+            let place = (part, bytes.as_ref());
+            let done = with_block(file, page, place, &decoder, check, |decoder, block| {
+                use_block(part, decoder, block)
+            });
+            let done = done.map_err(|error| error.in_block(part.block.into()));
             done.map_err(|error| self.at(error, index))?;
             at_page = Some((part.page, decoder));
         }
@@ -986,7 +1054,10 @@ impl Column {
                 return Ok(BlockBytes::Whole(file.read(part.place.clone())?));
             };
             let decoder = self.decoder(file, self.page(part.page as usize)?)?;
-            partial.read_front(file, decoder.native()?)?;
+            match decoder.native() {
+                Some(decoder) => partial.read_front(file, decoder)?,
+                None => return Ok(BlockBytes::Whole(file.read(part.place.clone())?)),
+            }
             Ok(BlockBytes::Partial(partial))
         };
         let opened = open().map_err(|error| error.in_block(part.block.into()));
@@ -995,17 +1066,26 @@ impl Column {
 
     /// As [`Column::decode_nested`], with only the items of a cut of some lists (by the number of the level with their lengths); of long rows only what that takes
     /// is read.
-    pub(crate) fn decode_elements(
+    pub(crate) fn decode_elements<'f>(
         &self,
-        file: &Inner,
+        file: &'f Inner,
         plan: &Plan,
-        blocks: &mut [BlockBytes<'_>],
+        blocks: &mut [BlockBytes<'f>],
         cuts: &[(usize, Cut)],
         budget: &Budget,
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
         let forms = self.path.forms().iter().copied();
         let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
+        #[cfg(feature = "kernels")]
+        if !self.is_native(file, plan)? {
+            for (part, block) in plan.parts.iter().zip(blocks.iter_mut()) {
+                if block.is_partial() {
+                    *block = BlockBytes::Whole(file.read(part.place.clone())?);
+                }
+            }
+            return self.decode_by_kernel(file, plan, blocks, (levels, cuts), budget, scratch);
+        }
         let check = |number: usize| blocks.get(number).is_some_and(|block| !block.is_partial());
         let items = self.decode_levels(file, plan, blocks, &mut levels, scratch, check)?;
         // What can be said of all of them now is fetched at once.
@@ -1014,7 +1094,10 @@ impl Column {
             let page = self.page(part.page as usize)?;
             if let (BlockBytes::Partial(partial), true) = (block, file.stays()) {
                 let decoder = self.decoder(file, page)?;
-                places.extend(partial.item_places(decoder.native()?, ranges, scratch));
+                let decoder = decoder.native().into_iter();
+                places.extend(
+                    decoder.flat_map(|decoder| partial.item_places(decoder, ranges, scratch)),
+                );
             }
         }
         file.prefetch(&places);
@@ -1023,7 +1106,10 @@ impl Column {
             if let BlockBytes::Partial(partial) = block {
                 let read = self.page(part.page as usize).and_then(|page| {
                     let decoder = self.decoder(file, page)?;
-                    partial.read_items(file, decoder.native()?, ranges, scratch)
+                    match decoder.native() {
+                        Some(decoder) => partial.read_items(file, decoder, ranges, scratch),
+                        None => Ok(()),
+                    }
                 });
                 let read = read.map_err(|error| error.in_block(part.block.into()));
                 read.map_err(|error| self.at(error, part.page as usize))?;
@@ -1103,6 +1189,36 @@ impl Column {
         })?;
         Ok(header.decoded_bytes.into())
     }
+}
+
+/// Calls `use_block` for a part of a plan that this build decodes.
+fn with_block(
+    file: &Inner,
+    page: &Page,
+    (part, bytes): (&BlockPart, &[u8]),
+    decoder: &Decoder,
+    check: bool,
+    use_block: impl FnOnce(&PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
+) -> Result<()> {
+    let Some(decoder) = decoder.native() else {
+        let what = "a block that a kernel decodes";
+        return Err(Error::new(ErrorKind::InvalidInput, what));
+    };
+    let block = match (part.bare, decoder.zip()) {
+        (true, Some(form)) => {
+            if check && file.checksums != Checksums::Never {
+                check_rows(bytes, form)?;
+            }
+            Block::of_rows(bytes, form, part.rows)
+        }
+        _ => {
+            if check {
+                page.check(file, part.block, bytes)?;
+            }
+            Block::parse(bytes, &decoder.expect(part.rows))
+        }
+    };
+    use_block(decoder, &block.map_err(while_reading)?).map_err(while_reading)
 }
 
 /// Has the headers of blocks fetched from memory side by side: one after the other, a scan of blocks of one large value each spends a third of

@@ -27,10 +27,6 @@ pub(crate) struct Run<'a, B> {
     pub(crate) plan: &'a Plan,
 }
 
-/// What a kernel is not asked for.
-#[cfg(feature = "kernels")]
-const NOT_NESTED: &str = "kernels do not decode nested pages yet";
-
 impl Decoder {
     /// The decoders of pages with the META of index `index`. This build's own are preferred where they read every tree of the page.
     pub(crate) fn new(file: &Inner, index: u16, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
@@ -54,12 +50,12 @@ impl Decoder {
         Ok(Self::Native(Box::new(decoder)))
     }
 
-    /// This build's own decoders, which nested pages need.
-    pub(crate) fn native(&self) -> Result<&PageDecoder> {
+    /// This build's own decoders, if it is them.
+    pub(crate) fn native(&self) -> Option<&PageDecoder> {
         match self {
-            Self::Native(decoder) => Ok(decoder),
+            Self::Native(decoder) => Some(decoder),
             #[cfg(feature = "kernels")]
-            Self::Kernel(_) => Err(Error::new(crate::ErrorKind::Unsupported, NOT_NESTED)),
+            Self::Kernel(_) => None,
         }
     }
 
@@ -129,9 +125,9 @@ fn decode_part(
 #[cfg(feature = "kernels")]
 mod kernel {
     use tarsia_codec::ValueType;
-    use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, Rows, Whole};
+    use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, NestedRows, Rows, Whole};
     use tarsia_metadata::{KernelSection, SECTION_KERNEL};
-    use tarsia_structure::{BlockHeader, DecodedRows};
+    use tarsia_structure::{BlockHeader, Cut, DecodedRows};
 
     use super::*;
     use crate::column::Selected;
@@ -182,6 +178,28 @@ mod kernel {
         ) -> Result<()> {
             Self::requests(run, |parts, blocks| {
                 self.decode_request(file, run, parts, blocks, raw, take)
+            })
+        }
+
+        /// The selected rows of a run of a nested page, batch by batch. Of lists with a cut only its items.
+        pub(crate) fn decode_nested<B: AsRef<[u8]>>(
+            &self,
+            file: &Inner,
+            run: &Run<'_, B>,
+            cuts: &[(usize, Cut)],
+            output_bytes_max: u64,
+            use_batch: &mut dyn FnMut(NestedRows<'_>) -> tarsia_codec::Result<()>,
+        ) -> Result<()> {
+            Self::requests(run, |parts, blocks| {
+                check_blocks(file, run.page, parts, blocks)?;
+                let wanted = Wanted::new(parts, run.plan);
+                let n_rows = wanted.len();
+                let rows = (wanted.rows(), n_rows);
+                let limit = output_bytes_max;
+                let decoded =
+                    self.page
+                        .decode_nested(self.value_type, blocks, rows, cuts, limit, use_batch);
+                as_many(decoded.map_err(failed)?, n_rows)
             })
         }
 
@@ -257,13 +275,17 @@ mod kernel {
                     &mut push,
                 )
                 .map_err(failed)?;
-            match n_rows == expected {
-                true => Ok(()),
-                false => Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!("the kernel decoded {n_rows} rows instead of {expected}"),
-                )),
-            }
+            as_many(n_rows, expected)
+        }
+    }
+
+    fn as_many(n_rows: usize, expected: usize) -> Result<()> {
+        match n_rows == expected {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("the kernel decoded {n_rows} rows instead of {expected}"),
+            )),
         }
     }
 
@@ -374,10 +396,7 @@ mod kernel {
         /// The kernel that the file names for a META, if this reader may run it; compiled once per process.
         pub(crate) fn kernel(&self, meta: u16) -> Result<Arc<Kernel>> {
             let Some(number) = self.kernel_of(meta) else {
-                let what = match self.meta(meta)?.levels.as_slice() {
-                    [] => "the file carries no kernel for these pages",
-                    _ => NOT_NESTED,
-                };
+                let what = "the file carries no kernel for these pages";
                 return Err(Error::new(ErrorKind::Unsupported, what));
             };
             let section = self

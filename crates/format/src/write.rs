@@ -130,8 +130,8 @@ struct WrittenPage {
 #[derive(Default)]
 struct Metas {
     blobs: Vec<Vec<u8>>,
-    /// Which of them kernels decode: those of flat pages.
-    flat: Vec<bool>,
+    /// Whether some are of nested pages.
+    nested: bool,
     index: HashMap<Vec<u8>, u16>,
     /// Those of all blobs.
     trees: Vec<Tree>,
@@ -152,7 +152,7 @@ impl Metas {
         })?;
         self.trees.extend(meta.all_trees().cloned());
         self.blobs.push(blob.clone());
-        self.flat.push(meta.levels.is_empty());
+        self.nested |= !meta.levels.is_empty();
         self.index.insert(blob, index);
         Ok(index)
     }
@@ -783,10 +783,12 @@ impl Writer {
         region: &mut Vec<u8>,
     ) -> Vec<metadata::Section> {
         let decodes = |kernel: &&tarsia_kernels::Kernel| {
-            encodings.iter().all(|encoding| {
-                let version = encoding.version;
-                kernel.decodes(&encoding.id, version.major, version.minor)
-            })
+            let layouts = kernel.nested || !self.metas.nested;
+            layouts
+                && encodings.iter().all(|encoding| {
+                    let version = encoding.version;
+                    kernel.decodes(&encoding.id, version.major, version.minor)
+                })
         };
         let wanted = self.options.kernels == EmbedKernels::Embed && !encodings.is_empty();
         let kernels = tarsia_kernels::ALL.into_iter();
@@ -820,18 +822,11 @@ impl Writer {
         // The region is small beside the pages, and its digest tree needs it whole.
         let mut region = Vec::new();
         let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
-        let sections = match self.metas.flat.contains(&true) {
-            true => self.embed_kernel(&encodings, meta_place, &mut region),
-            false => Vec::new(),
-        };
+        let sections = self.embed_kernel(&encodings, meta_place, &mut region);
         let kernel = sections.first().map(|_| 0);
         let metas = std::mem::take(&mut self.metas.blobs).into_iter();
         let metas: Vec<_> = metas
-            .zip(&self.metas.flat)
-            .map(|(bytes, flat)| metadata::MetaBlob {
-                bytes,
-                kernel: kernel.filter(|_| *flat),
-            })
+            .map(|bytes| metadata::MetaBlob { bytes, kernel })
             .collect();
         let shape = metadata::FileShape {
             rows: self.rows,

@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use common::{deterministic, open, open_with, read_all, write};
-use tarsia::{Checksums, ErrorKind, File, OpenOptions, Threads, WriteOptions};
+use tarsia::{Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Threads, WriteOptions};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::nested::{Lengths, NestedProfile, batch_logical_difference, nested_array};
@@ -121,6 +121,10 @@ fn nested_types() -> Vec<DataType> {
 
 /// A small file of nested columns, with several pages and blocks in most.
 fn nested_sample() -> (RecordBatch, Vec<u8>) {
+    nested_sample_with(EmbedKernels::Omit)
+}
+
+fn nested_sample_with(kernels: EmbedKernels) -> (RecordBatch, Vec<u8>) {
     let (rows, nulls) = (700, Nulls::Percent(20));
     let columns = nested_types()
         .into_iter()
@@ -139,6 +143,7 @@ fn nested_sample() -> (RecordBatch, Vec<u8>) {
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
     let options = WriteOptions {
         page_bytes: 3000,
+        kernels,
         ..deterministic()
     };
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
@@ -381,6 +386,47 @@ fn resealed_mutations_never_panic_hang_or_take_much_memory() {
 #[test]
 fn resealed_mutations_of_a_nested_file_never_panic_hang_or_take_much_memory() {
     check_resealed(&nested_sample().1, 6_000, 0);
+}
+
+/// The same through the file's kernel, where one can be run.
+#[cfg(feature = "kernels")]
+#[test]
+fn resealed_mutations_of_a_nested_file_are_refused_or_read_by_its_kernel() {
+    let (_, bytes) = nested_sample_with(EmbedKernels::Embed);
+    let seals = Seals::of(&bytes);
+    let pages = open(&bytes).unwrap().inspect().unwrap().layout[1].clone();
+    let pages = pages.place as usize..(pages.place + pages.bytes) as usize;
+    let mut rng = Rng::new(4321);
+    let (mut n_read, mut n_refused) = (0, 0);
+    for i in 0..400 {
+        let mut bad = bytes.clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = pages.start + rng.below(pages.len());
+            bad[at] = match rng.below(3) {
+                0 => rng.u8(),
+                1 => 0xff,
+                _ => bad[at] ^ (1 << rng.below(8)),
+            };
+        }
+        seals.reseal(&mut bad);
+        let options = OpenOptions {
+            threads: Threads::One,
+            kernels: tarsia::Kernels::Forced,
+            ..OpenOptions::default()
+        };
+        let start = Instant::now();
+        let file = open_with(&bad, options).unwrap();
+        match exercise(&file).is_ok() {
+            true => n_read += 1,
+            false => n_refused += 1,
+        }
+        assert_eq!(file.decoder_counts().native, 0);
+        assert!(start.elapsed() < Duration::from_secs(20), "mutation {i}");
+    }
+    assert!(
+        n_read > 20 && n_refused > 20,
+        "{n_read} read, {n_refused} refused"
+    );
 }
 
 fn check_resealed(bytes: &[u8], n: u32, front: usize) {

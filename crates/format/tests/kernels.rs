@@ -249,19 +249,3 @@ fn a_batch_of_several_pages_is_one_array() {
     assert_rows(&batches, &table);
     assert_by_kernel(&file, true);
 }
-
-#[test]
-fn nested_pages_are_refused_by_that_name() {
-    let item = Arc::new(Field::new("item", DataType::Int32, true));
-    let vectors = DataType::FixedSizeList(item.clone(), 100);
-    for data_type in [DataType::List(item), vectors] {
-        let profile = tarsia_testkit::nested::nested_profiles(1).swap_remove(0);
-        let lists = tarsia_testkit::nested::nested_array(&data_type, 100, &profile);
-        let whole = one_column(lists);
-        let bytes = write(whole.schema(), std::slice::from_ref(&whole), embedded());
-        let error = read_all(&forced(&bytes)).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        // `scripts/demo` looks for it.
-        assert!(error.to_string().contains("nested pages"), "{error}");
-    }
-}

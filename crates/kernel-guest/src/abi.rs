@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 /// The minor version of `t1`: grows when a tag is added.
-pub const MINOR: i32 = 1;
+pub const MINOR: i32 = 2;
 
 /// Tags of a request's entries. Numbers are never used again.
 pub mod tag {
@@ -38,9 +38,12 @@ pub mod tag {
     /// u32: the handle of a reader with [`WHOLE`] that asked for more inputs, which are those of this request. Since minor
     /// version 1.
     pub const MORE: u16 = 15;
+    /// Triples of u32 (number of a level of lists, first item, item behind the last): of those lists only these items are wanted. Known by
+    /// kernels that decode nested pages. Since minor version 2.
+    pub const CUTS: u16 = 16;
 }
 
-/// The tags that this version knows, as bits.
+/// The tags that every kernel of this version knows, as bits.
 pub const TAGS_KNOWN: u64 = 1 << tag::INPUT
     | 1 << tag::ROWS
     | 1 << tag::META
@@ -80,6 +83,16 @@ pub const ERROR_BYTES_MAX: usize = 4096;
 
 /// Output layout: validity, offsets of byte strings, values.
 pub const LAYOUT_PLAIN: u16 = 0;
+/// Output layout of a level: validity of its slots. Since minor version 2, as those that follow.
+pub const LAYOUT_VALIDITY: u16 = 1;
+/// Output layout of a level: the ends of its lists.
+pub const LAYOUT_ENDS: u16 = 2;
+/// Output layout of a level of lists that all have one length: no buffers.
+pub const LAYOUT_CONSTANT_LENGTH: u16 = 3;
+
+/// The output layouts of kernels that decode nested pages, as bits.
+pub const LAYOUTS_NESTED: u32 =
+    1 << LAYOUT_PLAIN | 1 << LAYOUT_VALIDITY | 1 << LAYOUT_ENDS | 1 << LAYOUT_CONSTANT_LENGTH;
 
 const ENTRY_BYTES: usize = 8;
 const MANDATORY: u16 = 1;
@@ -88,7 +101,7 @@ const HEADER_BYTES: usize = 48;
 const NODE_BYTES: usize = 32;
 const BUFFER_BYTES: usize = 16;
 /// More nodes or buffers than any batch of this version has; parsing stops there.
-const PARTS_MAX: u32 = 64;
+const PARTS_MAX: u32 = 256;
 
 /// What is wrong with bytes of this interface, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -390,7 +403,7 @@ pub struct ArrayNode {
     pub null_count: i64,
     /// Index of its first buffer.
     pub first_buffer: u32,
-    /// Its buffers: validity (length 0 where all are valid), offsets of byte strings, values.
+    /// Its buffers: validity (length 0 where all are valid), offsets of byte strings, values; of a level its bits or ends.
     pub n_buffers: u16,
     /// Arrays below it, which follow it.
     pub n_children: u16,

@@ -11,6 +11,8 @@ use tarsia_codec::{
     ValueType,
 };
 use tarsia_structure::{Block, BlockHeader, Meta, PageDecoder, RawColumn, RawParts};
+#[cfg(feature = "nested")]
+use tarsia_structure::{Cut, RawLevel};
 
 use crate::abi::{
     ArrayNode, Capabilities, ERROR_BYTES_MAX, Entry, LAYOUT_PLAIN, Malformed, SharedEntry,
@@ -25,12 +27,18 @@ const BATCH_ROWS_PREFERRED: u32 = 16_384;
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
 /// Released buffers that are kept for the next batch.
-const FREE_BUFFERS_MAX: usize = 8;
+const FREE_BUFFERS_MAX: usize = if cfg!(feature = "nested") { 16 } else { 8 };
 
 /// Smaller buffers are not worth keeping.
 const KEPT_BYTES_MIN: usize = 4096;
 
-/// What every page that is not refused can have.
+/// The tags that this kernel knows, as bits.
+const TAGS_HONOURED: u64 = match cfg!(feature = "nested") {
+    true => TAGS_KNOWN | 1 << tag::CUTS,
+    false => TAGS_KNOWN,
+};
+
+/// What every flat page that is not refused can have.
 const CAPABILITIES: Capabilities = Capabilities {
     tags: TAGS_KNOWN,
     layouts: 1 << LAYOUT_PLAIN,
@@ -47,12 +55,12 @@ pub struct Failure {
 }
 
 /// A [`Failure`] behind one pointer: results inside this module are one word.
-struct Fault(Box<Failure>);
+pub(crate) struct Fault(Box<Failure>);
 
 impl Fault {
     #[cold]
     #[inline(never)]
-    fn new(code: i32, message: &str) -> Self {
+    pub(crate) fn new(code: i32, message: &str) -> Self {
         Self::about(code, message, None)
     }
 
@@ -103,13 +111,15 @@ impl From<Fault> for Failure {
     }
 }
 
-type Result<T, E = Fault> = core::result::Result<T, E>;
+pub(crate) type Result<T, E = Fault> = core::result::Result<T, E>;
 
 /// One run of decoded rows, which the guest holds until it is released.
 #[derive(Debug)]
 pub struct Batch {
-    parts: RawParts,
-    description: Vec<u8>,
+    pub(crate) parts: RawParts,
+    pub(crate) description: Vec<u8>,
+    #[cfg(feature = "nested")]
+    pub(crate) levels: Vec<RawLevel>,
 }
 
 impl Batch {
@@ -118,15 +128,19 @@ impl Batch {
         &self.description
     }
 
-    /// Validity, offsets of byte strings, values: as the description lists them, empty where there are none.
+    /// Those of the levels of nested rows, then validity, offsets of byte strings, values: as the description lists them, empty where there
+    /// are none.
     pub fn buffers(&self) -> Vec<&[u8]> {
         let (buffers, n) = buffers_of(&self.parts);
-        buffers.into_iter().take(n).collect()
+        let items = buffers.into_iter().take(n);
+        #[cfg(feature = "nested")]
+        let items = crate::nested::buffers_of(&self.levels).chain(items);
+        items.collect()
     }
 }
 
 /// The buffers of a batch and how many they are: two, or three for byte strings.
-fn buffers_of(parts: &RawParts) -> ([&[u8]; 3], usize) {
+pub(crate) fn buffers_of(parts: &RawParts) -> ([&[u8]; 3], usize) {
     let validity_bytes = parts.rows.div_ceil(8);
     let validity = parts.validity.as_deref().unwrap_or_default();
     let validity = validity.get(..validity_bytes).unwrap_or_default();
@@ -138,7 +152,7 @@ fn buffers_of(parts: &RawParts) -> ([&[u8]; 3], usize) {
     ([validity, offsets.unwrap_or_default(), values], 3)
 }
 
-struct Input {
+pub(crate) struct Input {
     address: u32,
     len: u32,
     rows: u32,
@@ -147,27 +161,29 @@ struct Input {
 
 /// Rows wanted of one input.
 #[derive(Clone, Copy)]
-struct Piece {
+pub(crate) struct Piece {
     input: usize,
     /// Whether the rows are named by indices, `start ..` of the reader's list; else they are the input's rows `start ..`.
-    by_index: bool,
+    pub(crate) by_index: bool,
     start: u32,
     len: u32,
 }
 
-struct Reader {
-    page: Rc<PageDecoder>,
+pub(crate) struct Reader {
+    pub(crate) page: Rc<PageDecoder>,
     inputs: Vec<Input>,
     /// What is still to be decoded, from `next_piece` on.
     pieces: Vec<Piece>,
     next_piece: usize,
     indices: Vec<u32>,
     /// The pieces of the batch at hand.
-    batch: Vec<Piece>,
+    pub(crate) batch: Vec<Piece>,
     batch_rows: u32,
-    output_bytes_max: u64,
-    honoured: u64,
-    rows_done: u64,
+    pub(crate) output_bytes_max: u64,
+    pub(crate) honoured: u64,
+    pub(crate) rows_done: u64,
+    #[cfg(feature = "nested")]
+    pub(crate) cuts: Vec<(usize, Cut)>,
     /// What all rows go to where they are to be one batch, until it is full.
     whole: Option<RawColumn>,
 }
@@ -234,16 +250,20 @@ impl Guest {
     /// # Errors
     /// What the description or an encoding's own *check* refuses.
     pub fn check(&self, meta: &[u8]) -> Result<Capabilities, Failure> {
-        self.checked(meta)?;
-        Ok(CAPABILITIES)
+        Ok(capabilities(&self.checked(meta)?))
     }
 
     /// A description whose encodings are known.
     fn checked(&self, meta: &[u8]) -> Result<Meta> {
         // Page decoders without their shared buffers exist as far as they can be checked: every encoding looks at its parameters.
         let meta = Meta::parse(meta)?;
+        #[cfg(not(feature = "nested"))]
         if !meta.levels.is_empty() {
             return Err(Fault::new(code::UNSUPPORTED, "a nested page"));
+        }
+        #[cfg(feature = "nested")]
+        for level in &meta.levels {
+            self.known(level.trees())?;
         }
         for layer in &meta.layers {
             self.known(&layer.trees)?;
@@ -304,6 +324,10 @@ impl Guest {
         match (whole, more) {
             (None, None) => {}
             (Some((rows, bytes)), None) => {
+                #[cfg(feature = "nested")]
+                if !new.page.levels().is_empty() {
+                    return Err(Fault::new(code::UNSUPPORTED, "nested rows as a whole"));
+                }
                 let value_type = new.page.value_type();
                 let needed = match value_type {
                     ValueType::Bytes => u64::from(bytes),
@@ -386,6 +410,11 @@ impl Guest {
         match self.slots.slot(token) {
             Some(slot @ Some(Slot::Batch(_))) => {
                 if let Some(Slot::Batch(batch)) = slot.take() {
+                    #[cfg(feature = "nested")]
+                    for mut level in batch.levels {
+                        self.keep(level.take_ends());
+                        self.keep(level.take_validity().unwrap_or_default());
+                    }
                     let parts = batch.parts;
                     self.keep(parts.values);
                     self.keep(parts.offsets);
@@ -445,6 +474,15 @@ impl Guest {
     }
 }
 
+/// What pages with this description can have.
+fn capabilities(_meta: &Meta) -> Capabilities {
+    #[cfg(feature = "nested")]
+    if !_meta.levels.is_empty() {
+        return crate::nested::CAPABILITIES;
+    }
+    CAPABILITIES
+}
+
 /// Released memory that is large enough and not more than four times too large, else fresh.
 fn recycled(free: &mut [AlignedBuf], len: usize) -> AlignedBuf {
     let fits = |kept: &&mut AlignedBuf| kept.capacity() >= len && kept.capacity() / 4 <= len;
@@ -468,7 +506,7 @@ impl Guest {
             None => Err(outside("the description")),
         };
         let written = match checked {
-            Ok(_) => write_record(out, &CAPABILITIES.to_bytes()),
+            Ok(meta) => write_record(out, &capabilities(&meta).to_bytes()),
             Err(fault) => Err(fault),
         };
         self.done(written.map(|()| 0))
@@ -559,6 +597,8 @@ struct Request<'a> {
     prepared: Option<u32>,
     whole: Option<(u32, u32)>,
     more: Option<u32>,
+    #[cfg(feature = "nested")]
+    cuts: Option<Entry<'a>>,
     honoured: u64,
 }
 
@@ -576,11 +616,13 @@ impl<'a> Request<'a> {
             prepared: None,
             whole: None,
             more: None,
+            #[cfg(feature = "nested")]
+            cuts: None,
             honoured: 0,
         };
         for entry in entries(bytes) {
             let entry = entry?;
-            let bit = 1u64.checked_shl(entry.tag.into()).unwrap_or(0) & TAGS_KNOWN;
+            let bit = 1u64.checked_shl(entry.tag.into()).unwrap_or(0) & TAGS_HONOURED;
             let repeats = matches!(entry.tag, tag::INPUT | tag::SHARED);
             let number = |after| Some((entry.tag.into(), after));
             if request.honoured & bit != 0 && !repeats {
@@ -613,6 +655,8 @@ impl<'a> Request<'a> {
                     request.whole = Some((room as u32, (room >> 32) as u32));
                 }
                 tag::MORE => request.more = Some(entry.word()?),
+                #[cfg(feature = "nested")]
+                tag::CUTS => request.cuts = Some(entry),
                 _ if entry.mandatory => {
                     let unknown = number(" of the request");
                     return Err(Fault::about(code::UNSUPPORTED, "tag ", unknown));
@@ -672,6 +716,8 @@ impl Reader {
             output_bytes_max: request.output_bytes_max,
             honoured: request.honoured,
             rows_done: 0,
+            #[cfg(feature = "nested")]
+            cuts: crate::nested::cuts_of(request.cuts.as_ref())?,
             whole: None,
         };
         let mut rows = 0u64;
@@ -819,6 +865,10 @@ impl Reader {
         if rows == 0 {
             return Ok(None);
         }
+        #[cfg(feature = "nested")]
+        if !self.page.levels().is_empty() {
+            return self.decode_nested(memory, rows, scratch, take).map(Some);
+        }
         let bytes = self.output_bytes(memory, rows)?;
         self.check_output(bytes)?;
         let value_type = self.page.value_type();
@@ -845,19 +895,25 @@ impl Reader {
     ) -> Result<()> {
         for (number, piece) in self.batch.iter().enumerate() {
             let input = self.input(piece)?;
-            let selection = match piece {
-                Piece { by_index: true, .. } => Selection::Indices(self.indices(piece)),
-                Piece { start: 0, len, .. } if *len == input.rows => Selection::All,
-                Piece { start, len, .. } => Selection::Range {
-                    start: *start,
-                    len: *len,
-                },
-            };
+            let selection = self.selection(piece, input);
             let block = parse_block(&self.page, input.bytes(memory)?)?;
             raw.push(&self.page, &block, selection, scratch, take)
                 .map_err(|error| in_piece(number, error))?;
         }
         Ok(())
+    }
+
+    /// The rows of a piece, as decoders are told.
+    #[inline(always)]
+    pub(crate) fn selection(&self, piece: &Piece, input: &Input) -> Selection<'_> {
+        match piece {
+            Piece { by_index: true, .. } => Selection::Indices(self.indices(piece)),
+            Piece { start: 0, len, .. } if *len == input.rows => Selection::All,
+            Piece { start, len, .. } => Selection::Range {
+                start: *start,
+                len: *len,
+            },
+        }
     }
 
     /// The batch of what was decoded, with its description.
@@ -880,11 +936,16 @@ impl Reader {
         let rows_said = (self.honoured, rows, self.rows_done);
         write_batch(&mut description, rows_said, &[node], places);
         self.rows_done += rows;
-        Batch { parts, description }
+        Batch {
+            parts,
+            description,
+            #[cfg(feature = "nested")]
+            levels: Vec::new(),
+        }
     }
 
     /// Bytes of the batch's values, at most.
-    fn output_bytes(&self, memory: &impl Memory, rows: u32) -> Result<u64> {
+    pub(crate) fn output_bytes(&self, memory: &impl Memory, rows: u32) -> Result<u64> {
         match self.page.value_type() {
             ValueType::Bytes => {
                 let mut bytes = 0u64;
@@ -903,7 +964,7 @@ impl Reader {
         }
     }
 
-    fn input(&self, piece: &Piece) -> Result<&Input> {
+    pub(crate) fn input(&self, piece: &Piece) -> Result<&Input> {
         let input = self.inputs.get(piece.input);
         input.ok_or_else(|| unordered(piece.start))
     }
@@ -923,7 +984,7 @@ impl Input {
         self.first_row + u64::from(self.rows)
     }
 
-    fn bytes<'a>(&self, memory: &'a impl Memory) -> Result<&'a [u8]> {
+    pub(crate) fn bytes<'a>(&self, memory: &'a impl Memory) -> Result<&'a [u8]> {
         let bytes = memory.bytes(self.address, self.len);
         bytes.ok_or_else(|| outside("an input"))
     }
@@ -931,7 +992,7 @@ impl Input {
 
 #[cold]
 #[inline(never)]
-fn in_piece(number: usize, error: Error) -> Fault {
+pub(crate) fn in_piece(number: usize, error: Error) -> Fault {
     let Failure { code, message } = Fault::from(error).into();
     let mut after = String::new();
     ErrorKind::push_text(&mut after, ": ");
@@ -947,7 +1008,7 @@ fn unordered(row: u32) -> Fault {
 }
 
 /// A block whose rows are what its header says: the block table is the host's.
-fn parse_block<'a>(page: &PageDecoder, bytes: &'a [u8]) -> Result<Block<'a>> {
+pub(crate) fn parse_block<'a>(page: &PageDecoder, bytes: &'a [u8]) -> Result<Block<'a>> {
     let rows = BlockHeader::parse(bytes)?.logical_rows;
     Ok(Block::parse(bytes, &page.expect(rows))?)
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`abi`] | tags, codes and the wire forms of requests and batches: what a host links too |
 //! | [`Guest`] | the state of an instance: prepared pages, readers, batches. Safe code, tested natively |
+//! | `nested` | the rows of nested pages: levels and items. With the feature of that name |
 //! | [`memory`] | addresses in the module's own memory to slices, the first of two places with `unsafe` code |
 //! | `allocator` | the other one: the module's allocator, on wasm32 |
 //!
@@ -28,5 +29,7 @@ mod guest;
     reason = "addresses of the module's own memory become slices here and nowhere else"
 )]
 pub mod memory;
+#[cfg(feature = "nested")]
+mod nested;
 
 pub use guest::{Batch, Failure, Guest};

@@ -36,6 +36,6 @@ mod whole;
 
 pub use error::{Error, Result};
 pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
-pub use page::{KernelPage, Rows};
-pub use tarsia_structure::DecodedRows;
+pub use page::{KernelPage, NestedRows, Rows};
+pub use tarsia_structure::{Cut, DecodedForm, DecodedRows, DecodedSlots};
 pub use whole::{Lent, LentBytes, Whole};

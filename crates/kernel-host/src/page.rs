@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tarsia_codec::{OwnedValues, ValueType};
-use tarsia_kernel_guest::abi::{self, RequestWriter, SharedEntry, tag};
-use tarsia_structure::DecodedRows;
+use tarsia_kernel_guest::abi::{self, ArrayNode, RequestWriter, SharedEntry, tag};
+use tarsia_structure::{Cut, DecodedForm, DecodedRows, DecodedSlots};
 
 use crate::error::{Error, Result};
 use crate::instance::{BatchPlace, Instance};
@@ -35,6 +35,17 @@ pub enum Rows<'a> {
     Indices(&'a [u32]),
 }
 
+/// Rows of a nested page in a kernel's memory.
+#[derive(Debug)]
+pub struct NestedRows<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// What stands above the items, outermost first.
+    pub levels: &'a [DecodedSlots<'a>],
+    /// The items.
+    pub items: DecodedRows<'a>,
+}
+
 /// A page description that a kernel can decode.
 #[derive(Debug)]
 pub struct KernelPage {
@@ -43,6 +54,8 @@ pub struct KernelPage {
     shared: Box<[Arc<OwnedValues>]>,
     /// Whether the kernel can make one batch of many requests.
     pub(crate) makes_whole: bool,
+    /// Whether it can leave items of lists out.
+    cuts: bool,
     /// Its name in the instances' lists of prepared pages; never used again in this process.
     pub(crate) number: u64,
 }
@@ -68,6 +81,7 @@ impl KernelPage {
             meta: meta.into(),
             shared: shared.into(),
             makes_whole: tags & whole == whole,
+            cuts: tags & 1 << tag::CUTS != 0,
             number: NEXT.fetch_add(1, Ordering::Relaxed),
         })
     }
@@ -105,6 +119,69 @@ impl KernelPage {
         done
     }
 
+    /// The same for a nested page: levels and items. Of lists with a cut (by the number of the level with their lengths) only its items come.
+    /// Of the levels only the lengths of their buffers were checked.
+    ///
+    /// # Errors
+    /// As [`KernelPage::decode`].
+    pub fn decode_nested(
+        &self,
+        value_type: ValueType,
+        blocks: &[&[u8]],
+        (rows, n_rows): (Rows<'_>, usize),
+        cuts: &[(usize, Cut)],
+        output_bytes_max: u64,
+        use_batch: &mut dyn FnMut(NestedRows<'_>) -> tarsia_codec::Result<()>,
+    ) -> Result<usize> {
+        let mut instance = self.kernel.take(Some(self.number), usize::MAX)?;
+        let mut decode = |instance: &mut Instance| {
+            let mut request = self.request(instance, blocks, rows)?;
+            request.wide(tag::LIMITS, output_bytes_max);
+            request.word(tag::BATCH_ROWS, u32::MAX);
+            self.write_cuts(&mut request, cuts)?;
+            let handle = instance.init(request)?;
+            let mut n_decoded = 0;
+            let done = self.batches(instance, (handle, n_rows), &mut |instance, place| {
+                let (levels, items) = nested_places(instance, place, value_type)?;
+                let rows = rows_of(&place.description)?;
+                n_decoded += rows;
+                let batch = NestedRows {
+                    rows,
+                    levels: &levels,
+                    items: items.view(instance, value_type)?,
+                };
+                use_batch(batch)?;
+                Ok(rows)
+            });
+            // After a trap there is nothing to close.
+            if !instance.failed() {
+                instance.close(handle)?;
+            }
+            done.map(|()| n_decoded)
+        };
+        let done = decode(&mut instance);
+        self.kernel.give(instance);
+        done
+    }
+
+    fn write_cuts(&self, request: &mut RequestWriter, cuts: &[(usize, Cut)]) -> Result<()> {
+        if cuts.is_empty() {
+            return Ok(());
+        }
+        if !self.cuts {
+            return Err(Error::Unsupported("elements of lists".into()));
+        }
+        let words = cuts.iter().flat_map(|(level, cut)| {
+            // A schema has few levels.
+            [*level as u32, cut.start, cut.end].map(u32::to_le_bytes)
+        });
+        let bytes: Vec<u8> = words.flatten().collect();
+        match request.entry(tag::CUTS, &[&bytes]) {
+            true => Ok(()),
+            false => Err(Error::Limit("cuts of more than 4 GiB".into())),
+        }
+    }
+
     /// Most bytes of blocks that one call should be given: more do not stay in the cache.
     pub fn request_bytes_target() -> usize {
         REQUEST_BYTES_TARGET
@@ -129,12 +206,18 @@ impl KernelPage {
         let batch_rows = (BATCH_BYTES_TARGET / per_row).max(64);
         request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
         let handle = instance.init(request)?;
-        let done = self.batches(instance, value_type, (handle, n_rows), use_batch);
+        let mut n_decoded = 0;
+        let done = self.batches(instance, (handle, n_rows), &mut |instance, place| {
+            let places = Places::of(instance, place, value_type)?;
+            n_decoded += places.rows;
+            use_batch(places.view(instance, value_type)?)?;
+            Ok(places.rows)
+        });
         // After a trap there is nothing to close.
         if !instance.failed() {
             instance.close(handle)?;
         }
-        done
+        done.map(|()| n_decoded)
     }
 
     /// A request for rows of blocks, which are laid into the instance.
@@ -171,27 +254,22 @@ impl KernelPage {
         Ok(request)
     }
 
+    /// Has batches made until there are enough rows. `use_batch` says how many each has.
     fn batches(
         &self,
         instance: &mut Instance,
-        value_type: ValueType,
         (handle, n_wanted): (i32, usize),
-        use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
-    ) -> Result<usize> {
+        use_batch: &mut dyn FnMut(&Instance, &BatchPlace) -> Result<usize>,
+    ) -> Result<()> {
         let mut n_rows = 0;
         while n_rows < n_wanted
             && let Some(place) = instance.decode(handle)?
         {
-            let used = Places::of(instance, &place, value_type)
-                .and_then(|places| places.view(instance, value_type))
-                .and_then(|batch| {
-                    n_rows += batch.rows;
-                    Ok(use_batch(batch)?)
-                });
+            let used = use_batch(instance, &place);
             instance.release(&place)?;
-            used?;
+            n_rows += used?;
         }
-        Ok(n_rows)
+        Ok(())
     }
 
     /// The handle of this page in an instance.
@@ -275,17 +353,29 @@ impl Places {
         batch: &BatchPlace,
         value_type: ValueType,
     ) -> Result<Self> {
-        let broken = |what: &str| Error::Failed(format!("a batch with {what}"));
         let description = &batch.description;
         let [node] = description.nodes.as_slice() else {
             return Err(broken("more than one array"));
         };
+        if node.length != description.rows || node.length == 0 {
+            return Err(broken("other rows than its description"));
+        }
+        Self::of_items(instance, description, node, value_type)
+    }
+
+    /// The same of one array, which is no level.
+    fn of_items(
+        instance: &Instance,
+        description: &abi::BatchDescription,
+        node: &ArrayNode,
+        value_type: ValueType,
+    ) -> Result<Self> {
         let rows = usize::try_from(node.length).map_err(|_| broken("too many rows"))?;
-        if node.length != description.rows || node.layout != abi::LAYOUT_PLAIN || rows == 0 {
-            return Err(broken("other rows or another layout than its description"));
+        if node.layout != abi::LAYOUT_PLAIN || node.n_children != 0 {
+            return Err(broken("another layout than its type"));
         }
         let place = |(address, len): &(u64, u64)| instance.range(*address, *len);
-        let (validity, offsets, values) = match (value_type, description.buffers.as_slice()) {
+        let (validity, offsets, values) = match (value_type, buffers_of(description, node)) {
             (ValueType::Bytes, [validity, offsets, values]) => {
                 (place(validity)?, place(offsets)?, place(values)?)
             }
@@ -337,6 +427,59 @@ impl Places {
             values,
         })
     }
+}
+
+fn broken(what: &str) -> Error {
+    Error::Failed(format!("a batch with {what}"))
+}
+
+fn buffers_of<'a>(description: &'a abi::BatchDescription, node: &ArrayNode) -> &'a [(u64, u64)] {
+    let from = description.buffers.get(node.first_buffer as usize..);
+    let buffers = from.and_then(|buffers| buffers.get(..node.n_buffers.into()));
+    buffers.unwrap_or_default()
+}
+
+/// The rows of a batch, one at least.
+fn rows_of(description: &abi::BatchDescription) -> Result<usize> {
+    match usize::try_from(description.rows) {
+        Ok(rows @ 1..) => Ok(rows),
+        _ => Err(broken("no rows, or too many")),
+    }
+}
+
+/// The levels of a batch of nested rows, and the places of its items.
+fn nested_places<'a>(
+    instance: &'a Instance,
+    batch: &BatchPlace,
+    value_type: ValueType,
+) -> Result<(Vec<DecodedSlots<'a>>, Places)> {
+    let description = &batch.description;
+    let Some((leaf, above)) = description.nodes.split_last() else {
+        return Err(broken("no array"));
+    };
+    let mut levels = Vec::with_capacity(above.len());
+    for node in above {
+        let n_slots = usize::try_from(node.length).map_err(|_| broken("too many slots"))?;
+        let bytes = match buffers_of(description, node) {
+            [] => &[],
+            [(address, len)] => instance.read(*address, *len)?,
+            _ => return Err(broken("too many buffers for a level")),
+        };
+        let form = match (node.layout, bytes.as_chunks::<4>()) {
+            (abi::LAYOUT_VALIDITY, _) if [0, n_slots.div_ceil(8)].contains(&bytes.len()) => {
+                DecodedForm::Validity(bytes)
+            }
+            (abi::LAYOUT_ENDS, (ends, [])) => DecodedForm::Ends(ends),
+            (abi::LAYOUT_CONSTANT_LENGTH, _) if bytes.is_empty() => DecodedForm::ConstantLength,
+            _ => return Err(broken("a level that does not fit its slots")),
+        };
+        if node.n_children != 1 {
+            return Err(broken("a level with other than one array below"));
+        }
+        levels.push(DecodedSlots { n_slots, form });
+    }
+    let items = Places::of_items(instance, description, leaf, value_type)?;
+    Ok((levels, items))
 }
 
 /// Whether `rows + 1` offsets rise from 0 to `end`.

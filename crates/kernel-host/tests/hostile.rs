@@ -64,6 +64,57 @@ fn description(rows: u64, buffers: &[(u64, u64)]) -> Vec<u8> {
     out
 }
 
+/// An array of a nested batch: length, buffers, children, layout.
+type Node = (u64, &'static [(u64, u64)], u16, u16);
+
+/// These arrays one below the other.
+fn nested_description(rows: u64, nodes: &[Node]) -> Vec<u8> {
+    let n_buffers: usize = nodes.iter().map(|(_, buffers, ..)| buffers.len()).sum();
+    let len = 48 + 32 * nodes.len() + 16 * n_buffers;
+    let mut out = Vec::new();
+    for word in [len as u32, nodes.len() as u32, n_buffers as u32, 0] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    for wide in [0, rows, 0, 0] {
+        out.extend_from_slice(&wide.to_le_bytes());
+    }
+    let mut first = 0u32;
+    for (length, buffers, children, layout) in nodes {
+        for wide in [*length, u64::MAX] {
+            out.extend_from_slice(&wide.to_le_bytes());
+        }
+        out.extend_from_slice(&first.to_le_bytes());
+        for half in [buffers.len() as u16, *children, *layout, 0, 0, 0] {
+            out.extend_from_slice(&half.to_le_bytes());
+        }
+        first += buffers.len() as u32;
+    }
+    for (address, len) in nodes.iter().flat_map(|(_, buffers, ..)| *buffers) {
+        out.extend_from_slice(&address.to_le_bytes());
+        out.extend_from_slice(&len.to_le_bytes());
+    }
+    out
+}
+
+/// Rows, levels and items of a nested page's batches, and what is below each level.
+fn decode_nested(wat: &str) -> Result<(usize, usize, usize), Error> {
+    let page = KernelPage::new(load(wat)?, b"meta", &[])?;
+    let mut got = (0, 0, 0);
+    let rows = page.decode_nested(
+        VALUE,
+        &[b"block"],
+        (Rows::All, 2),
+        &[],
+        1 << 20,
+        &mut |batch| {
+            got = (batch.rows, batch.levels.len(), batch.items.rows);
+            Ok(())
+        },
+    )?;
+    assert_eq!(rows, got.0);
+    Ok(got)
+}
+
 fn load(wat: &str) -> Result<Arc<Kernel>, Error> {
     Kernel::load(&wat::parse_str(wat).unwrap())
 }
@@ -169,6 +220,48 @@ fn batches_outside_the_memory_or_of_other_shapes_are_refused() {
     let mut layout = description(1, &[(0, 0), (2048, 4)]);
     layout[48 + 24] = 3;
     assert!(decode(&kernel(&layout, ""), VALUE).is_err());
+}
+
+#[test]
+fn nested_batches_of_other_shapes_are_refused() {
+    const ITEMS: Node = (1, &[(0, 0), (2048, 4)], 0, 0);
+    const LISTS: Node = (2, &[(0, 0)], 1, 1);
+    const ENDS: Node = (2, &[(2048, 12)], 1, 2);
+    const CONSTANT: Node = (2, &[], 1, 3);
+    let run = |rows, nodes: &[Node]| decode_nested(&kernel(&nested_description(rows, nodes), ""));
+    assert_eq!(run(2, &[LISTS, ENDS, ITEMS]).unwrap(), (2, 2, 1));
+    assert_eq!(run(2, &[CONSTANT, ITEMS]).unwrap(), (2, 1, 1));
+    assert_eq!(run(2, &[ITEMS]).unwrap(), (2, 0, 1));
+    let end = 4 * 65_536;
+    assert_eq!(end, 262_144);
+    let cases: &[(&str, u64, &[Node])] = &[
+        ("no rows", 0, &[LISTS, ENDS, ITEMS]),
+        (
+            "rows of nobody",
+            u64::MAX,
+            &[LISTS, ENDS, (u64::MAX, ITEMS.1, 0, 0)],
+        ),
+        ("no items", 2, &[LISTS, ENDS]),
+        ("a level of that layout", 2, &[(2, &[(0, 0)], 1, 4), ITEMS]),
+        ("a level that is items", 2, &[(2, &[(0, 0)], 1, 0), ITEMS]),
+        ("items that are a level", 2, &[LISTS, (1, ITEMS.1, 0, 1)]),
+        (
+            "a level without children",
+            2,
+            &[(2, &[(0, 0)], 0, 1), ITEMS],
+        ),
+        ("short bits", 2, &[(99, &[(2048, 1)], 1, 1), ITEMS]),
+        ("bits outside", 2, &[(2, &[(262_144, 1)], 1, 1), ITEMS]),
+        ("ends outside", 2, &[(2, &[(262_140, 12)], 1, 2), ITEMS]),
+        ("half an end", 2, &[(2, &[(2048, 10)], 1, 2), ITEMS]),
+        ("two buffers", 2, &[(2, &[(0, 0), (0, 0)], 1, 1), ITEMS]),
+        ("a constant with one", 2, &[(2, &[(2048, 4)], 1, 3), ITEMS]),
+        ("short items", 2, &[LISTS, ENDS, (2, ITEMS.1, 0, 0)]),
+    ];
+    for (what, rows, nodes) in cases {
+        let got = run(*rows, nodes);
+        assert!(matches!(got, Err(Error::Failed(_))), "{what}: {got:?}");
+    }
 }
 
 #[test]

@@ -49,6 +49,11 @@ impl Budget {
         }
     }
 
+    /// Bytes that may still be taken.
+    pub fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
     /// Takes bytes off what is left.
     ///
     /// # Errors
@@ -332,6 +337,18 @@ impl RawLevel {
             .unwrap_or_default()
     }
 
+    /// The bytes of [`RawLevel::validity`], as many as slots need; none where all are valid.
+    pub fn validity_bytes(&self) -> &[u8] {
+        let bits = self.validity.as_deref().filter(|_| self.null_count > 0);
+        let bytes = bits.and_then(|bits| bits.get(..self.n_slots.div_ceil(8)));
+        bytes.unwrap_or_default()
+    }
+
+    /// The bytes of [`RawLevel::ends`].
+    pub fn ends_bytes(&self) -> &[u8] {
+        self.ends.get(..(self.n_slots + 1) * 4).unwrap_or_default()
+    }
+
     /// The memory of [`RawLevel::ends`], which may be longer.
     pub fn take_ends(&mut self) -> AlignedBuf {
         core::mem::take(&mut self.ends)
@@ -381,12 +398,82 @@ impl RawLevel {
         let room = ends.get_mut(n_slots + 1..n_slots + 1 + n_more);
         (room.unwrap_or_default(), base)
     }
+
+    /// Writes decoded bits behind the slots so far; returns how many are valid.
+    fn push_bits(&mut self, n_more: usize, bits: &[u8], take: Take<'_>) -> Result<usize> {
+        let at = self.n_slots;
+        if bits.is_empty() {
+            if self.validity.is_some() {
+                slots::set_bits(self.validity_mut(n_more, take)?, at, n_more, true);
+            }
+            return Ok(n_more);
+        }
+        let bits = BitSlice::new(bits, 0, n_more)?;
+        let valid = bits.count_ones();
+        slots::copy_bits(self.validity_mut(n_more, take)?, at, bits)?;
+        self.null_count += n_more - valid;
+        Ok(valid)
+    }
+
+    /// Writes decoded ends behind the slots so far; returns whether they rise from 0 to `n_below`.
+    fn push_ends(&mut self, ends: &[[u8; 4]], n_below: usize, take: Take<'_>) -> Result<bool> {
+        let Some((&[0, 0, 0, 0], ends)) = ends.split_first() else {
+            return Ok(false);
+        };
+        let (to, base) = self.ends_mut(ends.len(), take);
+        let last = u64::from(base) + n_below as u64;
+        if last > SLOTS_MAX {
+            return Err(Error::limit("items of a batch", last, SLOTS_MAX));
+        }
+        let (mut end, mut rising) = (0, true);
+        for (to, next) in to.iter_mut().zip(ends) {
+            let next = u32::from_le_bytes(*next);
+            rising &= end <= next;
+            end = next;
+            // Below the limit where they rise to `n_below`, which is looked at last.
+            *to = base.wrapping_add(end);
+        }
+        Ok(rising && end as usize == n_below)
+    }
+
+    /// Writes the ends of lists that have one length; returns whether there is such a length.
+    fn push_equal(&mut self, n_more: usize, n_below: usize, take: Take<'_>) -> Result<bool> {
+        let (to, base) = self.ends_mut(n_more, take);
+        let last = u64::from(base) + n_below as u64;
+        if last > SLOTS_MAX {
+            return Err(Error::limit("items of a batch", last, SLOTS_MAX));
+        }
+        // At most the limit.
+        let length = n_below.checked_div(n_more).unwrap_or(0) as u32;
+        tarsia_bits::equal_ends(to, length, base);
+        Ok(length as usize * n_more == n_below)
+    }
+}
+
+/// What one level of decoded rows says; see [`RawLevels::push_decoded`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodedSlots<'a> {
+    /// Its slots.
+    pub n_slots: usize,
+    /// What they are.
+    pub form: DecodedForm<'a>,
+}
+
+/// The slots of a level as something else decoded them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecodedForm<'a> {
+    /// Bits, 1 for valid; none where all are.
+    Validity(&'a [u8]),
+    /// The ends of lists, one more than slots, from 0.
+    Ends(&'a [[u8; 4]]),
+    /// Lists that all have one length, which the slots below say.
+    ConstantLength,
 }
 
 type Take<'a> = &'a mut dyn FnMut(usize) -> AlignedBuf;
 
 /// Makes memory at least so long, and keeps what is in it.
-fn grow(buf: &mut AlignedBuf, bytes: usize, take: Take<'_>) {
+pub(crate) fn grow(buf: &mut AlignedBuf, bytes: usize, take: Take<'_>) {
     if buf.len() < bytes {
         let mut longer = take(bytes.max(buf.len() * 2));
         if let Some(start) = longer.get_mut(..buf.len()) {
@@ -596,12 +683,69 @@ impl<'a> RawLevels<'a> {
         Ok(())
     }
 
+    /// Appends the levels of rows that something else decoded, a kernel say, outermost first, and `n_items` items below the last. Nothing
+    /// of it is believed; the cuts were made by who decoded.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::InvalidInput`] where the levels do not fit each other, the column's forms or the items, else as
+    /// [`RawLevels::push`]. After an error nothing here must be used.
+    pub fn push_decoded(
+        &mut self,
+        n_rows: usize,
+        decoded: &[DecodedSlots<'_>],
+        (value_type, n_items): (ValueType, usize),
+        take: Take<'_>,
+    ) -> Result<()> {
+        let misfit = || Error::invalid("decoded levels that do not fit the column");
+        let first = decoded.first().map_or(n_items, |first| first.n_slots);
+        if decoded.len() != self.levels.len() || first != n_rows {
+            return Err(misfit());
+        }
+        let levels = self.levels.iter_mut().zip(&self.cuts);
+        for (number, ((level, cut), slots)) in levels.zip(decoded).enumerate() {
+            let n_below = decoded
+                .get(number + 1)
+                .map_or(n_items, |below| below.n_slots);
+            let n_slots = level.n_slots as u64 + slots.n_slots as u64;
+            if n_slots > SLOTS_MAX {
+                return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
+            }
+            self.budget
+                .spend(slots_bytes(level.form, slots.n_slots as u64))?;
+            let fits = match (level.form, slots.form) {
+                (LevelForm::Validity, DecodedForm::Validity(bits)) => {
+                    level.push_bits(slots.n_slots, bits, take)? == n_below
+                }
+                (LevelForm::Lengths, DecodedForm::Ends(ends)) => {
+                    ends.len() == slots.n_slots + 1 && level.push_ends(ends, n_below, take)?
+                }
+                (LevelForm::Lengths, DecodedForm::ConstantLength) => {
+                    level.push_equal(slots.n_slots, n_below, take)?
+                }
+                (LevelForm::ConstantLength(length), DecodedForm::ConstantLength) => {
+                    let length = cut.map_or(length, |cut| cut.length_of(length));
+                    slots.n_slots as u64 * u64::from(length) == n_below as u64
+                }
+                _ => false,
+            };
+            if !fits {
+                return Err(misfit());
+            }
+            level.n_slots += slots.n_slots;
+        }
+        self.spend_items(value_type, n_items as u64)
+    }
+
     fn count_items(&mut self, page: &PageDecoder, ranges: &[Range<u32>]) -> Result<()> {
-        let n_items: u64 = ranges
+        let n_items = ranges
             .iter()
             .map(|range| u64::from(range.end - range.start))
             .sum();
-        self.budget.spend(items_bytes(page.value_type(), n_items))?;
+        self.spend_items(page.value_type(), n_items)
+    }
+
+    fn spend_items(&mut self, value_type: ValueType, n_items: u64) -> Result<()> {
+        self.budget.spend(items_bytes(value_type, n_items))?;
         let n_items = self.n_items as u64 + n_items;
         if n_items > SLOTS_MAX {
             return Err(Error::limit("items of a batch", n_items, SLOTS_MAX));

@@ -54,7 +54,7 @@ pub use erase::{
 };
 #[cfg(feature = "arrow")]
 pub use lent::{LentStrings, Shown};
-pub use levels::{Budget, Cut, RawLevel, RawLevels};
+pub use levels::{Budget, Cut, DecodedForm, DecodedSlots, RawLevel, RawLevels};
 pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "encode")]

@@ -10,9 +10,13 @@ use tarsia_codec::{
 };
 
 use crate::block::{Block, BlockExpectation, Validity};
+use crate::levels::grow;
 use crate::meta::{Level, Meta};
 use crate::slots;
 use crate::zip::{ZipForm, ZipRows};
+
+/// What 32-bit offsets of Arrow can say.
+const BYTES_MAX: u64 = i32::MAX as u64;
 
 /// So many runs of items are decoded one by one; more are named item by item.
 const RANGES_MAX: usize = 8;
@@ -306,8 +310,7 @@ impl RawColumn {
         data_bytes_max: usize,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Self> {
-        let too_large =
-            |found: u64| Error::limit("bytes of a batch's column", found, (u32::MAX >> 1).into());
+        let too_large = |found: u64| Error::limit("bytes of a batch's column", found, BYTES_MAX);
         let bytes = match value_type {
             ValueType::Bits => rows_max.div_ceil(8),
             ValueType::Fixed(width) => rows_max
@@ -320,7 +323,7 @@ impl RawColumn {
         }
         let mut ends = AlignedBuf::default();
         if value_type == ValueType::Bytes {
-            if data_bytes_max > (u32::MAX >> 1) as usize {
+            if data_bytes_max as u64 > BYTES_MAX {
                 return Err(too_large(data_bytes_max as u64));
             }
             ends = take((rows_max + 1) * 4);
@@ -390,6 +393,39 @@ impl RawColumn {
             words,
             self.validity.as_deref().filter(|_| self.null_count > 0),
         )
+    }
+
+    /// Makes room for `rows` more than there are and, for byte strings, `data_bytes` more bytes.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    pub fn reserve(
+        &mut self,
+        rows: usize,
+        data_bytes: usize,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<()> {
+        let too_large =
+            |found: usize| Error::limit("bytes of a batch's column", found as u64, BYTES_MAX);
+        let rows_max = self.rows.saturating_add(rows).max(self.rows_max);
+        let bytes = match self.value_type {
+            ValueType::Bits => rows_max.div_ceil(8),
+            ValueType::Fixed(width) => rows_max.saturating_mul(width as usize),
+            ValueType::Bytes => self.data_len.saturating_add(data_bytes),
+        };
+        let is_bytes = self.value_type == ValueType::Bytes;
+        if bytes > isize::MAX as usize / 2 || is_bytes && bytes as u64 > BYTES_MAX {
+            return Err(too_large(bytes));
+        }
+        grow(&mut self.values, bytes, take);
+        if is_bytes {
+            grow(&mut self.ends, (rows_max + 1) * 4, take);
+        }
+        if let Some(validity) = &mut self.validity {
+            grow(validity, rows_max.div_ceil(8), take);
+        }
+        self.rows_max = rows_max;
+        Ok(())
     }
 
     /// Rows decoded so far.

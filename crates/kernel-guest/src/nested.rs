@@ -1,0 +1,156 @@
+//! Rows of nested pages: what stands above the items comes as arrays of its own, one per level.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{AlignedBuf, Reach, Scratch, ValueType};
+use tarsia_structure::{
+    Block, Budget, Cut, Level, LevelForm, PageDecoder, RawColumn, RawLevel, RawLevels,
+};
+
+use crate::abi::{
+    ArrayNode, Capabilities, Entry, LAYOUT_CONSTANT_LENGTH, LAYOUT_ENDS, LAYOUT_PLAIN,
+    LAYOUT_VALIDITY, LAYOUTS_NESTED, TAGS_KNOWN, code, tag, write_batch,
+};
+use crate::guest::{self, Batch, Fault, Reader, Result, in_piece, parse_block};
+use crate::memory::Memory;
+
+/// What nested pages can have: no whole, since nobody knows how much room that takes.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    tags: TAGS_KNOWN & !(1 << tag::WHOLE | 1 << tag::MORE) | 1 << tag::CUTS,
+    layouts: LAYOUTS_NESTED,
+    batch_rows: 4096,
+};
+
+/// The cuts that a request names.
+pub(crate) fn cuts_of(entry: Option<&Entry<'_>>) -> Result<Vec<(usize, Cut)>> {
+    let mut cuts = Vec::new();
+    let Some(entry) = entry else {
+        return Ok(cuts);
+    };
+    let mut words = entry.words()?;
+    while let Some(level) = words.next() {
+        let (Some(start), Some(end)) = (words.next(), words.next()) else {
+            return Err(Fault::new(code::MALFORMED, "cuts of three numbers each"));
+        };
+        cuts.push((level as usize, Cut { start, end }));
+    }
+    Ok(cuts)
+}
+
+/// The buffers of levels that have one, in order.
+pub(crate) fn buffers_of(levels: &[RawLevel]) -> impl Iterator<Item = &[u8]> {
+    levels.iter().filter_map(|level| match level.form {
+        LevelForm::Validity => Some(level.validity_bytes()),
+        LevelForm::Lengths => Some(level.ends_bytes()),
+        LevelForm::ConstantLength(_) => None,
+    })
+}
+
+impl Reader {
+    /// The rows of the batch at hand, `rows` of them.
+    pub(crate) fn decode_nested(
+        &mut self,
+        memory: &impl Memory,
+        rows: u32,
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Batch> {
+        let budget = Budget::new(self.output_bytes_max);
+        let forms = self.page.levels().iter().map(Level::form);
+        let mut levels = RawLevels::with_cuts(forms, self.cuts.iter().copied(), &budget);
+        let mut items = Vec::with_capacity(self.batch.len());
+        let mut data_bytes = 0u64;
+        for (number, piece) in self.batch.iter().enumerate() {
+            let input = self.input(piece)?;
+            let selection = self.selection(piece, input);
+            let block = parse_block(&self.page, input.bytes(memory)?)?;
+            let mut ranges = Vec::new();
+            levels
+                .push(&self.page, &block, selection, scratch, take, &mut ranges)
+                .map_err(|error| in_piece(number, error))?;
+            if self.page.value_type() == ValueType::Bytes {
+                let whole = u64::from(block.header.decoded_bytes) * selection.repeats();
+                let bytes = match self.cuts.is_empty() {
+                    true => whole,
+                    false => cut_bytes(&self.page, &block, &ranges, scratch)?.min(whole),
+                };
+                data_bytes = data_bytes.saturating_add(bytes);
+            }
+            items.push(ranges);
+        }
+        budget.spend(data_bytes)?;
+        let value_type = self.page.value_type();
+        let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)?;
+        for (number, (piece, ranges)) in self.batch.iter().zip(&items).enumerate() {
+            let block = parse_block(&self.page, self.input(piece)?.bytes(memory)?)?;
+            raw.push_ranges(&self.page, &block, ranges, scratch, take)
+                .map_err(|error| in_piece(number, error))?;
+        }
+        Ok(self.finish_nested(rows, levels.into_levels(), raw))
+    }
+
+    /// The batch of what was decoded, with its description.
+    fn finish_nested(&mut self, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
+        let null_count = raw.null_count();
+        let parts = raw.finish();
+        let mut nodes = Vec::with_capacity(levels.len() + 1);
+        let mut first_buffer = 0;
+        for level in &levels {
+            let (layout, n_buffers) = match level.form {
+                LevelForm::Validity => (LAYOUT_VALIDITY, 1),
+                LevelForm::Lengths => (LAYOUT_ENDS, 1),
+                LevelForm::ConstantLength(_) => (LAYOUT_CONSTANT_LENGTH, 0),
+            };
+            nodes.push(ArrayNode {
+                length: level.n_slots as u64,
+                null_count: level.null_count as i64,
+                first_buffer,
+                n_buffers,
+                n_children: 1,
+                layout,
+            });
+            first_buffer += u32::from(n_buffers);
+        }
+        let (buffers, n_buffers) = guest::buffers_of(&parts);
+        nodes.push(ArrayNode {
+            length: parts.rows as u64,
+            null_count: null_count as i64,
+            first_buffer,
+            n_buffers: n_buffers as u16,
+            n_children: 0,
+            layout: LAYOUT_PLAIN,
+        });
+        let buffers = buffers_of(&levels).chain(buffers.into_iter().take(n_buffers));
+        let places: Vec<_> = buffers
+            .map(|buffer| (buffer.as_ptr() as usize as u64, buffer.len() as u64))
+            .collect();
+        let mut description = Vec::new();
+        let rows_said = (self.honoured, u64::from(rows), self.rows_done);
+        write_batch(&mut description, rows_said, &nodes, &places);
+        self.rows_done += u64::from(rows);
+        Batch {
+            parts,
+            description,
+            levels,
+        }
+    }
+}
+
+/// Most bytes of the strings of some items of a block: of a few of a long row, those of all would be far too many.
+fn cut_bytes(
+    page: &PageDecoder,
+    block: &Block<'_>,
+    ranges: &[Range<u32>],
+    scratch: &mut Scratch,
+) -> Result<u64> {
+    let mut bytes = 0u64;
+    for range in ranges {
+        let front = block.unit_at + block.unit.len();
+        bytes += match page.reach(block, front, range.clone(), scratch)? {
+            Reach::Bytes { decoded_bytes, .. } => decoded_bytes,
+            _ => u64::from(block.header.decoded_bytes),
+        };
+    }
+    Ok(bytes)
+}
