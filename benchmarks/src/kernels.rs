@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[cfg(not(feature = "tarsia"))]
 use anyhow::Result;
 
-/// Whole-table scans of every flat table, natively and by the kernel inside the file, in turns.
+/// Whole-table scans of every table, natively and by the kernel inside the file, in turns.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of Parquet files; else TARSIA_DATA, else shared/data beside the repository.
@@ -55,6 +55,8 @@ mod measuring {
     #[derive(Serialize)]
     struct Row {
         table: String,
+        /// Has columns of lists or structs.
+        nested: bool,
         rows: u64,
         file_bytes: u64,
         kernel_bytes: u64,
@@ -82,10 +84,11 @@ mod measuring {
         for path in tables::parquet_files(&folder)? {
             let name = tables::name(&path);
             let skipped = arguments.table.as_ref().is_some_and(|t| !name.contains(t));
-            if skipped || !tables::open(&path)?.nested.is_empty() {
+            if skipped {
                 continue;
             }
-            let row = measure(&path, arguments.reps.max(1)).with_context(|| name)?;
+            let nested = !tables::open(&path)?.nested.is_empty();
+            let row = measure(&path, nested, arguments.reps.max(1)).with_context(|| name)?;
             eprintln!("{}: {:.3}", row.table, row.slowdown());
             rows.push(row);
         }
@@ -107,7 +110,7 @@ mod measuring {
         Ok(())
     }
 
-    fn measure(path: &Path, reps: usize) -> Result<Row> {
+    fn measure(path: &Path, nested: bool, reps: usize) -> Result<Row> {
         let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?
             .with_batch_size(65_536)
             .build()?;
@@ -171,6 +174,7 @@ mod measuring {
         let kernels = layout.iter().find(|region| region.name == "kernels");
         Ok(Row {
             table: tables::name(path_of_table),
+            nested,
             rows: native.num_rows(),
             file_bytes: native.metadata().file_bytes,
             kernel_bytes: kernels.map_or(0, |region| region.bytes),
@@ -201,36 +205,43 @@ mod measuring {
              section.\n\n{}.\n",
             report.environment.line()
         );
-        let slowdowns = || report.rows.iter().map(Row::slowdown);
-        let _ = writeln!(
-            out,
-            "Slowdown: median {:.3}, geometric mean {:.3}, worst {:.3}.\n",
-            median(slowdowns()).unwrap_or(f64::NAN),
-            geometric_mean(slowdowns()).unwrap_or(f64::NAN),
-            slowdowns().fold(0.0, f64::max),
-        );
-        let header = [
-            "table",
-            "rows",
-            "native ms",
-            "kernel ms",
-            "slowdown",
-            "file bytes",
-            "of them kernel",
-        ];
-        let mut cells = vec![header.map(str::to_owned)];
-        cells.extend(report.rows.iter().map(|row| {
-            [
-                row.table.clone(),
-                row.rows.to_string(),
-                format!("{:.3}", row.native_seconds * 1e3),
-                format!("{:.3}", row.kernel_seconds * 1e3),
-                format!("{:.3}", row.slowdown()),
-                row.file_bytes.to_string(),
-                row.kernel_bytes.to_string(),
-            ]
-        }));
-        out.push_str(&table(&cells));
+        for (what, nested) in [
+            ("Flat tables", false),
+            ("Tables with columns of lists and structs", true),
+        ] {
+            let rows = || report.rows.iter().filter(|row| row.nested == nested);
+            let slowdowns = || rows().map(Row::slowdown);
+            let _ = writeln!(
+                out,
+                "{what}: slowdown in the median {:.3}, geometric mean {:.3}, worst {:.3}.\n",
+                median(slowdowns()).unwrap_or(f64::NAN),
+                geometric_mean(slowdowns()).unwrap_or(f64::NAN),
+                slowdowns().fold(0.0, f64::max),
+            );
+            let header = [
+                "table",
+                "rows",
+                "native ms",
+                "kernel ms",
+                "slowdown",
+                "file bytes",
+                "of them kernel",
+            ];
+            let mut cells = vec![header.map(str::to_owned)];
+            cells.extend(rows().map(|row| {
+                [
+                    row.table.clone(),
+                    row.rows.to_string(),
+                    format!("{:.3}", row.native_seconds * 1e3),
+                    format!("{:.3}", row.kernel_seconds * 1e3),
+                    format!("{:.3}", row.slowdown()),
+                    row.file_bytes.to_string(),
+                    row.kernel_bytes.to_string(),
+                ]
+            }));
+            out.push_str(&table(&cells));
+            out.push('\n');
+        }
         out
     }
 }

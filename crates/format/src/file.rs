@@ -354,6 +354,9 @@ fn places_of(plans: &[Plan]) -> Vec<Range<u64>> {
 /// What the end of a file is expected to hold of its metadata: it is fetched at once, where it has to be.
 const TAIL_BYTES: u64 = 64 << 10;
 
+/// A file of so many bytes is fetched as a whole: a disk gives it in the time of a few requests, and a row of a few columns takes as many.
+const SMALL_FILE_BYTES: u64 = 128 << 10;
+
 impl Inner {
     /// Has the metadata fetched that a plan for these rows (rising) will read, of all columns at once.
     pub(crate) fn prefetch_tables(&self, columns: &[Arc<Column>], sorted: &[u64]) {
@@ -381,8 +384,11 @@ impl Inner {
         let read = |range: Range<u64>| -> Result<Vec<u8>> {
             Ok(tarsia_io::read_once(&*reader, range)?.to_vec())
         };
-        let tail = file_bytes.saturating_sub(TAIL_BYTES)..file_bytes;
-        reader.prefetch(&[0..limits::HEADER_BYTES as u64, tail]);
+        let tail_start = match file_bytes {
+            ..=SMALL_FILE_BYTES => 0,
+            _ => file_bytes - TAIL_BYTES,
+        };
+        reader.prefetch(&[0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
         let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
         if !header_bytes.starts_with(&metadata::MAGIC) {
             return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
