@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`encodings`] | each decoder with any parameters and bytes; each encoder with any values |
 //! | [`bits`] | the kernels: every level of the CPU against the portable one and a naive model |
-//! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up |
+//! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up; and the inside of a kernel over them |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
 //!
@@ -52,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     ("bits_values", bits::values),
     ("nested_round_trip", nested::round_trip),
     ("nested_block", nested::block),
+    ("nested_kernel", nested::kernel),
     ("nested_levels", nested::levels_made_up),
     ("meta_header", metadata::header),
     ("meta_postscript", metadata::postscript),

@@ -4,14 +4,19 @@ use std::ops::Range;
 
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Result, Scratch, Selection, Shared, Tree, ValueType, Values,
+    AlignedBuf, BitSlice, Registry, Result, Scratch, Selection, Shared, Tree, ValueType, Values,
 };
+use tarsia_kernel_guest::Guest;
+use tarsia_kernel_guest::abi::{
+    BatchDescription, LAYOUT_ENDS, LAYOUT_VALIDITY, RequestWriter, tag,
+};
+use tarsia_kernel_guest::memory::Memory;
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Budget, Choice, Choose, EncodeContext, EncodedPage, Layer, LayerKind, Layout,
-    Level, LevelForm, Meta, PageDecoder, PageInput, RawColumn, RawLevels, RawParts, Shape,
-    ShapeSlice, encode_page,
+    Block, BlockRows, Budget, Choice, Choose, DecodedForm, DecodedRows, DecodedSlots,
+    EncodeContext, EncodedPage, Layer, LayerKind, Layout, Level, LevelForm, Meta, PageDecoder,
+    PageInput, RawColumn, RawLevels, RawParts, Shape, ShapeSlice, encode_page,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, accepted};
@@ -552,7 +557,131 @@ pub fn block(bytes: &[u8]) {
     };
     let mut input = Input::new(changes);
     let decoder = decoder(&page.meta);
-    let rows = block_rows(&page);
+    let (place, n_rows) = changed_block(&page, &mut input);
+    exercise(&decoder, &forms, &place, n_rows, &mut input);
+}
+
+/// The same blocks by the inside of a kernel: the rows, or the refusal, of the decoders that it is made of.
+pub fn kernel(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let changes = input.take(24);
+    let Some((page, forms, _)) = written(&mut input) else {
+        return;
+    };
+    let mut input = Input::new(changes);
+    let decoder = decoder(&page.meta);
+    let (place, n_rows) = match input.below(3) {
+        0 => (page.block(0).to_vec(), block_rows(&page)[0]),
+        _ => changed_block(&page, &mut input),
+    };
+    let by_kernel = decode_by_kernel(&page.meta, &forms, &place, decoder.value_type());
+    // The kernel asks no block table how many rows there are to be.
+    let Ok(block) = Block::parse(&place, &decoder.expect(n_rows)) else {
+        return;
+    };
+    let native = decode(&decoder, &forms, &block, Selection::All);
+    match (native, by_kernel) {
+        (Ok(native), Some(decoded)) => {
+            accepted();
+            assert_eq!(native.n_slots, decoded.n_slots, "slots by the kernel");
+            let (native, decoded) = (native.rows, decoded.rows);
+            if native.n_slots() > 0 {
+                let same = native.tokens(0..native.n) == decoded.tokens(0..decoded.n);
+                assert!(same, "other rows by the kernel");
+            }
+        }
+        (Err(_), None) => {}
+        (Ok(_), None) => panic!("only the kernel refuses the block"),
+        (Err(error), Some(_)) => panic!("only the kernel takes the block: {error}"),
+    }
+}
+
+/// A kernel's memory, from this address on.
+struct KernelMemory<'a>(&'a [u8]);
+
+const KERNEL_BASE: u32 = 4096;
+
+impl Memory for KernelMemory<'_> {
+    fn bytes(&self, address: u32, len: u32) -> Option<&[u8]> {
+        let start = address.checked_sub(KERNEL_BASE)? as usize;
+        self.0.get(start..start.checked_add(len as usize)?)
+    }
+}
+
+fn kernel_registry() -> Registry {
+    let mut registry = Registry::new();
+    registry
+        .add(&tarsia_plain::PLAIN)
+        .add(&tarsia_bytes::BYTES)
+        .add(&tarsia_bitmap::BITMAP)
+        .add(&tarsia_constant::CONSTANT)
+        .add(&tarsia_bitpack::BITPACK)
+        .add(&tarsia_dict::DICT);
+    registry
+}
+
+/// All rows of a block as a kernel's host has them in the end; `None` where the kernel refuses.
+fn decode_by_kernel(
+    meta: &Meta,
+    forms: &[LevelForm],
+    place: &[u8],
+    value_type: ValueType,
+) -> Option<Decoded> {
+    let mut meta_bytes = Vec::new();
+    meta.write_to(&mut meta_bytes).expect("a description");
+    let mut guest = Guest::new(kernel_registry());
+    let mut request = RequestWriter::default();
+    assert!(request.entry(tag::META, &[&meta_bytes]));
+    request.input(KERNEL_BASE, place.len() as u32, 0);
+    request.wide(tag::LIMITS, u64::MAX);
+    request.word(tag::BATCH_ROWS, u32::MAX);
+    let memory = KernelMemory(place);
+    let reader = guest.init(&memory, request.bytes()).ok()?;
+    // No rows are no batch.
+    let token = guest.decode(&memory, reader).ok()??;
+    let batch = guest.batch(token).expect("a batch");
+    let description = BatchDescription::parse(batch.description()).expect("a description");
+    let (leaf, above) = description.nodes.split_last().expect("items");
+    let mut buffers = batch.buffers().into_iter();
+    let mut levels = Vec::new();
+    for node in above {
+        let form = match node.layout {
+            LAYOUT_VALIDITY => DecodedForm::Validity(buffers.next().expect("bits")),
+            LAYOUT_ENDS => DecodedForm::Ends(buffers.next().expect("ends").as_chunks().0),
+            _ => DecodedForm::ConstantLength,
+        };
+        let n_slots = node.length as usize;
+        levels.push(DecodedSlots { n_slots, form });
+    }
+    let n_items = leaf.length as usize;
+    let validity = buffers.next().expect("validity");
+    let offsets = match value_type {
+        ValueType::Bytes => buffers.next().expect("offsets"),
+        _ => &[],
+    };
+    let items = DecodedRows {
+        rows: n_items,
+        validity,
+        offsets,
+        values: buffers.next().expect("values"),
+    };
+    let budget = Budget::new(u64::MAX);
+    let mut take = AlignedBuf::zeroed;
+    let mut raw_levels = RawLevels::new(forms.iter().copied(), &budget);
+    let n_rows = description.rows as usize;
+    raw_levels
+        .push_decoded(n_rows, &levels, (value_type, n_items), &mut take)
+        .expect("levels that fit");
+    let mut raw = RawColumn::new(value_type, 0, 0, &mut take).expect("no room");
+    raw.reserve(n_items, items.values.len(), &mut take)
+        .expect("room");
+    raw.push_decoded(&items, &mut take).expect("items that fit");
+    Some(rows_of(n_rows, raw_levels, &raw.finish(), value_type))
+}
+
+/// A block of a page with some bytes changed, and the rows that a block table gives it.
+fn changed_block(page: &EncodedPage, input: &mut Input<'_>) -> (Vec<u8>, u32) {
+    let rows = block_rows(page);
     let number = input.below(rows.len());
     let mut place = page.block(number).to_vec();
     let mut n_rows = rows[number];
@@ -585,7 +714,7 @@ pub fn block(bytes: &[u8]) {
         let payload = (place.len() - BLOCK_HEADER_BYTES) as u32;
         place[24..28].copy_from_slice(&payload.to_le_bytes());
     }
-    exercise(&decoder, &forms, &place, n_rows, &mut input);
+    (place, n_rows)
 }
 
 /// Descriptions and payloads made up level by level: each section says what it likes of its slots, mostly so that counts add up.

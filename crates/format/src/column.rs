@@ -773,6 +773,15 @@ impl Column {
             _ => 0,
         };
         let mut raw = RawColumn::new(value_type, 0, 0, take).map_err(while_reading)?;
+        // About what comes: memory that grows is copied.
+        let expected = self.expected_bytes(plan, fetched)?.min(budget.left()) as usize;
+        let n_items = match value_type {
+            ValueType::Bits => expected.saturating_mul(8),
+            ValueType::Fixed(width) => expected / (width as usize).max(1),
+            ValueType::Bytes => plan.rows,
+        };
+        raw.reserve(n_items, expected, take)
+            .map_err(while_reading)?;
         let mut fetched = fetched;
         for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
             let index = parts.first().map_or(0, |part| part.page as usize);
