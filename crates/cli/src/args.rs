@@ -169,7 +169,8 @@ pub struct Export {
 /// The option `--columns`.
 #[derive(Debug, Args)]
 pub struct Columns {
-    /// Columns, separated by commas, in the order wanted; a name with a comma stands in double quotes, as in CSV
+    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city; a name with a comma stands in double
+    /// quotes, as in CSV
     #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
     pub names: Option<Names>,
 }

@@ -55,6 +55,7 @@ mod file;
 mod inspect;
 mod options;
 mod partial;
+mod projection;
 mod registry;
 mod scan;
 mod take;

@@ -1,11 +1,11 @@
 //! Scans: batches in row order, decoded in parallel ahead of the caller.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
 use tarsia_structure::Budget;
@@ -15,27 +15,17 @@ use tarsia_structure::arrow::{
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
 
-use crate::column::{Column, Decoded, Plan, TableField};
+use crate::column::{Column, Decoded, Plan};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{File, Inner};
 use crate::options::Threads;
-
-/// Batches are multiples of this many rows, so that they align with blocks.
-const BATCH_ROWS_MULTIPLE: usize = 8192;
-const BATCH_ROWS_MAX: usize = 65_536;
-
-/// A batch of fixed-width columns aims at this many bytes.
-const BATCH_BYTES_TARGET: usize = 16 << 20;
+use crate::projection::{self, Projection};
 
 /// A batch that would decode to more is cut.
-const BATCH_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 /// The levels and items of a batch's nested columns, and what is filled in below their nulls, take at most this; else it is cut.
 const NESTED_BYTES_MAX: u64 = 128 << 20;
-
-/// A scan of so few encoded bytes that decode to so few is over before other threads would have begun.
-const ONE_THREAD_BYTES_MAX: u64 = 128 << 10;
-const ONE_THREAD_DECODED_BYTES_MAX: u64 = 1 << 20;
 
 /// A scan being described. Without more it yields all rows of all columns.
 #[must_use = "a scan does nothing before it is built"]
@@ -56,7 +46,8 @@ impl<'f> ScanBuilder<'f> {
         }
     }
 
-    /// These columns only, in this order.
+    /// These columns only, in this order. A name may lead to a field inside a structure, in lists too (`user.address.city`, `events.time`):
+    /// then the column has only the fields that are named, in the schema's order, and nothing else of it is read.
     pub fn columns<S: AsRef<str>>(mut self, names: &[S]) -> Self {
         self.columns = Some(names.iter().map(|name| name.as_ref().to_owned()).collect());
         self
@@ -105,80 +96,6 @@ impl<'f> ScanBuilder<'f> {
             None => projection.batch_rows(),
         };
         Ok(Scan::start(inner, projection, rows, batch_rows))
-    }
-}
-
-/// The columns of a read and the schema they make.
-pub(crate) struct Projection {
-    pub(crate) fields: Vec<Arc<TableField>>,
-    /// The leaf columns of all fields, in order.
-    pub(crate) columns: Vec<Arc<Column>>,
-    pub(crate) schema: SchemaRef,
-}
-
-impl Projection {
-    pub(crate) fn new(inner: &Arc<Inner>, names: Option<&[String]>) -> Result<Self> {
-        let (fields, metadata) = match names {
-            Some(names) => {
-                let fields = names
-                    .iter()
-                    .map(|name| inner.field(name))
-                    .collect::<Result<Vec<_>>>()?;
-                (fields, inner.schema_metadata().clone())
-            }
-            None => (
-                inner.all_fields()?.to_vec(),
-                inner.schema()?.metadata().clone(),
-            ),
-        };
-        Ok(Self::of(fields, metadata))
-    }
-
-    /// These fields, with the schema's metadata.
-    pub(crate) fn of(fields: Vec<Arc<TableField>>, metadata: HashMap<String, String>) -> Self {
-        let of_schema: Vec<_> = fields.iter().map(|field| field.field.clone()).collect();
-        let columns = fields
-            .iter()
-            .flat_map(|field| field.columns.iter().cloned());
-        Self {
-            columns: columns.collect(),
-            schema: Arc::new(Schema::new_with_metadata(of_schema, metadata)),
-            fields,
-        }
-    }
-
-    /// Whether there is so much to read that other threads pay off.
-    fn takes_threads(&self, inner: &Inner, rows: &Range<u64>) -> bool {
-        let columns = self.columns.iter();
-        let row_bytes: usize = columns.map(|column| column.written_row_bytes(inner)).sum();
-        let decoded = row_bytes as u64 * (rows.end - rows.start);
-        if decoded > ONE_THREAD_DECODED_BYTES_MAX {
-            return true;
-        }
-        let mut bytes = 0;
-        for column in &self.columns {
-            bytes += column.encoded_bytes(inner, rows);
-            if bytes > ONE_THREAD_BYTES_MAX {
-                return true;
-            }
-        }
-        false
-    }
-
-    pub(crate) fn batch_rows(&self) -> usize {
-        let row_bytes = self.row_bytes().max(1);
-        let rows = BATCH_BYTES_TARGET / row_bytes;
-        if rows >= BATCH_ROWS_MULTIPLE {
-            return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
-        }
-        // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many columns.
-        let rows = (BATCH_BYTES_MAX as usize / row_bytes).clamp(1, BATCH_ROWS_MULTIPLE);
-        1 << rows.ilog2()
-    }
-
-    /// About what a row decodes to.
-    fn row_bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.row_bytes()).sum()
     }
 }
 
@@ -480,7 +397,9 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
         let mut nested = Vec::new();
         for leaf in leaves.by_ref().take(field.columns.len()) {
             match leaf {
-                Leaf::Flat(flat) if field.is_flat() => emitted.push(flat),
+                Leaf::Flat(flat) if field.is_flat() => {
+                    emitted.push(projection::narrowed(flat, field.field.data_type())?);
+                }
                 Leaf::Flat(_) => {
                     let what = "a flat column in a nested field";
                     return Err(Error::new(ErrorKind::Corrupt, what));

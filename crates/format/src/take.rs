@@ -10,7 +10,8 @@ use crate::column::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};
 use crate::options::Threads;
-use crate::scan::{Projection, batch, decode_fields, rows_budget, too_many_values};
+use crate::projection::Projection;
+use crate::scan::{batch, decode_fields, rows_budget, too_many_values};
 
 /// Fewer blocks are decoded before other threads would have begun: each takes a quarter of a microsecond.
 const PARALLEL_BLOCKS_MIN: usize = 256;

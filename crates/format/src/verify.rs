@@ -14,7 +14,8 @@ use crate::column::{Column, Page, TableField, check_crc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
-use crate::scan::{Projection, Scan, batch_budget, decode_leaf, emit};
+use crate::projection::Projection;
+use crate::scan::{Scan, batch_budget, decode_leaf, emit};
 
 /// Rows decoded at a time, to see that everything decodes.
 const STEP_ROWS: u64 = 65_536;

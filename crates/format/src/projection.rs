@@ -1,0 +1,396 @@
+//! Which columns a read touches, and of nested ones which fields.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use tarsia_structure::arrow::{Emitted, leaf_paths};
+
+use crate::column::{Column, TableField};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::Inner;
+use crate::scan::BATCH_BYTES_MAX;
+
+/// Batches are multiples of this many rows, so that they align with blocks.
+const BATCH_ROWS_MULTIPLE: usize = 8192;
+const BATCH_ROWS_MAX: usize = 65_536;
+
+/// A batch of fixed-width columns aims at this many bytes.
+const BATCH_BYTES_TARGET: usize = 16 << 20;
+
+/// A scan of so few encoded bytes that decode to so few is over before other threads would have begun.
+const ONE_THREAD_BYTES_MAX: u64 = 128 << 10;
+const ONE_THREAD_DECODED_BYTES_MAX: u64 = 1 << 20;
+
+/// What a field's metadata say of its type begins with this; of a part of the type it may not be true.
+const EXTENSION_PREFIX: &str = "ARROW:extension:";
+
+/// The columns of a read and the schema they make.
+pub(crate) struct Projection {
+    pub(crate) fields: Vec<Arc<TableField>>,
+    /// The leaf columns of all fields, in order.
+    pub(crate) columns: Vec<Arc<Column>>,
+    pub(crate) schema: SchemaRef,
+}
+
+impl Projection {
+    pub(crate) fn new(inner: &Arc<Inner>, names: Option<&[String]>) -> Result<Self> {
+        let (fields, metadata) = match names {
+            Some(names) => (named(inner, names)?, inner.schema_metadata().clone()),
+            None => (
+                inner.all_fields()?.to_vec(),
+                inner.schema()?.metadata().clone(),
+            ),
+        };
+        Ok(Self::of(fields, metadata))
+    }
+
+    /// These fields, with the schema's metadata.
+    pub(crate) fn of(fields: Vec<Arc<TableField>>, metadata: HashMap<String, String>) -> Self {
+        let of_schema: Vec<_> = fields.iter().map(|field| field.field.clone()).collect();
+        let columns = fields
+            .iter()
+            .flat_map(|field| field.columns.iter().cloned());
+        Self {
+            columns: columns.collect(),
+            schema: Arc::new(Schema::new_with_metadata(of_schema, metadata)),
+            fields,
+        }
+    }
+
+    /// Whether there is so much to read that other threads pay off.
+    pub(crate) fn takes_threads(&self, inner: &Inner, rows: &Range<u64>) -> bool {
+        let columns = self.columns.iter();
+        let row_bytes: usize = columns.map(|column| column.written_row_bytes(inner)).sum();
+        let decoded = row_bytes as u64 * (rows.end - rows.start);
+        if decoded > ONE_THREAD_DECODED_BYTES_MAX {
+            return true;
+        }
+        let mut bytes = 0;
+        for column in &self.columns {
+            bytes += column.encoded_bytes(inner, rows);
+            if bytes > ONE_THREAD_BYTES_MAX {
+                return true;
+            }
+        }
+        false
+    }
+
+    pub(crate) fn batch_rows(&self) -> usize {
+        let row_bytes = self.row_bytes().max(1);
+        let rows = BATCH_BYTES_TARGET / row_bytes;
+        if rows >= BATCH_ROWS_MULTIPLE {
+            return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
+        }
+        // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many columns.
+        let rows = (BATCH_BYTES_MAX as usize / row_bytes).clamp(1, BATCH_ROWS_MULTIPLE);
+        1 << rows.ilog2()
+    }
+
+    /// About what a row decodes to.
+    fn row_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.row_bytes()).sum()
+    }
+}
+
+/// The fields that names lead to: where several lead into one field, that field once, at the place of the first, with what all of them
+/// name.
+fn named(inner: &Arc<Inner>, names: &[String]) -> Result<Vec<Arc<TableField>>> {
+    let found = names.iter().map(|name| found(inner, name));
+    let found = found.collect::<Result<Vec<_>>>()?;
+    if found.iter().all(|(_, part)| *part == Part::All) {
+        // The same name twice is the column twice.
+        return Ok(found.into_iter().map(|(field, _)| field).collect());
+    }
+    let mut fields: Vec<(Arc<TableField>, Part)> = Vec::with_capacity(found.len());
+    let mut places = HashMap::new();
+    for (field, part) in found {
+        let place = *places.entry(Arc::as_ptr(&field)).or_insert(fields.len());
+        match fields.get_mut(place) {
+            Some((_, so_far)) if *so_far != Part::All || part != Part::All => so_far.add(part),
+            _ => fields.push((field, part)),
+        }
+    }
+    let fields = fields.into_iter().map(|(field, part)| match part {
+        Part::All => field,
+        part => Arc::new(pruned(&field, &part)),
+    });
+    Ok(fields.collect())
+}
+
+/// The field that a name is, or leads into.
+fn found(inner: &Arc<Inner>, name: &str) -> Result<(Arc<TableField>, Part)> {
+    let missing = match inner.field(name) {
+        Ok(field) => return Ok((field, Part::All)),
+        Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
+        Err(error) => return Err(error),
+    };
+    for (dot, _) in name.match_indices('.') {
+        let field = match inner.field(&name[..dot]) {
+            Ok(field) => field,
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => continue,
+            Err(error) => return Err(error),
+        };
+        if let Some(part) = Part::at(field.field.data_type(), &name[dot + 1..]) {
+            return Ok((field, part));
+        }
+    }
+    Err(missing)
+}
+
+/// What of a type is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    All,
+    /// Of some fields of a structure, by their number, or of a list's items (number 0).
+    Of(BTreeMap<usize, Part>),
+}
+
+impl Part {
+    /// The part of a type that names, joined by dots, lead to. Names may have dots; the items of lists need none.
+    fn at(data_type: &DataType, names: &str) -> Option<Self> {
+        if let DataType::Struct(fields) = data_type {
+            let below = |(number, field): (usize, &FieldRef)| {
+                let part = Self::in_field(field, names)?;
+                Some(Self::Of([(number, part)].into()))
+            };
+            return fields.iter().enumerate().find_map(below);
+        }
+        let item = list_item(data_type)?;
+        let part = Self::in_field(item, names).or_else(|| Self::at(item.data_type(), names))?;
+        Some(match part {
+            Self::All => Self::All,
+            part => Self::Of([(0, part)].into()),
+        })
+    }
+
+    /// The part of a field whose name comes first.
+    fn in_field(field: &Field, names: &str) -> Option<Self> {
+        match names.strip_prefix(field.name().as_str())? {
+            "" => Some(Self::All),
+            rest => Self::at(field.data_type(), rest.strip_prefix('.')?),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Of(known), Self::Of(more)) => {
+                for (number, part) in more {
+                    match known.get_mut(&number) {
+                        Some(known) => known.add(part),
+                        None => {
+                            known.insert(number, part);
+                        }
+                    }
+                }
+            }
+            (part, _) => *part = Self::All,
+        }
+    }
+
+    /// The type with only this part, and its leaf columns among those of the whole, which begin with `first`.
+    fn of_type(&self, data_type: &DataType, first: usize, leaves: &mut Vec<usize>) -> DataType {
+        let Self::Of(parts) = self else {
+            leaves.extend(first..first + n_leaves(data_type));
+            return data_type.clone();
+        };
+        if let DataType::Struct(fields) = data_type {
+            let mut kept = Vec::with_capacity(parts.len());
+            let mut first = first;
+            for (number, field) in fields.iter().enumerate() {
+                if let Some(part) = parts.get(&number) {
+                    let of_field = part.of_type(field.data_type(), first, leaves);
+                    kept.push(retyped(field, of_field));
+                }
+                first += n_leaves(field.data_type());
+            }
+            return DataType::Struct(kept.into());
+        }
+        let of_item = |item: &FieldRef, leaves: &mut Vec<usize>| {
+            let part = parts.get(&0).unwrap_or(&Self::All);
+            retyped(item, part.of_type(item.data_type(), first, leaves))
+        };
+        match data_type {
+            DataType::List(item) => DataType::List(of_item(item, leaves)),
+            DataType::LargeList(item) => DataType::LargeList(of_item(item, leaves)),
+            DataType::ListView(item) => DataType::ListView(of_item(item, leaves)),
+            DataType::LargeListView(item) => DataType::LargeListView(of_item(item, leaves)),
+            DataType::FixedSizeList(item, length) => {
+                DataType::FixedSizeList(of_item(item, leaves), *length)
+            }
+            other => Self::All.of_type(other, first, leaves),
+        }
+    }
+}
+
+/// The items of types that have a part of their items. Keys and values of maps belong together.
+fn list_item(data_type: &DataType) -> Option<&FieldRef> {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => Some(item),
+        _ => None,
+    }
+}
+
+fn n_leaves(data_type: &DataType) -> usize {
+    leaf_paths(data_type, true).map_or(0, |paths| paths.len())
+}
+
+fn retyped(field: &Field, data_type: DataType) -> FieldRef {
+    if &data_type == field.data_type() {
+        return Arc::new(field.clone());
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.retain(|key, _| !key.starts_with(EXTENSION_PREFIX));
+    let field = field.clone().with_metadata(metadata);
+    Arc::new(field.with_data_type(data_type))
+}
+
+/// A field with a part of its type, and the leaf columns of that. Of packed structures the column of whole rows stays.
+fn pruned(field: &TableField, part: &Part) -> TableField {
+    let mut leaves = Vec::new();
+    let data_type = part.of_type(field.field.data_type(), 0, &mut leaves);
+    let is_packed = |column: &Arc<Column>| column.packing.is_some();
+    let columns = match field.columns.iter().any(is_packed) {
+        true => field.columns.clone(),
+        false => {
+            let columns = leaves.iter().filter_map(|leaf| field.columns.get(*leaf));
+            columns.cloned().collect()
+        }
+    };
+    TableField {
+        field: retyped(&field.field, data_type),
+        columns,
+    }
+}
+
+/// Whole rows of packed structures, less what is not wanted of them.
+pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
+    let parts = emitted.parts.iter();
+    let parts = parts
+        .map(|array| narrow(array, to))
+        .collect::<Result<_>>()?;
+    Ok(Emitted { parts })
+}
+
+fn narrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    let misfit = || Error::new(ErrorKind::Corrupt, "rows without a field of their type");
+    let refused =
+        |error: arrow_schema::ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
+    match (array.data_type(), to) {
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let whole = array.as_struct();
+            let children = fields.iter().map(|field| {
+                let child = whole.column_by_name(field.name()).ok_or_else(misfit)?;
+                narrow(child, field.data_type())
+            });
+            let children = children.collect::<Result<_>>()?;
+            let (nulls, rows) = (whole.nulls().cloned(), whole.len());
+            let narrow = StructArray::try_new_with_length(fields.clone(), children, nulls, rows);
+            Ok(Arc::new(narrow.map_err(refused)?))
+        }
+        (DataType::FixedSizeList(..), DataType::FixedSizeList(item, length)) => {
+            let whole = array.as_fixed_size_list();
+            let items = narrow(whole.values(), item.data_type())?;
+            let (nulls, rows) = (whole.nulls().cloned(), whole.len());
+            let narrow =
+                FixedSizeListArray::try_new_with_length(item.clone(), *length, items, nulls, rows);
+            Ok(Arc::new(narrow.map_err(refused)?))
+        }
+        // What is not packed has the type it is decoded to.
+        _ => Ok(array.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, data_type: DataType) -> Field {
+        Field::new(name, data_type, true)
+    }
+
+    /// `{a, b.c, b: {c, d}, l: [{x, item: {y}}], m}`
+    fn data_type() -> DataType {
+        let inner =
+            DataType::Struct(vec![field("c", DataType::Int8), field("d", DataType::Utf8)].into());
+        let y = DataType::Struct(vec![field("y", DataType::Int16)].into());
+        let item = DataType::Struct(vec![field("x", DataType::Int64), field("item", y)].into());
+        let list = DataType::List(Arc::new(field("item", item)));
+        let entries = DataType::Struct(
+            vec![
+                Field::new("key", DataType::Utf8, false),
+                field("value", DataType::Int8),
+            ]
+            .into(),
+        );
+        let map = DataType::Map(Arc::new(Field::new("entries", entries, false)), false);
+        DataType::Struct(
+            vec![
+                field("a", DataType::Int32),
+                field("b.c", DataType::Float32),
+                field("b", inner),
+                field("l", list),
+                field("m", map),
+            ]
+            .into(),
+        )
+    }
+
+    /// The leaf columns that names lead to, and the fields left of the structure.
+    fn leaves(names: &[&str]) -> Option<(Vec<usize>, Vec<String>)> {
+        let mut all: Option<Part> = None;
+        for name in names {
+            let part = Part::at(&data_type(), name)?;
+            match &mut all {
+                Some(all) => all.add(part),
+                None => all = Some(part),
+            }
+        }
+        let mut leaves = Vec::new();
+        let DataType::Struct(fields) = all?.of_type(&data_type(), 0, &mut leaves) else {
+            panic!("no structure");
+        };
+        let names = fields.iter().map(|field| field.name().clone());
+        Some((leaves, names.collect()))
+    }
+
+    #[test]
+    fn names_lead_to_leaves() {
+        let found = |names: &[&str]| leaves(names).map(|(leaves, _)| leaves);
+        assert_eq!(found(&["a"]), Some(vec![0]));
+        // The field with a dot in its name comes first in the structure.
+        assert_eq!(found(&["b.c"]), Some(vec![1]));
+        assert_eq!(found(&["b.d"]), Some(vec![3]));
+        assert_eq!(found(&["b"]), Some(vec![2, 3]));
+        assert_eq!(found(&["l.x"]), Some(vec![4]));
+        assert_eq!(found(&["l.item.x"]), Some(vec![4]));
+        // What is called as lists call their items.
+        assert_eq!(found(&["l.item"]), Some(vec![4, 5]));
+        assert_eq!(found(&["l.item.item.y"]), Some(vec![5]));
+        assert_eq!(found(&["m"]), Some(vec![6, 7]));
+        for none in [
+            "", ".", "a.", "a.b", "b.", "b.e", "l.y", "m.key", "bc", "l.item.", "A",
+        ] {
+            assert_eq!(found(&[none]), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn parts_of_one_field_are_joined_in_its_order() {
+        let (joined, names) = leaves(&["l.item.item", "b.d", "a", "l.x"]).unwrap();
+        assert_eq!(joined, [0, 3, 4, 5]);
+        assert_eq!(names, ["a", "b", "l"]);
+        let (joined, _) = leaves(&["b.d", "b"]).unwrap();
+        assert_eq!(joined, [2, 3]);
+    }
+}
