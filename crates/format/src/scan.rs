@@ -15,7 +15,7 @@ use tarsia_structure::arrow::{
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
 
-use crate::column::{Column, Decoded, Plan};
+use crate::column::{Column, Decoded, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{File, Inner};
 use crate::options::Threads;
@@ -186,13 +186,18 @@ impl Scan {
         rows: Range<u64>,
         batch_rows: usize,
     ) -> Self {
-        let threads = match inner.threads {
-            Threads::All if projection.takes_threads(&inner, &rows) => rayon::current_num_threads(),
-            _ => 1,
-        };
         let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
-        let split_columns =
-            threads > 1 && n_batches < 2 * threads as u64 && projection.columns.len() > 1;
+        let threads = match inner.threads {
+            Threads::All => rayon::current_num_threads(),
+            Threads::One => 1,
+        };
+        let split_columns = n_batches < 2 * threads as u64 && projection.columns.len() > 1;
+        let by = (n_batches, split_columns);
+        let threads = match threads > 1 && projection.takes_threads(&inner, &rows, by) {
+            true => threads,
+            false => 1,
+        };
+        let split_columns = split_columns && threads > 1;
         Self {
             job: Arc::new(Job {
                 inner,
@@ -375,7 +380,7 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
     parallel: bool,
     budget: &Budget,
 ) -> Result<Option<Vec<Emitted>>> {
-    let one = |index: usize| -> Result<Leaf> {
+    let leaf = |index: usize| -> Result<Leaf> {
         let column = &projection.columns[index];
         let (plan, fetched) = (&plans[index], &fetched[index]);
         match column.is_flat() {
@@ -383,22 +388,18 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
             false => decode_leaf(inner, column, plan, fetched, budget).map(Leaf::Nested),
         }
     };
-    let n_columns = projection.columns.len();
-    let leaves: Vec<Leaf> = match parallel {
-        true => (0..n_columns)
-            .into_par_iter()
-            .map(one)
-            .collect::<Result<_>>()?,
-        false => (0..n_columns).map(one).collect::<Result<_>>()?,
-    };
-    let mut leaves = leaves.into_iter();
-    let mut emitted = Vec::with_capacity(projection.fields.len());
-    for field in &projection.fields {
-        let mut nested = Vec::new();
-        for leaf in leaves.by_ref().take(field.columns.len()) {
+    // The columns of a field follow those of the fields before it.
+    let one = |(field, first): (&Arc<TableField>, usize)| -> Result<Option<Emitted>> {
+        let columns = first..first + field.columns.len();
+        let leaves: Vec<Leaf> = match parallel && columns.len() > 1 {
+            true => columns.into_par_iter().map(leaf).collect::<Result<_>>()?,
+            false => columns.map(leaf).collect::<Result<_>>()?,
+        };
+        let mut nested = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
             match leaf {
                 Leaf::Flat(flat) if field.is_flat() => {
-                    emitted.push(projection::narrowed(flat, field.field.data_type())?);
+                    return projection::narrowed(flat, field.field.data_type()).map(Some);
                 }
                 Leaf::Flat(_) => {
                     let what = "a flat column in a nested field";
@@ -407,17 +408,23 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
                 Leaf::Nested(parts) => nested.push(parts),
             }
         }
-        if field.is_flat() {
-            continue;
-        }
         let array = structure::assemble(&field.field, nested, rows, &inner.pool, budget)
             .map_err(|error| while_reading(error).in_column(field.field.name()))?;
-        match array {
-            Some(array) => emitted.push(Emitted { parts: vec![array] }),
-            None => return Ok(None),
+        Ok(array.map(|array| Emitted { parts: vec![array] }))
+    };
+    let mut first = 0;
+    let fields = projection.fields.iter().map(|field| {
+        let before = first;
+        first += field.columns.len();
+        (field, before)
+    });
+    match parallel {
+        true => {
+            let fields: Vec<_> = fields.collect();
+            fields.into_par_iter().map(one).collect()
         }
+        false => fields.map(one).collect(),
     }
-    Ok(Some(emitted))
 }
 
 /// Decodes one column's plan into levels and items.
