@@ -6,6 +6,9 @@
 //! Columns are the keys, in the order in which the first rows bring them; a missing key is null. Numbers are Int64, UInt64 or
 //! Float64, in a column of floats also the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Strings stay text, also where they
 //! look like dates. A key that was null in all of the first rows is a column of type Null. Empty lines are skipped.
+//!
+//! Objects are structures and arrays are lists, to any depth, by the same rules: a structure has the keys that any of the first rows bring,
+//! and a list's items are of one type.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,9 +16,10 @@ use std::fmt;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::builders::{Column, quoted};
 use super::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
@@ -23,68 +27,73 @@ use super::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
 /// A longer line is refused.
 const LINE_BYTES_MAX: u64 = 256 << 20;
 
+/// And so is one with as many commas: each may stand for a value, which takes more memory than its text.
+const COMMAS_MAX: usize = 16 << 20;
+
 /// Reads the first rows and says name and type of each column.
 ///
 /// # Errors
-/// A line is no JSON object, holds an array or an object, or its values do not fit those of earlier lines.
+/// A line is no JSON object, or its values do not fit those of earlier lines.
 pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
     let mut lines = Lines::new(input);
-    let mut names: Vec<String> = Vec::new();
-    let mut seen: Vec<Seen> = Vec::new();
-    let mut index: HashMap<String, usize> = HashMap::new();
+    let mut columns = Keys::default();
     for _ in 0..INFERENCE_ROWS {
         let Some((line, row)) = lines.next()? else {
             break;
         };
-        for (key, value) in row.values {
-            let i = *index.entry(key.clone().into_owned()).or_insert_with(|| {
-                names.push(key.clone().into_owned());
-                seen.push(Seen::default());
-                names.len() - 1
-            });
-            seen[i]
-                .see(&value)
-                .map_err(|what| format!("line {line}: column `{key}`: {what}"))?;
-        }
+        columns
+            .see(&row.values)
+            .map_err(|misfit| format!("line {line}: {misfit}"))?;
     }
-    let fields: Vec<Field> = names
-        .into_iter()
-        .zip(seen)
-        .map(|(name, seen)| Field::new(name, seen.data_type(), true))
-        .collect();
+    let fields = columns.fields();
     if fields.is_empty() {
         return Err("no JSON object with a key in it, so there are no columns".into());
     }
     Ok(Arc::new(Schema::new(fields)))
 }
 
+/// A value that does not fit, and where.
+#[derive(Debug)]
+struct Misfit {
+    /// Keys from the column down, joined by dots.
+    name: String,
+    what: String,
+}
+
+impl Misfit {
+    fn new(what: String) -> Self {
+        let name = String::new();
+        Self { name, what }
+    }
+
+    /// The same, seen from the object that has it under a key.
+    fn under(mut self, key: &str) -> Self {
+        self.name = match self.name.is_empty() {
+            true => key.to_owned(),
+            false => format!("{key}.{}", self.name),
+        };
+        self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column `{}`{}", self.name, self.what)
+    }
+}
+
 /// Reads the lines as the types of a schema.
 pub(super) struct Reader<R> {
     lines: Lines<R>,
     schema: SchemaRef,
-    index: HashMap<String, usize>,
-    columns: Vec<Column>,
-    /// Row in which each column got a value last, counted from 1 over the whole file.
-    filled: Vec<u64>,
-    rows: u64,
+    columns: Object,
 }
 
 impl<R: BufRead> Reader<R> {
     pub(super) fn new(input: R, schema: SchemaRef) -> Reader<R> {
-        let fields = schema.fields();
         Reader {
             lines: Lines::new(input),
-            index: fields
-                .iter()
-                .enumerate()
-                .map(|(i, field)| (field.name().clone(), i))
-                .collect(),
-            columns: fields
-                .iter()
-                .map(|field| Column::new(field.data_type()))
-                .collect(),
-            filled: vec![0; fields.len()],
-            rows: 0,
+            columns: Object::new(schema.fields()),
             schema,
         }
     }
@@ -101,44 +110,240 @@ impl<R: BufRead> Reader<R> {
             let Some((line, row)) = self.lines.next()? else {
                 break;
             };
-            self.rows += 1;
             bytes += row.bytes;
-            for (position, (key, value)) in row.values.into_iter().enumerate() {
-                // Lines mostly have the same keys in the same order, so the table is asked only when they do not.
-                let i = match self.schema.fields().get(position) {
-                    Some(field) if *field.name() == key => position,
-                    _ => *self.index.get(key.as_ref()).ok_or_else(|| {
-                        format!(
-                            "line {line}: column `{key}` is not in the first {INFERENCE_ROWS} rows"
-                        )
-                    })?,
-                };
-                if self.filled[i] == self.rows {
-                    return Err(format!("line {line}: column `{key}` is there twice"));
-                }
-                self.filled[i] = self.rows;
-                append(&mut self.columns[i], &value).map_err(|()| {
-                    let data_type = self.schema.field(i).data_type();
-                    format!(
-                        "line {line}: column `{key}`: {value} is no {data_type}, the type that the first {INFERENCE_ROWS} rows have"
-                    )
-                })?;
-            }
-            for (column, filled) in self.columns.iter_mut().zip(&self.filled) {
-                if *filled != self.rows {
-                    column.append_null();
-                }
-            }
+            self.columns
+                .append(&row.values)
+                .map_err(|misfit| format!("line {line}: {misfit}"))?;
             rows += 1;
         }
         if rows == 0 {
             return Ok(None);
         }
-        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let arrays = self.columns.finish();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
             .map(Some)
             .map_err(|e| e.to_string())
+    }
+}
+
+/// The columns of an object's keys.
+struct Object {
+    fields: Fields,
+    index: HashMap<String, usize>,
+    columns: Vec<Values>,
+    /// Object in which each column got a value last, counted from 1.
+    filled: Vec<u64>,
+    n_objects: u64,
+}
+
+impl Object {
+    fn new(fields: &Fields) -> Self {
+        Self {
+            index: fields
+                .iter()
+                .enumerate()
+                .map(|(i, field)| (field.name().clone(), i))
+                .collect(),
+            columns: fields
+                .iter()
+                .map(|field| Values::new(field.data_type()))
+                .collect(),
+            filled: vec![0; fields.len()],
+            n_objects: 0,
+            fields: fields.clone(),
+        }
+    }
+
+    fn append(&mut self, entries: &[(Cow<'_, str>, Value<'_>)]) -> Result<(), Misfit> {
+        self.n_objects += 1;
+        for (position, (key, value)) in entries.iter().enumerate() {
+            // Objects mostly have the same keys in the same order, so the table is asked only when they do not.
+            let i = match self.fields.get(position) {
+                Some(field) if *field.name() == *key => position,
+                _ => *self.index.get(key.as_ref()).ok_or_else(|| {
+                    let what = format!(" is not in the first {INFERENCE_ROWS} rows");
+                    Misfit::new(what).under(key)
+                })?,
+            };
+            if self.filled[i] == self.n_objects {
+                return Err(Misfit::new(" is there twice".into()).under(key));
+            }
+            self.filled[i] = self.n_objects;
+            self.columns[i]
+                .append(value)
+                .map_err(|misfit| misfit.under(key))?;
+        }
+        for (column, filled) in self.columns.iter_mut().zip(&self.filled) {
+            if *filled != self.n_objects {
+                column.append_null();
+            }
+        }
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        self.n_objects += 1;
+        self.columns.iter_mut().for_each(Values::append_null);
+    }
+
+    /// The values appended since the last call.
+    fn finish(&mut self) -> Vec<ArrayRef> {
+        self.columns.iter_mut().map(Values::finish).collect()
+    }
+}
+
+/// The values of a key or of lists' items.
+enum Values {
+    Flat(Column, DataType),
+    List {
+        item: FieldRef,
+        ends: Vec<i32>,
+        valid: NullBufferBuilder,
+        values: Box<Values>,
+    },
+    Struct {
+        valid: NullBufferBuilder,
+        object: Object,
+    },
+}
+
+impl Values {
+    fn new(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::List(item) => Self::List {
+                item: item.clone(),
+                ends: vec![0],
+                valid: NullBufferBuilder::new(0),
+                values: Box::new(Self::new(item.data_type())),
+            },
+            DataType::Struct(fields) => Self::Struct {
+                valid: NullBufferBuilder::new(0),
+                object: Object::new(fields),
+            },
+            flat => Self::Flat(Column::new(flat), flat.clone()),
+        }
+    }
+
+    fn append(&mut self, value: &Value<'_>) -> Result<(), Misfit> {
+        let misfit = |data_type: &dyn fmt::Display| {
+            Misfit::new(format!(
+                ": {value} is no {data_type}, the type that the first {INFERENCE_ROWS} rows have"
+            ))
+        };
+        match (self, value) {
+            (values, Value::Null) => values.append_null(),
+            (Self::Flat(column, data_type), value) => {
+                append(column, value).map_err(|()| misfit(data_type))?;
+            }
+            (
+                Self::List {
+                    ends,
+                    valid,
+                    values,
+                    ..
+                },
+                Value::Array(items),
+            ) => {
+                for item in items {
+                    values.append(item)?;
+                }
+                let end = ends.last().copied().unwrap_or(0);
+                let end = i32::try_from(items.len())
+                    .ok()
+                    .and_then(|n| end.checked_add(n));
+                // A line has at most 256 MiB, and so have a batch's together.
+                ends.push(end.ok_or_else(|| Misfit::new(": too many items".into()))?);
+                valid.append_non_null();
+            }
+            (Self::Struct { valid, object }, Value::Object(entries)) => {
+                object.append(entries)?;
+                valid.append_non_null();
+            }
+            (Self::List { .. }, _) => return Err(misfit(&"array")),
+            (Self::Struct { .. }, _) => return Err(misfit(&"object")),
+        }
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        match self {
+            Self::Flat(column, _) => column.append_null(),
+            Self::List { ends, valid, .. } => {
+                ends.push(ends.last().copied().unwrap_or(0));
+                valid.append_null();
+            }
+            Self::Struct { valid, object } => {
+                object.append_null();
+                valid.append_null();
+            }
+        }
+    }
+
+    /// The values appended since the last call, as an array.
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Flat(column, _) => column.finish(),
+            Self::List {
+                item,
+                ends,
+                valid,
+                values,
+            } => {
+                let offsets = OffsetBuffer::new(std::mem::replace(ends, vec![0]).into());
+                let nulls = valid.finish();
+                Arc::new(ListArray::new(
+                    item.clone(),
+                    offsets,
+                    values.finish(),
+                    nulls,
+                ))
+            }
+            Self::Struct { valid, object } => {
+                let rows = valid.len();
+                let (nulls, children) = (valid.finish(), object.finish());
+                let fields = object.fields.clone();
+                match children.is_empty() {
+                    true => Arc::new(StructArray::new_empty_fields(rows, nulls)),
+                    false => Arc::new(StructArray::new(fields, children, nulls)),
+                }
+            }
+        }
+    }
+}
+
+/// The keys seen in objects, in the order in which they came, and what they had.
+#[derive(Debug, Default)]
+struct Keys {
+    names: Vec<String>,
+    seen: Vec<Seen>,
+    index: HashMap<String, usize>,
+}
+
+impl Keys {
+    fn see(&mut self, entries: &[(Cow<'_, str>, Value<'_>)]) -> Result<(), Misfit> {
+        for (key, value) in entries {
+            let i = match self.index.get(key.as_ref()) {
+                Some(i) => *i,
+                None => {
+                    self.index
+                        .insert(key.clone().into_owned(), self.names.len());
+                    self.names.push(key.clone().into_owned());
+                    self.seen.push(Seen::default());
+                    self.names.len() - 1
+                }
+            };
+            self.seen[i]
+                .see(value)
+                .map_err(|misfit| misfit.under(key))?;
+        }
+        Ok(())
+    }
+
+    fn fields(&self) -> Fields {
+        let fields = self.names.iter().zip(&self.seen);
+        let fields = fields.map(|(name, seen)| Field::new(name, seen.data_type(), true));
+        fields.collect()
     }
 }
 
@@ -154,10 +359,14 @@ struct Seen {
     /// `"NaN"` and the infinities: text or float, as the others say.
     special: bool,
     text: bool,
+    /// The items of all arrays.
+    items: Option<Box<Seen>>,
+    /// The keys of all objects.
+    keys: Option<Keys>,
 }
 
 impl Seen {
-    fn see(&mut self, value: &Value<'_>) -> Result<(), String> {
+    fn see(&mut self, value: &Value<'_>) -> Result<(), Misfit> {
         match value {
             Value::Null => {}
             Value::Boolean(_) => self.boolean = true,
@@ -169,22 +378,29 @@ impl Seen {
             Value::Float(_) => self.float = true,
             Value::Text(text) if special(text).is_some() => self.special = true,
             Value::Text(_) => self.text = true,
-            Value::Array => {
-                return Err("an array; nested columns cannot be imported from JSON lines".into());
+            Value::Array(items) => {
+                let seen = self.items.get_or_insert_default();
+                items.iter().try_for_each(|item| seen.see(item))?;
             }
-            Value::Object => {
-                return Err("an object; nested columns cannot be imported from JSON lines".into());
-            }
+            Value::Object(entries) => self.keys.get_or_insert_default().see(entries)?,
         }
-        let kinds = [self.boolean, self.whole || self.float, self.text];
-        if kinds.iter().filter(|kind| **kind).count() > 1 || (self.boolean && self.special) {
-            return Err(format!("{value} has another type than in earlier lines"));
+        let nested = [self.items.is_some(), self.keys.is_some()];
+        let flat = [self.boolean, self.whole || self.float, self.text];
+        let kinds = nested.iter().chain(&flat).filter(|kind| **kind).count();
+        let no_float = self.boolean || nested.contains(&true);
+        if kinds > 1 || (no_float && self.special) {
+            let what = format!(": {value} has another type than in earlier lines");
+            return Err(Misfit::new(what));
         }
         Ok(())
     }
 
     fn data_type(&self) -> DataType {
-        if self.boolean {
+        if let Some(items) = &self.items {
+            DataType::List(Arc::new(Field::new_list_field(items.data_type(), true)))
+        } else if let Some(keys) = &self.keys {
+            DataType::Struct(keys.fields())
+        } else if self.boolean {
             DataType::Boolean
         } else if self.float || (self.whole && (self.special || (self.large && self.negative))) {
             DataType::Float64
@@ -241,7 +457,7 @@ struct Row<'a> {
     bytes: u64,
 }
 
-/// A value that a column can hold, or what kind it is if none can.
+/// A value that a column can hold.
 #[derive(Debug, PartialEq)]
 enum Value<'a> {
     Null,
@@ -250,8 +466,9 @@ enum Value<'a> {
     Whole(i128),
     Float(f64),
     Text(Cow<'a, str>),
-    Array,
-    Object,
+    Array(Vec<Value<'a>>),
+    /// Keys and values in their order.
+    Object(Vec<(Cow<'a, str>, Value<'a>)>),
 }
 
 impl fmt::Display for Value<'_> {
@@ -262,8 +479,8 @@ impl fmt::Display for Value<'_> {
             Value::Whole(value) => write!(f, "{value}"),
             Value::Float(value) => write!(f, "{value:?}"),
             Value::Text(text) => f.write_str(&quoted(text)),
-            Value::Array => f.write_str("an array"),
-            Value::Object => f.write_str("an object"),
+            Value::Array(_) => f.write_str("an array"),
+            Value::Object(_) => f.write_str("an object"),
         }
     }
 }
@@ -336,13 +553,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value<'de>, A::Error> {
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Value::Array)
+                let mut values = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    values.push(item);
+                }
+                Ok(Value::Array(values))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value<'de>, A::Error> {
-                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Value::Object)
+                let mut values = Vec::new();
+                while let Some(key) = entries.next_key::<Key<'de>>()? {
+                    values.push((key.0, entries.next_value()?));
+                }
+                Ok(Value::Object(values))
             }
         }
         deserializer.deserialize_any(Values)
@@ -388,6 +611,12 @@ impl<R: BufRead> Lines<R> {
                 break n;
             }
         };
+        if self.text.len() > COMMAS_MAX {
+            let commas = self.text.iter().filter(|byte| **byte == b',').count();
+            if commas > COMMAS_MAX {
+                return Err(format!("line {}: more than {COMMAS_MAX} commas", self.line));
+            }
+        }
         let text = match self.line {
             1 => self
                 .text
@@ -518,11 +747,19 @@ mod tests {
         );
         assert_eq!(
             error("{\"a\":[1,{\"b\":2}]}\n"),
-            "line 1: column `a`: an array; nested columns cannot be imported from JSON lines"
+            "line 1: column `a`: an object has another type than in earlier lines"
         );
         assert_eq!(
-            error("{\"a\":{\"b\":[]}}\n"),
-            "line 1: column `a`: an object; nested columns cannot be imported from JSON lines"
+            error("{\"a\":{\"b\":[]}}\n{\"a\":{\"b\":[{\"c\":1},{\"c\":[]}]}}\n"),
+            "line 2: column `a.b.c`: an array has another type than in earlier lines"
+        );
+        assert_eq!(
+            error("{\"a\":[]}\n{\"a\":\"NaN\"}\n"),
+            "line 2: column `a`: \"NaN\" has another type than in earlier lines"
+        );
+        assert_eq!(
+            error("{\"a\":{\"b\":1,\"b\":2}}\n"),
+            "line 1: column `a.b` is there twice"
         );
         assert_eq!(
             error("{\"a\":1,\"a\":2}\n"),
@@ -532,6 +769,91 @@ mod tests {
             error("{\"a\":true}\n{\"a\":\"NaN\"}\n"),
             "line 2: column `a`: \"NaN\" has another type than in earlier lines"
         );
+    }
+
+    #[test]
+    fn nested_types() {
+        let item = |data_type| DataType::List(Arc::new(Field::new_list_field(data_type, true)));
+        assert_eq!(
+            data_type(&["[1]", "null", "[2.5,null]", "[]"]),
+            item(DataType::Float64)
+        );
+        assert_eq!(data_type(&["[]", "[null]"]), item(DataType::Null));
+        assert_eq!(data_type(&["[[\"a\"],[]]"]), item(item(DataType::Utf8)));
+        // Keys in the order in which they came.
+        let object = |fields: &[(&str, DataType)]| {
+            let fields = fields
+                .iter()
+                .map(|(name, of)| Field::new(*name, of.clone(), true));
+            DataType::Struct(fields.collect())
+        };
+        assert_eq!(
+            data_type(&["{\"x\":1}", "{\"y\":{\"z\":[true]},\"x\":null}"]),
+            object(&[
+                ("x", DataType::Int64),
+                ("y", object(&[("z", item(DataType::Boolean))]))
+            ])
+        );
+        assert_eq!(data_type(&["{}", "null"]), object(&[]));
+        assert_eq!(
+            data_type(&["[{\"a\":1},{\"b\":\"x\"}]"]),
+            item(object(&[("a", DataType::Int64), ("b", DataType::Utf8)]))
+        );
+    }
+
+    #[test]
+    fn nested_values() {
+        let text = "{\"m\":[{\"role\":\"user\",\"n\":1},{\"n\":2}],\"o\":{\"p\":{}}}\n\
+            {\"m\":[]}\n{\"o\":{\"p\":null}}\n{\"m\":[null,{\"role\":\"a\"}],\"o\":null}\n";
+        let (schema, batches) = read(text).unwrap();
+        assert_eq!(schema.fields().len(), 2);
+        let lists = batches[0].column(0).as_list::<i32>();
+        assert_eq!(lists.value_offsets(), [0, 2, 2, 2, 4]);
+        assert_eq!(
+            (0..4).map(|i| lists.is_null(i)).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
+        let items = lists.values().as_struct();
+        assert!(items.is_null(2) && items.null_count() == 1);
+        let roles = items.column(0).as_string::<i32>();
+        assert_eq!(
+            roles.iter().collect::<Vec<_>>(),
+            [Some("user"), None, None, Some("a")]
+        );
+        let numbers = items.column(1).as_primitive::<Int64Type>();
+        assert_eq!(
+            numbers.iter().collect::<Vec<_>>(),
+            [Some(1), Some(2), None, None]
+        );
+        let objects = batches[0].column(1).as_struct();
+        assert_eq!(
+            (0..4).map(|i| objects.is_null(i)).collect::<Vec<_>>(),
+            [false, true, false, true]
+        );
+        let empty = objects.column(0).as_struct();
+        assert_eq!(
+            (0..4).map(|i| empty.is_null(i)).collect::<Vec<_>>(),
+            [false, true, true, true]
+        );
+        // In as many batches as it takes: nothing of one is left in the next.
+        let lines: String = (0..30_000)
+            .map(|i| format!("{{\"a\":[{i}],\"b\":{{\"c\":{i}}}}}\n"))
+            .collect();
+        let (_, batches) = read(&lines).unwrap();
+        assert!(batches.len() > 1);
+        let mut row = 0;
+        for batch in batches {
+            let lists = batch.column(0).as_list::<i32>();
+            let numbers = lists.values().as_primitive::<Int64Type>();
+            let inner = batch.column(1).as_struct().column(0).clone();
+            let inner = inner.as_primitive::<Int64Type>();
+            assert_eq!(numbers.values(), inner.values());
+            for i in 0..batch.num_rows() {
+                assert_eq!((lists.value_length(i), numbers.value(i)), (1, row));
+                row += 1;
+            }
+        }
+        assert_eq!(row, 30_000);
     }
 
     #[test]
@@ -572,6 +894,38 @@ mod tests {
             later("{\"new\":1}"),
             "line 10002: column `new` is not in the first 10000 rows"
         );
+        assert_eq!(
+            later("{\"n\":[1]}"),
+            format!("line 10002: column `n`: an array is no Int64, {types}")
+        );
+        let nested: String = (0..INFERENCE_ROWS)
+            .map(|i| format!("{{\"o\":{{\"l\":[{i}]}}}}\n"))
+            .collect();
+        let later = |line: &str| error(&format!("{nested}{line}\n"));
+        assert_eq!(
+            later("{\"o\":{\"l\":[1,\"x\"]}}"),
+            format!("line 10001: column `o.l`: \"x\" is no Int64, {types}")
+        );
+        assert_eq!(
+            later("{\"o\":{\"l\":1}}"),
+            format!("line 10001: column `o.l`: 1 is no array, {types}")
+        );
+        assert_eq!(
+            later("{\"o\":[]}"),
+            format!("line 10001: column `o`: an array is no object, {types}")
+        );
+        assert_eq!(
+            later("{\"o\":{\"m\":1}}"),
+            "line 10001: column `o.m` is not in the first 10000 rows"
+        );
+    }
+
+    #[test]
+    fn a_line_of_millions_of_values_is_refused() {
+        let line = |n: usize| format!("{{\"a\":[{}0]}}", "0,".repeat(n));
+        let refused = error(&line(COMMAS_MAX + 1));
+        assert_eq!(refused, format!("line 1: more than {COMMAS_MAX} commas"));
+        assert_eq!(read(&line(1 << 20)).unwrap().1.len(), 1);
     }
 
     #[test]

@@ -83,6 +83,72 @@ fn every_format_in_and_out() {
     }
 }
 
+/// Conversations, as models are trained on them: lists of structures with lists and structures inside.
+#[test]
+fn nested_json_lines_come_back_and_fields_inside_are_columns() {
+    let folder = Folder::new();
+    let mut lines = String::new();
+    for i in 0..500 {
+        let turns = (0..i % 4).map(|turn| {
+            let role = ["user", "assistant"][turn % 2];
+            let tools = match turn {
+                2 => r#"[{"name":"search","args":["a","b"]}]"#,
+                1 => "[]",
+                _ => "null",
+            };
+            format!(r#"{{"role":"{role}","content":"turn {turn} of {i}","tools":{tools}}}"#)
+        });
+        let turns: Vec<String> = turns.collect();
+        let meta = match i % 5 {
+            0 => "null".to_owned(),
+            _ => format!(r#"{{"source":{{"page":{i}}},"scores":[0.5,{i}.25]}}"#),
+        };
+        let turns = turns.join(",");
+        lines.push_str(&format!(
+            r#"{{"id":{i},"messages":[{turns}],"meta":{meta}}}"#
+        ));
+        lines.push('\n');
+    }
+    folder.write("chats.jsonl", &lines);
+    folder.run(&["import", "chats.jsonl", "t.tarsia"]).ok();
+    folder.run(&["verify", "t.tarsia"]).ok();
+    folder.run(&["export", "t.tarsia", "back.jsonl"]).ok();
+    assert_eq!(folder.read("back.jsonl"), lines);
+    let forced = ["scan", "t.tarsia", "--json", "--force-kernels"];
+    assert_eq!(folder.run(&forced).ok(), lines);
+    let part = [
+        "scan",
+        "t.tarsia",
+        "--columns",
+        "meta.source.page,messages.role",
+        "--rows",
+        "6..8",
+        "--json",
+    ];
+    assert_eq!(
+        folder.run(&part).ok(),
+        "{\"meta\":{\"source\":{\"page\":6}},\"messages\":[{\"role\":\"user\"},{\"role\":\"assistant\"}]}\n\
+         {\"meta\":{\"source\":{\"page\":7}},\"messages\":[{\"role\":\"user\"},{\"role\":\"assistant\"},{\"role\":\"user\"}]}\n"
+    );
+    let part = [
+        "export",
+        "t.tarsia",
+        "part.parquet",
+        "--columns",
+        "messages.content",
+    ];
+    folder.run(&part).ok();
+    let (schema, _) = read_table(&folder.path("part.parquet"));
+    assert_eq!(schema.fields().len(), 1);
+    let line = folder
+        .run(&["scan", "t.tarsia", "--columns", "messages.nobody"])
+        .fails(2);
+    assert!(
+        line.contains("no column is named `messages.nobody`"),
+        "{line}"
+    );
+}
+
 #[test]
 fn parts_of_a_table() {
     let folder = Folder::new();
