@@ -60,7 +60,7 @@ impl<'f> ScanBuilder<'f> {
     }
 
     /// Rows of a batch. A batch may hold fewer where its bytes or its dictionaries' keys would be too many. By default
-    /// a multiple of 8,192 that depends on the width of the rows.
+    /// about 3 MiB of them: a multiple of 8,192 up to 65,536, or a power of two below where rows are long.
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = Some(rows);
         self

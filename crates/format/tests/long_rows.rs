@@ -115,11 +115,10 @@ fn item(batch: &RecordBatch, row: usize, item: usize) -> Option<ArrayRef> {
 fn check(what: &str, array: ArrayRef, n_columns: u64) -> Reads {
     let batch = one_column(array);
     let bytes = file_of(&batch);
+    let scanned = read_all(&open_with(&bytes, OpenOptions::default()).unwrap()).unwrap();
     assert_eq!(
-        read_all(&open_with(&bytes, OpenOptions::default()).unwrap())
-            .unwrap()
-            .len(),
-        1
+        scanned.iter().map(RecordBatch::num_rows).sum::<usize>(),
+        ROWS
     );
     let mapped = open_with(&bytes, OpenOptions::default()).unwrap();
     let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
