@@ -547,15 +547,19 @@ fn items(input: &mut Input<'_>, value_type: ValueType, n: usize) -> Case {
     }
 }
 
+/// A page, and what says how it changes: chosen first, so that short inputs, too, change something else each.
+fn to_change(bytes: &[u8]) -> Option<(EncodedPage, Vec<LevelForm>, Input<'_>)> {
+    let mut input = Input::new(bytes);
+    let changes = input.take(24);
+    let (page, forms, _) = written(&mut input)?;
+    Some((page, forms, Input::new(changes)))
+}
+
 /// Changed blocks: bytes anywhere, and the fields of the header made to fit now and then.
 pub fn block(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    // What changes is chosen first: short inputs, too, change something else each.
-    let changes = input.take(24);
-    let Some((page, forms, _)) = written(&mut input) else {
+    let Some((page, forms, mut input)) = to_change(bytes) else {
         return;
     };
-    let mut input = Input::new(changes);
     let decoder = decoder(&page.meta);
     let (place, n_rows) = changed_block(&page, &mut input);
     exercise(&decoder, &forms, &place, n_rows, &mut input);
@@ -563,12 +567,9 @@ pub fn block(bytes: &[u8]) {
 
 /// The same blocks by the inside of a kernel: the rows, or the refusal, of the decoders that it is made of.
 pub fn kernel(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let changes = input.take(24);
-    let Some((page, forms, _)) = written(&mut input) else {
+    let Some((page, forms, mut input)) = to_change(bytes) else {
         return;
     };
-    let mut input = Input::new(changes);
     let decoder = decoder(&page.meta);
     let (place, n_rows) = match input.below(3) {
         0 => (page.block(0).to_vec(), block_rows(&page)[0]),

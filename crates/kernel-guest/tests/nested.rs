@@ -1,49 +1,17 @@
 //! The guest, run natively over nested pages: levels and items by every kind of selection, and requests and blocks that no host should send.
 
-use tarsia_codec::{BitSlice, FixedSlice, Registry, Result, Tree, Values};
+mod common;
+
+use common::{Bytes, Plain, meta, registry, request};
+use tarsia_codec::{BitSlice, FixedSlice, Registry, Result, Values};
 use tarsia_kernel_guest::abi::{
     BatchDescription, LAYOUT_ENDS, LAYOUT_PLAIN, LAYOUT_VALIDITY, LAYOUTS_NESTED, RequestWriter,
     code, tag,
 };
-use tarsia_kernel_guest::memory::Memory;
 use tarsia_kernel_guest::{Failure, Guest};
 use tarsia_structure::{
-    Choice, Choose, EncodeContext, EncodedPage, LevelForm, PageInput, Shape, ShapeSlice,
-    encode_page,
+    EncodeContext, EncodedPage, LevelForm, PageInput, Shape, ShapeSlice, encode_page,
 };
-
-struct Plain;
-
-impl Choose for Plain {
-    fn choose(&self, _: Values<'_>) -> Result<Choice> {
-        Ok(Choice {
-            trees: vec![tarsia_plain::tree()],
-            bits_per_value: 32,
-            uniform: true,
-            first: None,
-        })
-    }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
-        Ok(vec![tarsia_plain::tree()])
-    }
-}
-
-fn registry() -> Registry {
-    let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP);
-    registry
-}
 
 const ROWS: u32 = 3000;
 
@@ -91,31 +59,6 @@ fn page() -> EncodedPage {
         checksum: |_| 0,
     };
     encode_page(input, &context).unwrap()
-}
-
-/// Memory that starts at address 1,000.
-struct Bytes(Vec<u8>);
-
-const BASE: u32 = 1000;
-
-impl Memory for Bytes {
-    fn bytes(&self, address: u32, len: u32) -> Option<&[u8]> {
-        let start = address.checked_sub(BASE)? as usize;
-        self.0.get(start..start.checked_add(len as usize)?)
-    }
-}
-
-fn request(page: &EncodedPage, more: impl FnOnce(&mut RequestWriter)) -> RequestWriter {
-    let mut meta = Vec::new();
-    page.meta.write_to(&mut meta).unwrap();
-    let mut request = RequestWriter::default();
-    assert!(request.entry(tag::META, &[&meta]));
-    for (block, start) in page.starts.iter().enumerate() {
-        let len = page.block(block).len() as u32;
-        request.input(BASE + *start as u32, len, *start);
-    }
-    more(&mut request);
-    request
 }
 
 fn words(bytes: &[u8]) -> Vec<u32> {
@@ -256,8 +199,7 @@ fn cuts_leave_items_out() {
 #[test]
 fn check_says_what_nested_pages_can_have() {
     let page = page();
-    let mut meta = Vec::new();
-    page.meta.write_to(&mut meta).unwrap();
+    let meta = meta(&page);
     let can = Guest::new(registry()).check(&meta).unwrap();
     assert_eq!(can.layouts, LAYOUTS_NESTED);
     assert_eq!(can.tags & 1 << tag::WHOLE, 0);
