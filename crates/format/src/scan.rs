@@ -363,12 +363,6 @@ pub(crate) fn too_many_values() -> Error {
     )
 }
 
-/// A leaf column on its way to its field.
-enum Leaf {
-    Flat(Emitted),
-    Nested(LeafParts),
-}
-
 /// Decodes the plans of all columns into the arrays of their fields. `None` where a nested field's dictionary keys or run ends cannot
 /// number so many rows.
 pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
@@ -380,34 +374,26 @@ pub(crate) fn decode_fields<B: AsRef<[u8]> + Sync>(
     parallel: bool,
     budget: &Budget,
 ) -> Result<Option<Vec<Emitted>>> {
-    let leaf = |index: usize| -> Result<Leaf> {
-        let column = &projection.columns[index];
+    let leaf = |index: usize| -> Result<LeafParts> {
         let (plan, fetched) = (&plans[index], &fetched[index]);
-        match column.is_flat() {
-            true => emit(inner, column, plan, fetched).map(Leaf::Flat),
-            false => decode_leaf(inner, column, plan, fetched, budget).map(Leaf::Nested),
-        }
+        decode_leaf(inner, &projection.columns[index], plan, fetched, budget)
     };
     // The columns of a field follow those of the fields before it.
     let one = |(field, first): (&Arc<TableField>, usize)| -> Result<Option<Emitted>> {
+        if let [column] = field.columns.as_slice()
+            && column.is_flat()
+        {
+            let flat = emit(inner, column, &plans[first], &fetched[first])?;
+            return match column.packing {
+                None => Ok(Some(flat)),
+                Some(_) => projection::narrowed(flat, field.field.data_type()).map(Some),
+            };
+        }
         let columns = first..first + field.columns.len();
-        let leaves: Vec<Leaf> = match parallel && columns.len() > 1 {
+        let nested: Vec<LeafParts> = match parallel && columns.len() > 1 {
             true => columns.into_par_iter().map(leaf).collect::<Result<_>>()?,
             false => columns.map(leaf).collect::<Result<_>>()?,
         };
-        let mut nested = Vec::with_capacity(leaves.len());
-        for leaf in leaves {
-            match leaf {
-                Leaf::Flat(flat) if field.is_flat() => {
-                    return projection::narrowed(flat, field.field.data_type()).map(Some);
-                }
-                Leaf::Flat(_) => {
-                    let what = "a flat column in a nested field";
-                    return Err(Error::new(ErrorKind::Corrupt, what));
-                }
-                Leaf::Nested(parts) => nested.push(parts),
-            }
-        }
         let array = structure::assemble(&field.field, nested, rows, &inner.pool, budget)
             .map_err(|error| while_reading(error).in_column(field.field.name()))?;
         Ok(array.map(|array| Emitted { parts: vec![array] }))
