@@ -4,15 +4,16 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, RecordBatch, StructArray, UInt64Array};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
-use tarsia_structure::arrow::{assemble, leaf_paths, logical_type, reorder};
+use tarsia_structure::arrow::{assemble, logical_type, reorder};
 
 use crate::column::{BlockPart, Column, Plan};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{Inner, Reads};
 use crate::partial::{BlockBytes, Partial};
+use crate::projection::{n_leaves, narrow, retyped};
 use crate::scan::{batch, rows_budget, too_many_values, with_scratch};
 use crate::take::{Order, take_counted};
 
@@ -104,13 +105,11 @@ impl ElementPath {
     }
 
     fn prune(&self, data_type: &DataType, steps: &[Step], level: usize) -> Result<Pruned> {
-        let count =
-            |data_type: &DataType| leaf_paths(data_type, true).map_or(0, |paths| paths.len());
         let Some((step, steps)) = steps.split_first() else {
             return Ok(Pruned {
                 data_type: data_type.clone(),
                 first_leaf: 0,
-                n_leaves: count(data_type),
+                n_leaves: n_leaves(data_type),
                 cuts: Vec::new(),
             });
         };
@@ -130,7 +129,7 @@ impl ElementPath {
                             ..pruned
                         });
                     }
-                    first_leaf += count(field.data_type());
+                    first_leaf += n_leaves(field.data_type());
                 }
                 return Err(self.refused(format!("no field `{name}`")));
             }
@@ -293,51 +292,6 @@ fn has_empty_union(data_type: &DataType) -> bool {
     is_one || children.any(|field| has_empty_union(field.data_type()))
 }
 
-fn retyped(field: &Field, data_type: DataType) -> FieldRef {
-    Arc::new(field.clone().with_data_type(data_type))
-}
-
-/// The part of an array that [`Pruned`] would have decoded, its type being `to`.
-fn narrowed(array: &ArrayRef, to: &DataType, steps: &[Step]) -> Result<ArrayRef> {
-    let misfit = |error: ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
-    let Some((step, steps)) = steps.split_first() else {
-        return Ok(array.clone());
-    };
-    let start = match step {
-        Step::Field(_) => 0,
-        Step::Item(start) | Step::Items(start, _) => *start as usize,
-    };
-    match (step, to) {
-        (Step::Field(name), DataType::Struct(fields)) => {
-            let parent = array.as_struct();
-            let child = parent.column_by_name(name).zip(fields.first());
-            let (child, field) = child
-                .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a struct without its field"))?;
-            let child = narrowed(child, field.data_type(), steps)?;
-            let nulls = parent.nulls().cloned();
-            let narrow = StructArray::try_new(fields.clone(), vec![child], nulls);
-            Ok(Arc::new(narrow.map_err(misfit)?))
-        }
-        (_, DataType::FixedSizeList(item, length)) => {
-            let list = array.as_fixed_size_list();
-            let of_row = |row: usize| {
-                let first = row * list.value_length() as usize + start;
-                first as u64..first as u64 + *length as u64
-            };
-            let places: UInt64Array = (0..list.len()).flat_map(of_row).map(Some).collect();
-            let items = reorder(list.values().as_ref(), &places).map_err(misfit)?;
-            let (item, nulls) = (item.clone(), list.nulls().cloned());
-            let narrow =
-                FixedSizeListArray::try_new_with_length(item, *length, items, nulls, list.len());
-            Ok(Arc::new(narrow.map_err(misfit)?))
-        }
-        (_, other) => Err(Error::new(
-            ErrorKind::InvalidInput,
-            format!("{other} has no items"),
-        )),
-    }
-}
-
 /// The elements of the rows of a packed struct, which are read whole.
 fn take_packed(
     inner: &Arc<Inner>,
@@ -347,7 +301,12 @@ fn take_packed(
 ) -> Result<(RecordBatch, Reads)> {
     let columns = [path.column.clone()];
     let (whole, reads) = take_counted(inner, rows, Some(&columns))?;
-    let array = narrowed(whole.column(0), pruned, &path.steps)?;
+    let starts = path.steps.iter().filter_map(|step| match step {
+        Step::Field(_) => None,
+        Step::Item(start) | Step::Items(start, _) => Some(*start),
+    });
+    let starts: Vec<u32> = starts.collect();
+    let array = narrow(whole.column(0), pruned, &starts)?;
     let element = path.element(array, &path.steps)?;
     Ok((path.batch(element, rows.len())?, reads))
 }

@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use tarsia_structure::arrow::{Emitted, leaf_paths};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use tarsia_structure::arrow::{Emitted, leaf_paths, reorder};
 
 use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,9 +35,6 @@ const DECODED_BYTES_PER_NANO: u64 = 8;
 const ENCODED_BYTES_PER_NANO: u64 = 4;
 /// And so much for a column of a batch.
 const COLUMN_NANOS: u64 = 1_000;
-
-/// What a field's metadata say of its type begins with this; of a part of the type it may not be true.
-const EXTENSION_PREFIX: &str = "ARROW:extension:";
 
 /// The columns of a read and the schema they make.
 pub(crate) struct Projection {
@@ -85,8 +83,8 @@ impl Projection {
             let decoded = (column.written_row_bytes(inner) as u64).saturating_mul(n_rows);
             let encoded = column.encoded_bytes(inner, rows);
             let nanos = decoded / DECODED_BYTES_PER_NANO + encoded / ENCODED_BYTES_PER_NANO;
-            let nanos = nanos.saturating_add(COLUMN_NANOS * n_batches);
-            all += nanos;
+            let nanos = nanos.saturating_add(COLUMN_NANOS.saturating_mul(n_batches));
+            all = nanos.saturating_add(all);
             largest = nanos.max(largest);
             let own = match split_columns {
                 true => largest,
@@ -260,17 +258,18 @@ fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     }
 }
 
-fn n_leaves(data_type: &DataType) -> usize {
+/// Leaf columns of a type that the format stores.
+pub(crate) fn n_leaves(data_type: &DataType) -> usize {
     leaf_paths(data_type, true).map_or(0, |paths| paths.len())
 }
 
-fn retyped(field: &Field, data_type: DataType) -> FieldRef {
-    if &data_type == field.data_type() {
-        return Arc::new(field.clone());
+/// A field with a part of its type. What its metadata say of the whole type may not be true of that.
+pub(crate) fn retyped(field: &Field, data_type: DataType) -> FieldRef {
+    let mut field = field.clone();
+    if &data_type != field.data_type() {
+        field.metadata_mut().remove(EXTENSION_TYPE_NAME_KEY);
+        field.metadata_mut().remove(EXTENSION_TYPE_METADATA_KEY);
     }
-    let mut metadata = field.metadata().clone();
-    metadata.retain(|key, _| !key.starts_with(EXTENSION_PREFIX));
-    let field = field.clone().with_metadata(metadata);
     Arc::new(field.with_data_type(data_type))
 }
 
@@ -296,40 +295,55 @@ fn pruned(field: &TableField, part: &Part) -> TableField {
 pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
     let parts = emitted.parts.iter();
     let parts = parts
-        .map(|array| narrow(array, to))
+        .map(|array| narrow(array, to, &[]))
         .collect::<Result<_>>()?;
     Ok(Emitted { parts })
 }
 
-fn narrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+/// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the outermost one inwards, the
+/// items from `starts` on; from the first where it says nothing.
+pub(crate) fn narrow(array: &ArrayRef, to: &DataType, starts: &[u32]) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
     }
-    let misfit = || Error::new(ErrorKind::Corrupt, "rows without a field of their type");
-    let refused =
-        |error: arrow_schema::ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
+    let misfit = |error: ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
+    let rows = array.len();
     match (array.data_type(), to) {
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let whole = array.as_struct();
             let children = fields.iter().map(|field| {
-                let child = whole.column_by_name(field.name()).ok_or_else(misfit)?;
-                narrow(child, field.data_type())
+                let child = whole.column_by_name(field.name());
+                let child = child
+                    .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a struct without its field"))?;
+                narrow(child, field.data_type(), starts)
             });
-            let children = children.collect::<Result<_>>()?;
-            let (nulls, rows) = (whole.nulls().cloned(), whole.len());
+            let (children, nulls) = (children.collect::<Result<_>>()?, whole.nulls().cloned());
             let narrow = StructArray::try_new_with_length(fields.clone(), children, nulls, rows);
-            Ok(Arc::new(narrow.map_err(refused)?))
+            Ok(Arc::new(narrow.map_err(misfit)?))
         }
         (DataType::FixedSizeList(..), DataType::FixedSizeList(item, length)) => {
             let whole = array.as_fixed_size_list();
-            let items = narrow(whole.values(), item.data_type())?;
-            let (nulls, rows) = (whole.nulls().cloned(), whole.len());
-            let narrow =
-                FixedSizeListArray::try_new_with_length(item.clone(), *length, items, nulls, rows);
-            Ok(Arc::new(narrow.map_err(refused)?))
+            let (start, starts) = starts.split_first().unwrap_or((&0, &[]));
+            let items = match whole.value_length() == *length {
+                true => whole.values().clone(),
+                false => {
+                    let of_row = |row: usize| {
+                        let first = row as u64 * whole.value_length() as u64 + u64::from(*start);
+                        first..first + *length as u64
+                    };
+                    let places: UInt64Array = (0..rows).flat_map(of_row).map(Some).collect();
+                    reorder(whole.values().as_ref(), &places).map_err(misfit)?
+                }
+            };
+            let (items, nulls) = (narrow(&items, item.data_type(), starts)?, whole.nulls());
+            let (item, nulls) = (item.clone(), nulls.cloned());
+            let narrow = FixedSizeListArray::try_new_with_length(item, *length, items, nulls, rows);
+            Ok(Arc::new(narrow.map_err(misfit)?))
         }
-        // What is not packed has the type it is decoded to.
-        _ => Ok(array.clone()),
+        (_, other) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("{other} is no part of a packed struct"),
+        )),
     }
 }
 

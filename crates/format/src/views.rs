@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, FieldRef, UnionFields};
-
-/// The key that says that a field's type stands for another, which may not be one of views.
-const EXTENSION_KEY: &str = "ARROW:extension:name";
 
 /// The field with all strings in it as views, but for those of dictionaries and extension types.
 pub(crate) fn field(field: &FieldRef) -> FieldRef {
-    if field.metadata().contains_key(EXTENSION_KEY) {
+    // Its type stands for another, which may not be one of views.
+    if field.metadata().contains_key(EXTENSION_TYPE_NAME_KEY) {
         return field.clone();
     }
     let data_type = data_type(field.data_type());
