@@ -33,10 +33,6 @@ const STRING_BYTES: usize = 16;
 /// Nested rows are expected to decode to so many times their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
 
-/// Most bytes that one request to a kernel may decode to.
-#[cfg(feature = "kernels")]
-const KERNEL_OUTPUT_BYTES_MAX: u64 = 1 << 30;
-
 /// The block table of a page.
 pub(crate) type Blocks = BlockTable<Vec<u8>>;
 
@@ -225,6 +221,21 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The parts of each page, and what was fetched for them.
+    fn pages<'p, B>(
+        &'p self,
+        fetched: &'p [B],
+    ) -> impl Iterator<Item = (usize, &'p [BlockPart], &'p [B])> {
+        let mut fetched = fetched;
+        let pages = self.parts.chunk_by(|a, b| a.page == b.page);
+        pages.map(move |parts| {
+            let index = parts.first().map_or(0, |part| part.page as usize);
+            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
+            fetched = later;
+            (index, parts, now)
+        })
+    }
+
     /// Where all of its blocks lie, from the first to the last.
     pub(crate) fn extent(&self) -> Range<u64> {
         let places = || self.parts.iter().map(|part| &part.place);
@@ -782,11 +793,7 @@ impl Column {
         };
         raw.reserve(n_items, expected, take)
             .map_err(while_reading)?;
-        let mut fetched = fetched;
-        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
-            let index = parts.first().map_or(0, |part| part.page as usize);
-            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
-            fetched = later;
+        for (index, parts, now) in plan.pages(fetched) {
             let mut decode = || -> Result<()> {
                 let page = self.page(index)?;
                 let decoder = self.decoder(file, page)?;
@@ -798,7 +805,6 @@ impl Column {
                         plan,
                     };
                     let most = budget.left().saturating_add(of_strings);
-                    let most = most.min(KERNEL_OUTPUT_BYTES_MAX);
                     return kernel.decode_nested(file, &run, cuts, most, &mut |batch| {
                         let items = batch.items;
                         let below = (value_type, items.rows);
@@ -884,8 +890,7 @@ impl Column {
 
     /// Whether all pages of a plan are decoded by this build.
     fn is_native(&self, file: &Inner, plan: &Plan) -> Result<bool> {
-        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
-            let index = parts.first().map_or(0, |part| part.page as usize);
+        for (index, ..) in plan.pages::<()>(&[]) {
             let decoder = self.decoder(file, self.page(index)?);
             let decoder = decoder.map_err(|error| self.at(error, index))?;
             if decoder.native().is_none() {
@@ -986,11 +991,7 @@ impl Column {
         }
         let mut raw = RawColumn::new(value_type, plan.rows, data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
-        let mut fetched = fetched;
-        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
-            let index = parts.first().map_or(0, |part| part.page as usize);
-            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
-            fetched = later;
+        for (index, parts, now) in plan.pages(fetched) {
             let page = self.page(index)?;
             let run = Run {
                 page,
@@ -1021,9 +1022,7 @@ impl Column {
         data_bytes: u64,
     ) -> Result<Option<tarsia_kernel_host::Lent>> {
         let mut whole = None;
-        let mut fetched = fetched;
-        for parts in plan.parts.chunk_by(|a, b| a.page == b.page) {
-            let index = parts.first().map_or(0, |part| part.page as usize);
+        for (index, parts, now) in plan.pages(fetched) {
             let page = self.page(index)?;
             let decoder = self
                 .decoder(file, page)
@@ -1031,8 +1030,6 @@ impl Column {
             let Some(kernel) = decoder.kernel() else {
                 return Ok(None);
             };
-            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
-            fetched = later;
             let run = Run {
                 page,
                 parts,

@@ -139,6 +139,9 @@ mod kernel {
         value_type: ValueType,
     }
 
+    /// Most bytes that one request may decode to.
+    const OUTPUT_BYTES_MAX: u64 = 1 << 30;
+
     pub(crate) fn failed(error: KernelError) -> Error {
         let kind = match &error {
             KernelError::Unsupported(_) | KernelError::Profile(_) => ErrorKind::Unsupported,
@@ -195,7 +198,7 @@ mod kernel {
                 let wanted = Wanted::new(parts, run.plan);
                 let n_rows = wanted.len();
                 let rows = (wanted.rows(), n_rows);
-                let limit = output_bytes_max;
+                let limit = output_bytes_max.min(OUTPUT_BYTES_MAX);
                 let decoded =
                     self.page
                         .decode_nested(self.value_type, blocks, rows, cuts, limit, use_batch);
@@ -271,7 +274,7 @@ mod kernel {
                     self.value_type,
                     blocks,
                     (wanted.rows(), expected),
-                    1 << 30,
+                    OUTPUT_BYTES_MAX,
                     &mut push,
                 )
                 .map_err(failed)?;

@@ -106,17 +106,22 @@ impl KernelPage {
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
-        let mut instance = self.kernel.take(Some(self.number), usize::MAX)?;
-        let done = self.decode_in(
-            &mut instance,
-            value_type,
-            blocks,
-            (rows, n_rows),
-            output_bytes_max,
-            use_batch,
-        );
-        self.kernel.give(instance);
-        done
+        let per_row = match value_type {
+            ValueType::Bits => 1,
+            ValueType::Fixed(width) => u64::from(width).max(1),
+            ValueType::Bytes => 16,
+        };
+        let batch_rows = (BATCH_BYTES_TARGET / per_row).max(64);
+        let more = |request: &mut RequestWriter| {
+            request.wide(tag::LIMITS, output_bytes_max);
+            request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
+            Ok(())
+        };
+        self.read(blocks, (rows, n_rows), &more, &mut |instance, place| {
+            let places = Places::of(instance, place, value_type)?;
+            use_batch(places.view(instance, value_type)?)?;
+            Ok(places.rows)
+        })
     }
 
     /// The same for a nested page: levels and items. Of lists with a cut (by the number of the level with their lengths) only its items come.
@@ -133,35 +138,21 @@ impl KernelPage {
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(NestedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
-        let mut instance = self.kernel.take(Some(self.number), usize::MAX)?;
-        let mut decode = |instance: &mut Instance| {
-            let mut request = self.request(instance, blocks, rows)?;
+        let more = |request: &mut RequestWriter| {
             request.wide(tag::LIMITS, output_bytes_max);
             request.word(tag::BATCH_ROWS, u32::MAX);
-            self.write_cuts(&mut request, cuts)?;
-            let handle = instance.init(request)?;
-            let mut n_decoded = 0;
-            let done = self.batches(instance, (handle, n_rows), &mut |instance, place| {
-                let (levels, items) = nested_places(instance, place, value_type)?;
-                let rows = rows_of(&place.description)?;
-                n_decoded += rows;
-                let batch = NestedRows {
-                    rows,
-                    levels: &levels,
-                    items: items.view(instance, value_type)?,
-                };
-                use_batch(batch)?;
-                Ok(rows)
-            });
-            // After a trap there is nothing to close.
-            if !instance.failed() {
-                instance.close(handle)?;
-            }
-            done.map(|()| n_decoded)
+            self.write_cuts(request, cuts)
         };
-        let done = decode(&mut instance);
-        self.kernel.give(instance);
-        done
+        self.read(blocks, (rows, n_rows), &more, &mut |instance, place| {
+            let (levels, items) = nested_places(instance, place, value_type)?;
+            let rows = rows_of(&place.description)?;
+            use_batch(NestedRows {
+                rows,
+                levels: &levels,
+                items: items.view(instance, value_type)?,
+            })?;
+            Ok(rows)
+        })
     }
 
     fn write_cuts(&self, request: &mut RequestWriter, cuts: &[(usize, Cut)]) -> Result<()> {
@@ -187,37 +178,30 @@ impl KernelPage {
         REQUEST_BYTES_TARGET
     }
 
-    fn decode_in(
+    /// A reader for rows of blocks, with what else is asked of it, and its batches, of which `use_batch` says how many rows they have. Once there
+    /// are enough no more are made. Returns how many there were.
+    fn read(
         &self,
-        instance: &mut Instance,
-        value_type: ValueType,
         blocks: &[&[u8]],
-        (rows, n_rows): (Rows<'_>, usize),
-        output_bytes_max: u64,
-        use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
+        (rows, n_wanted): (Rows<'_>, usize),
+        ask_more: &dyn Fn(&mut RequestWriter) -> Result<()>,
+        use_batch: &mut dyn FnMut(&Instance, &BatchPlace) -> Result<usize>,
     ) -> Result<usize> {
-        let mut request = self.request(instance, blocks, rows)?;
-        request.wide(tag::LIMITS, output_bytes_max);
-        let per_row = match value_type {
-            ValueType::Bits => 1,
-            ValueType::Fixed(width) => u64::from(width).max(1),
-            ValueType::Bytes => 16,
+        let mut instance = self.kernel.take(Some(self.number), usize::MAX)?;
+        let mut read = |instance: &mut Instance| {
+            let mut request = self.request(instance, blocks, rows)?;
+            ask_more(&mut request)?;
+            let handle = instance.init(request)?;
+            let done = batches(instance, handle, n_wanted, use_batch);
+            // After a trap there is nothing to close.
+            if !instance.failed() {
+                instance.close(handle)?;
+            }
+            done
         };
-        let batch_rows = (BATCH_BYTES_TARGET / per_row).max(64);
-        request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
-        let handle = instance.init(request)?;
-        let mut n_decoded = 0;
-        let done = self.batches(instance, (handle, n_rows), &mut |instance, place| {
-            let places = Places::of(instance, place, value_type)?;
-            n_decoded += places.rows;
-            use_batch(places.view(instance, value_type)?)?;
-            Ok(places.rows)
-        });
-        // After a trap there is nothing to close.
-        if !instance.failed() {
-            instance.close(handle)?;
-        }
-        done.map(|()| n_decoded)
+        let done = read(&mut instance);
+        self.kernel.give(instance);
+        done
     }
 
     /// A request for rows of blocks, which are laid into the instance.
@@ -252,24 +236,6 @@ impl KernelPage {
             }
         }
         Ok(request)
-    }
-
-    /// Has batches made until there are enough rows. `use_batch` says how many each has.
-    fn batches(
-        &self,
-        instance: &mut Instance,
-        (handle, n_wanted): (i32, usize),
-        use_batch: &mut dyn FnMut(&Instance, &BatchPlace) -> Result<usize>,
-    ) -> Result<()> {
-        let mut n_rows = 0;
-        while n_rows < n_wanted
-            && let Some(place) = instance.decode(handle)?
-        {
-            let used = use_batch(instance, &place);
-            instance.release(&place)?;
-            n_rows += used?;
-        }
-        Ok(())
     }
 
     /// The handle of this page in an instance.
@@ -319,6 +285,24 @@ impl KernelPage {
         instance.keep_prepared(self.number, handle)?;
         Ok(handle)
     }
+}
+
+/// Has batches made until there are enough rows.
+fn batches(
+    instance: &mut Instance,
+    handle: i32,
+    n_wanted: usize,
+    use_batch: &mut dyn FnMut(&Instance, &BatchPlace) -> Result<usize>,
+) -> Result<usize> {
+    let mut n_rows = 0;
+    while n_rows < n_wanted
+        && let Some(place) = instance.decode(handle)?
+    {
+        let used = use_batch(instance, &place);
+        instance.release(&place)?;
+        n_rows += used?;
+    }
+    Ok(n_rows)
 }
 
 fn values_of(shared: &OwnedValues) -> &[u8] {
