@@ -77,14 +77,13 @@ impl Reader {
                 };
                 data_bytes = data_bytes.saturating_add(bytes);
             }
-            items.push(ranges);
+            items.push((block, ranges));
         }
         budget.spend(data_bytes)?;
         let value_type = self.page.value_type();
         let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)?;
-        for (number, (piece, ranges)) in self.batch.iter().zip(&items).enumerate() {
-            let block = parse_block(&self.page, self.input(piece)?.bytes(memory)?)?;
-            raw.push_ranges(&self.page, &block, ranges, scratch, take)
+        for (number, (block, ranges)) in items.iter().enumerate() {
+            raw.push_ranges(&self.page, block, ranges, scratch, take)
                 .map_err(|error| in_piece(number, error))?;
         }
         Ok(self.finish_nested(rows, levels.into_levels(), raw))

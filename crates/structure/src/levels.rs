@@ -399,16 +399,42 @@ impl RawLevel {
         (room.unwrap_or_default(), base)
     }
 
+    /// Whether there may be so many more slots, which the budget pays for.
+    fn admit(&self, n_more: u64, budget: &Budget) -> Result<()> {
+        let n_slots = self.n_slots as u64 + n_more;
+        if n_slots > SLOTS_MAX {
+            return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
+        }
+        budget.spend(slots_bytes(self.form, n_more))
+    }
+
+    /// Writes valid slots behind those so far: no bits where there are none yet.
+    fn push_valid(&mut self, n_more: usize, take: Take<'_>) -> Result<()> {
+        let at = self.n_slots;
+        if self.validity.is_some() {
+            slots::set_bits(self.validity_mut(n_more, take)?, at, n_more, true);
+        }
+        Ok(())
+    }
+
+    /// Writes the ends of lists of one length behind the slots so far.
+    fn push_equal(&mut self, n_more: usize, length: u32, take: Take<'_>) -> Result<()> {
+        let (ends, base) = self.ends_mut(n_more, take);
+        let last = u64::from(base) + n_more as u64 * u64::from(length);
+        if last > SLOTS_MAX {
+            return Err(Error::limit("items of a batch", last, SLOTS_MAX));
+        }
+        tarsia_bits::equal_ends(ends, length, base);
+        Ok(())
+    }
+
     /// Writes decoded bits behind the slots so far; returns how many are valid.
     fn push_bits(&mut self, n_more: usize, bits: &[u8], take: Take<'_>) -> Result<usize> {
-        let at = self.n_slots;
         if bits.is_empty() {
-            if self.validity.is_some() {
-                slots::set_bits(self.validity_mut(n_more, take)?, at, n_more, true);
-            }
+            self.push_valid(n_more, take)?;
             return Ok(n_more);
         }
-        let bits = BitSlice::new(bits, 0, n_more)?;
+        let (at, bits) = (self.n_slots, BitSlice::new(bits, 0, n_more)?);
         let valid = bits.count_ones();
         slots::copy_bits(self.validity_mut(n_more, take)?, at, bits)?;
         self.null_count += n_more - valid;
@@ -434,19 +460,6 @@ impl RawLevel {
             *to = base.wrapping_add(end);
         }
         Ok(rising && end as usize == n_below)
-    }
-
-    /// Writes the ends of lists that have one length; returns whether there is such a length.
-    fn push_equal(&mut self, n_more: usize, n_below: usize, take: Take<'_>) -> Result<bool> {
-        let (to, base) = self.ends_mut(n_more, take);
-        let last = u64::from(base) + n_below as u64;
-        if last > SLOTS_MAX {
-            return Err(Error::limit("items of a batch", last, SLOTS_MAX));
-        }
-        // At most the limit.
-        let length = n_below.checked_div(n_more).unwrap_or(0) as u32;
-        tarsia_bits::equal_ends(to, length, base);
-        Ok(length as usize * n_more == n_below)
     }
 }
 
@@ -570,11 +583,7 @@ impl<'a> RawLevels<'a> {
                 .iter()
                 .map(|range| u64::from(range.end - range.start))
                 .sum();
-            let n_slots = level.n_slots as u64 + n_more;
-            if n_slots > SLOTS_MAX {
-                return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
-            }
-            self.budget.spend(slots_bytes(level.form, n_more))?;
+            level.admit(n_more, self.budget)?;
             let mut run = Run {
                 section,
                 page,
@@ -628,11 +637,7 @@ impl<'a> RawLevels<'a> {
                 _ => ranges.iter().cloned().flatten().filter(reached).count() as u64,
             };
             let n_more = n_rows.saturating_mul(slots_per_row);
-            let n_slots = level.n_slots as u64 + n_more;
-            if n_slots > SLOTS_MAX {
-                return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
-            }
-            self.budget.spend(slots_bytes(level.form, n_more))?;
+            level.admit(n_more, self.budget)?;
             let (at, n_more) = (level.n_slots, n_more as usize);
             match (level.form, stored) {
                 (LevelForm::Validity, Level::Validity(_)) => {
@@ -647,20 +652,9 @@ impl<'a> RawLevels<'a> {
                     level.null_count += nulls;
                     n_above += 1;
                 }
-                (LevelForm::Validity, _) => {
-                    if level.validity.is_some() {
-                        let bits = level.validity_mut(n_more, &mut *take)?;
-                        slots::set_bits(bits, at, n_more, true);
-                    }
-                }
+                (LevelForm::Validity, _) => level.push_valid(n_more, &mut *take)?,
                 (LevelForm::Lengths, _) => {
-                    let length = left.ok_or_else(misfit)?;
-                    let (ends, base) = level.ends_mut(n_more, &mut *take);
-                    let last = u64::from(base) + n_more as u64 * u64::from(length);
-                    if last > SLOTS_MAX {
-                        return Err(Error::limit("items of a batch", last, SLOTS_MAX));
-                    }
-                    tarsia_bits::equal_ends(ends, length, base);
+                    level.push_equal(n_more, left.ok_or_else(misfit)?, &mut *take)?;
                 }
                 (LevelForm::ConstantLength(_), _) => {}
             }
@@ -706,12 +700,7 @@ impl<'a> RawLevels<'a> {
             let n_below = decoded
                 .get(number + 1)
                 .map_or(n_items, |below| below.n_slots);
-            let n_slots = level.n_slots as u64 + slots.n_slots as u64;
-            if n_slots > SLOTS_MAX {
-                return Err(Error::limit("slots of a batch's level", n_slots, SLOTS_MAX));
-            }
-            self.budget
-                .spend(slots_bytes(level.form, slots.n_slots as u64))?;
+            level.admit(slots.n_slots as u64, self.budget)?;
             let fits = match (level.form, slots.form) {
                 (LevelForm::Validity, DecodedForm::Validity(bits)) => {
                     level.push_bits(slots.n_slots, bits, take)? == n_below
@@ -720,7 +709,11 @@ impl<'a> RawLevels<'a> {
                     ends.len() == slots.n_slots + 1 && level.push_ends(ends, n_below, take)?
                 }
                 (LevelForm::Lengths, DecodedForm::ConstantLength) => {
-                    level.push_equal(slots.n_slots, n_below, take)?
+                    let length = n_below.checked_div(slots.n_slots).unwrap_or(0);
+                    // What does not fit is beyond any limit.
+                    let length = u32::try_from(length).unwrap_or(u32::MAX);
+                    level.push_equal(slots.n_slots, length, take)?;
+                    slots.n_slots as u64 * u64::from(length) == n_below as u64
                 }
                 (LevelForm::ConstantLength(length), DecodedForm::ConstantLength) => {
                     let length = cut.map_or(length, |cut| cut.length_of(length));
@@ -818,13 +811,7 @@ impl Run<'_, '_> {
     fn validity(&mut self, level: &mut RawLevel, ranges: &mut Vec<Range<u32>>) -> Result<()> {
         let (at, n_more) = (level.n_slots, self.n_more);
         match self.section.slots {
-            Slots::AllValid => {
-                if level.validity.is_some() {
-                    let bits = level.validity_mut(n_more, self.take)?;
-                    slots::set_bits(bits, at, n_more, true);
-                }
-                Ok(())
-            }
+            Slots::AllValid => level.push_valid(n_more, self.take),
             Slots::AllNull => {
                 let bits = level.validity_mut(n_more, self.take)?;
                 slots::set_bits(bits, at, n_more, false);
@@ -909,12 +896,7 @@ impl Run<'_, '_> {
         let overflow = |sum: u64| Error::limit("items of a batch", sum, SLOTS_MAX);
         match self.section.slots {
             Slots::ConstantLength(length) => {
-                let (ends, base) = level.ends_mut(n_more, self.take);
-                let last = u64::from(base) + n_more as u64 * u64::from(length);
-                if last > SLOTS_MAX {
-                    return Err(overflow(last));
-                }
-                tarsia_bits::equal_ends(ends, length, base);
+                level.push_equal(n_more, length, self.take)?;
                 scale(ranges, length)
             }
             Slots::AllValid | Slots::AllNull => Err(misfit()),
