@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Registry, Result, Scratch, Selection, Shared, Tree, ValueType, Values,
+    AlignedBuf, BitSlice, Result, Scratch, Selection, Shared, Tree, ValueType, Values,
 };
 use tarsia_kernel_guest::Guest;
 use tarsia_kernel_guest::abi::{
@@ -609,18 +609,6 @@ impl Memory for KernelMemory<'_> {
     }
 }
 
-fn kernel_registry() -> Registry {
-    let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add(&tarsia_constant::CONSTANT)
-        .add(&tarsia_bitpack::BITPACK)
-        .add(&tarsia_dict::DICT);
-    registry
-}
-
 /// All rows of a block as a kernel's host has them in the end; `None` where the kernel refuses.
 fn decode_by_kernel(
     meta: &Meta,
@@ -630,7 +618,7 @@ fn decode_by_kernel(
 ) -> Option<Decoded> {
     let mut meta_bytes = Vec::new();
     meta.write_to(&mut meta_bytes).expect("a description");
-    let mut guest = Guest::new(kernel_registry());
+    let mut guest = Guest::new(tarsia_kernel_core::registry());
     let mut request = RequestWriter::default();
     assert!(request.entry(tag::META, &[&meta_bytes]));
     request.input(KERNEL_BASE, place.len() as u32, 0);

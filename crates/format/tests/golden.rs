@@ -18,9 +18,8 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, UnionFields};
-use common::{assert_rows, deterministic, open, read_all, write};
+use common::{assert_rows, deterministic, open, read_all, same_rows, write};
 use tarsia::{LAYOUT_KEY, WriteOptions};
-use tarsia_testkit::nested::batch_logical_difference;
 #[cfg(feature = "kernels")]
 use {
     common::open_with,
@@ -242,19 +241,6 @@ fn nested_table() -> RecordBatch {
     .unwrap()
 }
 
-/// All rows, by logical value.
-fn assert_logical_rows(batches: &[RecordBatch], table: &RecordBatch) {
-    let mut at = 0;
-    for batch in batches {
-        let want = table.slice(at, batch.num_rows());
-        if let Err(difference) = batch_logical_difference(batch, &want) {
-            panic!("from row {at}: {difference}");
-        }
-        at += batch.num_rows();
-    }
-    assert_eq!(at, table.num_rows());
-}
-
 fn check(name: &str, options: WriteOptions) {
     let file = check_bytes(name, &table(), options);
     assert_rows(&read_all(&file).unwrap(), &table());
@@ -262,7 +248,7 @@ fn check(name: &str, options: WriteOptions) {
 
 fn check_nested(name: &str, options: WriteOptions) {
     let file = check_bytes(name, &nested_table(), options);
-    assert_logical_rows(&read_all(&file).unwrap(), &nested_table());
+    same_rows(&read_all(&file).unwrap(), &nested_table(), "nested");
 }
 
 /// The frozen file, if this build writes it.
@@ -335,7 +321,7 @@ fn with_kernel() {
 fn nested_with_kernel() {
     let table = nested_table();
     let file = by_kernel("nested_with_kernel", &table, &tarsia_kernels::NESTED);
-    assert_logical_rows(&read_all(&file).unwrap(), &table);
+    same_rows(&read_all(&file).unwrap(), &table, "nested");
     assert_eq!(file.decoder_counts().native, 0);
 }
 

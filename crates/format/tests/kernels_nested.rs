@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use common::{deterministic, open, open_with, read_all, write};
+use common::{deterministic, open, open_with, read_all, same, same_rows, write};
 use tarsia::{
     ElementPath, EmbedKernels, ErrorKind, File, Kernels, OpenOptions, Threads, WriteOptions,
 };
 use tarsia_structure::arrow::leaf_paths;
-use tarsia_testkit::nested::{
-    batch_logical_difference, is_uninhabited, nested_array, nested_profiles, nested_types,
-};
+use tarsia_testkit::nested::{is_uninhabited, nested_array, nested_profiles, nested_types};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{nested_tables, read_parquet};
 
@@ -38,22 +36,6 @@ fn batch_of(array: ArrayRef) -> RecordBatch {
     let field = Field::new("c", array.data_type().clone(), true);
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap()
 }
-
-fn same(got: &RecordBatch, want: &RecordBatch, what: &str) {
-    if let Err(difference) = batch_logical_difference(got, want) {
-        panic!("{what}: {difference}");
-    }
-}
-
-fn same_rows(parts: &[RecordBatch], batch: &RecordBatch, what: &str) {
-    let mut at = 0;
-    for part in parts {
-        same(part, &batch.slice(at, part.num_rows()), what);
-        at += part.num_rows();
-    }
-    assert_eq!(at, batch.num_rows(), "{what}");
-}
-
 fn assert_no_native(file: &File, what: &str) {
     let counts = file.decoder_counts();
     assert_eq!(counts.native, 0, "{what}: {counts:?}");

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
-use common::{deterministic, open_with, write};
+use common::{deterministic, open_with, same, same_rows, write};
 use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions, Writer};
 use tarsia_structure::arrow::leaf_paths;
 use tarsia_testkit::nested::{
-    batch_logical_difference, is_uninhabited, nested_array, nested_profiles, nested_types,
-    random_type, sliced_nested,
+    is_uninhabited, nested_array, nested_profiles, nested_types, random_type, sliced_nested,
 };
 use tarsia_testkit::rng::Rng;
 
@@ -23,22 +22,6 @@ fn batch_of(columns: Vec<ArrayRef>) -> RecordBatch {
         .collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
-
-fn same(got: &RecordBatch, want: &RecordBatch, what: &str) {
-    if let Err(difference) = batch_logical_difference(got, want) {
-        panic!("{what}: {difference}");
-    }
-}
-
-/// The batches of a scan are the rows from `start` on.
-fn same_rows(parts: &[RecordBatch], batch: &RecordBatch, start: usize, what: &str) {
-    let mut at = start;
-    for part in parts {
-        same(part, &batch.slice(at, part.num_rows()), what);
-        at += part.num_rows();
-    }
-}
-
 /// Scans, ranges and takes of a file give what went in.
 fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
     let options = OpenOptions {
@@ -57,7 +40,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
         .map(|part| part.unwrap_or_else(|error| panic!("{what}: {error}")))
         .collect();
     let last = batch.project(&[batch.num_columns() - 1]).unwrap();
-    same_rows(&parts, &last, 0, what);
+    same_rows(&parts, &last, what);
     assert_eq!(file.schema().unwrap(), batch.schema(), "{what}");
     let parts: Vec<_> = file
         .scan()
@@ -66,7 +49,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
         .map(|part| part.unwrap_or_else(|error| panic!("{what}: {error}")))
         .collect();
     assert_eq!(parts.iter().map(RecordBatch::num_rows).sum::<usize>(), rows);
-    same_rows(&parts, batch, 0, what);
+    same_rows(&parts, batch, what);
     file.verify()
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     file.inspect()
@@ -91,7 +74,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
             parts.iter().map(RecordBatch::num_rows).sum::<usize>(),
             end - start
         );
-        same_rows(&parts, batch, start, what);
+        same_rows(&parts, &batch.slice(start, end - start), what);
     }
     for n in [1, 3, 60] {
         let mut picked: Vec<u64> = (0..n).map(|_| rng.below(rows) as u64).collect();

@@ -8,14 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
-use common::{deterministic, open_with, write};
+use common::{deterministic, open_with, same, write};
 use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions, Writer};
 use tarsia_io::{CountingReader, MemoryFile, MemorySink};
 use tarsia_structure::arrow::{Packing, Pool, value_type};
 use tarsia_testkit::arrays::flat_types;
-use tarsia_testkit::nested::{
-    batch_logical_difference, logical_difference, nested_array, nested_profiles, sliced_nested,
-};
+use tarsia_testkit::nested::{logical_difference, nested_array, nested_profiles, sliced_nested};
 use tarsia_testkit::rng::Rng;
 
 fn field(name: &str, data_type: DataType, nullable: bool) -> FieldRef {
@@ -85,13 +83,6 @@ fn types() -> Vec<DataType> {
     ));
     types
 }
-
-fn same(got: &RecordBatch, want: &RecordBatch, what: &str) {
-    if let Err(difference) = batch_logical_difference(got, want) {
-        panic!("{what}: {difference}");
-    }
-}
-
 fn check(batch: &RecordBatch, options: WriteOptions, what: &str) {
     let bytes = write(batch.schema(), std::slice::from_ref(batch), options);
     let options = OpenOptions {

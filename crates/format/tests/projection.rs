@@ -9,9 +9,9 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, RecordBatch, StructArray,
 };
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
-use common::{deterministic, open, open_with, write};
+use common::{deterministic, open, open_with, same, write};
 use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions, WriteOptions};
-use tarsia_testkit::nested::{batch_logical_difference, nested_array, nested_profiles};
+use tarsia_testkit::nested::{nested_array, nested_profiles};
 use tarsia_testkit::rng::Rng;
 
 fn field(name: &str, data_type: DataType) -> FieldRef {
@@ -112,13 +112,6 @@ fn parts(batch: &RecordBatch, schema: &Schema) -> RecordBatch {
     });
     RecordBatch::try_new(Arc::new(schema.clone()), columns.collect()).unwrap()
 }
-
-fn same(got: &RecordBatch, want: &RecordBatch, what: &str) {
-    if let Err(difference) = batch_logical_difference(got, want) {
-        panic!("{what}: {difference}");
-    }
-}
-
 /// Scans, ranges and takes of what names lead to.
 fn check(file: &File, batch: &RecordBatch, names: &[&str], schema: &Schema) {
     let what = names.join(", ");

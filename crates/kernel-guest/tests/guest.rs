@@ -4,11 +4,11 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{BASE, Bytes, Plain, meta, registry, request};
+use common::{BASE, Bytes, encoded, meta, registry, request};
 use tarsia_codec::{BitSlice, FixedSlice, OwnedValues, Registry, Result, Tree, Values};
 use tarsia_kernel_guest::abi::{BatchDescription, RequestWriter, code, tag};
 use tarsia_kernel_guest::{Failure, Guest};
-use tarsia_structure::{EncodeContext, EncodedPage, PageInput, encode_page};
+use tarsia_structure::{EncodedPage, PageInput};
 
 const ROWS: u32 = 10_000;
 
@@ -27,18 +27,11 @@ fn page() -> EncodedPage {
     for row in (0..ROWS).filter(|row| is_valid(*row)) {
         valid[row as usize / 8] |= 1 << (row % 8);
     }
-    let input = PageInput {
+    encoded(PageInput {
         shape: None,
         validity: Some(BitSlice::new(&valid, 0, ROWS as usize).unwrap()),
         values: Values::Fixed(FixedSlice::new(&values, 4, ROWS as usize).unwrap()),
-    };
-    let registry = registry();
-    let context = EncodeContext {
-        registry: &registry,
-        chooser: &Plain,
-        checksum: |_| 0,
-    };
-    encode_page(input, &context).unwrap()
+    })
 }
 
 /// All rows of a request, and how many each batch had.

@@ -2,16 +2,14 @@
 
 mod common;
 
-use common::{Bytes, Plain, meta, registry, request};
+use common::{Bytes, encoded, meta, registry, request};
 use tarsia_codec::{BitSlice, FixedSlice, Registry, Result, Values};
 use tarsia_kernel_guest::abi::{
     BatchDescription, LAYOUT_ENDS, LAYOUT_PLAIN, LAYOUT_VALIDITY, LAYOUTS_NESTED, RequestWriter,
     code, tag,
 };
 use tarsia_kernel_guest::{Failure, Guest};
-use tarsia_structure::{
-    EncodeContext, EncodedPage, LevelForm, PageInput, Shape, ShapeSlice, encode_page,
-};
+use tarsia_structure::{EncodedPage, LevelForm, PageInput, Shape, ShapeSlice};
 
 const ROWS: u32 = 3000;
 
@@ -47,18 +45,11 @@ fn page() -> EncodedPage {
         .iter()
         .flat_map(|item| item.unwrap_or(0).to_le_bytes())
         .collect();
-    let input = PageInput {
+    encoded(PageInput {
         shape: Some(ShapeSlice::new(&shape, 0..rows.len()).unwrap()),
         validity: Some(BitSlice::new(&item_bits, 0, items.len()).unwrap()),
         values: Values::Fixed(FixedSlice::new(&values, 4, items.len()).unwrap()),
-    };
-    let registry = registry();
-    let context = EncodeContext {
-        registry: &registry,
-        chooser: &Plain,
-        checksum: |_| 0,
-    };
-    encode_page(input, &context).unwrap()
+    })
 }
 
 fn words(bytes: &[u8]) -> Vec<u32> {

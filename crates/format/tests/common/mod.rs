@@ -8,6 +8,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use tarsia::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
 use tarsia_io::{MemoryFile, MemorySink};
 use tarsia_testkit::arrays::assert_bit_equal;
+use tarsia_testkit::nested::batch_logical_difference;
 
 /// The bytes of a file that holds `batches`.
 pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
@@ -59,6 +60,28 @@ pub(crate) fn assert_rows(batches: &[RecordBatch], want: &RecordBatch) {
         at += rows;
     }
     assert_eq!(at, want.num_rows());
+}
+
+/// The rows are the same by logical value.
+pub(crate) fn same(got: &RecordBatch, want: &RecordBatch, what: &str) {
+    if let Err(difference) = batch_logical_difference(got, want) {
+        panic!("{what}: {difference}");
+    }
+}
+
+/// The batches hold exactly the rows of `want`, by logical value.
+pub(crate) fn same_rows(batches: &[RecordBatch], want: &RecordBatch, what: &str) {
+    let mut at = 0;
+    for batch in batches {
+        let rows = batch.num_rows();
+        assert!(
+            at + rows <= want.num_rows(),
+            "{what}: more rows than went in"
+        );
+        same(batch, &want.slice(at, rows), what);
+        at += rows;
+    }
+    assert_eq!(at, want.num_rows(), "{what}");
 }
 
 /// A table of one column named `x`.

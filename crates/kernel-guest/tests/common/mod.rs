@@ -3,9 +3,9 @@
 use tarsia_codec::{Registry, Result, Tree, Values};
 use tarsia_kernel_guest::abi::{RequestWriter, tag};
 use tarsia_kernel_guest::memory::Memory;
-use tarsia_structure::{Choice, Choose, EncodedPage};
+use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
 
-pub(crate) struct Plain;
+struct Plain;
 
 impl Choose for Plain {
     fn choose(&self, values: Values<'_>) -> Result<Choice> {
@@ -37,6 +37,16 @@ pub(crate) fn registry() -> Registry {
         .add_writer(&tarsia_bytes::BYTES)
         .add_writer(&tarsia_bitmap::BITMAP);
     registry
+}
+
+pub(crate) fn encoded(input: PageInput<'_>) -> EncodedPage {
+    let registry = registry();
+    let context = EncodeContext {
+        registry: &registry,
+        chooser: &Plain,
+        checksum: |_| 0,
+    };
+    encode_page(input, &context).unwrap()
 }
 
 /// Memory that starts at address 1,000.
