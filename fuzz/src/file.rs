@@ -186,29 +186,39 @@ pub fn bases() -> &'static [Base] {
             .collect();
         // One of each kind: every ninth of them.
         let several: Vec<_> = stored_types().iter().step_by(9).cloned().collect();
+        let row_by_row = |page_bytes| WriteOptions {
+            full_zip_bytes_min: 0,
+            ..one_thread(page_bytes)
+        };
+        let of_strings = [
+            (DataType::Binary, Nulls::Percent(10), Random),
+            (DataType::Utf8View, Nulls::None, Random),
+            (DataType::LargeBinary, Nulls::Runs, Random),
+        ];
         let tables = [
-            (table(2600, &mixed), 9000),
-            (table(3000, &strings), 1 << 20),
-            (table(6000, &dictionaries), 1 << 20),
-            (table(5000, &numbers), 30_000),
-            (table(60, &all_types), 1 << 20),
-            (table(0, &mixed), 1 << 20),
-            (table(1, &dictionaries), 1 << 20),
+            (table(2600, &mixed), one_thread(9000)),
+            (table(3000, &strings), one_thread(1 << 20)),
+            (table(6000, &dictionaries), one_thread(1 << 20)),
+            (table(5000, &numbers), one_thread(30_000)),
+            (table(60, &all_types), one_thread(1 << 20)),
+            (table(0, &mixed), one_thread(1 << 20)),
+            (table(1, &dictionaries), one_thread(1 << 20)),
+            (table(400, &of_strings), row_by_row(3000)),
             // Few columns of several pages, and many of few rows.
             (
                 nested_table(700, &several, &[Lengths::Short, Lengths::Skewed]),
-                4000,
+                one_thread(4000),
             ),
-            (nested_table(40, stored_types(), &LENGTHS[..1]), 1 << 20),
+            (
+                nested_table(40, stored_types(), &LENGTHS[..1]),
+                row_by_row(1 << 20),
+            ),
         ];
         tables
             .into_iter()
-            .map(|(batch, page_bytes)| {
-                let bytes = write(
-                    batch.schema(),
-                    std::slice::from_ref(&batch),
-                    one_thread(page_bytes),
-                );
+            .map(|(batch, options)| {
+                let batches = std::slice::from_ref(&batch);
+                let bytes = write(batch.schema(), batches, options);
                 let seals = Seals::of(&bytes);
                 let layout = open(&bytes, How::PLAIN)
                     .and_then(|file| file.inspect())
@@ -579,6 +589,7 @@ fn round_trip_of(
         RecordBatch::try_new_with_options(schema.clone(), columns, &row_count).expect("a batch");
     let options = WriteOptions {
         preset: *input.pick(&[Preset::Balanced, Preset::Fast, Preset::Compact]),
+        full_zip_bytes_min: *input.pick(&[128, 0, u32::MAX]),
         memory_budget_bytes: match input.below(4) {
             0 => input.number() % (1 << 20),
             _ => NEVER_FULL,

@@ -9,7 +9,7 @@
 //! | bits | constant, bitmap |
 //! | 1, 2, 4, 8 bytes | constant, bitpack, dict(codes: bitpack), plain |
 //! | other fixed widths | constant, dict(codes: bitpack), plain |
-//! | byte strings | constant, dict(codes: bitpack), bytes(lengths: bitpack) |
+//! | byte strings | constant, dict(codes: bitpack), bytes(lengths: bitpack); long ones that gain nothing lie row by row |
 //!
 //! A dictionary lives inside the block where the page is one block, else in a dictionary page.
 //!
@@ -101,7 +101,8 @@ impl Chooser {
         Self {
             objective,
             dictionaries: false,
-            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+            // Dictionary pages are of mini-blocks.
+            full_zip_bytes_min: u32::MAX,
         }
     }
 }

@@ -8,8 +8,8 @@ use tarsia_cascade::{Chooser, Objective, register};
 use tarsia_codec::{BitSlice, OwnedValues, Registry, Shared, Tree, ValueType, build_encoder};
 use tarsia_dict::CodeBytes;
 use tarsia_structure::{
-    BlockContext, BlockErasure, BlockHeader, BlockRows, EncodeContext, Layer, LayerKind, Meta,
-    Outcome, PageInput, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
+    BlockContext, BlockErasure, BlockHeader, BlockRows, EncodeContext, Layer, LayerKind, Layout,
+    Meta, Outcome, PageInput, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::erasure::{Erase, ErasureCase, Report, Rows, check_erasure, checksum, context};
@@ -218,6 +218,34 @@ fn check_all(value_type: ValueType) -> Report {
         report.add(of_tree);
     }
     report
+}
+
+/// Byte strings that lie row by row, behind an index.
+#[test]
+fn strings_row_by_row() {
+    let registry = registry();
+    let trees = vec![tarsia_bytes::tree(tarsia_plain::tree())];
+    for nulls in [Nulls::None, Nulls::Filled] {
+        let mut meta = meta(ValueType::Bytes, trees.clone(), nulls);
+        meta.layout = Layout::FullZip;
+        meta.layers.iter_mut().for_each(|layer| layer.trees.clear());
+        let mut report = Report::default();
+        for case in row_sets(ValueType::Bytes) {
+            report.add(check_erasure(&ErasureCase {
+                name: &format!("{} row by row, nulls {nulls:?}", case.name),
+                context: context(&registry, &meta, &[]),
+                rows: &rows_of(&case, nulls),
+                place: None,
+                erase: &erase_block,
+                seed: 12,
+            }));
+        }
+        assert_eq!(report.n_moved, 0);
+        assert!(
+            report.n_erased > 20 && report.n_canaries_found > 10,
+            "{report:?}"
+        );
+    }
 }
 
 #[test]

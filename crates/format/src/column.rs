@@ -9,10 +9,10 @@ use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::arrow::{LeafParts, LeafPath, Packing};
-use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront, checksummed_rows};
 use tarsia_structure::{
-    Block, BlockHeader, Budget, Cut, LentStrings, PageDecoder, RawColumn, RawLevels, RawParts,
-    Shown, ZipForm,
+    Block, BlockHeader, Budget, Cut, Layout, LentStrings, PageDecoder, ROW_ENTRY_BYTES, RawColumn,
+    RawLevels, RawParts, RowIndex, Shown, ZipForm,
 };
 
 use crate::decoder::{Decoder, Run};
@@ -29,6 +29,12 @@ const LINE_BYTES: u64 = 64;
 
 /// A string is expected to take at least so many bytes with its offset.
 const STRING_BYTES: usize = 16;
+
+/// A batch of a scan is cut where its byte strings cannot be lent in one piece, if the pieces have so many bytes in the mean.
+const LENT_PIECE_BYTES_MIN: u64 = 256 << 10;
+
+/// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
+const LONG_BYTES_MIN: u64 = 4 << 10;
 
 /// Nested rows are expected to decode to so many times their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
@@ -96,32 +102,45 @@ pub(crate) struct Page {
     decoder: OnceLock<Arc<Decoder>>,
     blocks: OnceLock<Blocks>,
     entries: OnceLock<Arc<OwnedValues>>,
+    /// Blocks.
     checked: Checked,
+    /// Rows of a full-zip page of byte strings, which are read without their block.
+    checked_rows: Checked,
+    /// The indexes of its blocks, read when first needed.
+    fronts: OnceLock<Box<[OnceLock<Front>]>>,
 }
 
-/// The blocks of a page whose checksum was right, a bit each.
+/// The front of a block with an index of its rows, which is right.
+struct Front {
+    /// Where it ends, counted from the block's start: there the values begin.
+    values_at: usize,
+    /// `None` where the file is in memory.
+    bytes: Option<Box<[u8]>>,
+}
+
+/// The parts of a page whose checksum was right, a bit each.
 #[derive(Default)]
 struct Checked(OnceLock<Box<[AtomicU64]>>);
 
 impl Checked {
-    /// Whether all of `n_blocks` were checked.
-    fn all(&self, n_blocks: u32) -> bool {
+    /// Whether all of `n` were checked.
+    fn all(&self, n: u32) -> bool {
         let ones = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones();
         let words = self.0.get();
-        words.is_some_and(|words| words.iter().map(ones).sum::<u32>() == n_blocks)
+        words.is_some_and(|words| words.iter().map(ones).sum::<u32>() == n)
     }
 
-    /// Checks a block of `n_blocks` unless it was checked before.
-    fn check(&self, block: u32, n_blocks: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Checks one of `n` unless it was checked before.
+    fn check(&self, part: u32, n: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
         let words = self.0.get_or_init(|| {
-            let n_words = n_blocks.div_ceil(64);
+            let n_words = n.div_ceil(64);
             (0..n_words).map(|_| AtomicU64::new(0)).collect()
         });
-        let Some(word) = words.get(block as usize / 64) else {
+        let Some(word) = words.get(part as usize / 64) else {
             return check();
         };
-        let bit = 1 << (block % 64);
-        // Two threads that check the same block at the same time find the same.
+        let bit = 1 << (part % 64);
+        // Two threads that check the same part at the same time find the same.
         if word.load(Ordering::Relaxed) & bit == 0 {
             check()?;
             word.fetch_or(bit, Ordering::Relaxed);
@@ -138,6 +157,8 @@ impl Page {
             blocks: OnceLock::new(),
             entries: OnceLock::new(),
             checked: Checked::default(),
+            checked_rows: Checked::default(),
+            fronts: OnceLock::new(),
         }
     }
 
@@ -153,11 +174,98 @@ impl Page {
         }
     }
 
-    /// Whether no block of it will be compared with its checksum again.
+    /// The same for rows of a full-zip page that are read without their block.
+    fn check_rows(
+        &self,
+        file: &Inner,
+        bare: &Bare,
+        rows: RowIndex<'_>,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let once = match file.checksums {
+            Checksums::Never => return Ok(()),
+            Checksums::Once => file.stays(),
+            Checksums::Always => false,
+        };
+        for (row, (covered, stored)) in (bare.first..).zip(checksummed_rows(rows, bytes)) {
+            let check = || check_covered(covered, stored);
+            match once {
+                true => self.checked_rows.check(row, self.descriptor.rows, check)?,
+                false => check()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The front of a block with an index, read once; and where the block lies.
+    fn front<'a>(
+        &'a self,
+        file: &'a Inner,
+        blocks: &Blocks,
+        block: u32,
+        form: ZipForm,
+    ) -> Result<(IndexFront<'a>, Range<u64>)> {
+        let place = place_of(self, blocks, block)?;
+        let fronts = self.fronts.get_or_init(|| {
+            let n_blocks = blocks.n_blocks();
+            (0..n_blocks).map(|_| OnceLock::new()).collect()
+        });
+        let none = || Error::new(ErrorKind::OutOfRange, format!("block {block}"));
+        let cell = fronts.get(block as usize).ok_or_else(none)?;
+        let at_hand = |end: u64| file.lent(place.start..end);
+        let again = file.checksums == Checksums::Always && file.stays();
+        if let Some(front) = cell.get().filter(|_| !again) {
+            let bytes = match &front.bytes {
+                Some(bytes) => Some(&**bytes),
+                None => at_hand(place.start + front.values_at as u64),
+            };
+            return Ok((IndexFront::of_parsed(bytes.ok_or_else(none)?), place));
+        }
+        let rows = blocks.rows_of(block)?;
+        let rows = rows.end - rows.start;
+        let end = place.end.min(place.start + IndexFront::bytes_max(rows));
+        let read;
+        let bytes = match at_hand(end) {
+            Some(bytes) => bytes,
+            None => {
+                read = file.read_once(place.start..end)?;
+                &*read
+            }
+        };
+        let (front, (covered, stored)) =
+            IndexFront::parse(bytes, form, rows).map_err(while_reading)?;
+        if file.checksums != Checksums::Never {
+            check_covered(covered, stored)?;
+        }
+        let values_at = front.values_at;
+        let kept = Front {
+            values_at,
+            bytes: match file.stays() {
+                true => None,
+                false => bytes.get(..values_at).map(Box::from),
+            },
+        };
+        let front = match &cell.get_or_init(|| kept).bytes {
+            Some(bytes) => Some(&**bytes),
+            None => at_hand(place.start + values_at as u64),
+        };
+        Ok((IndexFront::of_parsed(front.ok_or_else(none)?), place))
+    }
+
+    /// Bytes that its indexes take once all of them were read.
+    pub(crate) fn index_bytes(&self, file: &Inner) -> u64 {
+        let is_kept = !file.stays() && is_indexed(file, self);
+        u64::from(is_kept) * u64::from(self.descriptor.rows) * ROW_ENTRY_BYTES as u64
+    }
+
+    /// Whether nothing of it will be compared with its checksum again.
     fn is_checked(&self, file: &Inner) -> bool {
+        let descriptor = &self.descriptor;
         match file.checksums {
             Checksums::Never => true,
-            Checksums::Once => self.checked.all(self.descriptor.n_blocks),
+            Checksums::Once => {
+                self.checked.all(descriptor.n_blocks) || self.checked_rows.all(descriptor.rows)
+            }
             Checksums::Always => false,
         }
     }
@@ -173,6 +281,8 @@ pub(crate) enum Decoded {
     Raw(RawColumn),
     /// Views of the file.
     Views(RawParts, Vec<Buffer>),
+    /// Byte strings back to back in the file, in as many pieces as they lie in.
+    InPlace(Vec<(RawParts, Buffer)>),
     /// By a kernel, in whose memory they stay.
     #[cfg(feature = "kernels")]
     Lent(tarsia_kernel_host::Lent),
@@ -189,7 +299,16 @@ pub(crate) struct BlockPart {
     pub(crate) rows: u32,
     pub(crate) selected: Selected,
     /// The place is that of rows of a full-zip page, not of their whole block.
-    pub(crate) bare: bool,
+    pub(crate) bare: Option<Bare>,
+}
+
+/// Rows of a full-zip page that are read without their block.
+#[derive(Clone, Debug)]
+pub(crate) struct Bare {
+    /// The first of them, counted in the page.
+    first: u32,
+    /// Their entries in the plan: of byte strings.
+    index: Range<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -217,7 +336,11 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<BlockPart>,
     /// Row indices inside blocks.
     pub(crate) indices: Vec<u32>,
+    /// What the index of their block says of rows that are read without it.
+    pub(crate) row_entries: Vec<[u8; ROW_ENTRY_BYTES]>,
     pub(crate) rows: usize,
+    /// Whether who reads it takes several arrays one behind the other.
+    pub(crate) may_be_cut: bool,
 }
 
 impl Plan {
@@ -244,6 +367,12 @@ impl Plan {
         start.unwrap_or(0)..end.unwrap_or(0)
     }
 
+    /// The entries of rows that are read without their block.
+    pub(crate) fn entries(&self, bare: &Bare) -> &[[u8; ROW_ENTRY_BYTES]] {
+        let entries = self.row_entries.get(bare.index.clone());
+        entries.unwrap_or_default()
+    }
+
     /// The rows of a part, as decoders are told.
     pub(crate) fn selection(&self, part: &BlockPart) -> Selection<'_> {
         match &part.selected {
@@ -260,6 +389,13 @@ impl Plan {
 }
 
 impl TableField {
+    /// Whether rows take about a block of each column.
+    pub(crate) fn is_long(&self) -> bool {
+        let columns = self.columns.iter();
+        let bytes: u64 = columns.map(|column| column.encoded_row_bytes()).sum();
+        bytes > 0 && bytes >= LONG_BYTES_MIN * self.columns.len() as u64
+    }
+
     pub(crate) fn is_flat(&self) -> bool {
         self.columns.iter().all(|column| column.is_flat())
     }
@@ -296,9 +432,21 @@ impl Column {
         }
     }
 
-    /// Whether its byte strings are lent where they are stored as they are.
-    fn is_lent(&self, file: &Inner) -> bool {
+    /// Whether its byte strings are shown where they are stored as they are.
+    fn is_shown(&self, file: &Inner) -> bool {
         self.data_type == DataType::BinaryView && file.stays()
+    }
+
+    /// Whether its byte strings are not copied.
+    fn is_lent(&self, file: &Inner) -> bool {
+        self.is_shown(file) || self.lends_runs(file) && self.lies_row_by_row(file)
+    }
+
+    /// Whether runs of its byte strings are lent where they lie back to back: what Arrow holds so, too, but text, which must stay what it
+    /// was when it was checked.
+    fn lends_runs(&self, file: &Inner) -> bool {
+        let is_binary = matches!(self.data_type, DataType::Binary | DataType::LargeBinary);
+        is_binary && self.is_flat() && file.stays()
     }
 
     fn encoded_row_bytes(&self) -> u64 {
@@ -396,14 +544,21 @@ impl Column {
         Ok(page.decoder.get_or_init(|| decoder).clone())
     }
 
-    /// What the rows of a full-zip page look like; `None` for mini-blocks.
+    /// What the rows of a full-zip page look like, if they are read without their blocks; `None` for mini-blocks.
     fn zip_form(&self, file: &Inner, page: &Page) -> Result<Option<ZipForm>> {
-        if self.is_flat() {
+        if self.is_flat() && self.value_type != Some(ValueType::Bytes) {
             return Ok(None);
         }
-        // A kernel is given whole blocks.
-        let decoder = self.decoder(file, page)?;
-        Ok(decoder.native().and_then(PageDecoder::zip))
+        let meta = file.meta(page.descriptor.meta)?;
+        match ZipForm::of(&meta).map_err(while_reading)? {
+            None => Ok(None),
+            Some(form) if form.is_indexed() => Ok(Some(form)),
+            Some(form) => {
+                // Of these a kernel is given whole blocks.
+                let decoder = self.decoder(file, page)?;
+                Ok(decoder.native().map(|_| form))
+            }
+        }
     }
 
     /// The decoded entries of a dictionary page, made once.
@@ -525,12 +680,12 @@ impl Column {
             }
             let upto = rows.end.min(held.end);
             let whole = held == (row..upto);
-            plan.parts.push(match zip.filter(|_| !whole) {
+            match zip.filter(|form| !whole || form.is_indexed()) {
                 Some(form) => {
-                    let rows = row - held.start..upto - held.start;
-                    bare_part(page, blocks, index, block, form, rows)?
+                    let rows = row..upto;
+                    push_bare(file, (page, index), (blocks, block), form, rows, plan)?;
                 }
-                None => BlockPart {
+                None => plan.parts.push(BlockPart {
                     page: index as u32,
                     block,
                     place: place_of(page, blocks, block)?,
@@ -539,9 +694,9 @@ impl Column {
                         start: row - held.start,
                         len: upto - row,
                     },
-                    bare: false,
-                },
-            });
+                    bare: None,
+                }),
+            }
             plan.rows += (upto - row) as usize;
             row = upto;
             block += 1;
@@ -551,7 +706,10 @@ impl Column {
 
     /// The blocks that hold `rows` of the table.
     pub(crate) fn plan_rows(&self, file: &Inner, rows: Range<u64>) -> Result<Plan> {
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            may_be_cut: true,
+            ..Plan::default()
+        };
         if rows.is_empty() || self.value_type.is_none() {
             plan.rows = (rows.end - rows.start) as usize;
             return Ok(plan);
@@ -581,8 +739,13 @@ impl Column {
         Ok(plan)
     }
 
-    /// Block tables, and dictionaries, of pages with some of the rows `sorted` (rising) that were not read before.
-    pub(crate) fn push_tables_to_read(&self, sorted: &[u64], places: &mut Vec<Range<u64>>) {
+    /// Block tables, indexes of rows, and dictionaries, of pages with some of the rows `sorted` (rising) that were not read before.
+    pub(crate) fn push_tables_to_read(
+        &self,
+        file: &Inner,
+        sorted: &[u64],
+        places: &mut Vec<Range<u64>>,
+    ) {
         let mut at = 0;
         while let Some(row) = sorted.get(at) {
             let Ok(index) = self.page_of(*row) else {
@@ -593,6 +756,11 @@ impl Column {
             };
             if page.blocks.get().is_none() {
                 places.extend(page.descriptor.table_range());
+                if is_indexed(file, page) && page.descriptor.table_range().is_none() {
+                    let Range { start, end } = page.descriptor.range();
+                    let front = IndexFront::bytes_max(page.descriptor.rows);
+                    places.push(start..end.min(start + front));
+                }
                 let dictionary = page.descriptor.dictionary.map(usize::from);
                 let dictionary = dictionary.and_then(|number| self.dictionaries.get(number));
                 if let Some(dictionary) = dictionary.filter(|page| page.entries.get().is_none()) {
@@ -627,6 +795,45 @@ impl Column {
         Ok(plan)
     }
 
+    /// Whether its byte strings lie row by row.
+    fn lies_row_by_row(&self, file: &Inner) -> bool {
+        let is_flat = self.is_flat() && self.value_type == Some(ValueType::Bytes);
+        is_flat && self.pages.iter().all(|page| is_indexed(file, page))
+    }
+
+    /// The blocks that hold `rows`, in their order: a block for each run of them that follow each other. As [`Column::plan_indices`] where rows
+    /// are about as long as a block, which is then read for one of them.
+    pub(crate) fn plan_in_order(&self, file: &Inner, rows: &[u64]) -> Result<Plan> {
+        let mut plan = Plan {
+            rows: rows.len(),
+            ..Plan::default()
+        };
+        if self.value_type.is_none() {
+            return Ok(plan);
+        }
+        for run in rows.chunk_by(|a, b| a + 1 == *b) {
+            let mut run = run[0]..run[0] + run.len() as u64;
+            while !run.is_empty() {
+                let index = self.page_of(run.start)?;
+                let page = self.page(index)?;
+                let held = page.rows();
+                let end = run.end.min(held.end);
+                let push = |plan: &mut Plan| {
+                    let zip = self.zip_form(file, page)?;
+                    // Inside a page, whose rows are counted in 32 bits.
+                    let rows = (run.start - held.start) as u32..(end - held.start) as u32;
+                    let before = plan.rows;
+                    self.plan_page_range(file, (page, index), zip, rows, plan)?;
+                    plan.rows = before;
+                    Ok(())
+                };
+                push(&mut plan).map_err(|error| self.at(error, index))?;
+                run.start = end;
+            }
+        }
+        Ok(plan)
+    }
+
     fn plan_page_indices(
         &self,
         file: &Inner,
@@ -651,10 +858,9 @@ impl Column {
             if let Some(form) = zip {
                 // Each run of rows by itself: what lies close together is read together all the same.
                 for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                    let first = (run[0] - start) as u32;
+                    let first = (run[0] - first_row) as u32;
                     let run = first..first + run.len() as u32;
-                    let part = bare_part(page, blocks, index, block, form, run)?;
-                    plan.parts.push(part);
+                    push_bare(file, (page, index), (blocks, block), form, run, plan)?;
                 }
                 at = block_end;
                 continue;
@@ -677,7 +883,7 @@ impl Column {
                 place: place_of(page, blocks, block)?,
                 rows: n_rows,
                 selected,
-                bare: false,
+                bare: None,
             });
             at = block_end;
         }
@@ -822,8 +1028,8 @@ impl Column {
                     let done = with_block(
                         file,
                         page,
-                        (part, bytes),
-                        &decoder,
+                        (plan, part, bytes),
+                        decoder.native(),
                         true,
                         |decoder, block| {
                             levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
@@ -856,7 +1062,7 @@ impl Column {
         check: bool,
         scratch: &mut Scratch,
     ) -> Result<Option<(RawParts, Vec<Buffer>)>> {
-        let Some(home) = file.home().filter(|_| self.is_lent(file)) else {
+        let Some(home) = file.home().filter(|_| self.is_shown(file)) else {
             return Ok(None);
         };
         let take = &mut |len| file.pool.take(len);
@@ -908,7 +1114,7 @@ impl Column {
         fetched: &[impl AsRef<[u8]>],
         scratch: &mut Scratch,
     ) -> Result<Option<(RawParts, Vec<Buffer>)>> {
-        if !self.is_lent(file) || !self.is_native(file, plan)? {
+        if !self.is_shown(file) || !self.is_native(file, plan)? {
             return Ok(None);
         }
         let range = |part: &BlockPart| match part.selected {
@@ -924,6 +1130,57 @@ impl Column {
         }
     }
 
+    /// The rows of a flat plan of byte strings where they lie in the file, back to back: in one piece, or in few large ones where the plan may be
+    /// cut. `None` of others.
+    fn decode_in_place(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        scratch: &mut Scratch,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Option<Vec<(RawParts, Buffer)>>> {
+        if !self.lends_runs(file) || plan.parts.is_empty() {
+            return Ok(None);
+        }
+        for part in &plan.parts {
+            if part.bare.is_none() || !is_indexed(file, self.page(part.page as usize)?) {
+                return Ok(None);
+            }
+        }
+        let runs = || {
+            let parts = plan.parts.chunk_by(|a, b| a.place.end == b.place.start);
+            parts.filter_map(|parts| Some((parts.first()?, parts.last()?, parts.len())))
+        };
+        let bytes: u64 = runs().map(|(a, b, _)| b.place.end - a.place.start).sum();
+        let n_runs = runs().count() as u64;
+        let are_few = plan.may_be_cut && bytes / n_runs >= LENT_PIECE_BYTES_MIN;
+        if n_runs > 1 && !are_few || !self.is_native(file, plan)? {
+            return Ok(None);
+        }
+        let (mut parts, mut fetched) = (plan.parts.as_slice(), fetched);
+        let mut pieces = Vec::new();
+        for (first, last, n_parts) in runs() {
+            let (now, later) = parts.split_at(n_parts);
+            let (now_fetched, later_fetched) = fetched.split_at(n_parts.min(fetched.len()));
+            (parts, fetched) = (later, later_fetched);
+            let place = first.place.start as usize..last.place.end as usize;
+            let rows = now.iter().map(|part| part.rows as usize).sum();
+            let mut ends = RawColumn::ends(rows, place.len(), take)
+                .map_err(|error| while_reading(error).in_column(self.name()))?;
+            let each = (now, now_fetched);
+            self.each_part(
+                file,
+                plan,
+                each,
+                |_| true,
+                |_, decoder, block| ends.push(decoder, block, Selection::All, scratch, take),
+            )?;
+            pieces.push((ends.finish(), file.lend(place)));
+        }
+        Ok(Some(pieces))
+    }
+
     /// Calls `use_block` for each part of a plan, in order.
     fn each_block(
         &self,
@@ -931,10 +1188,22 @@ impl Column {
         plan: &Plan,
         fetched: &[impl AsRef<[u8]>],
         check: impl Fn(usize) -> bool,
+        use_block: impl FnMut(&BlockPart, &PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
+    ) -> Result<()> {
+        self.each_part(file, plan, (&plan.parts, fetched), check, use_block)
+    }
+
+    /// The same for some of its parts.
+    fn each_part(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        (parts, fetched): (&[BlockPart], &[impl AsRef<[u8]>]),
+        check: impl Fn(usize) -> bool,
         mut use_block: impl FnMut(&BlockPart, &PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<()> {
         let mut at_page: Option<(u32, Arc<Decoder>)> = None;
-        for (number, (part, bytes)) in plan.parts.iter().zip(fetched).enumerate() {
+        for (number, (part, bytes)) in parts.iter().zip(fetched).enumerate() {
             let check = check(number);
             let index = part.page as usize;
             let page = self.page(index)?;
@@ -945,10 +1214,15 @@ impl Column {
                     decoder.map_err(|error| self.at(error, index))?
                 }
             };
-            let place = (part, bytes.as_ref());
-            let done = with_block(file, page, place, &decoder, check, |decoder, block| {
-                use_block(part, decoder, block)
-            });
+            let place = (plan, part, bytes.as_ref());
+            let done = with_block(
+                file,
+                page,
+                place,
+                decoder.native(),
+                check,
+                |decoder, block| use_block(part, decoder, block),
+            );
             let done = done.map_err(|error| error.in_block(part.block.into()));
             done.map_err(|error| self.at(error, index))?;
             at_page = Some((part.page, decoder));
@@ -967,6 +1241,9 @@ impl Column {
     ) -> Result<Decoded> {
         if let Some((rows, lent)) = self.decode_flat_views(file, plan, fetched, scratch)? {
             return Ok(Decoded::Views(rows, lent));
+        }
+        if let Some(pieces) = self.decode_in_place(file, plan, fetched, scratch, take)? {
+            return Ok(Decoded::InPlace(pieces));
         }
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
         let data_bytes = match value_type {
@@ -1177,8 +1454,8 @@ impl Column {
         for (part, bytes) in plan.parts.iter().zip(fetched) {
             let bytes = self.part_bytes(part, bytes.as_ref())?;
             total += match part.bare {
-                true => bytes,
-                false => of_part(part, bytes),
+                Some(_) => bytes,
+                None => of_part(part, bytes),
             };
         }
         Ok(total)
@@ -1186,7 +1463,7 @@ impl Column {
 
     /// The bytes that a block decodes to; of rows of a full-zip page their own.
     fn part_bytes(&self, part: &BlockPart, bytes: &[u8]) -> Result<u64> {
-        if part.bare {
+        if part.bare.is_some() {
             return Ok(bytes.len() as u64);
         }
         let header = BlockHeader::of_whole(bytes).map_err(|error| {
@@ -1198,24 +1475,24 @@ impl Column {
 }
 
 /// Calls `use_block` for a part of a plan that this build decodes.
-fn with_block(
+pub(crate) fn with_block(
     file: &Inner,
     page: &Page,
-    (part, bytes): (&BlockPart, &[u8]),
-    decoder: &Decoder,
+    (plan, part, bytes): (&Plan, &BlockPart, &[u8]),
+    decoder: Option<&PageDecoder>,
     check: bool,
     use_block: impl FnOnce(&PageDecoder, &Block<'_>) -> tarsia_codec::Result<()>,
 ) -> Result<()> {
-    let Some(decoder) = decoder.native() else {
+    let Some(decoder) = decoder else {
         let what = "a block that a kernel decodes";
         return Err(Error::new(ErrorKind::InvalidInput, what));
     };
-    let block = match (part.bare, decoder.zip()) {
-        (true, Some(form)) => {
-            if check && file.checksums != Checksums::Never {
-                check_rows(bytes, form)?;
+    let block = match (&part.bare, decoder.zip()) {
+        (Some(bare), Some(form)) => {
+            if check {
+                check_bare(file, page, (plan, bare), bytes, form)?;
             }
-            Block::of_rows(bytes, form, part.rows)
+            Block::of_rows(bytes, form, plan.entries(bare), part.rows)
         }
         _ => {
             if check {
@@ -1225,6 +1502,38 @@ fn with_block(
         }
     };
     use_block(decoder, &block.map_err(while_reading)?).map_err(while_reading)
+}
+
+/// Compares the checksums of rows of a full-zip page with their bytes.
+pub(crate) fn check_bare(
+    file: &Inner,
+    page: &Page,
+    (plan, bare): (&Plan, &Bare),
+    bytes: &[u8],
+    form: ZipForm,
+) -> Result<()> {
+    let Some(stride) = form.stride() else {
+        let rows = RowIndex::of_entries(plan.entries(bare));
+        return page.check_rows(file, bare, rows, bytes);
+    };
+    if file.checksums == Checksums::Never {
+        return Ok(());
+    }
+    for row in bytes.chunks_exact(stride) {
+        let Some((covered, stored)) = form.checksummed(row) else {
+            continue;
+        };
+        check_covered(covered, stored)?;
+    }
+    Ok(())
+}
+
+/// Whether a page is full-zip of byte strings.
+fn is_indexed(file: &Inner, page: &Page) -> bool {
+    let meta = file.meta(page.descriptor.meta);
+    meta.is_ok_and(|meta| {
+        meta.layout == Layout::FullZip && meta.value_type == Some(ValueType::Bytes)
+    })
 }
 
 /// Has the headers of blocks fetched from memory side by side: one after the other, a scan of blocks of one large value each spends a third of
@@ -1254,46 +1563,56 @@ fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
     Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
 }
 
-/// Rows of a block of a full-zip page, without the block's header.
-fn bare_part(
-    page: &Page,
-    blocks: &Blocks,
-    index: usize,
-    block: u32,
+/// Adds `rows` (counted in the page) of a block of a full-zip page, which are read without their block.
+fn push_bare(
+    file: &Inner,
+    (page, index): (&Page, usize),
+    (blocks, block): (&Blocks, u32),
     form: ZipForm,
     rows: Range<u32>,
-) -> Result<BlockPart> {
-    let place = place_of(page, blocks, block)?;
-    let at = |row: u32| {
-        let before = u64::from(row) * form.stride() as u64;
-        place.start + BLOCK_HEADER_BYTES as u64 + before
+    plan: &mut Plan,
+) -> Result<()> {
+    let held = blocks.rows_of(block)?;
+    let in_block = rows.start - held.start..rows.end - held.start;
+    let first_entry = plan.row_entries.len();
+    let (bare, place) = match form.stride() {
+        Some(stride) => {
+            let place = place_of(page, blocks, block)?;
+            let values_at = place.start + BLOCK_HEADER_BYTES as u64;
+            let at = |row: u32| values_at + u64::from(row) * stride as u64;
+            (at(in_block.start)..at(in_block.end), place)
+        }
+        None => {
+            let in_block_error = |error: Error| error.in_block(block.into());
+            let front = page.front(file, blocks, block, form);
+            let (front, place) = front.map_err(in_block_error)?;
+            let rows = front.index.slice(in_block);
+            rows.copy_to(&mut plan.row_entries);
+            let values_at = place.start + front.values_at as u64;
+            let extent = rows.extent();
+            let bare = values_at + u64::from(extent.start)..values_at + u64::from(extent.end);
+            (bare, place)
+        }
     };
-    let bare = at(rows.start)..at(rows.end);
     if bare.end > place.end {
         let what = "a block is shorter than its rows";
         return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
     }
-    Ok(BlockPart {
+    let n_rows = rows.end - rows.start;
+    plan.parts.push(BlockPart {
         page: index as u32,
         block,
         place: bare,
-        rows: rows.end - rows.start,
+        rows: n_rows,
         selected: Selected::Range {
             start: 0,
-            len: rows.end - rows.start,
+            len: n_rows,
         },
-        bare: true,
-    })
-}
-
-/// Compares the checksums of rows of a full-zip page with their bytes.
-fn check_rows(bytes: &[u8], form: ZipForm) -> Result<()> {
-    for row in bytes.chunks_exact(form.stride()) {
-        let Some((covered, stored)) = form.checksummed(row) else {
-            continue;
-        };
-        check_covered(covered, stored)?;
-    }
+        bare: Some(Bare {
+            first: rows.start,
+            index: first_entry..plan.row_entries.len(),
+        }),
+    });
     Ok(())
 }
 

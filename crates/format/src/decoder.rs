@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use tarsia_codec::{AlignedBuf, Scratch, Shared};
-use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
+use tarsia_structure::{Meta, PageDecoder, RawColumn};
 
-use crate::column::{BlockPart, Page, Plan};
+use crate::column::{BlockPart, Page, Plan, with_block};
 use crate::error::{Error, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Kernels;
@@ -116,27 +116,31 @@ fn decode_part(
     scratch: &mut Scratch,
     take: &mut dyn FnMut(usize) -> AlignedBuf,
 ) -> Result<()> {
-    page.check(file, part.block, bytes)?;
-    let block = Block::parse(bytes, &decoder.expect(part.rows)).map_err(while_reading)?;
-    raw.push(decoder, &block, plan.selection(part), scratch, take)
-        .map_err(while_reading)
+    let place = (plan, part, bytes);
+    with_block(file, page, place, Some(decoder), true, |decoder, block| {
+        raw.push(decoder, block, plan.selection(part), scratch, take)
+    })
 }
 
 #[cfg(feature = "kernels")]
 mod kernel {
+    use std::borrow::Cow;
+
     use tarsia_codec::ValueType;
     use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, NestedRows, Rows, Whole};
     use tarsia_metadata::{KernelSection, SECTION_KERNEL};
-    use tarsia_structure::{BlockHeader, Cut, DecodedRows};
+    use tarsia_structure::{Block, BlockHeader, Cut, DecodedRows, ZipForm};
 
     use super::*;
-    use crate::column::Selected;
+    use crate::column::{Selected, check_bare};
     use crate::error::ErrorKind;
 
     /// A page that the file's kernel decodes.
     pub(crate) struct Page {
         page: KernelPage,
         value_type: ValueType,
+        /// Of a full-zip page.
+        zip: Option<ZipForm>,
     }
 
     /// Most bytes that one request may decode to.
@@ -164,11 +168,16 @@ mod kernel {
                     "a page of type Null has nothing to decode",
                 )
             })?;
+            let zip = ZipForm::of(meta).map_err(while_reading)?;
             let kernel = file.kernel(index)?;
             let meta = file.meta_bytes(index)?;
             let page = KernelPage::new(kernel, meta, shared.buffers).map_err(failed)?;
             file.count_decoder(true);
-            Ok(Self { page, value_type })
+            Ok(Self {
+                page,
+                value_type,
+                zip,
+            })
         }
 
         /// The same as natively; only that a kernel is given many blocks at once.
@@ -179,8 +188,8 @@ mod kernel {
             raw: &mut RawColumn,
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
-            Self::requests(run, |parts, blocks| {
-                self.decode_request(file, run, parts, blocks, raw, take)
+            self.requests(file, run, |parts, blocks| {
+                self.decode_request(run, parts, blocks, raw, take)
             })
         }
 
@@ -193,8 +202,7 @@ mod kernel {
             output_bytes_max: u64,
             use_batch: &mut dyn FnMut(NestedRows<'_>) -> tarsia_codec::Result<()>,
         ) -> Result<()> {
-            Self::requests(run, |parts, blocks| {
-                check_blocks(file, run.page, parts, blocks)?;
+            self.requests(file, run, |parts, blocks| {
                 let wanted = Wanted::new(parts, run.plan);
                 let n_rows = wanted.len();
                 let rows = (wanted.rows(), n_rows);
@@ -219,8 +227,7 @@ mod kernel {
             run: &Run<'_, B>,
             whole: &mut Whole,
         ) -> Result<()> {
-            Self::requests(run, |parts, blocks| {
-                check_blocks(file, run.page, parts, blocks)?;
+            self.requests(file, run, |parts, blocks| {
                 let wanted = Wanted::new(parts, run.plan);
                 whole
                     .push(&self.page, blocks, wanted.rows())
@@ -228,8 +235,10 @@ mod kernel {
             })
         }
 
-        /// Cuts a run into requests.
+        /// Cuts a run into requests, of blocks that are right.
         fn requests<B: AsRef<[u8]>>(
+            &self,
+            file: &Inner,
             run: &Run<'_, B>,
             mut request: impl FnMut(&[BlockPart], &[&[u8]]) -> Result<()>,
         ) -> Result<()> {
@@ -248,6 +257,11 @@ mod kernel {
                     .clamp(1, parts.len());
                 let (now, later) = parts.split_at(n_blocks);
                 let (blocks, later_blocks) = fetched.split_at(n_blocks.min(fetched.len()));
+                let blocks = now.iter().zip(blocks).map(|(part, bytes)| {
+                    let block = self.checked_block(file, run, part, bytes.as_ref());
+                    block.map_err(|error| error.in_block(part.block.into()))
+                });
+                let blocks: Vec<Cow<'_, [u8]>> = blocks.collect::<Result<_>>()?;
                 let blocks: Vec<&[u8]> = blocks.iter().map(AsRef::as_ref).collect();
                 request(now, &blocks)?;
                 (parts, fetched) = (later, later_blocks);
@@ -255,16 +269,31 @@ mod kernel {
             Ok(())
         }
 
-        fn decode_request<B>(
+        /// A part's block, which is right; of rows that were read without theirs, one of them alone.
+        fn checked_block<'b, B>(
             &self,
             file: &Inner,
+            run: &Run<'_, B>,
+            part: &BlockPart,
+            bytes: &'b [u8],
+        ) -> Result<Cow<'b, [u8]>> {
+            let (Some(bare), Some(form)) = (&part.bare, self.zip) else {
+                check_block(file, run.page, part, bytes)?;
+                return Ok(Cow::Borrowed(bytes));
+            };
+            check_bare(file, run.page, (run.plan, bare), bytes, form)?;
+            let entries = run.plan.entries(bare);
+            Ok(Cow::Owned(Block::bytes_of_rows(bytes, entries, part.rows)))
+        }
+
+        fn decode_request<B>(
+            &self,
             run: &Run<'_, B>,
             parts: &[BlockPart],
             blocks: &[&[u8]],
             raw: &mut RawColumn,
             take: &mut dyn FnMut(usize) -> AlignedBuf,
         ) -> Result<()> {
-            check_blocks(file, run.page, parts, blocks)?;
             let wanted = Wanted::new(parts, run.plan);
             let expected = wanted.len();
             let mut push = |batch: DecodedRows<'_>| raw.push_decoded(&batch, take);
@@ -290,19 +319,6 @@ mod kernel {
                 format!("the kernel decoded {n_rows} rows instead of {expected}"),
             )),
         }
-    }
-
-    fn check_blocks(
-        file: &Inner,
-        page: &crate::column::Page,
-        parts: &[BlockPart],
-        blocks: &[&[u8]],
-    ) -> Result<()> {
-        for (part, bytes) in parts.iter().zip(blocks) {
-            check_block(file, page, part, bytes)
-                .map_err(|error| error.in_block(part.block.into()))?;
-        }
-        Ok(())
     }
 
     /// What the host knows of a block: its checksum, and that its rows are those of the block table, none of them erased.

@@ -365,7 +365,7 @@ impl Inner {
         }
         let mut places = Vec::new();
         for column in columns {
-            column.push_tables_to_read(sorted, &mut places);
+            column.push_tables_to_read(self, sorted, &mut places);
         }
         if !places.is_empty() {
             self.reader.prefetch(&places);

@@ -102,6 +102,7 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
     let mut search_cache_bytes = 0;
     for page in &column.pages {
         search_cache_bytes += column.blocks(inner, page)?.memory_bytes() as u64;
+        search_cache_bytes += page.index_bytes(inner);
     }
     let mut dictionary_cache_bytes = 0;
     for number in 0..column.dictionaries.len() {

@@ -120,9 +120,10 @@ pub struct WriteOptions {
     pub deterministic: bool,
     /// Whether the file carries a kernel. Default `Embed`.
     pub kernels: EmbedKernels,
-    /// Vectors of so many bytes, that is fixed-size lists (and lists that all have one length in a page), are stored row by row
-    /// ("full-zip"), so that a row is read alone, unless encoding them together makes them smaller. A field's own choice comes first:
-    /// metadata [`LAYOUT_KEY`] with the value `full-zip` or `mini-block`. Default 128.
+    /// Vectors of so many bytes, that is fixed-size lists (and lists that all have one length in a page), and byte strings and text of 32 times
+    /// as many in a page's mean, are stored row by row ("full-zip"), so that a row is read alone, and byte strings are lent out of a mapped file,
+    /// unless encoding them together makes them smaller. A field's own choice comes first: metadata [`LAYOUT_KEY`] with the value `full-zip`
+    /// or `mini-block`. Default 128.
     pub full_zip_bytes_min: u32,
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use tarsia_codec::{Scratch, ValueType};
 use tarsia_structure::Budget;
 use tarsia_structure::arrow::{
-    self as structure, Emitted, LeafParts, array_from_raw, array_of_views,
+    self as structure, Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views,
 };
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
@@ -59,7 +59,8 @@ impl<'f> ScanBuilder<'f> {
         self
     }
 
-    /// Rows of a batch. A batch may hold fewer where its bytes or its dictionaries' keys would be too many. By default
+    /// Rows of a batch. A batch may hold fewer where its bytes or its dictionaries' keys would be too many, or where long byte strings that
+    /// are not copied out of the file do not lie there in one piece. By default
     /// about 3 MiB of them: a multiple of 8,192 up to 65,536, or a power of two below where rows are long.
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = Some(rows);
@@ -461,6 +462,16 @@ pub(crate) fn emit(
             let array = array_of_views(rows, lent, pool);
             let has_nulls = array.as_ref().is_ok_and(|array| array.null_count() > 0);
             (has_nulls, array.map(|array| Emitted { parts: vec![array] }))
+        }
+        Decoded::InPlace(pieces) => {
+            let mut has_nulls = false;
+            let mut parts = Vec::with_capacity(pieces.len());
+            for (rows, values) in pieces {
+                has_nulls |= rows.null_count > 0;
+                let piece = array_of_lent(data_type, rows, values, pool);
+                parts.push(piece.map_err(|error| while_reading(error).in_column(column.name()))?);
+            }
+            (has_nulls, Ok(Emitted { parts }))
         }
         #[cfg(feature = "kernels")]
         Decoded::Lent(lent) => {

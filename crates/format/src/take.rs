@@ -6,10 +6,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
 use tarsia_structure::arrow::{Emitted, reorder};
 
-use crate::column::Plan;
+use crate::column::{Column, Plan, TableField};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};
-use crate::options::Threads;
+use crate::options::{Kernels, Threads};
 use crate::projection::Projection;
 use crate::scan::{batch, decode_fields, rows_budget, too_many_values};
 
@@ -109,11 +109,20 @@ fn take_planned(
     let order = Order::of(inner, rows)?;
     let projection = Projection::new(inner, columns)?;
     inner.prefetch_tables(&projection.columns, &order.sorted);
-    let plans = projection
-        .columns
-        .iter()
-        .map(|column| column.plan_indices(inner, &order.sorted))
-        .collect::<Result<Vec<_>>>()?;
+    // Long rows had better not be copied once more to be in order. To a kernel each run of rows would be a request.
+    let in_order = |field: &TableField| {
+        order.places.is_some() && inner.kernels != Kernels::Forced && field.is_long()
+    };
+    let plan = |field: &Arc<TableField>| -> Vec<Result<Plan>> {
+        let in_order = in_order(field);
+        let plan = |column: &Arc<Column>| match in_order {
+            true => column.plan_in_order(inner, rows),
+            false => column.plan_indices(inner, &order.sorted),
+        };
+        field.columns.iter().map(plan).collect()
+    };
+    let plans = projection.fields.iter().flat_map(plan);
+    let plans = plans.collect::<Result<Vec<_>>>()?;
     planned(&plans);
     let fetched = inner.fetch_all(&plans)?;
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
@@ -130,18 +139,21 @@ fn take_planned(
         parallel,
         &budget,
     )?;
-    let in_order = |emitted: Emitted| -> Result<ArrayRef> {
+    let restored = |emitted: Emitted, field: &TableField| -> Result<ArrayRef> {
         let [array] = emitted.parts.as_slice() else {
             return Err(too_many_values());
         };
-        order.restore(array.clone())
+        match in_order(field) {
+            true => Ok(array.clone()),
+            false => order.restore(array.clone()),
+        }
     };
     let arrays = decoded
         .ok_or_else(too_many_values)?
         .into_iter()
         .zip(&projection.fields)
         .map(|(emitted, field)| {
-            in_order(emitted).map_err(|error| error.in_column(field.field.name()))
+            restored(emitted, field).map_err(|error| error.in_column(field.field.name()))
         })
         .collect::<Result<Vec<_>>>()?;
     inner.check_unchanged()?;

@@ -14,7 +14,7 @@ use tarsia_io::{FileSink, Sink};
 use tarsia_metadata as metadata;
 use tarsia_metadata::PageDescriptor;
 use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
-use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, PageInput, encode_page};
+use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, Layout, PageInput, encode_page};
 
 use crate::column::Stored;
 use crate::error::{Error, ErrorKind, Result};
@@ -130,7 +130,7 @@ struct WrittenPage {
 #[derive(Default)]
 struct Metas {
     blobs: Vec<Vec<u8>>,
-    /// Whether some are of nested pages.
+    /// Whether some are of nested or full-zip pages.
     nested: bool,
     index: HashMap<Vec<u8>, u16>,
     /// Those of all blobs.
@@ -152,7 +152,7 @@ impl Metas {
         })?;
         self.trees.extend(meta.all_trees().cloned());
         self.blobs.push(blob.clone());
-        self.nested |= !meta.levels.is_empty();
+        self.nested |= !meta.levels.is_empty() || meta.layout == Layout::FullZip;
         self.index.insert(blob, index);
         Ok(index)
     }

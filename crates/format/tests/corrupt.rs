@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use arrow_array::builder::{BinaryBuilder, FixedSizeListBuilder, Int16Builder, ListBuilder};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray,
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray, StructArray,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use common::{deterministic, open, open_with, read_all, same_rows, write};
-use tarsia::{Checksums, EmbedKernels, ErrorKind, File, OpenOptions, Threads, WriteOptions};
+use tarsia::{
+    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions,
+};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::nested::{Lengths, NestedProfile, batch_logical_difference, nested_array};
@@ -226,6 +229,58 @@ fn long_row_sample() -> (RecordBatch, Vec<u8>) {
         deterministic(),
     );
     (batch, bytes)
+}
+
+/// Byte strings row by row: with nulls, and in a structure with some.
+fn indexed_sample() -> (RecordBatch, Vec<u8>) {
+    let mut rng = Rng::new(8);
+    let mut blobs = BinaryBuilder::new();
+    for row in 0..400 {
+        let len = rng.below(60);
+        blobs.append_option((row % 6 != 1).then(|| rng.bytes(len)));
+    }
+    let blobs: ArrayRef = Arc::new(blobs.finish());
+    let fields = vec![Field::new("name", DataType::Binary, true)];
+    let nulls = NullBuffer::from_iter((0..400).map(|row| row % 9 != 4));
+    let records = StructArray::new(fields.into(), vec![blobs.clone()], Some(nulls));
+    let columns = vec![blobs, Arc::new(records)];
+    let field = |(i, array): (usize, &ArrayRef)| {
+        Field::new(format!("c{i}"), array.data_type().clone(), true)
+            .with_metadata([(LAYOUT_KEY.to_owned(), "full-zip".to_owned())].into())
+    };
+    let fields: Vec<Field> = columns.iter().enumerate().map(field).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+    let options = WriteOptions {
+        page_bytes: 6000,
+        ..deterministic()
+    };
+    let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
+    let file = open(&bytes).unwrap();
+    for column in file.inspect_columns("c0").unwrap() {
+        assert_eq!(column.trees[0].0, "full-zip bytes(plain)");
+    }
+    (batch, bytes)
+}
+
+#[test]
+fn mutations_of_strings_row_by_row_with_checks_on_are_refused_or_read_the_same() {
+    let (batch, bytes) = indexed_sample();
+    check_mutations(&bytes, 2_000, &|batches| same_rows(batches, &batch, "rows"));
+}
+
+#[test]
+fn resealed_mutations_of_strings_row_by_row_never_panic_hang_or_take_much_memory() {
+    check_resealed(&indexed_sample().1, 2_000, 600);
+}
+
+#[test]
+fn verify_finds_a_flipped_byte_anywhere_in_strings_row_by_row() {
+    check_flips(&indexed_sample().1, 3, 3);
+}
+
+#[test]
+fn unchecked_reads_of_mutated_strings_row_by_row_never_panic() {
+    check_unchecked(&indexed_sample().1);
 }
 
 #[test]

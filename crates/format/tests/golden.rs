@@ -12,8 +12,8 @@ use arrow_array::builder::{
 };
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, Float64Array, Int32Array,
-    Int64Array, NullArray, RecordBatch, RunArray, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray, Float64Array,
+    Int32Array, Int64Array, NullArray, RecordBatch, RunArray, StringArray, StructArray,
     TimestampMillisecondArray, UnionArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
@@ -241,6 +241,36 @@ fn nested_table() -> RecordBatch {
     .unwrap()
 }
 
+/// Byte strings row by row, in a flat column and below a structure.
+fn strings_table() -> RecordBatch {
+    let n = 300usize;
+    let blobs: ArrayRef = Arc::new(BinaryArray::from_iter((0..n).map(|i| {
+        let blob = vec![i as u8; (i * 31) % 70];
+        (i % 8 != 5).then_some(blob)
+    })));
+    let text = StringArray::from_iter_values((0..n).map(|i| format!("é{}", i % 29)));
+    let fields = Fields::from(vec![
+        Field::new("bytes", DataType::Binary, true),
+        Field::new("path", DataType::Utf8, true),
+    ]);
+    let nulls = NullBuffer::from_iter((0..n).map(|i| i % 6 != 1));
+    let columns: Vec<ArrayRef> = vec![blobs.clone(), Arc::new(text)];
+    let records = StructArray::new(fields, columns.clone(), Some(nulls));
+    let columns = [columns, vec![Arc::new(records)]].concat();
+    let fields: Vec<Field> = (columns.iter().zip(["blobs", "text", "records"]))
+        .map(|(array, name)| {
+            Field::new(name, array.data_type().clone(), true)
+                .with_metadata([(LAYOUT_KEY.to_owned(), "full-zip".to_owned())].into())
+        })
+        .collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+}
+
+fn check_strings(name: &str, options: WriteOptions) {
+    let file = check_bytes(name, &strings_table(), options);
+    same_rows(&read_all(&file).unwrap(), &strings_table(), "strings");
+}
+
 fn check(name: &str, options: WriteOptions) {
     let file = check_bytes(name, &table(), options);
     assert_rows(&read_all(&file).unwrap(), &table());
@@ -306,6 +336,18 @@ fn nested_pages() {
     );
 }
 
+#[test]
+fn strings_row_by_row() {
+    check_strings("strings.tarsia", deterministic());
+    check_strings(
+        "strings_pages.tarsia",
+        WriteOptions {
+            page_bytes: 2000,
+            ..deterministic()
+        },
+    );
+}
+
 /// Files that carry the kernel of their day: it goes on decoding them, whatever this build writes. Written anew only where
 /// there are none.
 #[cfg(feature = "kernels")]
@@ -322,6 +364,15 @@ fn nested_with_kernel() {
     let table = nested_table();
     let file = by_kernel("nested_with_kernel", &table, &tarsia_kernels::NESTED);
     same_rows(&read_all(&file).unwrap(), &table, "nested");
+    assert_eq!(file.decoder_counts().native, 0);
+}
+
+#[cfg(feature = "kernels")]
+#[test]
+fn strings_row_by_row_with_kernel() {
+    let table = strings_table();
+    let file = by_kernel("strings_with_kernel", &table, &tarsia_kernels::NESTED);
+    same_rows(&read_all(&file).unwrap(), &table, "strings");
     assert_eq!(file.decoder_counts().native, 0);
 }
 

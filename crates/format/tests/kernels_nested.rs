@@ -67,7 +67,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
 fn options(i: usize) -> WriteOptions {
     WriteOptions {
         page_bytes: [1 << 20, 16 << 10, 2 << 10][i % 3],
-        full_zip_bytes_min: [128, 8, u32::MAX][i / 3 % 3],
+        full_zip_bytes_min: [128, 0, u32::MAX][i / 3 % 3],
         ..embedded()
     }
 }

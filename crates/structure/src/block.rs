@@ -4,7 +4,7 @@ use tarsia_codec::{Error, Reader, Result, ValueType, check_zero, limits};
 
 use crate::levels::{LevelSections, items_bytes};
 use crate::meta::{Level, Meta};
-use crate::zip::{ZipForm, ZipRows};
+use crate::zip::{ROW_ENTRY_BYTES, RowIndex, ZipForm, ZipRows};
 
 /// Bytes of a block header, without a salt.
 pub const BLOCK_HEADER_BYTES: usize = 32;
@@ -28,9 +28,10 @@ pub fn row_decoded_bytes_max(payload_bytes: u64) -> u64 {
 
 const FLAG_SALT: u8 = 1;
 const FLAG_CHUNKED: u8 = 2;
-/// Nested pages alone have such blocks, and kernels need no code for them.
+const FLAG_INDEXED: u8 = 4;
+/// Nested and full-zip pages alone have such blocks, and kernels of others need no code for them.
 const FLAGS_KNOWN: u8 = match cfg!(feature = "nested") {
-    true => FLAG_SALT | FLAG_CHUNKED,
+    true => FLAG_SALT | FLAG_CHUNKED | FLAG_INDEXED,
     false => FLAG_SALT,
 };
 /// Bytes of payload that have a checksum of their own in a chunked block, so that some of them can be read alone.
@@ -59,6 +60,9 @@ pub struct BlockHeader {
     pub salted: bool,
     /// Each [`CHUNK_BYTES`] of the payload have a checksum, and the block's checksum covers these instead of the payload.
     pub chunked: bool,
+    /// An index of the present rows follows the header: in full-zip pages of byte strings. The block's checksum covers it instead of the
+    /// payload, of which it has a checksum for each row.
+    pub indexed: bool,
     /// Rows of the block, erased ones too.
     pub logical_rows: u32,
     /// Rows that have entries in the layers.
@@ -76,6 +80,23 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
+    /// That of so many rows of a value each, without values.
+    pub(crate) fn of_rows(n_rows: u32) -> Self {
+        Self {
+            tree: 0,
+            salted: false,
+            chunked: false,
+            indexed: false,
+            logical_rows: n_rows,
+            present_rows: n_rows,
+            n_values: n_rows,
+            decoded_bytes: 0,
+            payload_bytes: 0,
+            crc: 0,
+            null_count: 0,
+        }
+    }
+
     /// Parses the header alone and checks what it says against itself.
     ///
     /// # Errors
@@ -98,6 +119,7 @@ impl BlockHeader {
             tree,
             salted: flags & FLAG_SALT != 0,
             chunked: flags & FLAGS_KNOWN & FLAG_CHUNKED != 0,
+            indexed: flags & FLAGS_KNOWN & FLAG_INDEXED != 0,
             logical_rows: word(2),
             present_rows: word(3),
             n_values: word(4),
@@ -124,7 +146,7 @@ impl BlockHeader {
     /// The payload; all in front of it is there, too.
     fn payload<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = Reader::new(place);
-        let crcs_end = self.crcs_start() + self.n_chunks() * CRC_BYTES;
+        let crcs_end = self.crcs_start() + self.index_bytes() + self.n_chunks() * CRC_BYTES;
         reader.take(crcs_end, "block.header")?;
         let padding = reader.take(self.body_start() - crcs_end, "block.chunk_crcs")?;
         check_zero(padding, "block.chunk_crcs", crcs_end)?;
@@ -143,6 +165,20 @@ impl BlockHeader {
             true => (self.payload_bytes as usize).div_ceil(CHUNK_BYTES),
             false => 0,
         }
+    }
+
+    /// Bytes of the index of rows; none of a block that has none.
+    fn index_bytes(&self) -> usize {
+        match cfg!(feature = "nested") && self.indexed {
+            true => self.present_rows as usize * ROW_ENTRY_BYTES,
+            false => 0,
+        }
+    }
+
+    /// The index of rows, which is all at hand.
+    fn index<'a>(&self, place: &'a [u8]) -> &'a [u8] {
+        let index = place.get(self.crcs_start()..self.crcs_start() + self.index_bytes());
+        index.unwrap_or_default()
     }
 
     fn crcs_start(&self) -> usize {
@@ -184,7 +220,7 @@ impl BlockHeader {
 
     /// Where the payload starts.
     fn body_start(&self) -> usize {
-        let crcs = self.n_chunks() * CRC_BYTES;
+        let crcs = self.index_bytes() + self.n_chunks() * CRC_BYTES;
         self.crcs_start() + crcs.next_multiple_of(BLOCK_ALIGN)
     }
 
@@ -215,6 +251,7 @@ impl BlockHeader {
         out[4] = self.tree;
         out[5] = if self.salted { FLAG_SALT } else { 0 };
         out[5] |= if self.chunked { FLAG_CHUNKED } else { 0 };
+        out[5] |= if self.indexed { FLAG_INDEXED } else { 0 };
         for (at, field) in [
             (0, self.crc),
             (8, self.logical_rows),
@@ -277,7 +314,8 @@ pub struct Block<'a> {
     pub header: BlockHeader,
     /// Items: the slots below the last level; in flat pages the present rows.
     pub n_items: u32,
-    /// The sections of the levels, which [`LevelSections`] takes apart; empty in flat pages.
+    /// The sections of the levels, which [`LevelSections`] takes apart; empty in flat pages. In full-zip pages of byte strings the index
+    /// of rows.
     pub levels: &'a [u8],
     /// The item validity.
     pub validity: Validity<'a>,
@@ -352,7 +390,7 @@ impl<'a> Block<'a> {
             ));
         }
         let payload = header.payload(place)?;
-        Self::of_payload(header, payload, payload, expect)
+        Self::of_payload(header, (payload, payload), header.index(place), expect)
     }
 
     /// The same for a block of which only the first `front` bytes are at hand: `None` where its unit may start behind these. All of `place` is
@@ -373,7 +411,7 @@ impl<'a> Block<'a> {
             // Its words for it.
             return Self::parse(place, expect).map(Some);
         }
-        match Self::of_payload(header, known, payload, expect) {
+        match Self::of_payload(header, (known, payload), header.index(place), expect) {
             Ok(block) => Ok(Some(block)),
             Err(error) if known.len() < payload.len() && is_truncated(&error) => Ok(None),
             Err(error) => Err(error),
@@ -383,11 +421,17 @@ impl<'a> Block<'a> {
     /// The parts in front of the unit are read in `known`, the start of the payload.
     fn of_payload(
         header: BlockHeader,
-        known: &'a [u8],
-        payload: &'a [u8],
+        (known, payload): (&'a [u8], &'a [u8]),
+        index: &'a [u8],
         expect: &BlockExpectation<'_>,
     ) -> Result<Self> {
         let mut at = header.body_start();
+        if cfg!(feature = "nested")
+            && header.indexed != expect.zip.is_some_and(|zip| zip.is_indexed())
+        {
+            let allowed = "indexed in a full-zip page of byte strings, and there alone";
+            return Err(Error::corrupt("block.flags", 5, FLAG_INDEXED, allowed));
+        }
         if cfg!(feature = "nested") && header.chunked && expect.levels.is_empty() {
             let allowed = "not chunked in a flat page";
             return Err(Error::corrupt("block.flags", 5, FLAG_CHUNKED, allowed));
@@ -396,7 +440,7 @@ impl<'a> Block<'a> {
             return Self::without_rows(header, payload);
         }
         if let (true, Some(form)) = (cfg!(feature = "nested"), expect.zip) {
-            return Self::zipped(header, form, payload);
+            return Self::zipped(header, form, index, payload);
         }
         let (mut rest, mut levels, mut n_items) = (known, &[][..], header.present_rows);
         if cfg!(feature = "nested") && !expect.levels.is_empty() {
@@ -430,24 +474,45 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// Rows of a full-zip page that were read without their block. Their checksums are the caller's to see to.
+    /// Rows of a full-zip page that were read without their block; of byte strings with the entries that [`RowIndex::copy_to`] has made of
+    /// their index. Their checksums are the caller's to see to.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Corrupt`] for bytes that are not so many rows.
-    pub fn of_rows(bytes: &'a [u8], form: ZipForm, n_rows: u32) -> Result<Self> {
+    pub fn of_rows(
+        bytes: &'a [u8],
+        form: ZipForm,
+        index: &'a [[u8; ROW_ENTRY_BYTES]],
+        n_rows: u32,
+    ) -> Result<Self> {
         let header = BlockHeader {
-            tree: 0,
-            salted: false,
-            chunked: false,
-            logical_rows: n_rows,
-            present_rows: n_rows,
             n_values: n_rows.saturating_mul(form.items_per_row()),
-            decoded_bytes: 0,
-            payload_bytes: 0,
-            crc: 0,
-            null_count: 0,
+            // Of strings, which are at most what 24 bits say, all bytes.
+            decoded_bytes: u32::from(form.is_indexed()) * bytes.len() as u32,
+            ..BlockHeader::of_rows(n_rows)
         };
-        Self::of_zip(header, form, bytes)
+        Self::of_zip(header, form, index.as_flattened(), bytes)
+    }
+
+    /// Such rows of byte strings as a block of their own, which somebody can decode who decodes whole blocks. It has no checksum.
+    #[cfg(feature = "encode")]
+    pub fn bytes_of_rows(
+        values: &[u8],
+        index: &[[u8; ROW_ENTRY_BYTES]],
+        n_rows: u32,
+    ) -> alloc::vec::Vec<u8> {
+        // Below 16 MiB, as the index says.
+        let values_bytes = values.len() as u32;
+        let header = BlockHeader {
+            indexed: true,
+            decoded_bytes: values_bytes,
+            payload_bytes: values_bytes,
+            ..BlockHeader::of_rows(n_rows)
+        };
+        let mut out = header.to_bytes().to_vec();
+        out.extend_from_slice(index.as_flattened());
+        out.extend_from_slice(values);
+        out
     }
 
     /// Of a block of a full-zip page: the items of rows that are not null above them.
@@ -457,12 +522,17 @@ impl<'a> Block<'a> {
         n_rows.count() as u64 * u64::from(form.items_per_row())
     }
 
-    fn of_zip(header: BlockHeader, form: ZipForm, payload: &'a [u8]) -> Result<Self> {
-        ZipRows::checked(form, payload, header.present_rows)?;
+    fn of_zip(
+        header: BlockHeader,
+        form: ZipForm,
+        index: &'a [u8],
+        payload: &'a [u8],
+    ) -> Result<Self> {
+        ZipRows::checked(form, index, payload, header.present_rows)?;
         Ok(Self {
             header,
             n_items: header.n_values,
-            levels: &[],
+            levels: index,
             validity: Validity::AllValid,
             unit: payload,
             unit_at: header.body_start(),
@@ -470,14 +540,23 @@ impl<'a> Block<'a> {
     }
 
     /// A block of a full-zip page, whose unit is all of its payload. There is a value in it for each slot, below nulls too.
-    fn zipped(header: BlockHeader, form: ZipForm, payload: &'a [u8]) -> Result<Self> {
+    fn zipped(
+        header: BlockHeader,
+        form: ZipForm,
+        index: &'a [u8],
+        payload: &'a [u8],
+    ) -> Result<Self> {
         let n_values = u64::from(header.present_rows) * u64::from(form.items_per_row());
-        let bytes = u64::from(header.present_rows) * form.values_bytes();
+        let has_flags = header.chunked || header.salted && !form.is_indexed();
+        let bytes = match form.is_indexed() {
+            true => u64::from(header.payload_bytes),
+            false => u64::from(header.present_rows) * form.values_bytes(),
+        };
         for (field, at, found, expected) in [
             ("block.values", 16, header.n_values, n_values),
             ("block.decoded_bytes", 20, header.decoded_bytes, bytes),
             ("block.tree", 4, header.tree.into(), 0),
-            ("block.flags", 5, (header.salted | header.chunked).into(), 0),
+            ("block.flags", 5, has_flags.into(), 0),
         ] {
             if u64::from(found) != expected {
                 return Err(Error::corrupt(
@@ -488,7 +567,7 @@ impl<'a> Block<'a> {
                 ));
             }
         }
-        let block = Self::of_zip(header, form, payload)?;
+        let block = Self::of_zip(header, form, index, payload)?;
         match header.null_count > header.present_rows {
             true => {
                 let found = header.null_count;
@@ -608,15 +687,85 @@ fn parse_layer<'a>(
 }
 
 /// What the checksums of a block cover, with the one stored for each: all of the block behind the first one, without padding; or, of a
-/// chunked block, what lies in front of the payload, then each chunk.
+/// chunked block, what lies in front of the payload, then each chunk; of an indexed one the same with its rows.
 ///
 /// # Errors
 /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
 pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
     let (header, chunks) = checksummed_chunks(place)?;
+    let index = BlockHeader::parse(place)?.index(place);
+    let rows = checksummed_rows(RowIndex::of_bytes(index), chunks.payload);
     let chunks = chunks.crcs.iter().zip(chunks.payload.chunks(CHUNK_BYTES));
     let chunks = chunks.map(|(crc, chunk)| (chunk, u32::from_le_bytes(*crc)));
-    Ok(core::iter::once(header).chain(chunks))
+    Ok(core::iter::once(header).chain(chunks).chain(rows))
+}
+
+/// The values of each row, and the checksum stored for them. Of a row that does not lie in the values, which parsing refuses, nothing.
+pub fn checksummed_rows<'a>(
+    index: RowIndex<'a>,
+    values: &'a [u8],
+) -> impl Iterator<Item = (&'a [u8], u32)> {
+    // As many as fit 32 bits, as all rows of a block.
+    (0..index.len() as u32).map(move |row| {
+        let place = index.place(row);
+        let row_values = values.get(place.start as usize..place.end as usize);
+        (row_values.unwrap_or_default(), index.checksum(row))
+    })
+}
+
+/// The front of a block with an index: what its rows are found by.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexFront<'a> {
+    /// The index.
+    pub index: RowIndex<'a>,
+    /// Where the values begin, counted from the block's start.
+    pub values_at: usize,
+}
+
+impl<'a> IndexFront<'a> {
+    /// The most bytes that header, salt and index of a block of `rows` rows take.
+    pub fn bytes_max(rows: u32) -> u64 {
+        let index = u64::from(rows) * ROW_ENTRY_BYTES as u64;
+        (BLOCK_HEADER_BYTES + SALT_BYTES) as u64 + index
+    }
+
+    /// Parses the front of a block, of which nothing else need be at hand. What its checksum covers comes with it, and that.
+    ///
+    /// # Errors
+    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`] for a block of another page or an index that
+    /// contradicts itself; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
+    pub fn parse(front: &'a [u8], form: ZipForm, rows: u32) -> Result<(Self, (&'a [u8], u32))> {
+        let header = BlockHeader::parse(front)?;
+        if header.present_rows != header.logical_rows {
+            return Err(Error::unsupported("a block with erased rows"));
+        }
+        let (found, expected) = (header.logical_rows, "the rows of the block table");
+        if found != rows {
+            return Err(Error::corrupt("block.logical_rows", 8, found, expected));
+        }
+        if !header.indexed || header.chunked {
+            let allowed = "indexed in a full-zip page of byte strings";
+            return Err(Error::corrupt("block.flags", 5, 0u8, allowed));
+        }
+        let values_at = header.body_start();
+        let Some(covered) = front.get(CRC_BYTES..values_at) else {
+            return Err(Error::truncated("block.index", values_at, front.len()));
+        };
+        let index = RowIndex::of_bytes(header.index(front));
+        index.check(&form, header.payload_bytes.into())?;
+        Ok((Self { index, values_at }, (covered, header.crc)))
+    }
+
+    /// The same for a front that was parsed before.
+    pub fn of_parsed(front: &'a [u8]) -> Self {
+        let salted = front.get(5).is_some_and(|flags| flags & FLAG_SALT != 0);
+        let at = BLOCK_HEADER_BYTES + if salted { SALT_BYTES } else { 0 };
+        let index = RowIndex::of_bytes(front.get(at..).unwrap_or_default());
+        Self {
+            index,
+            values_at: front.len(),
+        }
+    }
 }
 
 /// The chunks of a block's payload; none of a block that is not chunked.
@@ -673,7 +822,7 @@ pub fn checksummed_chunks(place: &[u8]) -> Result<((&[u8], u32), Chunks<'_>)> {
     let payload = header.payload(place)?;
     let start = header.body_start();
     let end = match header.n_chunks() {
-        0 => start + payload.len(),
+        0 if !header.indexed => start + payload.len(),
         _ => start,
     };
     let covered = place.get(CRC_BYTES..end).unwrap_or_default();
@@ -708,6 +857,18 @@ pub fn reseal(place: &mut [u8], checksum: fn(&[u8]) -> u32) -> Result<()> {
             .zip(crcs)
         {
             *to = crc;
+        }
+    }
+    if header.indexed {
+        let index = RowIndex::of_bytes(header.index(place));
+        let rows = checksummed_rows(index, header.payload(place)?);
+        let crcs: alloc::vec::Vec<u32> = rows.map(|(row, _)| checksum(row)).collect();
+        let entries = place.get_mut(header.crcs_start()..start);
+        let (entries, _) = entries
+            .unwrap_or_default()
+            .as_chunks_mut::<ROW_ENTRY_BYTES>();
+        for (entry, crc) in entries.iter_mut().zip(crcs) {
+            entry[ROW_ENTRY_BYTES - CRC_BYTES..].copy_from_slice(&crc.to_le_bytes());
         }
     }
     let crc = checksum(checksummed_chunks(place)?.0.0);

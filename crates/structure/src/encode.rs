@@ -155,6 +155,31 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     };
     let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
     let null_count = validity.map_or(0, |bits| n_items - bits.count_ones());
+    let mut known_choice = None;
+    if let Values::Bytes(_) = input.values {
+        let refilled = match validity {
+            Some(bits) if !is_filled(input.values, bits) => {
+                Some(filled(input.values, bits, BLOCK_ROWS_MIN))
+            }
+            _ => None,
+        };
+        let zip = ZipInput {
+            shape: input.shape,
+            validity,
+            values: match &refilled {
+                Some(refilled) => refilled.as_values()?,
+                None => input.values,
+            },
+        };
+        if zip.are_long(context) {
+            let choice = context.chooser.choose(zip.values)?;
+            if let Some(page) = zip.encode_strings(&choice, context)? {
+                return Ok(page);
+            }
+            known_choice = Some(choice);
+        }
+    }
+    // Nulls cost a byte string an entry in its block's index, dropped or not, so this comes after it.
     let compact = null_count * COMPACT_NULLS_ONE_IN > n_items;
     let cleaned = match validity {
         None => None,
@@ -166,10 +191,13 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         Some(cleaned) => cleaned.as_values()?,
         None => input.values,
     };
-    let mut choice = context.chooser.choose(values)?;
-    if let (Some(shape), false) = (input.shape, compact) {
+    let mut choice = match known_choice.filter(|_| !compact) {
+        Some(choice) => choice,
+        None => context.chooser.choose(values)?,
+    };
+    if let (Some(_), false) = (input.shape, compact) {
         let zip = ZipInput {
-            shape,
+            shape: input.shape,
             validity,
             values,
         };
@@ -868,6 +896,7 @@ impl<'a> Encoder<'a> {
             tree,
             salted: false,
             chunked: self.nested.is_some() && rows.len() == 1 && payload > CHUNKED_BYTES_MIN,
+            indexed: false,
             logical_rows: length(rows.len())?,
             present_rows: length(rows.len())?,
             n_values: length(values.len())?,

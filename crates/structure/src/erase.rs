@@ -15,7 +15,8 @@ use crate::block::{
     LAYER_ALL_NULL, LAYER_ALL_VALID, SALT_BYTES, Validity, checksummed, reseal,
 };
 use crate::encode::{Cleaned, compacted, filled, length};
-use crate::meta::{Layout, Meta};
+use crate::meta::Meta;
+use crate::zip::{ZipForm, ZipRows, push_indexed};
 
 /// What the blocks of a page have in common.
 #[derive(Clone, Copy)]
@@ -251,10 +252,10 @@ pub fn encode_block(
     parts.encode(context, place_bytes, true, None)
 }
 
-/// Rows of nested pages are not taken out yet.
-fn refuse_nested(meta: &Meta) -> Result<()> {
-    match meta.levels.is_empty() && meta.layout == Layout::MiniBlock {
-        true => Ok(()),
+/// Rows of nested pages are not taken out yet. The form of others, if their rows lie one by one.
+fn refuse_nested(meta: &Meta) -> Result<Option<ZipForm>> {
+    match meta.levels.is_empty() {
+        true => ZipForm::of(meta),
         false => Err(Error::unsupported("erasing from a nested page")),
     }
 }
@@ -265,7 +266,7 @@ fn refuse_nested(meta: &Meta) -> Result<()> {
 /// What [`Block::parse_erased`] and the decoders refuse; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
 pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> Result<Survivors> {
     let meta = context.meta;
-    refuse_nested(meta)?;
+    let zip = refuse_nested(meta)?;
     let value_type = meta
         .value_type
         .ok_or_else(|| Error::invalid("a page of type Null has nothing to erase"))?;
@@ -273,6 +274,9 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
     let block = Block::parse_erased(place, &expect)?;
     let header = block.header;
     let rows = header.present_rows as usize;
+    if let Some(form) = zip {
+        return indexed_survivors(form, &block);
+    }
     let mut scratch = Scratch::new();
     let validity = match (meta.layers.first(), block.validity) {
         (None, _) => None,
@@ -361,6 +365,33 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
         rows,
         validity,
         values,
+    })
+}
+
+/// The present rows of a full-zip block of a flat column.
+fn indexed_survivors(form: ZipForm, block: &Block<'_>) -> Result<Survivors> {
+    if !form.is_indexed() {
+        return Err(Error::unsupported(
+            "erasing from a full-zip page of fixed width",
+        ));
+    }
+    let zip = ZipRows::of(form, block);
+    let rows = block.header.present_rows;
+    let validity = zip.has_item_validity().then(|| {
+        let mut bits = vec![0; (rows as usize).div_ceil(8)];
+        for row in 0..rows {
+            bits[row as usize / 8] |= u8::from(zip.item_is_valid(row)) << (row % 8);
+        }
+        bits
+    });
+    let ends = (0..rows).map(|row| zip.place_of(0..row + 1).end as u32);
+    Ok(Survivors {
+        rows: rows as usize,
+        validity,
+        values: OwnedValues::Bytes {
+            offsets: core::iter::once(0).chain(ends).collect(),
+            data: AlignedBuf::copy_of(block.unit),
+        },
     })
 }
 
@@ -532,6 +563,13 @@ impl Parts<'_> {
             }
             Outcome::InPlace { bytes }
         };
+        if let Some(form) = ZipForm::of(context.meta)? {
+            let block = self.indexed_block(form, context.checksum)?;
+            return Ok(match block.len() <= place_bytes {
+                true => put(block),
+                false => moved(block),
+            });
+        }
         if self.present_rows == 0 {
             let block = self.block(context, 0, &[], &[], 0)?;
             return Ok(match block.len() <= place_bytes {
@@ -577,6 +615,26 @@ impl Parts<'_> {
             (None, Some(error)) => Err(error),
             (None, None) => Err(Error::invalid("the page has no trees")),
         }
+    }
+
+    /// The block of a full-zip page of byte strings.
+    fn indexed_block(&self, form: ZipForm, checksum: fn(&[u8]) -> u32) -> Result<Vec<u8>> {
+        let strings = self.values.as_bytes()?;
+        let row = |i: usize| match self.validity {
+            Some(bits) if !bits.get(i) => (0, &[][..]),
+            Some(_) => (1, strings.get(i)),
+            None => (0, strings.get(i)),
+        };
+        let rows: Vec<(u8, &[u8])> = (0..self.present_rows).map(row).collect();
+        let mut block = Vec::new();
+        push_indexed(
+            &form,
+            (self.logical_rows, self.salt),
+            &rows,
+            &mut block,
+            checksum,
+        )?;
+        Ok(block)
     }
 
     /// Where all items are null and the page is not compact, their filler is zero, which a dictionary may lack: any of its
@@ -669,6 +727,7 @@ impl Parts<'_> {
             tree: u8::try_from(tree).map_err(|_| Error::invalid("a page has 254 trees"))?,
             salted: self.salt.is_some(),
             chunked: false,
+            indexed: false,
             logical_rows: self.logical_rows,
             present_rows: length(self.present_rows)?,
             n_values: match self.present_rows {

@@ -154,7 +154,7 @@ impl<'m> LentStrings<'m> {
         let Some((unit_at, strings)) = unit_at.zip(page.strings(block)?) else {
             return Ok(None);
         };
-        let mut data = unit_at + strings.data.start..unit_at + strings.data.end;
+        let mut data = unit_at + strings.start..unit_at + strings.end;
         if data.end > self.home.len() {
             return Ok(None);
         }

@@ -59,4 +59,4 @@ pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "encode")]
 pub use shape::{Shape, ShapeSlice};
-pub use zip::ZipForm;
+pub use zip::{ROW_ENTRY_BYTES, RowIndex, ZipForm};

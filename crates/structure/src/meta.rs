@@ -207,10 +207,11 @@ impl Meta {
             _ => return Err(Error::corrupt("meta.value_type", 3, kind, "0 ..= 3")),
         };
         let n_layers = reader.u8("meta.n_layers")?;
-        let fits = match nested {
-            true => (1..=LAYERS_MAX).contains(&n_layers.into()),
-            false => n_layers <= 1,
-        };
+        // These lie row by row without levels above them, too.
+        let flat_zip = zip && value_type == Some(ValueType::Bytes);
+        let n_layers_min = usize::from(nested && !flat_zip);
+        let n_layers_max = if nested { LAYERS_MAX } else { 1 };
+        let fits = (n_layers_min..=n_layers_max).contains(&n_layers.into());
         if !fits {
             let allowed = "0 or 1, or 1 ..= 129 above nested items";
             return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
@@ -235,7 +236,7 @@ impl Meta {
                 levels.push(level(&mut reader, kind, at, nested)?);
             }
         }
-        if nested && levels.is_empty() {
+        if nested && levels.is_empty() && !flat_zip {
             let allowed = "a level above the items in a nested page";
             return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
         }
@@ -374,9 +375,28 @@ mod tests {
         }
     }
 
+    fn indexed() -> Meta {
+        let v = Version::new(1, 0);
+        let lengths = Tree::leaf("tarsia.plain", v, &[]);
+        Meta {
+            value_type: Some(ValueType::Bytes),
+            levels: vec![],
+            layers: vec![Layer {
+                kind: LayerKind::ItemValidity,
+                trees: vec![],
+            }],
+            trees: vec![Tree {
+                children: vec![lengths],
+                ..Tree::leaf("tarsia.bytes", v, &[])
+            }],
+            ..zipped()
+        }
+    }
+
     #[test]
     fn what_a_full_zip_page_cannot_hold_is_refused() {
-        let form = |meta: &Meta| ZipForm::of(meta).map(|form| form.map(|form| form.stride()));
+        let form =
+            |meta: &Meta| ZipForm::of(meta).map(|form| form.map(|form| form.stride().unwrap_or(0)));
         assert_eq!(form(&sample()), Ok(None));
         assert_eq!(form(&zipped()), Ok(Some(1 + 768 * 8 + 4)));
         let with = |levels: &[Level]| Meta {
@@ -464,8 +484,62 @@ mod tests {
     }
 
     #[test]
+    fn what_a_full_zip_page_of_strings_cannot_hold_is_refused() {
+        let is_indexed =
+            |meta: &Meta| ZipForm::of(meta).map(|form| form.is_some_and(|form| form.is_indexed()));
+        let with = |levels: &[Level], trees: &[Tree]| Meta {
+            levels: levels.to_vec(),
+            trees: trees.to_vec(),
+            ..indexed()
+        };
+        let trees = indexed().trees;
+        let above = [Level::Validity(vec![]), Level::AllValid];
+        for levels in [&[][..], &above, &[Level::ConstantLength(1)]] {
+            let meta = with(levels, &trees);
+            assert_eq!(is_indexed(&meta), Ok(true), "{levels:?}");
+            assert!(meta.write_to(&mut vec![]).is_ok());
+        }
+        for levels in [
+            &[Level::ConstantLength(2)][..],
+            &[Level::ConstantLength(0)],
+            &[Level::Lengths(trees.clone())],
+        ] {
+            assert!(is_indexed(&with(levels, &trees)).is_err(), "{levels:?}");
+        }
+        let (v, plain) = (
+            Version::new(1, 0),
+            Tree::leaf("tarsia.plain", Version::new(1, 0), &[]),
+        );
+        let packed = Tree::leaf("tarsia.bitpack", v, &[]);
+        let of = |children: &[Tree]| Tree {
+            children: children.to_vec(),
+            ..trees[0].clone()
+        };
+        for trees in [
+            vec![plain.clone()],
+            vec![of(&[packed])],
+            vec![of(&[])],
+            vec![of(&[plain.clone(), plain])],
+            vec![trees[0].clone(), trees[0].clone()],
+        ] {
+            assert!(is_indexed(&with(&[], &trees)).is_err(), "{trees:?}");
+        }
+        let compact = Meta {
+            compact: true,
+            ..indexed()
+        };
+        assert!(is_indexed(&compact).is_err());
+        // Without levels, other full-zip pages are none.
+        let fixed = Meta {
+            levels: vec![],
+            ..zipped()
+        };
+        assert!(fixed.write_to(&mut vec![]).is_err());
+    }
+
+    #[test]
     fn round_trip_and_every_prefix() {
-        for meta in [sample(), nested(), zipped()] {
+        for meta in [sample(), nested(), zipped(), indexed()] {
             check_prefixes(&meta);
         }
         let unlayered = Meta {

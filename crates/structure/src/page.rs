@@ -150,6 +150,14 @@ impl PageDecoder {
         range: Range<u32>,
         scratch: &mut Scratch,
     ) -> Result<Reach> {
+        if let Some(form) = self.zip.filter(|form| form.is_indexed()) {
+            let place = ZipRows::of(form, block).place_of(range);
+            let decoded_bytes = place.len() as u64;
+            return Ok(Reach::Bytes {
+                place: block.unit_at + place.start..block.unit_at + place.end,
+                decoded_bytes,
+            });
+        }
         let values = match block.validity {
             Validity::Encoded { tree, bytes } if self.compact => {
                 let unit = Unit {
@@ -187,11 +195,12 @@ impl PageDecoder {
 
     /// Where a block's byte strings lie in its unit, if they do as they are.
     #[cfg(feature = "arrow")]
-    pub(crate) fn strings<'a>(
-        &'a self,
-        block: &Block<'a>,
-    ) -> Result<Option<tarsia_codec::StoredStrings<'a>>> {
-        self.tree(block)?.strings(RawColumn::unit(block))
+    pub(crate) fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
+        if self.zip.is_some_and(|form| form.is_indexed()) {
+            return Ok(Some(0..block.unit.len()));
+        }
+        let strings = self.tree(block)?.strings(RawColumn::unit(block))?;
+        Ok(strings.map(|strings| strings.data))
     }
 
     fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
@@ -248,9 +257,20 @@ pub struct RawColumn {
     values: AlignedBuf,
     ends: AlignedBuf,
     data_len: usize,
-    /// Of byte strings, only their lengths.
     #[cfg(feature = "arrow")]
-    lengths_only: bool,
+    collects: Collects,
+}
+
+/// What is wanted of byte strings.
+#[cfg(feature = "arrow")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Collects {
+    /// Their ends and their bytes.
+    All,
+    /// Only their lengths, as values of 4 bytes.
+    Lengths,
+    /// Only their ends.
+    Ends,
 }
 
 /// Rows as a kernel hands them back; see [`RawColumn::push_decoded`].
@@ -341,7 +361,7 @@ impl RawColumn {
             ends,
             data_len: 0,
             #[cfg(feature = "arrow")]
-            lengths_only: false,
+            collects: Collects::All,
         })
     }
 
@@ -353,14 +373,34 @@ impl RawColumn {
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Self> {
         let mut lengths = Self::new(ValueType::Fixed(4), rows_max, 0, take)?;
-        lengths.lengths_only = true;
+        lengths.collects = Collects::Lengths;
         Ok(lengths)
+    }
+
+    /// Room for the ends of `rows_max` byte strings whose bytes, up to `data_bytes_max` of them, stay where they are. Only
+    /// full-zip pages hold them so.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    #[cfg(feature = "arrow")]
+    pub fn ends(
+        rows_max: usize,
+        data_bytes_max: usize,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<Self> {
+        if data_bytes_max as u64 > BYTES_MAX {
+            let found = data_bytes_max as u64;
+            return Err(Error::limit("bytes of a batch's column", found, BYTES_MAX));
+        }
+        let mut ends = Self::new(ValueType::Bytes, rows_max, 0, take)?;
+        ends.collects = Collects::Ends;
+        Ok(ends)
     }
 
     /// Whether pages with values of this type can be decoded here.
     fn takes(&self, value_type: ValueType) -> bool {
         #[cfg(feature = "arrow")]
-        if self.lengths_only {
+        if self.collects == Collects::Lengths {
             return value_type == ValueType::Bytes;
         }
         value_type == self.value_type
@@ -374,13 +414,20 @@ impl RawColumn {
     ) -> Result<(&'a dyn Decoder, Unit<'a>)> {
         let (tree, unit) = (page.tree(block)?, Self::unit(block));
         #[cfg(feature = "arrow")]
-        if self.lengths_only {
-            return match tree.strings(unit)? {
-                Some(strings) => Ok((strings.lengths, strings.unit)),
-                None => Err(Error::invalid(
-                    "lengths of values that are not stored as they are",
-                )),
-            };
+        match self.collects {
+            Collects::All => {}
+            Collects::Lengths => {
+                return match tree.strings(unit)? {
+                    Some(strings) => Ok((strings.lengths, strings.unit)),
+                    None => Err(Error::invalid(
+                        "lengths of values that are not stored as they are",
+                    )),
+                };
+            }
+            Collects::Ends => {
+                let what = "ends of values that are not stored row by row";
+                return Err(Error::invalid(what));
+            }
         }
         Ok((tree, unit))
     }
@@ -448,7 +495,7 @@ impl RawColumn {
         let values_len = match self.value_type {
             ValueType::Bits => self.rows.div_ceil(8),
             ValueType::Fixed(width) => self.rows * width as usize,
-            ValueType::Bytes => self.data_len,
+            ValueType::Bytes => self.data_len.min(self.values.len()),
         };
         RawParts {
             rows: self.rows,
@@ -472,8 +519,11 @@ impl RawColumn {
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<()> {
-        if let Some(form) = page.zip {
-            return self.push_zipped(ZipRows::of(form, block), ranges, take);
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip) {
+            let rows = ZipRows::of(form, block);
+            return ranges
+                .iter()
+                .try_for_each(|range| self.push_zipped(rows, range.clone(), take));
         }
         if let [range] = ranges
             && *range == (0..block.n_items)
@@ -491,54 +541,99 @@ impl RawColumn {
         self.push(page, block, Selection::Indices(&indices), scratch, take)
     }
 
-    /// The same for a block of a full-zip page.
+    /// Appends a run of items of a full-zip page.
     fn push_zipped(
         &mut self,
         rows: ZipRows<'_>,
-        ranges: &[Range<u32>],
+        items: Range<u32>,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<()> {
+        let n_items = items.len();
+        if n_items > self.rows_max - self.rows {
+            return Err(no_room());
+        }
+        match rows.form.is_indexed() {
+            true => self.push_indexed_values(rows, items.clone())?,
+            false => self.push_zipped_values(rows, items.clone())?,
+        }
+        if rows.has_item_validity() {
+            // One item per row.
+            let (validity, at) = self.validity(take);
+            let mut nulls = 0;
+            for (i, row) in items.enumerate() {
+                let valid = rows.item_is_valid(row);
+                slots::set_bits(validity, at + i, 1, valid);
+                nulls += usize::from(!valid);
+            }
+            self.null_count += nulls;
+        } else if let Some(validity) = &mut self.validity {
+            slots::set_bits(validity, self.rows, n_items, true);
+        }
+        self.rows += n_items;
+        Ok(())
+    }
+
+    /// The values of items of fixed width, which are not counted yet.
+    fn push_zipped_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
         let ValueType::Fixed(width) = self.value_type else {
             return Err(Error::invalid("pages of one column differ in their type"));
         };
         let (width, per_row) = (width as usize, rows.form.items_per_row());
-        for range in ranges {
-            let n_items = range.len();
-            if n_items > self.rows_max - self.rows {
-                return Err(Error::invalid("more rows than the column has room for"));
-            }
-            let start = self.rows * width;
-            let out = self.values.get_mut(start..start + n_items * width);
-            let mut out = out.unwrap_or_default();
-            let mut item = range.start;
-            while item < range.end {
-                let (row, first) = (item / per_row, item % per_row);
-                let n = (range.end - item).min(per_row - first) as usize;
-                let first = first as usize * width;
-                let values = rows.values(row).get(first..first + n * width);
-                let (now, later) = out
-                    .split_at_mut_checked(n * width)
-                    .ok_or_else(|| Error::invalid("more rows than the column has room for"))?;
-                // There are as many rows as the ranges were made from.
-                now.copy_from_slice(values.ok_or_else(|| Error::invalid("no such row"))?);
-                out = later;
-                item += n as u32;
-            }
-            if rows.has_item_validity() {
-                // One item per row.
-                let (validity, at) = self.validity(take);
-                let mut nulls = 0;
-                for (i, row) in range.clone().enumerate() {
-                    let valid = rows.item_is_valid(row);
-                    slots::set_bits(validity, at + i, 1, valid);
-                    nulls += usize::from(!valid);
-                }
-                self.null_count += nulls;
-            } else if let Some(validity) = &mut self.validity {
-                slots::set_bits(validity, self.rows, n_items, true);
-            }
-            self.rows += n_items;
+        let start = self.rows * width;
+        let out = self.values.get_mut(start..start + items.len() * width);
+        let mut out = out.unwrap_or_default();
+        let mut item = items.start;
+        while item < items.end {
+            let (row, first) = (item / per_row, item % per_row);
+            let n = (items.end - item).min(per_row - first) as usize;
+            let first = first as usize * width;
+            let values = rows.values(row).get(first..first + n * width);
+            let (now, later) = out.split_at_mut_checked(n * width).ok_or_else(no_room)?;
+            // There are as many rows as the ranges were made from.
+            now.copy_from_slice(values.ok_or_else(|| Error::invalid("no such row"))?);
+            out = later;
+            item += n as u32;
         }
+        Ok(())
+    }
+
+    /// What is wanted of byte strings that lie row by row; the rows are not counted yet.
+    fn push_indexed_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
+        if !self.takes(ValueType::Bytes) {
+            return Err(Error::invalid("pages of one column differ in their type"));
+        }
+        let n_items = items.len();
+        let lengths = items.clone().map(|row| rows.length(row));
+        #[cfg(feature = "arrow")]
+        if self.collects == Collects::Lengths {
+            let out = words_mut(&mut self.values);
+            let out = out.get_mut(self.rows..self.rows + n_items);
+            for (to, length) in out.ok_or_else(no_room)?.iter_mut().zip(lengths) {
+                *to = length;
+            }
+            return Ok(());
+        }
+        let values = rows.values_of(items);
+        // At most 2 GiB, checked when the column was made.
+        let mut end = self.data_len as u32;
+        let ends = words_mut(&mut self.ends);
+        let ends = ends.get_mut(self.rows + 1..self.rows + 1 + n_items);
+        for (to, length) in ends.ok_or_else(no_room)?.iter_mut().zip(lengths) {
+            end = end.wrapping_add(length);
+            *to = end;
+        }
+        if end as usize != self.data_len + values.len() {
+            return Err(Error::invalid("no such row"));
+        }
+        #[cfg(feature = "arrow")]
+        let are_copied = self.collects == Collects::All;
+        #[cfg(not(feature = "arrow"))]
+        let are_copied = true;
+        if are_copied {
+            let out = self.values.get_mut(self.data_len..end as usize);
+            out.ok_or_else(no_room)?.copy_from_slice(values);
+        }
+        self.data_len = end as usize;
         Ok(())
     }
 
@@ -558,18 +653,23 @@ impl RawColumn {
         if !self.takes(page.value_type) {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
-        if cfg!(feature = "nested") && page.zip.is_some() {
-            return Err(Error::invalid(
-                "rows of a full-zip page, of which runs are decoded",
-            ));
-        }
         let n_rows = selection.check(block.n_items)?;
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip) {
+            let rows = ZipRows::of(form, block);
+            return match selection {
+                Selection::All => self.push_zipped(rows, 0..block.n_items, take),
+                Selection::Range { start, len } => self.push_zipped(rows, start..start + len, take),
+                Selection::Indices(indices) => indices
+                    .iter()
+                    .try_for_each(|row| self.push_zipped(rows, *row..*row + 1, take)),
+            };
+        }
         // A unit without values may have no bytes, and no encoding is asked about it.
         if n_rows == 0 {
             return Ok(());
         }
         if n_rows > self.rows_max - self.rows {
-            return Err(Error::invalid("more rows than the column has room for"));
+            return Err(no_room());
         }
         match block.validity {
             Validity::AllValid => {
@@ -913,6 +1013,11 @@ impl RawColumn {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn no_room() -> Error {
+    Error::invalid("more rows than the column has room for")
 }
 
 /// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.

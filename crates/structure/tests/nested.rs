@@ -6,12 +6,12 @@ use tarsia_codec::{
     AlignedBuf, BitSlice, BytesSlice, ErrorKind, FixedSlice, Registry, Result, Scratch, Selection,
     Shared, Tree, ValueType, Values,
 };
-use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
     Block, BlockRows, Budget, Choice, Choose, DecodedForm, DecodedRows, DecodedSlots,
-    EncodeContext, EncodedPage, Layout, Level, LevelForm, PageDecoder, PageInput, RawColumn,
-    RawLevel, RawLevels, RawParts, Shape, ShapeSlice, encode_page,
+    EncodeContext, EncodedPage, Layout, Level, LevelForm, PageDecoder, PageInput, ROW_ENTRY_BYTES,
+    RawColumn, RawLevel, RawLevels, RawParts, Shape, ShapeSlice, ZipForm, encode_page,
 };
 
 use LevelForm::{ConstantLength, Lengths, Validity};
@@ -753,7 +753,8 @@ fn zip_models() -> Vec<(String, Model)> {
     ];
     let mut models = vec![];
     for forms in shapes {
-        for width in [1, 4, 20] {
+        // 0 stands for byte strings.
+        for width in [0, 1, 4, 20] {
             for (nulls, null_items) in [(0, false), (9, false), (9, true), (70, true)] {
                 for rows in [1, 100, 2500] {
                     // Below what has more than one slot per row nothing is null.
@@ -767,9 +768,13 @@ fn zip_models() -> Vec<(String, Model)> {
                     };
                     let item = |i: usize| {
                         let valid = !null_items || many.is_some() || i % 11 != 3;
-                        (valid, (i as u128).to_le_bytes().repeat(2)[..width].to_vec())
+                        let len = if width == 0 { i * 7 % 30 } else { width };
+                        (valid, (i as u128).to_le_bytes().repeat(2)[..len].to_vec())
                     };
-                    let value_type = ValueType::Fixed(width as u32);
+                    let value_type = match width {
+                        0 => ValueType::Bytes,
+                        width => ValueType::Fixed(width as u32),
+                    };
                     let model = Model::new(rows, forms, value_type).fill(slot, item);
                     let name = format!("{forms:?} of {width}, {rows} rows, {nulls} {null_items}");
                     models.push((name, model));
@@ -782,7 +787,7 @@ fn zip_models() -> Vec<(String, Model)> {
 
 #[test]
 fn rows_of_full_zip_pages_come_back_whole_and_alone() {
-    let mut n_zipped = 0;
+    let mut n_zipped = [0, 0];
     for (what, model) in zip_models() {
         let page = model.encode(ZIPPED);
         check(&model, &page, &what);
@@ -790,19 +795,15 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
         if page.meta.layout == Layout::MiniBlock {
             continue;
         }
-        n_zipped += 1;
         let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
         let form = decoder.zip().unwrap();
+        n_zipped[usize::from(form.is_indexed())] += 1;
         // Each row by itself, without its block, in one run of memory.
         let mut first = 0;
         for (i, rows) in block_rows(&page).into_iter().enumerate() {
-            let bytes = &page.block(i)[BLOCK_HEADER_BYTES..];
             for row in (0..rows).step_by(1 + rows as usize / 50) {
-                let start = row as usize * form.stride();
-                let bytes = &bytes[start..start + form.stride()];
-                let (covered, crc) = form.checksummed(bytes).unwrap();
-                assert_eq!(checksum(covered), crc, "{what}");
-                let block = Block::of_rows(bytes, form, 1).unwrap();
+                let (bytes, entries) = bare_row(page.block(i), form, rows, row);
+                let block = Block::of_rows(bytes, form, &entries, 1).unwrap();
                 let blocks = [(block, 1, Selection::All)];
                 let got = decode_blocks(&decoder, model.forms(), blocks.into_iter(), usize::MAX);
                 let want = model.tokens([first + row as usize]);
@@ -811,7 +812,35 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
             first += rows as usize;
         }
     }
-    assert!(n_zipped > 150, "{n_zipped}");
+    assert!(n_zipped[0] > 150 && n_zipped[1] > 20, "{n_zipped:?}");
+}
+
+/// A row of a full-zip block whose checksum is right, and its entry where the block has an index.
+fn bare_row(
+    block: &[u8],
+    form: ZipForm,
+    rows: u32,
+    row: u32,
+) -> (&[u8], Vec<[u8; ROW_ENTRY_BYTES]>) {
+    let mut entries = vec![];
+    let (bytes, covered, crc) = match form.stride() {
+        Some(stride) => {
+            let start = BLOCK_HEADER_BYTES + row as usize * stride;
+            let bytes = &block[start..start + stride];
+            let (covered, crc) = form.checksummed(bytes).unwrap();
+            (bytes, covered, crc)
+        }
+        None => {
+            let (front, (covered, crc)) = IndexFront::parse(block, form, rows).unwrap();
+            assert_eq!(checksum(covered), crc);
+            front.index.slice(row..row + 1).copy_to(&mut entries);
+            let place = front.index.place(row);
+            let bytes = &block[front.values_at..][place.start as usize..place.end as usize];
+            (bytes, bytes, front.index.checksum(row))
+        }
+    };
+    assert_eq!(checksum(covered), crc);
+    (bytes, entries)
 }
 
 #[test]
@@ -840,8 +869,9 @@ fn hostile_full_zip_blocks_are_refused_or_consistent() {
             assert!(cut.is_err() || len + 8 > block.len(), "{what}: {len} bytes");
         }
         let form = decoder.zip().unwrap();
+        let (bytes, entries) = bare_row(block, form, rows, 1);
         for n_rows in [0, 2, 100] {
-            assert!(Block::of_rows(&block[32..32 + form.stride()], form, n_rows).is_err());
+            assert!(Block::of_rows(bytes, form, &entries, n_rows).is_err());
         }
     }
     assert!(n_read > 1000 && n_refused > 1000, "{n_read} {n_refused}");

@@ -10,21 +10,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float64Array, Int32Array, ListArray,
-    StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeListArray, Float64Array, Int32Array,
+    ListArray, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field};
 use tarsia_codec::{Registry, Result, Tree, Values};
 use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
 
-/// The simplest trees.
-struct Plain;
+/// The simplest trees, and from how many bytes on rows lie one by one.
+struct Plain(u32);
 
 impl Choose for Plain {
-    fn choose(&self, _: Values<'_>) -> Result<Choice> {
+    fn choose(&self, values: Values<'_>) -> Result<Choice> {
+        let tree = match values {
+            Values::Bytes(_) => tarsia_bytes::tree(tarsia_plain::tree()),
+            _ => tarsia_plain::tree(),
+        };
         Ok(Choice {
-            trees: vec![tarsia_plain::tree()],
+            trees: vec![tree],
             bits_per_value: 32,
             uniform: true,
             first: None,
@@ -32,8 +36,8 @@ impl Choose for Plain {
     }
 
     fn full_zip_bytes_min(&self) -> u32 {
-        // The examples' vectors are of 8 bytes.
-        8
+        // The examples' vectors are of 8 bytes, and their strings are shorter.
+        self.0
     }
 
     fn validity_trees(&self) -> Vec<Tree> {
@@ -55,16 +59,21 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 fn encode(array: &dyn Array) -> EncodedPage {
+    encode_with(array, 8)
+}
+
+fn encode_with(array: &dyn Array, full_zip_bytes_min: u32) -> EncodedPage {
     let path = leaf_paths(array.data_type(), true).unwrap().remove(0);
     let mut leaf = LeafBuffer::new(array.data_type(), path);
     leaf.push(array).unwrap();
     let mut registry = Registry::new();
     registry
         .add_writer(&tarsia_plain::PLAIN)
+        .add_writer(&tarsia_bytes::BYTES)
         .add_writer(&tarsia_bitmap::BITMAP);
     let context = EncodeContext {
         registry: &registry,
-        chooser: &Plain,
+        chooser: &Plain(full_zip_bytes_min),
         checksum: crc32c,
     };
     let page = leaf.page(0..array.len()).unwrap().unwrap();
@@ -272,6 +281,42 @@ fn a_full_zip_block() {
     }
     dump.zeros(3, "padding", "to 8, not part of the payload");
     compare("A full-zip block", &dump.finish());
+}
+
+#[test]
+fn a_full_zip_block_of_byte_strings() {
+    let rows: [Option<&[u8]>; 4] = [Some(b"tarsia"), None, Some(b""), Some(b"of rows")];
+    let page = encode_with(&BinaryArray::from_iter(rows), 0);
+    let mut dump = Dump::new(page.block(0));
+    let crc = crc32c(&page.block(0)[4..64]);
+    dump.u32(crc, "CRC-32C", "of bytes 4 .. 64: header and index");
+    dump.u8(0, "tree", "the page's one tree");
+    dump.u8(4, "flags", "indexed, no salt");
+    dump.u16(0, "reserved", "");
+    dump.u32(4, "logical rows", "4");
+    dump.u32(4, "present rows", "4");
+    dump.u32(4, "values", "as many, null or not");
+    dump.u32(13, "decoded bytes", "6 + 7");
+    dump.u32(13, "payload length", "13: from 64 up to 77");
+    dump.u32(1, "null count", "1");
+    let mut entry = |end: u8, control: u8, value: &[u8], end_is: &str, control_is: &str| {
+        dump.bytes(&[end, 0, 0], "end", end_is);
+        dump.u8(control, "control", control_is);
+        dump.u32(crc32c(value), "CRC-32C", "of the string");
+    };
+    entry(
+        6,
+        1,
+        b"tarsia",
+        "row 0: bytes 64 .. 70",
+        "its item validity is valid",
+    );
+    entry(6, 0, b"", "row 1: no bytes", "null");
+    entry(6, 1, b"", "row 2: no bytes", "valid");
+    entry(13, 1, b"of rows", "row 3: bytes 70 .. 77", "valid");
+    dump.bytes(b"tarsiaof rows", "strings", "\"tarsia\", \"\", \"of rows\"");
+    dump.zeros(3, "padding", "to 8, not part of the payload");
+    compare("A full-zip block of byte strings", &dump.finish());
 }
 
 #[test]

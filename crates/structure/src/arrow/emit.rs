@@ -51,6 +51,23 @@ pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<A
     Ok(Arc::new(array))
 }
 
+/// The array of byte strings that lie back to back in `values`, and of which `raw` has the rest.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] where they do not fit each other or the type.
+pub fn array_of_lent(
+    data_type: &DataType,
+    raw: RawParts,
+    values: Buffer,
+    pool: &Pool,
+) -> Result<ArrayRef> {
+    let buffers = ColumnBuffers {
+        values,
+        ..ColumnBuffers::of_raw(raw, pool)
+    };
+    plain_array(data_type, buffers)
+}
+
 /// Memory of an owner that keeps it where it is.
 pub fn lent_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
     match owner.as_ref() {

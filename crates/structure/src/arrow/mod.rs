@@ -20,8 +20,8 @@ use tarsia_codec::ValueType;
 pub use assemble::{LeafParts, assemble};
 pub use collect::{Fit, LeafBuffer};
 pub use emit::{
-    ColumnBuffers, Emitted, array_from_buffers, array_from_raw, array_of_views, lent_buffer,
-    reorder,
+    ColumnBuffers, Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views,
+    lent_buffer, reorder,
 };
 pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
