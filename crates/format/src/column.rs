@@ -341,6 +341,8 @@ pub(crate) struct Plan {
     pub(crate) rows: usize,
     /// Whether who reads it takes several arrays one behind the other.
     pub(crate) may_be_cut: bool,
+    /// Whether a row takes about a block.
+    pub(crate) is_of_long_rows: bool,
 }
 
 impl Plan {
@@ -806,6 +808,7 @@ impl Column {
     pub(crate) fn plan_in_order(&self, file: &Inner, rows: &[u64]) -> Result<Plan> {
         let mut plan = Plan {
             rows: rows.len(),
+            is_of_long_rows: true,
             ..Plan::default()
         };
         if self.value_type.is_none() {
@@ -904,6 +907,9 @@ impl Column {
         if !self.is_native(file, plan)? {
             return self.decode_by_kernel(file, plan, fetched, (levels, &[]), budget, scratch);
         }
+        if plan.is_of_long_rows && !self.is_shown(file) {
+            return self.decode_once(file, plan, fetched, levels, budget, scratch);
+        }
         let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
         let data_bytes = match self.value_type {
             Some(ValueType::Bytes) => self.data_bytes(plan, fetched)?,
@@ -971,6 +977,92 @@ impl Column {
         })
     }
 
+    /// Levels and items block by block, each of which is looked at once: while one is decoded, the next ones come from the disk. For that
+    /// memory is taken by the blocks' places, which say about what they decode to.
+    fn decode_once(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        mut levels: RawLevels<'_>,
+        budget: &Budget,
+        scratch: &mut Scratch,
+    ) -> Result<LeafParts> {
+        let take = &mut |len| file.pool.take(len);
+        let places = plan.parts.iter().map(|part| &part.place);
+        let bytes: u64 = places.map(|place| place.end - place.start).sum();
+        let mut raw = self.room_for(plan, bytes, budget, take)?;
+        for (index, parts, now) in plan.pages(fetched) {
+            let mut decode = || -> Result<()> {
+                let page = self.page(index)?;
+                let decoder = self.decoder(file, page)?;
+                for (part, bytes) in parts.iter().zip(now) {
+                    let (into, place) = ((&mut levels, &mut raw), (plan, part, bytes.as_ref()));
+                    self.push_part(file, page, &decoder, place, into, scratch)?;
+                }
+                Ok(())
+            };
+            decode().map_err(|error| self.at(error, index))?;
+        }
+        Ok(LeafParts {
+            levels: levels.into_levels(),
+            items: raw.finish(),
+            lent: None,
+        })
+    }
+
+    /// Room for about as many items as so many bytes hold, which may grow: memory that grows is copied.
+    fn room_for(
+        &self,
+        plan: &Plan,
+        bytes: u64,
+        budget: &Budget,
+        take: &mut dyn FnMut(usize) -> AlignedBuf,
+    ) -> Result<RawColumn> {
+        let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
+        let mut raw = RawColumn::new(value_type, 0, 0, take).map_err(while_reading)?;
+        let bytes = bytes.min(budget.left()) as usize;
+        let n_items = match value_type {
+            ValueType::Bits => bytes.saturating_mul(8),
+            ValueType::Fixed(width) => bytes / (width as usize).max(1),
+            ValueType::Bytes => plan.rows,
+        };
+        raw.reserve(n_items, bytes, take).map_err(while_reading)?;
+        Ok(raw)
+    }
+
+    /// Appends levels and items of a part that this build decodes, with room for them.
+    fn push_part(
+        &self,
+        file: &Inner,
+        page: &Page,
+        decoder: &Decoder,
+        (plan, part, bytes): (&Plan, &BlockPart, &[u8]),
+        (levels, raw): (&mut RawLevels<'_>, &mut RawColumn),
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let take = &mut |len| file.pool.take(len);
+        let mut ranges = Vec::new();
+        let selection = plan.selection(part);
+        let part_bytes = self.part_bytes(part, bytes)?;
+        let data_bytes = part_bytes.saturating_mul(selection.repeats());
+        let place = (plan, part, bytes);
+        let done = with_block(
+            file,
+            page,
+            place,
+            decoder.native(),
+            true,
+            |decoder, block| {
+                levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
+                let n_items = ranges.iter().map(ExactSizeIterator::len).sum();
+                raw.reserve(n_items, data_bytes as usize, take)?;
+                raw.push_ranges(decoder, block, &ranges, scratch, take)
+            },
+        );
+        done.map_err(|error| error.in_block(part.block.into()))
+    }
+
     /// Levels and items where a kernel decodes some of the pages: page by page, each behind what is there. Of lists with a cut only its
     /// items.
     #[cfg(feature = "kernels")]
@@ -989,16 +1081,8 @@ impl Column {
             ValueType::Bytes => self.data_bytes(plan, fetched)?,
             _ => 0,
         };
-        let mut raw = RawColumn::new(value_type, 0, 0, take).map_err(while_reading)?;
-        // About what comes: memory that grows is copied.
-        let expected = self.expected_bytes(plan, fetched)?.min(budget.left()) as usize;
-        let n_items = match value_type {
-            ValueType::Bits => expected.saturating_mul(8),
-            ValueType::Fixed(width) => expected / (width as usize).max(1),
-            ValueType::Bytes => plan.rows,
-        };
-        raw.reserve(n_items, expected, take)
-            .map_err(while_reading)?;
+        let expected = self.expected_bytes(plan, fetched)?;
+        let mut raw = self.room_for(plan, expected, budget, take)?;
         for (index, parts, now) in plan.pages(fetched) {
             let mut decode = || -> Result<()> {
                 let page = self.page(index)?;
@@ -1020,25 +1104,8 @@ impl Column {
                     });
                 }
                 for (part, bytes) in parts.iter().zip(now) {
-                    let mut ranges = Vec::new();
-                    let bytes = bytes.as_ref();
-                    let part_bytes = self.part_bytes(part, bytes)?;
-                    let selection = plan.selection(part);
-                    let data_bytes = part_bytes.saturating_mul(selection.repeats());
-                    let done = with_block(
-                        file,
-                        page,
-                        (plan, part, bytes),
-                        decoder.native(),
-                        true,
-                        |decoder, block| {
-                            levels.push(decoder, block, selection, scratch, take, &mut ranges)?;
-                            let n_items = ranges.iter().map(ExactSizeIterator::len).sum();
-                            raw.reserve(n_items, data_bytes as usize, take)?;
-                            raw.push_ranges(decoder, block, &ranges, scratch, take)
-                        },
-                    );
-                    done.map_err(|error| error.in_block(part.block.into()))?;
+                    let (into, place) = ((&mut levels, &mut raw), (plan, part, bytes.as_ref()));
+                    self.push_part(file, page, &decoder, place, into, scratch)?;
                 }
                 Ok(())
             };

@@ -191,7 +191,8 @@ pub struct OpenOptions {
     /// while it lives ([`Access::Map`]) must hold while they do. Default `false`; columns that were written as `BinaryView` are lent all
     /// the same.
     pub views: bool,
-    /// Output memory kept for the next batch. Default 256 MiB.
+    /// Output memory kept for the next batch. When the file is closed and its arrays are gone, up to 64 MiB of it, for all files of the process
+    /// together, are kept for those that are opened later; 0 keeps none. Default 256 MiB.
     pub pool_bytes: usize,
     /// Which kernels may run.
     pub kernels: Kernels,

@@ -214,7 +214,10 @@ impl ReadAt for MappedFile {
         }
         // Asking counts too: it may take so long that the bytes have come when they are touched.
         if begin.elapsed() >= SLOW {
-            for joined in coalesce(ranges, ASKED_GAP_BYTES, u64::MAX) {
+            let mut joined = coalesce(ranges, ASKED_GAP_BYTES, u64::MAX);
+            // What is used first is asked for first, so that using it and reading the rest go on at the same time.
+            joined.sort_by_key(|joined| joined.members.iter().min().copied());
+            for joined in joined {
                 self.ask_for(&joined.range);
             }
         }
