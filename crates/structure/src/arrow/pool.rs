@@ -2,7 +2,7 @@
 //!
 //! Writing to fresh pages was measured at a tenth of the store speed of memory used before (design notes, `ENCODINGS.md`): batches
 //! take their buffers here, and a buffer comes back when the last array that refers to it is dropped. What a pool holds when it is dropped
-//! itself, up to [`RESERVE_BYTES_MAX`], is kept for the pools that come after it: who reads many files, one after the other, would begin each with fresh memory.
+//! itself, up to `RESERVE_BYTES_MAX`, is kept for the pools that come after it: who reads many files, one after the other, would begin each with fresh memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use tarsia_codec::AlignedBuf;
 const POOLED_BYTES_MIN: usize = 4096;
 
 /// Bytes that the process keeps of pools that are gone.
-pub const RESERVE_BYTES_MAX: usize = 64 << 20;
+const RESERVE_BYTES_MAX: usize = 64 << 20;
 
 static RESERVE: Mutex<Free> = Mutex::new(Free {
     classes: Vec::new(),
