@@ -8,7 +8,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::arrow::{LeafParts, LeafPath, Packing};
+use tarsia_structure::arrow::{LeafParts, LeafPath, LentItems, Packing};
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront, checksummed_rows};
 use tarsia_structure::{
     Block, BlockHeader, Budget, Cut, Layout, LentStrings, PageDecoder, ROW_ENTRY_BYTES, RawColumn,
@@ -31,7 +31,7 @@ const LINE_BYTES: u64 = 64;
 const STRING_BYTES: usize = 16;
 
 /// A batch of a scan is cut where its byte strings cannot be lent in one piece, if the pieces have so many bytes in the mean.
-const LENT_PIECE_BYTES_MIN: u64 = 256 << 10;
+const LENT_PIECE_BYTES_MIN: usize = 256 << 10;
 
 /// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
 const LONG_BYTES_MIN: u64 = 4 << 10;
@@ -441,14 +441,15 @@ impl Column {
 
     /// Whether its byte strings are not copied.
     fn is_lent(&self, file: &Inner) -> bool {
-        self.is_shown(file) || self.lends_runs(file) && self.lies_row_by_row(file)
+        let lies_row_by_row = || self.pages.iter().all(|page| is_indexed(file, page));
+        self.is_shown(file) || self.lends_runs(file) && lies_row_by_row()
     }
 
     /// Whether runs of its byte strings are lent where they lie back to back: what Arrow holds so, too, but text, which must stay what it
     /// was when it was checked.
     fn lends_runs(&self, file: &Inner) -> bool {
         let is_binary = matches!(self.data_type, DataType::Binary | DataType::LargeBinary);
-        is_binary && self.is_flat() && file.stays()
+        is_binary && file.stays()
     }
 
     fn encoded_row_bytes(&self) -> u64 {
@@ -797,12 +798,6 @@ impl Column {
         Ok(plan)
     }
 
-    /// Whether its byte strings lie row by row.
-    fn lies_row_by_row(&self, file: &Inner) -> bool {
-        let is_flat = self.is_flat() && self.value_type == Some(ValueType::Bytes);
-        is_flat && self.pages.iter().all(|page| is_indexed(file, page))
-    }
-
     /// The blocks that hold `rows`, in their order: a block for each run of them that follow each other. As [`Column::plan_indices`] where rows
     /// are about as long as a block, which is then read for one of them.
     pub(crate) fn plan_in_order(&self, file: &Inner, rows: &[u64]) -> Result<Plan> {
@@ -958,7 +953,15 @@ impl Column {
             return Ok(LeafParts {
                 levels: levels.into_levels(),
                 items,
-                lent: Some(lent),
+                lent: Some(LentItems::Views(lent)),
+            });
+        }
+        let in_place = self.decode_items_in_place(file, plan, fetched, items, scratch)?;
+        if let Some((items, lent)) = in_place {
+            return Ok(LeafParts {
+                levels: levels.into_levels(),
+                items,
+                lent: Some(LentItems::Run(lent)),
             });
         }
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
@@ -1197,6 +1200,62 @@ impl Column {
         }
     }
 
+    /// The runs of parts whose byte strings lie back to back in the file, and where, if the strings may be lent out of there. `None` where they
+    /// may not, or some do not lie so.
+    fn runs_in_place<'p>(
+        &self,
+        file: &Inner,
+        plan: &'p Plan,
+    ) -> Result<Option<Vec<(Range<usize>, &'p [BlockPart])>>> {
+        if !self.lends_runs(file) || plan.parts.is_empty() {
+            return Ok(None);
+        }
+        for part in &plan.parts {
+            if part.bare.is_none() || !is_indexed(file, self.page(part.page as usize)?) {
+                return Ok(None);
+            }
+        }
+        if !self.is_native(file, plan)? {
+            return Ok(None);
+        }
+        let runs = plan.parts.chunk_by(|a, b| a.place.end == b.place.start);
+        let with_place = |parts: &'p [BlockPart]| {
+            let (first, last) = (parts.first()?, parts.last()?);
+            // Inside the file, which is in memory.
+            let place = first.place.start as usize..last.place.end as usize;
+            Some((place, parts))
+        };
+        Ok(Some(runs.filter_map(with_place).collect()))
+    }
+
+    /// The items of each part where they lie in the file, in one piece. `None` of others.
+    fn decode_items_in_place(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        items: &[Vec<Range<u32>>],
+        scratch: &mut Scratch,
+    ) -> Result<Option<(RawParts, Buffer)>> {
+        let runs = self.runs_in_place(file, plan)?;
+        let Some([(place, _)]) = runs.as_deref() else {
+            return Ok(None);
+        };
+        let take = &mut |len| file.pool.take(len);
+        let n_items = items.iter().flatten().map(|range| range.len()).sum();
+        let mut ends = RawColumn::ends(n_items, place.len(), take)
+            .map_err(|error| while_reading(error).in_column(self.name()))?;
+        let mut items = items.iter();
+        let check = |_| false;
+        self.each_block(file, plan, fetched, check, |_, decoder, block| {
+            let ranges = items.next().map(Vec::as_slice).unwrap_or_default();
+            ends.push_ranges(decoder, block, ranges, scratch, take)
+        })?;
+        // Rows without an item have no bytes, so these are all of the run, unless only some items of it are wanted.
+        let are_all = ends.data_bytes() == place.len();
+        Ok(are_all.then(|| (ends.finish(), file.lend(place.clone()))))
+    }
+
     /// The rows of a flat plan of byte strings where they lie in the file, back to back: in one piece, or in few large ones where the plan may be
     /// cut. `None` of others.
     fn decode_in_place(
@@ -1207,35 +1266,26 @@ impl Column {
         scratch: &mut Scratch,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Option<Vec<(RawParts, Buffer)>>> {
-        if !self.lends_runs(file) || plan.parts.is_empty() {
+        if !self.is_flat() {
             return Ok(None);
         }
-        for part in &plan.parts {
-            if part.bare.is_none() || !is_indexed(file, self.page(part.page as usize)?) {
-                return Ok(None);
-            }
-        }
-        let runs = || {
-            let parts = plan.parts.chunk_by(|a, b| a.place.end == b.place.start);
-            parts.filter_map(|parts| Some((parts.first()?, parts.last()?, parts.len())))
+        let Some(runs) = self.runs_in_place(file, plan)? else {
+            return Ok(None);
         };
-        let bytes: u64 = runs().map(|(a, b, _)| b.place.end - a.place.start).sum();
-        let n_runs = runs().count() as u64;
-        let are_few = plan.may_be_cut && bytes / n_runs >= LENT_PIECE_BYTES_MIN;
-        if n_runs > 1 && !are_few || !self.is_native(file, plan)? {
+        let bytes: usize = runs.iter().map(|(place, _)| place.len()).sum();
+        let are_few = plan.may_be_cut && bytes / runs.len().max(1) >= LENT_PIECE_BYTES_MIN;
+        if runs.len() > 1 && !are_few {
             return Ok(None);
         }
-        let (mut parts, mut fetched) = (plan.parts.as_slice(), fetched);
+        let mut fetched = fetched;
         let mut pieces = Vec::new();
-        for (first, last, n_parts) in runs() {
-            let (now, later) = parts.split_at(n_parts);
-            let (now_fetched, later_fetched) = fetched.split_at(n_parts.min(fetched.len()));
-            (parts, fetched) = (later, later_fetched);
-            let place = first.place.start as usize..last.place.end as usize;
-            let rows = now.iter().map(|part| part.rows as usize).sum();
+        for (place, parts) in runs {
+            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
+            fetched = later;
+            let rows = parts.iter().map(|part| part.rows as usize).sum();
             let mut ends = RawColumn::ends(rows, place.len(), take)
                 .map_err(|error| while_reading(error).in_column(self.name()))?;
-            let each = (now, now_fetched);
+            let each = (parts, now);
             self.each_part(
                 file,
                 plan,
@@ -1661,7 +1711,7 @@ fn push_bare(
             (bare, place)
         }
     };
-    if bare.end > place.end {
+    if bare.end > place.end || bare.start > bare.end {
         let what = "a block is shorter than its rows";
         return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
     }

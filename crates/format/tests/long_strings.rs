@@ -326,6 +326,39 @@ fn scans_lend_what_lies_back_to_back() {
     }
 }
 
+/// Below structures too, where all of a batch lies in one page; null structures stand for nothing.
+#[test]
+fn scans_lend_what_is_below_structures() {
+    let array = records(500);
+    let batch = one_column(Arc::new(array));
+    let mapped = Mapped::open(&batch, pages_of(64 << 20));
+    for batch_rows in [500, 64] {
+        let (mut rows, mut lent) = (0, 0);
+        for part in mapped.file.scan().batch_rows(batch_rows).build().unwrap() {
+            let part = part.unwrap();
+            same(&part, &batch.slice(rows, part.num_rows()), "records");
+            let images = part.column(0).as_struct().column(0).as_binary::<i32>();
+            lent += usize::from(mapped.holds(images.value_data()));
+            rows += part.num_rows();
+        }
+        assert_eq!((rows, lent), (500, 500usize.div_ceil(batch_rows)));
+    }
+    // Elements of them, and rows that do not lie side by side.
+    let path = "x.bytes".parse().unwrap();
+    let picked = [3, 499, 250, 251, 0];
+    let (taken, _) = mapped.file.take_element(&picked, &path).unwrap();
+    let whole = mapped.file.take(&picked).unwrap();
+    same(&whole.slice(0, 1), &batch.slice(3, 1), "taken");
+    let want = whole.column(0).as_struct().column(0).as_binary::<i32>();
+    let valid = whole.column(0).nulls();
+    let got = taken.column(0).as_binary::<i32>();
+    for row in 0..picked.len() {
+        let is_valid = want.is_valid(row) && valid.is_none_or(|valid| valid.is_valid(row));
+        assert_eq!(got.is_valid(row), is_valid, "row {row}");
+        assert!(!is_valid || got.value(row) == want.value(row), "row {row}");
+    }
+}
+
 /// Text is checked once, so it is copied.
 #[test]
 fn text_is_copied() {

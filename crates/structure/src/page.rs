@@ -475,6 +475,12 @@ impl RawColumn {
         Ok(())
     }
 
+    /// Bytes of the strings so far, copied or not.
+    #[cfg(feature = "arrow")]
+    pub fn data_bytes(&self) -> usize {
+        self.data_len
+    }
+
     /// Rows decoded so far.
     pub fn rows(&self) -> usize {
         self.rows

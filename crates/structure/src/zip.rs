@@ -688,39 +688,34 @@ mod encode {
         let capacity = strings.data_bytes() as usize + rows * ROW_ENTRY_BYTES;
         let mut out = Vec::with_capacity(capacity + 2 * BLOCK_HEADER_BYTES);
         let (mut starts, mut table) = (Vec::new(), Vec::new());
-        let mut block: Vec<(u8, &[u8])> = Vec::new();
-        let mut block_bytes = 0;
-        for row in 0..rows {
-            let state = states.next();
-            let value = state.value.map_or(&[][..], |item| strings.get(item));
-            let is_full = block_bytes + value.len() >= INDEXED_BYTES_END
-                || block.len() == limits::BLOCK_VALUES_MAX as usize;
-            if is_full && !block.is_empty() {
-                starts.push(out.len() as u64);
-                table.push(length(block.len())?);
-                push_indexed(
-                    &states.form,
-                    (length(block.len())?, None),
-                    &block,
-                    &mut out,
-                    checksum,
-                )?;
-                block.clear();
-                block_bytes = 0;
-            }
-            block.push((state.control, value));
-            block_bytes += value.len();
-            if row + 1 == rows {
-                starts.push(out.len() as u64);
-                table.push(length(block.len())?);
-                push_indexed(
-                    &states.form,
-                    (length(block.len())?, None),
-                    &block,
-                    &mut out,
-                    checksum,
-                )?;
-            }
+        let all: Vec<(u8, &[u8])> = (0..rows)
+            .map(|_| {
+                let state = states.next();
+                let value = state.value.map_or(&[][..], |item| strings.get(item));
+                (state.control, value)
+            })
+            .collect();
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |(_, value): &&(u8, &[u8])| {
+                bytes += value.len();
+                bytes < INDEXED_BYTES_END
+            };
+            let n_rows = rest.iter().take_while(fits).count();
+            // One row fits, as the caller has seen.
+            let n_rows = n_rows.clamp(1, limits::BLOCK_VALUES_MAX as usize);
+            let (block, later) = rest.split_at(n_rows);
+            starts.push(out.len() as u64);
+            table.push(length(n_rows)?);
+            push_indexed(
+                &states.form,
+                (length(n_rows)?, None),
+                block,
+                &mut out,
+                checksum,
+            )?;
+            rest = later;
         }
         match states.next_item == strings.len() {
             true => Ok((out, starts, table)),

@@ -19,7 +19,7 @@ use arrow_buffer::{
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
 use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, ValueType};
 
-use super::emit::{ColumnBuffers, array_of_views, dictionary, plain_array};
+use super::emit::{ColumnBuffers, array_of_lent, array_of_views, dictionary, plain_array};
 use super::{Pool, leaf_paths, logical_type};
 use crate::levels::{Budget, RawLevel, items_bytes};
 use crate::meta::LevelForm;
@@ -33,8 +33,17 @@ pub struct LeafParts {
     pub levels: Vec<RawLevel>,
     /// Its items.
     pub items: RawParts,
-    /// Where the items are views of byte strings, as [`LentStrings`](crate::LentStrings) collects them: what they show.
-    pub lent: Option<Vec<Buffer>>,
+    /// Where they are byte strings that were not copied: where those are.
+    pub lent: Option<LentItems>,
+}
+
+/// Byte strings of a leaf column that lie elsewhere.
+#[derive(Debug)]
+pub enum LentItems {
+    /// The items are views, as [`LentStrings`](crate::LentStrings) collects them, and show these.
+    Views(Vec<Buffer>),
+    /// The items have only [ends](crate::RawColumn::ends), in this.
+    Run(Buffer),
 }
 
 /// The array of a nested field, of which `leaves` are the leaf columns in order. `None` where the keys of a dictionary or the ends of
@@ -526,21 +535,23 @@ impl Assembler<'_> {
             return Ok(Arc::new(NullArray::new(node.n_slots)));
         }
         let value_type = match &leaf.lent {
-            Some(_) => Some(ValueType::Fixed(size_of::<u128>() as u32)),
-            None => super::value_type(logical_type(data_type)).ok().flatten(),
+            Some(LentItems::Views(_)) => Some(ValueType::Fixed(size_of::<u128>() as u32)),
+            _ => super::value_type(logical_type(data_type)).ok().flatten(),
         };
         let items = match &node.mask {
             None => items,
             Some(mask) => self.spread(items, mask, value_type.ok_or_else(misfit)?)?,
         };
-        if let Some(data) = leaf.lent.take() {
-            if data_type != &DataType::BinaryView {
-                return Err(misfit().into());
+        Ok(match (leaf.lent.take(), data_type) {
+            (None, _) => plain_array(data_type, ColumnBuffers::of_raw(items, self.pool))?,
+            (Some(LentItems::Views(data)), DataType::BinaryView) => {
+                array_of_views(items, data, self.pool)?
             }
-            return Ok(array_of_views(items, data, self.pool)?);
-        }
-        let buffers = ColumnBuffers::of_raw(items, self.pool);
-        Ok(plain_array(data_type, buffers)?)
+            (Some(LentItems::Run(data)), DataType::Binary | DataType::LargeBinary) => {
+                array_of_lent(data_type, items, data, self.pool)?
+            }
+            _ => return Err(misfit().into()),
+        })
     }
 
     /// Items moved to the slots of a mask; the others hold zeros or empty strings, and are null where any item is.

@@ -17,7 +17,7 @@ mod shred;
 use arrow_schema::{DataType, IntervalUnit};
 use tarsia_codec::ValueType;
 
-pub use assemble::{LeafParts, assemble};
+pub use assemble::{LeafParts, LentItems, assemble};
 pub use collect::{Fit, LeafBuffer};
 pub use emit::{
     ColumnBuffers, Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views,
