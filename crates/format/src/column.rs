@@ -18,7 +18,7 @@ use tarsia_structure::{
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
-use crate::options::Checksums;
+use crate::options::{Checksums, Kernels};
 use crate::partial::{BlockBytes, Partial};
 
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
@@ -32,6 +32,9 @@ const STRING_BYTES: usize = 16;
 
 /// A batch of a scan is cut where its byte strings cannot be lent in one piece, if the pieces have so many bytes in the mean.
 const LENT_PIECE_BYTES_MIN: usize = 256 << 10;
+
+/// Rows of byte strings that are handed to a kernel together.
+const KERNEL_PIECE_BYTES: u32 = 64 << 10;
 
 /// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
 const LONG_BYTES_MIN: u64 = 4 << 10;
@@ -1691,45 +1694,57 @@ fn push_bare(
 ) -> Result<()> {
     let held = blocks.rows_of(block)?;
     let in_block = rows.start - held.start..rows.end - held.start;
-    let first_entry = plan.row_entries.len();
-    let (bare, place) = match form.stride() {
-        Some(stride) => {
-            let place = place_of(page, blocks, block)?;
-            let values_at = place.start + BLOCK_HEADER_BYTES as u64;
-            let at = |row: u32| values_at + u64::from(row) * stride as u64;
-            (at(in_block.start)..at(in_block.end), place)
+    let mut push = |rows: Range<u32>, bare: Range<u64>, place: &Range<u64>, index_of_rows| {
+        if bare.end > place.end || bare.start > bare.end {
+            let what = "a block is shorter than its rows";
+            return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
         }
-        None => {
-            let in_block_error = |error: Error| error.in_block(block.into());
-            let front = page.front(file, blocks, block, form);
-            let (front, place) = front.map_err(in_block_error)?;
-            let rows = front.index.slice(in_block);
-            rows.copy_to(&mut plan.row_entries);
-            let values_at = place.start + front.values_at as u64;
-            let extent = rows.extent();
-            let bare = values_at + u64::from(extent.start)..values_at + u64::from(extent.end);
-            (bare, place)
-        }
+        let n_rows = rows.end - rows.start;
+        plan.parts.push(BlockPart {
+            page: index as u32,
+            block,
+            place: bare,
+            rows: n_rows,
+            selected: Selected::Range {
+                start: 0,
+                len: n_rows,
+            },
+            bare: Some(Bare {
+                first: held.start + rows.start,
+                index: index_of_rows,
+            }),
+        });
+        Ok(())
     };
-    if bare.end > place.end || bare.start > bare.end {
-        let what = "a block is shorter than its rows";
-        return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
+    if let Some(stride) = form.stride() {
+        let place = place_of(page, blocks, block)?;
+        let values_at = place.start + BLOCK_HEADER_BYTES as u64;
+        let at = |row: u32| values_at + u64::from(row) * stride as u64;
+        let bare = at(in_block.start)..at(in_block.end);
+        return push(in_block, bare, &place, 0..0);
     }
-    let n_rows = rows.end - rows.start;
-    plan.parts.push(BlockPart {
-        page: index as u32,
-        block,
-        place: bare,
-        rows: n_rows,
-        selected: Selected::Range {
-            start: 0,
-            len: n_rows,
-        },
-        bare: Some(Bare {
-            first: rows.start,
-            index: first_entry..plan.row_entries.len(),
-        }),
-    });
+    let front = page.front(file, blocks, block, form);
+    let (front, place) = front.map_err(|error| error.in_block(block.into()))?;
+    let values_at = place.start + front.values_at as u64;
+    // A kernel decodes blocks that are made of the rows: not too large ones, which stay in the cache.
+    let piece_bytes_max = match file.kernels {
+        Kernels::Forced => KERNEL_PIECE_BYTES,
+        Kernels::Never | Kernels::Trusted => u32::MAX,
+    };
+    let mut first = in_block.start;
+    while first < in_block.end {
+        let start = front.index.place(first).start;
+        let fits = |row: &u32| front.index.place(*row).end.saturating_sub(start) <= piece_bytes_max;
+        let n_rows = (first..in_block.end).take_while(fits).count().max(1) as u32;
+        let rows = front.index.slice(first..first + n_rows);
+        let first_entry = plan.row_entries.len();
+        rows.copy_to(&mut plan.row_entries);
+        let entries = first_entry..plan.row_entries.len();
+        let extent = rows.extent();
+        let bare = values_at + u64::from(extent.start)..values_at + u64::from(extent.end);
+        push(first..first + n_rows, bare, &place, entries)?;
+        first += n_rows;
+    }
     Ok(())
 }
 
