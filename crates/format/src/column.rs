@@ -1,25 +1,26 @@
-//! One column of an open file: its pages, their decoders and block tables, made when first touched and kept.
+//! One column of an open file: plans of what to read of its pages, and what is read decoded.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
-use tarsia_metadata::{BlockTable, PageDescriptor};
+use tarsia_metadata::BlockTable;
 use tarsia_structure::arrow::{LeafParts, LeafPath, LentItems, Packing};
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront, checksummed_rows};
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::{
-    Block, BlockHeader, Budget, Cut, Layout, LentStrings, PageDecoder, ROW_ENTRY_BYTES, RawColumn,
-    RawLevels, RawParts, RowIndex, Shown, ZipForm,
+    Block, BlockHeader, Budget, Cut, LentStrings, PageDecoder, RawColumn, RawLevels, RawParts,
+    RowIndex, Shown, ZipForm,
 };
 
 use crate::decoder::{Decoder, Run};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
-use crate::options::{Checksums, Kernels};
+use crate::options::Checksums;
+use crate::page::{Blocks, Page, check_covered};
 use crate::partial::{BlockBytes, Partial};
+use crate::plan::{Bare, BlockPart, Plan, Selected, push_bare};
 
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
@@ -33,17 +34,11 @@ const STRING_BYTES: usize = 16;
 /// A batch of a scan is cut where its byte strings cannot be lent in one piece, if the pieces have so many bytes in the mean.
 const LENT_PIECE_BYTES_MIN: usize = 256 << 10;
 
-/// Rows of byte strings that are handed to a kernel together.
-const KERNEL_PIECE_BYTES: u32 = 64 << 10;
-
 /// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
 const LONG_BYTES_MIN: u64 = 4 << 10;
 
 /// Nested rows are expected to decode to so many times their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
-
-/// The block table of a page.
-pub(crate) type Blocks = BlockTable<Vec<u8>>;
 
 /// A top-level field and its leaf columns.
 pub(crate) struct TableField {
@@ -99,185 +94,6 @@ pub(crate) struct Column {
     pub(crate) metadata_bytes: u64,
 }
 
-/// One page and what was made of it so far.
-pub(crate) struct Page {
-    pub(crate) descriptor: PageDescriptor,
-    decoder: OnceLock<Arc<Decoder>>,
-    blocks: OnceLock<Blocks>,
-    entries: OnceLock<Arc<OwnedValues>>,
-    /// Blocks.
-    checked: Checked,
-    /// Rows of a full-zip page of byte strings, which are read without their block.
-    checked_rows: Checked,
-    /// The indexes of its blocks, read when first needed.
-    fronts: OnceLock<Box<[OnceLock<Front>]>>,
-}
-
-/// The front of a block with an index of its rows, which is right.
-struct Front {
-    /// Where it ends, counted from the block's start: there the values begin.
-    values_at: usize,
-    /// `None` where the file is in memory.
-    bytes: Option<Box<[u8]>>,
-}
-
-/// The parts of a page whose checksum was right, a bit each.
-#[derive(Default)]
-struct Checked(OnceLock<Box<[AtomicU64]>>);
-
-impl Checked {
-    /// Whether all of `n` were checked.
-    fn all(&self, n: u32) -> bool {
-        let ones = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones();
-        let words = self.0.get();
-        words.is_some_and(|words| words.iter().map(ones).sum::<u32>() == n)
-    }
-
-    /// Checks one of `n` unless it was checked before.
-    fn check(&self, part: u32, n: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let words = self.0.get_or_init(|| {
-            let n_words = n.div_ceil(64);
-            (0..n_words).map(|_| AtomicU64::new(0)).collect()
-        });
-        let Some(word) = words.get(part as usize / 64) else {
-            return check();
-        };
-        let bit = 1 << (part % 64);
-        // Two threads that check the same part at the same time find the same.
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            check()?;
-            word.fetch_or(bit, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-}
-
-impl Page {
-    pub(crate) fn new(descriptor: PageDescriptor) -> Self {
-        Self {
-            descriptor,
-            decoder: OnceLock::new(),
-            blocks: OnceLock::new(),
-            entries: OnceLock::new(),
-            checked: Checked::default(),
-            checked_rows: Checked::default(),
-            fronts: OnceLock::new(),
-        }
-    }
-
-    /// Compares a block's checksum with its bytes, where that is wanted and was not done before.
-    pub(crate) fn check(&self, file: &Inner, block: u32, bytes: &[u8]) -> Result<()> {
-        match (file.checksums, self.blocks.get()) {
-            (Checksums::Never, _) => Ok(()),
-            (Checksums::Once, Some(blocks)) if file.stays() => {
-                let check = || check_crc(bytes);
-                self.checked.check(block, blocks.n_blocks(), check)
-            }
-            _ => check_crc(bytes),
-        }
-    }
-
-    /// The same for rows of a full-zip page that are read without their block.
-    fn check_rows(
-        &self,
-        file: &Inner,
-        bare: &Bare,
-        rows: RowIndex<'_>,
-        bytes: &[u8],
-    ) -> Result<()> {
-        let once = match file.checksums {
-            Checksums::Never => return Ok(()),
-            Checksums::Once => file.stays(),
-            Checksums::Always => false,
-        };
-        for (row, (covered, stored)) in (bare.first..).zip(checksummed_rows(rows, bytes)) {
-            let check = || check_covered(covered, stored);
-            match once {
-                true => self.checked_rows.check(row, self.descriptor.rows, check)?,
-                false => check()?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The front of a block with an index, read once; and where the block lies.
-    fn front<'a>(
-        &'a self,
-        file: &'a Inner,
-        blocks: &Blocks,
-        block: u32,
-        form: ZipForm,
-    ) -> Result<(IndexFront<'a>, Range<u64>)> {
-        let place = place_of(self, blocks, block)?;
-        let fronts = self.fronts.get_or_init(|| {
-            let n_blocks = blocks.n_blocks();
-            (0..n_blocks).map(|_| OnceLock::new()).collect()
-        });
-        let none = || Error::new(ErrorKind::OutOfRange, format!("block {block}"));
-        let cell = fronts.get(block as usize).ok_or_else(none)?;
-        let at_hand = |end: u64| file.lent(place.start..end);
-        let again = file.checksums == Checksums::Always && file.stays();
-        if let Some(front) = cell.get().filter(|_| !again) {
-            let bytes = match &front.bytes {
-                Some(bytes) => Some(&**bytes),
-                None => at_hand(place.start + front.values_at as u64),
-            };
-            return Ok((IndexFront::of_parsed(bytes.ok_or_else(none)?), place));
-        }
-        let rows = blocks.rows_of(block)?;
-        let rows = rows.end - rows.start;
-        let end = place.end.min(place.start + IndexFront::bytes_max(rows));
-        let read;
-        let bytes = match at_hand(end) {
-            Some(bytes) => bytes,
-            None => {
-                read = file.read_once(place.start..end)?;
-                &*read
-            }
-        };
-        let (front, (covered, stored)) =
-            IndexFront::parse(bytes, form, rows).map_err(while_reading)?;
-        if file.checksums != Checksums::Never {
-            check_covered(covered, stored)?;
-        }
-        let values_at = front.values_at;
-        let kept = Front {
-            values_at,
-            bytes: match file.stays() {
-                true => None,
-                false => bytes.get(..values_at).map(Box::from),
-            },
-        };
-        let front = match &cell.get_or_init(|| kept).bytes {
-            Some(bytes) => Some(&**bytes),
-            None => at_hand(place.start + values_at as u64),
-        };
-        Ok((IndexFront::of_parsed(front.ok_or_else(none)?), place))
-    }
-
-    /// Bytes that its indexes take once all of them were read.
-    pub(crate) fn index_bytes(&self, file: &Inner) -> u64 {
-        let is_kept = !file.stays() && is_indexed(file, self);
-        u64::from(is_kept) * u64::from(self.descriptor.rows) * ROW_ENTRY_BYTES as u64
-    }
-
-    /// Whether nothing of it will be compared with its checksum again.
-    fn is_checked(&self, file: &Inner) -> bool {
-        let descriptor = &self.descriptor;
-        match file.checksums {
-            Checksums::Never => true,
-            Checksums::Once => {
-                self.checked.all(descriptor.n_blocks) || self.checked_rows.all(descriptor.rows)
-            }
-            Checksums::Always => false,
-        }
-    }
-
-    fn rows(&self) -> Range<u64> {
-        self.descriptor.row_range()
-    }
-}
-
 /// The rows of a column, as they were decoded.
 pub(crate) enum Decoded {
     /// Into memory of ours.
@@ -289,108 +105,6 @@ pub(crate) enum Decoded {
     /// By a kernel, in whose memory they stay.
     #[cfg(feature = "kernels")]
     Lent(tarsia_kernel_host::Lent),
-}
-
-/// One block to be read, and which of its rows.
-#[derive(Clone, Debug)]
-pub(crate) struct BlockPart {
-    pub(crate) page: u32,
-    pub(crate) block: u32,
-    /// The block's place in the file.
-    pub(crate) place: Range<u64>,
-    /// Rows of the place.
-    pub(crate) rows: u32,
-    pub(crate) selected: Selected,
-    /// The place is that of rows of a full-zip page, not of their whole block.
-    pub(crate) bare: Option<Bare>,
-}
-
-/// Rows of a full-zip page that are read without their block.
-#[derive(Clone, Debug)]
-pub(crate) struct Bare {
-    /// The first of them, counted in the page.
-    first: u32,
-    /// Their entries in the plan: of byte strings.
-    index: Range<usize>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Selected {
-    Range {
-        start: u32,
-        len: u32,
-    },
-    /// A part of the plan's indices.
-    Indices(Range<usize>),
-}
-
-impl Selected {
-    fn n_rows(&self) -> u64 {
-        match self {
-            Self::Range { len, .. } => u64::from(*len),
-            Self::Indices(range) => range.len() as u64,
-        }
-    }
-}
-
-/// The blocks of one column that a read touches, in row order.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) parts: Vec<BlockPart>,
-    /// Row indices inside blocks.
-    pub(crate) indices: Vec<u32>,
-    /// What the index of their block says of rows that are read without it.
-    pub(crate) row_entries: Vec<[u8; ROW_ENTRY_BYTES]>,
-    pub(crate) rows: usize,
-    /// Whether who reads it takes several arrays one behind the other.
-    pub(crate) may_be_cut: bool,
-    /// Whether a row takes about a block.
-    pub(crate) is_of_long_rows: bool,
-}
-
-impl Plan {
-    /// The parts of each page, and what was fetched for them.
-    fn pages<'p, B>(
-        &'p self,
-        fetched: &'p [B],
-    ) -> impl Iterator<Item = (usize, &'p [BlockPart], &'p [B])> {
-        let mut fetched = fetched;
-        let pages = self.parts.chunk_by(|a, b| a.page == b.page);
-        pages.map(move |parts| {
-            let index = parts.first().map_or(0, |part| part.page as usize);
-            let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
-            fetched = later;
-            (index, parts, now)
-        })
-    }
-
-    /// Where all of its blocks lie, from the first to the last.
-    pub(crate) fn extent(&self) -> Range<u64> {
-        let places = || self.parts.iter().map(|part| &part.place);
-        let start = places().map(|place| place.start).min();
-        let end = places().map(|place| place.end).max();
-        start.unwrap_or(0)..end.unwrap_or(0)
-    }
-
-    /// The entries of rows that are read without their block.
-    pub(crate) fn entries(&self, bare: &Bare) -> &[[u8; ROW_ENTRY_BYTES]] {
-        let entries = self.row_entries.get(bare.index.clone());
-        entries.unwrap_or_default()
-    }
-
-    /// The rows of a part, as decoders are told.
-    pub(crate) fn selection(&self, part: &BlockPart) -> Selection<'_> {
-        match &part.selected {
-            Selected::Range { start: 0, len } if *len == part.rows => Selection::All,
-            Selected::Range { start, len } => Selection::Range {
-                start: *start,
-                len: *len,
-            },
-            Selected::Indices(range) => {
-                Selection::Indices(self.indices.get(range.clone()).unwrap_or_default())
-            }
-        }
-    }
 }
 
 impl TableField {
@@ -444,7 +158,7 @@ impl Column {
 
     /// Whether its byte strings are not copied.
     fn is_lent(&self, file: &Inner) -> bool {
-        let lies_row_by_row = || self.pages.iter().all(|page| is_indexed(file, page));
+        let lies_row_by_row = || self.pages.iter().all(|page| page.is_indexed(file));
         self.is_shown(file) || self.lends_runs(file) && lies_row_by_row()
     }
 
@@ -694,7 +408,7 @@ impl Column {
                 None => plan.parts.push(BlockPart {
                     page: index as u32,
                     block,
-                    place: place_of(page, blocks, block)?,
+                    place: page.place_of(blocks, block)?,
                     rows: held.end - held.start,
                     selected: Selected::Range {
                         start: row - held.start,
@@ -762,7 +476,7 @@ impl Column {
             };
             if page.blocks.get().is_none() {
                 places.extend(page.descriptor.table_range());
-                if is_indexed(file, page) && page.descriptor.table_range().is_none() {
+                if page.is_indexed(file) && page.descriptor.table_range().is_none() {
                     let Range { start, end } = page.descriptor.range();
                     let front = IndexFront::bytes_max(page.descriptor.rows);
                     places.push(start..end.min(start + front));
@@ -881,7 +595,7 @@ impl Column {
             plan.parts.push(BlockPart {
                 page: index as u32,
                 block,
-                place: place_of(page, blocks, block)?,
+                place: page.place_of(blocks, block)?,
                 rows: n_rows,
                 selected,
                 bare: None,
@@ -1214,7 +928,7 @@ impl Column {
             return Ok(None);
         }
         for part in &plan.parts {
-            if part.bare.is_none() || !is_indexed(file, self.page(part.page as usize)?) {
+            if part.bare.is_none() || !self.page(part.page as usize)?.is_indexed(file) {
                 return Ok(None);
             }
         }
@@ -1634,7 +1348,7 @@ pub(crate) fn check_bare(
 ) -> Result<()> {
     let Some(stride) = form.stride() else {
         let rows = RowIndex::of_entries(plan.entries(bare));
-        return page.check_rows(file, bare, rows, bytes);
+        return page.check_rows(file, bare.first, rows, bytes);
     };
     if file.checksums == Checksums::Never {
         return Ok(());
@@ -1646,14 +1360,6 @@ pub(crate) fn check_bare(
         check_covered(covered, stored)?;
     }
     Ok(())
-}
-
-/// Whether a page is full-zip of byte strings.
-fn is_indexed(file: &Inner, page: &Page) -> bool {
-    let meta = file.meta(page.descriptor.meta);
-    meta.is_ok_and(|meta| {
-        meta.layout == Layout::FullZip && meta.value_type == Some(ValueType::Bytes)
-    })
 }
 
 /// Has the headers of blocks fetched from memory side by side: one after the other, a scan of blocks of one large value each spends a third of
@@ -1676,128 +1382,4 @@ fn decoded_bytes<'a>(blocks: impl Iterator<Item = &'a [u8]>) -> Result<u64> {
         total += u64::from(header.decoded_bytes);
     }
     Ok(total)
-}
-
-fn place_of(page: &Page, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
-    let range = blocks.block_range(block)?;
-    Ok(page.descriptor.place + range.start..page.descriptor.place + range.end)
-}
-
-/// Adds `rows` (counted in the page) of a block of a full-zip page, which are read without their block.
-fn push_bare(
-    file: &Inner,
-    (page, index): (&Page, usize),
-    (blocks, block): (&Blocks, u32),
-    form: ZipForm,
-    rows: Range<u32>,
-    plan: &mut Plan,
-) -> Result<()> {
-    let held = blocks.rows_of(block)?;
-    let in_block = rows.start - held.start..rows.end - held.start;
-    let mut push = |rows: Range<u32>, bare: Range<u64>, place: &Range<u64>, index_of_rows| {
-        if bare.end > place.end || bare.start > bare.end {
-            let what = "a block is shorter than its rows";
-            return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
-        }
-        let n_rows = rows.end - rows.start;
-        plan.parts.push(BlockPart {
-            page: index as u32,
-            block,
-            place: bare,
-            rows: n_rows,
-            selected: Selected::Range {
-                start: 0,
-                len: n_rows,
-            },
-            bare: Some(Bare {
-                first: held.start + rows.start,
-                index: index_of_rows,
-            }),
-        });
-        Ok(())
-    };
-    if let Some(stride) = form.stride() {
-        let place = place_of(page, blocks, block)?;
-        let values_at = place.start + BLOCK_HEADER_BYTES as u64;
-        let at = |row: u32| values_at + u64::from(row) * stride as u64;
-        let bare = at(in_block.start)..at(in_block.end);
-        return push(in_block, bare, &place, 0..0);
-    }
-    let front = page.front(file, blocks, block, form);
-    let (front, place) = front.map_err(|error| error.in_block(block.into()))?;
-    let values_at = place.start + front.values_at as u64;
-    // A kernel decodes blocks that are made of the rows: not too large ones, which stay in the cache.
-    let piece_bytes_max = match file.kernels {
-        Kernels::Forced => KERNEL_PIECE_BYTES,
-        Kernels::Never | Kernels::Trusted => u32::MAX,
-    };
-    let mut first = in_block.start;
-    while first < in_block.end {
-        let start = front.index.place(first).start;
-        let fits = |row: &u32| front.index.place(*row).end.saturating_sub(start) <= piece_bytes_max;
-        let n_rows = (first..in_block.end).take_while(fits).count().max(1) as u32;
-        let rows = front.index.slice(first..first + n_rows);
-        let first_entry = plan.row_entries.len();
-        rows.copy_to(&mut plan.row_entries);
-        let entries = first_entry..plan.row_entries.len();
-        let extent = rows.extent();
-        let bare = values_at + u64::from(extent.start)..values_at + u64::from(extent.end);
-        push(first..first + n_rows, bare, &place, entries)?;
-        first += n_rows;
-    }
-    Ok(())
-}
-
-/// Compares what a checksum covers with it.
-pub(crate) fn check_covered(covered: &[u8], stored: u32) -> Result<()> {
-    let computed = tarsia_metadata::crc32c(&[covered]);
-    match computed == stored {
-        true => Ok(()),
-        false => Err(wrong_checksum(stored, computed)),
-    }
-}
-
-#[cold]
-fn wrong_checksum(stored: u32, computed: u32) -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        format!("checksum {stored:08x} stored, {computed:08x} computed"),
-    )
-}
-
-/// Compares a block's stored checksums with its bytes.
-pub(crate) fn check_crc(place: &[u8]) -> Result<()> {
-    for (covered, stored) in tarsia_structure::block::checksummed(place).map_err(while_reading)? {
-        check_covered(covered, stored)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_block_is_checked_until_it_was_right() {
-        let checked = Checked::default();
-        let damaged = || Err(wrong_checksum(0, 1));
-        for block in [0, 63, 64, 129] {
-            assert!(checked.check(block, 130, damaged).is_err());
-            assert!(checked.check(block, 130, damaged).is_err(), "twice");
-            assert!(checked.check(block, 130, || Ok(())).is_ok());
-            assert!(checked.check(block, 130, damaged).is_ok(), "known by now");
-        }
-        assert!(
-            checked.check(1, 130, damaged).is_err(),
-            "its neighbour is not"
-        );
-        assert!(!checked.all(130));
-        for block in 0..130 {
-            assert!(checked.check(block, 130, || Ok(())).is_ok());
-        }
-        assert!(checked.all(130));
-        // A block that the table does not have: always checked.
-        assert!(checked.check(10_000, 130, || Ok(())).is_ok());
-        assert!(checked.check(10_000, 130, damaged).is_err());
-    }
 }

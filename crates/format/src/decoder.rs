@@ -6,10 +6,12 @@ use std::sync::Arc;
 use tarsia_codec::{AlignedBuf, Scratch, Shared};
 use tarsia_structure::{Meta, PageDecoder, RawColumn};
 
-use crate::column::{BlockPart, Page, Plan, with_block};
+use crate::column::with_block;
 use crate::error::{Error, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Kernels;
+use crate::page::Page;
+use crate::plan::{BlockPart, Plan};
 
 /// The prepared decoders of a page.
 pub(crate) enum Decoder {
@@ -132,8 +134,9 @@ mod kernel {
     use tarsia_structure::{Block, BlockHeader, Cut, DecodedRows, ZipForm};
 
     use super::*;
-    use crate::column::{Selected, check_bare};
+    use crate::column::check_bare;
     use crate::error::ErrorKind;
+    use crate::plan::Selected;
 
     /// A page that the file's kernel decodes.
     pub(crate) struct Page {
@@ -324,7 +327,7 @@ mod kernel {
     /// What the host knows of a block: its checksum, and that its rows are those of the block table, none of them erased.
     fn check_block(
         file: &Inner,
-        page: &crate::column::Page,
+        page: &crate::page::Page,
         part: &BlockPart,
         bytes: &[u8],
     ) -> Result<()> {

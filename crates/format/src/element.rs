@@ -9,10 +9,11 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
 use tarsia_structure::arrow::{assemble, logical_type, reorder};
 
-use crate::column::{BlockPart, Column, Plan};
+use crate::column::Column;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{Inner, Reads};
 use crate::partial::{BlockBytes, Partial};
+use crate::plan::{BlockPart, Plan};
 use crate::projection::{n_leaves, narrow, retyped};
 use crate::scan::{batch, rows_budget, too_many_values, with_scratch};
 use crate::take::{Order, take_counted};

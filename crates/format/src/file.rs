@@ -16,11 +16,13 @@ use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits
 use tarsia_structure::Meta;
 use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths, lent_buffer};
 
-use crate::column::{BlockPart, Column, Page, Plan, Stored, TableField};
+use crate::column::{Column, Stored, TableField};
 use crate::decoder::Decoder;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::inspect::{ColumnInspection, Inspection, Region};
 use crate::options::{Access, Checksums, Kernels, OpenOptions, Threads};
+use crate::page::Page;
+use crate::plan::{BlockPart, Plan};
 use crate::scan::ScanBuilder;
 use crate::verify::VerifyReport;
 use crate::{ElementPath, element, inspect, take, verify, views};

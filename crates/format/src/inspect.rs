@@ -9,9 +9,10 @@ use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};
 
-use crate::column::{Column, Page};
+use crate::column::Column;
 use crate::error::{Result, while_reading};
 use crate::file::{FileMetadata, Inner};
+use crate::page::Page;
 
 /// The whole file.
 #[derive(Clone, Debug)]

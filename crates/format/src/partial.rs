@@ -8,10 +8,11 @@ use tarsia_io::ReadBytes;
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, CHUNK_BYTES, checksummed_chunks};
 use tarsia_structure::{Block, BlockHeader, PageDecoder};
 
-use crate::column::{BlockPart, check_covered};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::Inner;
 use crate::options::Checksums;
+use crate::page::check_covered;
+use crate::plan::BlockPart;
 
 /// Blocks up to here have no chunks, with a header: a second request would cost more than their bytes.
 const WHOLE_BYTES_MAX: u64 = (64 << 10) + 64;

@@ -15,10 +15,11 @@ use tarsia_structure::arrow::{
 #[cfg(feature = "kernels")]
 use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
 
-use crate::column::{Column, Decoded, Plan, TableField};
+use crate::column::{Column, Decoded, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::file::{File, Inner};
 use crate::options::Threads;
+use crate::plan::Plan;
 use crate::projection::{self, Projection};
 
 /// A batch that would decode to more is cut.

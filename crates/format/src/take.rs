@@ -6,10 +6,11 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
 use tarsia_structure::arrow::{Emitted, reorder};
 
-use crate::column::{Column, Plan, TableField};
+use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};
 use crate::options::{Kernels, Threads};
+use crate::plan::Plan;
 use crate::projection::Projection;
 use crate::scan::{batch, decode_fields, rows_budget, too_many_values};
 

@@ -10,10 +10,11 @@ use tarsia_compliance as compliance;
 use tarsia_metadata::PageDescriptor;
 use tarsia_structure::Budget;
 
-use crate::column::{Column, Page, TableField, check_crc};
+use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::Inner;
 use crate::options::Threads;
+use crate::page::{Page, check_crc};
 use crate::projection::Projection;
 use crate::scan::{Scan, batch_budget, decode_leaf, emit};
 

@@ -235,23 +235,25 @@ impl<'a> RowIndex<'a> {
     pub(crate) fn check(&self, form: &ZipForm, values_bytes: u64) -> Result<()> {
         let mut end = self.start;
         for (row, entry) in self.entries.iter().enumerate() {
+            let at = row * ROW_ENTRY_BYTES;
             let (before, control) = (end, entry[3]);
             end = end_of(entry);
             let is_valid = control == form.n_controls;
             if control > form.n_controls {
                 let allowed = "at most the levels that store validity";
-                return Err(Error::corrupt("row.control", row, control, allowed));
+                return Err(Error::corrupt("row.control", at + 3, control, allowed));
             }
             if end < before || !is_valid && end > before {
                 let allowed = "the end of the row before, or more where the row has a value";
-                return Err(Error::corrupt("row.end", row, end, allowed));
+                return Err(Error::corrupt("row.end", at, end, allowed));
             }
         }
         match u64::from(end - self.start) == values_bytes {
             true => Ok(()),
             false => {
                 let allowed = "the end of the values in the last row";
-                Err(Error::corrupt("row.end", self.len(), end, allowed))
+                let at = self.len().saturating_sub(1) * ROW_ENTRY_BYTES;
+                Err(Error::corrupt("row.end", at, end, allowed))
             }
         }
     }
