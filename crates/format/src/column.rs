@@ -20,7 +20,7 @@ use crate::file::Inner;
 use crate::options::Checksums;
 use crate::page::{Blocks, Page, check_covered};
 use crate::partial::{BlockBytes, Partial};
-use crate::plan::{Bare, BlockPart, Plan, Selected, push_bare};
+use crate::plan::{Bare, BlockPart, Piece, Plan, Selected, push_bare};
 
 /// Most bytes a dictionary may decode to: what writers keep to, with room.
 const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
@@ -917,13 +917,9 @@ impl Column {
         }
     }
 
-    /// The runs of parts whose byte strings lie back to back in the file, and where, if the strings may be lent out of there. `None` where they
-    /// may not, or some do not lie so.
-    fn runs_in_place<'p>(
-        &self,
-        file: &Inner,
-        plan: &'p Plan,
-    ) -> Result<Option<Vec<(Range<usize>, &'p [BlockPart])>>> {
+    /// The pieces of a plan of byte strings that may be lent out of the file, since they lie there back to back. `None` where they may not, or
+    /// some do not lie so.
+    fn pieces_in_place<'p>(&self, file: &Inner, plan: &'p Plan) -> Result<Option<Vec<Piece<'p>>>> {
         if !self.lends_runs(file) || plan.parts.is_empty() {
             return Ok(None);
         }
@@ -935,14 +931,7 @@ impl Column {
         if !self.is_native(file, plan)? {
             return Ok(None);
         }
-        let runs = plan.parts.chunk_by(|a, b| a.place.end == b.place.start);
-        let with_place = |parts: &'p [BlockPart]| {
-            let (first, last) = (parts.first()?, parts.last()?);
-            // Inside the file, which is in memory.
-            let place = first.place.start as usize..last.place.end as usize;
-            Some((place, parts))
-        };
-        Ok(Some(runs.filter_map(with_place).collect()))
+        Ok(Some(plan.pieces()))
     }
 
     /// The items of each part where they lie in the file, in one piece. `None` of others.
@@ -954,8 +943,8 @@ impl Column {
         items: &[Vec<Range<u32>>],
         scratch: &mut Scratch,
     ) -> Result<Option<(RawParts, Buffer)>> {
-        let runs = self.runs_in_place(file, plan)?;
-        let Some([(place, _)]) = runs.as_deref() else {
+        let pieces = self.pieces_in_place(file, plan)?;
+        let Some([Piece { place, .. }]) = pieces.as_deref() else {
             return Ok(None);
         };
         let take = &mut |len| file.pool.take(len);
@@ -986,17 +975,17 @@ impl Column {
         if !self.is_flat() {
             return Ok(None);
         }
-        let Some(runs) = self.runs_in_place(file, plan)? else {
+        let Some(pieces) = self.pieces_in_place(file, plan)? else {
             return Ok(None);
         };
-        let bytes: usize = runs.iter().map(|(place, _)| place.len()).sum();
-        let are_few = plan.may_be_cut && bytes / runs.len().max(1) >= LENT_PIECE_BYTES_MIN;
-        if runs.len() > 1 && !are_few {
+        let bytes: usize = pieces.iter().map(|piece| piece.place.len()).sum();
+        let are_few = plan.may_be_cut && bytes / pieces.len().max(1) >= LENT_PIECE_BYTES_MIN;
+        if pieces.len() > 1 && !are_few {
             return Ok(None);
         }
         let mut fetched = fetched;
-        let mut pieces = Vec::new();
-        for (place, parts) in runs {
+        let mut decoded = Vec::new();
+        for Piece { place, parts } in pieces {
             let (now, later) = fetched.split_at(parts.len().min(fetched.len()));
             fetched = later;
             let rows = parts.iter().map(|part| part.rows as usize).sum();
@@ -1010,9 +999,9 @@ impl Column {
                 |_| true,
                 |_, decoder, block| ends.push(decoder, block, Selection::All, scratch, take),
             )?;
-            pieces.push((ends.finish(), file.lend(place)));
+            decoded.push((ends.finish(), file.lend(place)));
         }
-        Ok(Some(pieces))
+        Ok(Some(decoded))
     }
 
     /// Calls `use_block` for each part of a plan, in order.

@@ -56,7 +56,14 @@ impl Selected {
     }
 }
 
-/// The blocks of one column that a read touches, in row order.
+/// Parts of a plan that follow each other in the file.
+pub(crate) struct Piece<'p> {
+    /// Where all of them lie.
+    pub(crate) place: Range<usize>,
+    pub(crate) parts: &'p [BlockPart],
+}
+
+/// The blocks of one column that a read touches, in the order of the rows asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) parts: Vec<BlockPart>,
@@ -85,6 +92,21 @@ impl Plan {
             fetched = later;
             (index, parts, now)
         })
+    }
+
+    /// Its parts, in pieces that lie back to back in a file in memory.
+    pub(crate) fn pieces(&self) -> Vec<Piece<'_>> {
+        let runs = self.parts.chunk_by(|a, b| a.place.end == b.place.start);
+        let place = |parts: &[BlockPart]| {
+            let start = parts.first().map_or(0, |part| part.place.start);
+            let end = parts.last().map_or(0, |part| part.place.end);
+            start as usize..end as usize
+        };
+        let piece = |parts| Piece {
+            place: place(parts),
+            parts,
+        };
+        runs.map(piece).collect()
     }
 
     /// Where all of its blocks lie, from the first to the last.
