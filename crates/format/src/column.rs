@@ -617,10 +617,13 @@ impl Column {
         let mut levels = RawLevels::new(self.path.forms().iter().copied(), budget);
         #[cfg(feature = "kernels")]
         if !self.is_native(file, plan)? {
-            return self.decode_by_kernel(file, plan, fetched, (levels, &[]), budget, scratch);
+            let plan = (plan, self.expected_bytes(plan, fetched)?);
+            return self.decode_once(file, plan, fetched, (levels, &[]), budget, scratch);
         }
         if plan.is_of_long_rows && !self.is_shown(file) {
-            return self.decode_once(file, plan, fetched, levels, budget, scratch);
+            // The blocks' places say about what they decode to, and no block has to be looked at for that.
+            let plan = (plan, plan.bytes());
+            return self.decode_once(file, plan, fetched, (levels, &[]), budget, scratch);
         }
         let items = self.decode_levels(file, plan, fetched, &mut levels, scratch, |_| true)?;
         let data_bytes = match self.value_type {
@@ -697,25 +700,47 @@ impl Column {
         })
     }
 
-    /// Levels and items block by block, each of which is looked at once: while one is decoded, the next ones come from the disk. For that
-    /// memory is taken by the blocks' places, which say about what they decode to.
+    /// Levels and items block by block, each behind what is there and looked at once: while one is decoded, the next ones come from the disk.
+    /// Pages that a kernel decodes, it does; of lists with a cut it decodes only the cut's items. Memory is taken for about `expected` bytes.
     fn decode_once(
         &self,
         file: &Inner,
-        plan: &Plan,
+        (plan, expected): (&Plan, u64),
         fetched: &[impl AsRef<[u8]>],
-        mut levels: RawLevels<'_>,
+        (mut levels, cuts): (RawLevels<'_>, &[(usize, Cut)]),
         budget: &Budget,
         scratch: &mut Scratch,
     ) -> Result<LeafParts> {
         let take = &mut |len| file.pool.take(len);
-        let places = plan.parts.iter().map(|part| &part.place);
-        let bytes: u64 = places.map(|place| place.end - place.start).sum();
-        let mut raw = self.room_for(plan, bytes, budget, take)?;
+        let mut raw = self.room_for(plan, expected, budget, take)?;
         for (index, parts, now) in plan.pages(fetched) {
             let mut decode = || -> Result<()> {
                 let page = self.page(index)?;
                 let decoder = self.decoder(file, page)?;
+                #[cfg(feature = "kernels")]
+                if let Some(kernel) = decoder.kernel() {
+                    let run = Run {
+                        page,
+                        parts,
+                        fetched: now,
+                        plan,
+                    };
+                    let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
+                    let of_strings = match value_type {
+                        ValueType::Bytes => self.data_bytes(plan, fetched)?,
+                        _ => 0,
+                    };
+                    let most = budget.left().saturating_add(of_strings);
+                    return kernel.decode_nested(file, &run, cuts, most, &mut |batch| {
+                        let items = batch.items;
+                        let below = (value_type, items.rows);
+                        levels.push_decoded(batch.rows, batch.levels, below, take)?;
+                        raw.reserve(items.rows, items.values.len(), take)?;
+                        raw.push_decoded(&items, take)
+                    });
+                }
+                #[cfg(not(feature = "kernels"))]
+                let _ = cuts;
                 for (part, bytes) in parts.iter().zip(now) {
                     let (into, place) = ((&mut levels, &mut raw), (plan, part, bytes.as_ref()));
                     self.push_part(file, page, &decoder, place, into, scratch)?;
@@ -781,61 +806,6 @@ impl Column {
             },
         );
         done.map_err(|error| error.in_block(part.block.into()))
-    }
-
-    /// Levels and items where a kernel decodes some of the pages: page by page, each behind what is there. Of lists with a cut only its
-    /// items.
-    #[cfg(feature = "kernels")]
-    fn decode_by_kernel(
-        &self,
-        file: &Inner,
-        plan: &Plan,
-        fetched: &[impl AsRef<[u8]>],
-        (mut levels, cuts): (RawLevels<'_>, &[(usize, Cut)]),
-        budget: &Budget,
-        scratch: &mut Scratch,
-    ) -> Result<LeafParts> {
-        let take = &mut |len| file.pool.take(len);
-        let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
-        let of_strings = match value_type {
-            ValueType::Bytes => self.data_bytes(plan, fetched)?,
-            _ => 0,
-        };
-        let expected = self.expected_bytes(plan, fetched)?;
-        let mut raw = self.room_for(plan, expected, budget, take)?;
-        for (index, parts, now) in plan.pages(fetched) {
-            let mut decode = || -> Result<()> {
-                let page = self.page(index)?;
-                let decoder = self.decoder(file, page)?;
-                if let Some(kernel) = decoder.kernel() {
-                    let run = Run {
-                        page,
-                        parts,
-                        fetched: now,
-                        plan,
-                    };
-                    let most = budget.left().saturating_add(of_strings);
-                    return kernel.decode_nested(file, &run, cuts, most, &mut |batch| {
-                        let items = batch.items;
-                        let below = (value_type, items.rows);
-                        levels.push_decoded(batch.rows, batch.levels, below, take)?;
-                        raw.reserve(items.rows, items.values.len(), take)?;
-                        raw.push_decoded(&items, take)
-                    });
-                }
-                for (part, bytes) in parts.iter().zip(now) {
-                    let (into, place) = ((&mut levels, &mut raw), (plan, part, bytes.as_ref()));
-                    self.push_part(file, page, &decoder, place, into, scratch)?;
-                }
-                Ok(())
-            };
-            decode().map_err(|error| self.at(error, index))?;
-        }
-        Ok(LeafParts {
-            levels: levels.into_levels(),
-            items: raw.finish(),
-            lent: None,
-        })
     }
 
     /// The items of each part as views of the file, where they are byte strings that come as views and all lie in the file's memory as
@@ -1190,7 +1160,8 @@ impl Column {
                     *block = BlockBytes::Whole(file.read(part.place.clone())?);
                 }
             }
-            return self.decode_by_kernel(file, plan, blocks, (levels, cuts), budget, scratch);
+            let plan = (plan, self.expected_bytes(plan, blocks)?);
+            return self.decode_once(file, plan, blocks, (levels, cuts), budget, scratch);
         }
         let check = |number: usize| blocks.get(number).is_some_and(|block| !block.is_partial());
         let items = self.decode_levels(file, plan, blocks, &mut levels, scratch, check)?;

@@ -94,6 +94,12 @@ impl Plan {
         })
     }
 
+    /// Bytes of its parts.
+    pub(crate) fn bytes(&self) -> u64 {
+        let places = self.parts.iter().map(|part| &part.place);
+        places.map(|place| place.end - place.start).sum()
+    }
+
     /// Its parts, in pieces that lie back to back in a file in memory.
     pub(crate) fn pieces(&self) -> Vec<Piece<'_>> {
         let runs = self.parts.chunk_by(|a, b| a.place.end == b.place.start);
