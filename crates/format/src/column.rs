@@ -434,6 +434,12 @@ impl Column {
             plan.rows = (rows.end - rows.start) as usize;
             return Ok(plan);
         }
+        self.plan_run(file, rows, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// Adds the blocks that hold a run of rows.
+    fn plan_run(&self, file: &Inner, rows: Range<u64>, plan: &mut Plan) -> Result<()> {
         let mut row = rows.start;
         let mut index = self.page_of(row)?;
         while row < rows.end {
@@ -450,13 +456,13 @@ impl Column {
             zip.and_then(|zip| {
                 // Inside a page, whose rows are counted in 32 bits.
                 let rows = (row - held.start) as u32..(upto - held.start) as u32;
-                self.plan_page_range(file, (page, index), zip, rows, &mut plan)
+                self.plan_page_range(file, (page, index), zip, rows, plan)
             })
             .map_err(|error| self.at(error, index))?;
             row = upto;
             index += 1;
         }
-        Ok(plan)
+        Ok(())
     }
 
     /// Block tables, indexes of rows, and dictionaries, of pages with some of the rows `sorted` (rising) that were not read before.
@@ -519,32 +525,15 @@ impl Column {
     /// are about as long as a block, which is then read for one of them.
     pub(crate) fn plan_in_order(&self, file: &Inner, rows: &[u64]) -> Result<Plan> {
         let mut plan = Plan {
-            rows: rows.len(),
             is_of_long_rows: true,
             ..Plan::default()
         };
         if self.value_type.is_none() {
+            plan.rows = rows.len();
             return Ok(plan);
         }
         for run in rows.chunk_by(|a, b| a + 1 == *b) {
-            let mut run = run[0]..run[0] + run.len() as u64;
-            while !run.is_empty() {
-                let index = self.page_of(run.start)?;
-                let page = self.page(index)?;
-                let held = page.rows();
-                let end = run.end.min(held.end);
-                let push = |plan: &mut Plan| {
-                    let zip = self.zip_form(file, page)?;
-                    // Inside a page, whose rows are counted in 32 bits.
-                    let rows = (run.start - held.start) as u32..(end - held.start) as u32;
-                    let before = plan.rows;
-                    self.plan_page_range(file, (page, index), zip, rows, plan)?;
-                    plan.rows = before;
-                    Ok(())
-                };
-                push(&mut plan).map_err(|error| self.at(error, index))?;
-                run.start = end;
-            }
+            self.plan_run(file, run[0]..run[0] + run.len() as u64, &mut plan)?;
         }
         Ok(plan)
     }
@@ -687,16 +676,30 @@ impl Column {
         let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
         let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
+        self.push_items(file, plan, fetched, items, &mut raw, scratch)?;
+        Ok(LeafParts {
+            levels: levels.into_levels(),
+            items: raw.finish(),
+            lent: None,
+        })
+    }
+
+    /// Appends the items of each part of a plan, whose checksums were compared when the levels were decoded.
+    fn push_items(
+        &self,
+        file: &Inner,
+        plan: &Plan,
+        fetched: &[impl AsRef<[u8]>],
+        items: &[Vec<Range<u32>>],
+        raw: &mut RawColumn,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let take = &mut |len| file.pool.take(len);
         let mut items = items.iter();
         let check = |_| false;
         self.each_block(file, plan, fetched, check, |_, decoder, block| {
             let ranges = items.next().map(Vec::as_slice).unwrap_or_default();
             raw.push_ranges(decoder, block, ranges, scratch, take)
-        })?;
-        Ok(LeafParts {
-            levels: levels.into_levels(),
-            items: raw.finish(),
-            lent: None,
         })
     }
 
@@ -713,6 +716,8 @@ impl Column {
     ) -> Result<LeafParts> {
         let take = &mut |len| file.pool.take(len);
         let mut raw = self.room_for(plan, expected, budget, take)?;
+        #[cfg(feature = "kernels")]
+        let mut known = None;
         for (index, parts, now) in plan.pages(fetched) {
             let mut decode = || -> Result<()> {
                 let page = self.page(index)?;
@@ -726,11 +731,12 @@ impl Column {
                         plan,
                     };
                     let value_type = self.value_type.unwrap_or(ValueType::Fixed(0));
-                    let of_strings = match value_type {
-                        ValueType::Bytes => self.data_bytes(plan, fetched)?,
-                        _ => 0,
+                    let of_strings = match (known, value_type) {
+                        (Some(bytes), _) => bytes,
+                        (None, ValueType::Bytes) => self.data_bytes(plan, fetched)?,
+                        (None, _) => 0,
                     };
-                    let most = budget.left().saturating_add(of_strings);
+                    let most = budget.left().saturating_add(*known.insert(of_strings));
                     return kernel.decode_nested(file, &run, cuts, most, &mut |batch| {
                         let items = batch.items;
                         let below = (value_type, items.rows);
@@ -921,12 +927,7 @@ impl Column {
         let n_items = items.iter().flatten().map(|range| range.len()).sum();
         let mut ends = RawColumn::ends(n_items, place.len(), take)
             .map_err(|error| while_reading(error).in_column(self.name()))?;
-        let mut items = items.iter();
-        let check = |_| false;
-        self.each_block(file, plan, fetched, check, |_, decoder, block| {
-            let ranges = items.next().map(Vec::as_slice).unwrap_or_default();
-            ends.push_ranges(decoder, block, ranges, scratch, take)
-        })?;
+        self.push_items(file, plan, fetched, items, &mut ends, scratch)?;
         // Rows without an item have no bytes, so these are all of the run, unless only some items of it are wanted.
         let are_all = ends.data_bytes() == place.len();
         Ok(are_all.then(|| (ends.finish(), file.lend(place.clone()))))

@@ -6,7 +6,6 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
 use tarsia_structure::arrow::{Emitted, reorder};
 
-use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};
 use crate::options::{Kernels, Threads};
@@ -111,19 +110,19 @@ fn take_planned(
     let projection = Projection::new(inner, columns)?;
     inner.prefetch_tables(&projection.columns, &order.sorted);
     // Long rows had better not be copied once more to be in order. To a kernel each run of rows would be a request.
-    let in_order = |field: &TableField| {
-        order.places.is_some() && inner.kernels != Kernels::Forced && field.is_long()
-    };
-    let plan = |field: &Arc<TableField>| -> Vec<Result<Plan>> {
-        let in_order = in_order(field);
-        let plan = |column: &Arc<Column>| match in_order {
-            true => column.plan_in_order(inner, rows),
-            false => column.plan_indices(inner, &order.sorted),
-        };
-        field.columns.iter().map(plan).collect()
-    };
-    let plans = projection.fields.iter().flat_map(plan);
-    let plans = plans.collect::<Result<Vec<_>>>()?;
+    let may_be_in_order = order.places.is_some() && inner.kernels != Kernels::Forced;
+    let mut in_order = Vec::with_capacity(projection.fields.len());
+    let mut plans = Vec::with_capacity(projection.columns.len());
+    for field in &projection.fields {
+        let is_in_order = may_be_in_order && field.is_long();
+        in_order.push(is_in_order);
+        for column in &field.columns {
+            plans.push(match is_in_order {
+                true => column.plan_in_order(inner, rows)?,
+                false => column.plan_indices(inner, &order.sorted)?,
+            });
+        }
+    }
     planned(&plans);
     let fetched = inner.fetch_all(&plans)?;
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
@@ -140,11 +139,11 @@ fn take_planned(
         parallel,
         &budget,
     )?;
-    let restored = |emitted: Emitted, field: &TableField| -> Result<ArrayRef> {
+    let restored = |emitted: Emitted, is_in_order: bool| -> Result<ArrayRef> {
         let [array] = emitted.parts.as_slice() else {
             return Err(too_many_values());
         };
-        match in_order(field) {
+        match is_in_order {
             true => Ok(array.clone()),
             false => order.restore(array.clone()),
         }
@@ -152,9 +151,9 @@ fn take_planned(
     let arrays = decoded
         .ok_or_else(too_many_values)?
         .into_iter()
-        .zip(&projection.fields)
-        .map(|(emitted, field)| {
-            restored(emitted, field).map_err(|error| error.in_column(field.field.name()))
+        .zip(projection.fields.iter().zip(in_order))
+        .map(|(emitted, (field, is_in_order))| {
+            restored(emitted, is_in_order).map_err(|error| error.in_column(field.field.name()))
         })
         .collect::<Result<Vec<_>>>()?;
     inner.check_unchanged()?;

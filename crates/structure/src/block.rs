@@ -693,8 +693,7 @@ fn parse_layer<'a>(
 /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
 pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
     let (header, chunks) = checksummed_chunks(place)?;
-    let index = BlockHeader::parse(place)?.index(place);
-    let rows = checksummed_rows(RowIndex::of_bytes(index), chunks.payload);
+    let rows = checksummed_rows(chunks.index, chunks.payload);
     let chunks = chunks.crcs.iter().zip(chunks.payload.chunks(CHUNK_BYTES));
     let chunks = chunks.map(|(crc, chunk)| (chunk, u32::from_le_bytes(*crc)));
     Ok(core::iter::once(header).chain(chunks).chain(rows))
@@ -772,6 +771,8 @@ impl<'a> IndexFront<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Chunks<'a> {
     crcs: &'a [[u8; CRC_BYTES]],
+    /// Of an indexed block, which has no chunks.
+    index: RowIndex<'a>,
     payload: &'a [u8],
     /// Where the payload starts in the block.
     start: usize,
@@ -828,6 +829,7 @@ pub fn checksummed_chunks(place: &[u8]) -> Result<((&[u8], u32), Chunks<'_>)> {
     let covered = place.get(CRC_BYTES..end).unwrap_or_default();
     let chunks = Chunks {
         crcs: header.chunk_crcs(place),
+        index: RowIndex::of_bytes(header.index(place)),
         payload,
         start,
     };

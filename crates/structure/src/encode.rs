@@ -156,21 +156,18 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
     let null_count = validity.map_or(0, |bits| n_items - bits.count_ones());
     let mut known_choice = None;
-    if let Values::Bytes(_) = input.values {
-        let refilled = match validity {
-            Some(bits) if !is_filled(input.values, bits) => {
-                Some(filled(input.values, bits, BLOCK_ROWS_MIN))
-            }
-            _ => None,
-        };
-        let zip = ZipInput {
-            shape: input.shape,
-            validity,
-            values: match &refilled {
-                Some(refilled) => refilled.as_values()?,
-                None => input.values,
-            },
-        };
+    let mut zip = ZipInput {
+        shape: input.shape,
+        validity,
+        values: input.values,
+    };
+    let refilled;
+    if zip.are_long(context) {
+        if let Some(bits) = validity.filter(|bits| !is_filled(input.values, *bits)) {
+            refilled = filled(input.values, bits, BLOCK_ROWS_MIN);
+            zip.values = refilled.as_values()?;
+        }
+        // What stands under nulls does not count.
         if zip.are_long(context) {
             let choice = context.chooser.choose(zip.values)?;
             if let Some(page) = zip.encode_strings(&choice, context)? {
