@@ -1,249 +1,165 @@
-//! Decoders and encoders, one pair of targets per encoding.
+//! Decoders and encoders: generic targets, which take the encoding from the input. None of them names an encoding, so a new row of the table is fuzzed
+//! without anything here.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tarsia_cascade::{Chooser, Objective};
-use tarsia_codec::{Reader, Registry, Shared, Tree, Unit, ValueType, Version, build_encoder};
-use tarsia_dict::CodeBytes;
+use tarsia_codec::{
+    Block, Facts, LogicalType, Reader, Registry, SharedBuffer, SharedBuffers, SharedKind,
+    Statistics, Tree, Unit, ValueType, Values, Version, build_encoder,
+};
 use tarsia_structure::Choose;
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, decode_anything, hostile_lengths, round_trip, shared_of};
+use tarsia_testkit::rng::Rng;
+use tarsia_testkit::trees::{Fit, random_tree};
 
 /// Most values that are encoded per input; a few inputs have as many as a block may.
 const VALUES_MAX: usize = 1 << 16;
 
-const NUMBERS: [ValueType; 4] = [
-    ValueType::Fixed(4),
-    ValueType::Fixed(8),
-    ValueType::Fixed(1),
-    ValueType::Fixed(2),
-];
+/// Levels of a tree.
+const DEPTH_MAX: u32 = 4;
 
-const FIXED: [ValueType; 8] = [
+const TYPES: [ValueType; 12] = [
     ValueType::Fixed(4),
+    ValueType::Bytes,
     ValueType::Fixed(8),
+    ValueType::Bits,
     ValueType::Fixed(1),
     ValueType::Fixed(2),
     ValueType::Fixed(16),
+    ValueType::Fixed(0),
     ValueType::Fixed(3),
+    ValueType::Fixed(5),
     ValueType::Fixed(33),
     ValueType::Fixed(1000),
 ];
 
-const ANY: [ValueType; 8] = [
-    ValueType::Fixed(4),
-    ValueType::Bytes,
-    ValueType::Bits,
-    ValueType::Fixed(8),
-    ValueType::Fixed(0),
-    ValueType::Fixed(1),
-    ValueType::Fixed(16),
-    ValueType::Fixed(5),
-];
-
-fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = Registry::new();
-        tarsia_cascade::register(&mut registry);
-        registry
-    })
+fn registry() -> &'static Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Arc::new(tarsia_encodings::registry()))
 }
 
-/// A tree that holds any numbers of 1, 2, 4 or 8 bytes; at most `depth` levels.
-fn numbers_tree(input: &mut Input<'_>, depth: usize) -> Tree {
-    match input.below(if depth > 1 { 5 } else { 4 }) {
-        0 => tarsia_plain::tree(),
-        1 | 2 => tarsia_bitpack::tree(),
-        3 => tarsia_bitpack::tree_of(tarsia_bitpack::Mode::Uniform),
-        _ => {
-            let codes = numbers_tree(input, depth - 1);
-            tarsia_dict::block_tree(CodeBytes::Four, codes, numbers_tree(input, depth - 1))
+/// A tree of the table's encodings over values of the type.
+fn table_tree(value_type: ValueType, input: &mut Input<'_>) -> Option<(Tree, Fit)> {
+    let depth = 1 + input.below(DEPTH_MAX as usize) as u32;
+    let mut rng = Rng::new(input.u64());
+    random_tree(registry(), value_type, depth, &mut rng)
+}
+
+/// Values of the input, made ones that the tree's root holds.
+fn fitting(values: &Case, fit: Fit) -> Case {
+    let Some(fit) = fit else {
+        return values.clone();
+    };
+    let fitted = fit(values.values());
+    let n = values.len();
+    match fitted.as_values().expect("whole values") {
+        Values::Bits(bits) => {
+            let all: Vec<bool> = (0..n).map(|i| bits.get(i)).collect();
+            Case::bits("fitted", &all)
+        }
+        Values::Fixed(fixed) => Case::fixed("fitted", fixed.width(), n, fixed.bytes().to_vec()),
+        Values::Bytes(strings) => {
+            let all: Vec<&[u8]> = (0..n).map(|i| strings.get(i)).collect();
+            Case::strings("fitted", &all)
         }
     }
 }
 
-/// A tree that holds any values of the type; at most `depth` levels, 2 or more.
-fn values_tree(value_type: ValueType, input: &mut Input<'_>, depth: usize) -> Tree {
-    match value_type {
-        ValueType::Bits if input.one_in(2) => tarsia_bitmap::tree(),
-        ValueType::Fixed(1 | 2 | 4 | 8) => numbers_tree(input, depth),
-        ValueType::Bits | ValueType::Fixed(_) => tarsia_plain::tree(),
-        ValueType::Bytes => tarsia_bytes::tree(numbers_tree(input, depth - 1)),
-    }
+/// A unit, and what it was encoded with; `None` where some node refuses the values.
+fn encoded(tree: &Tree, values: Values<'_>) -> Option<(Vec<u8>, SharedBuffers)> {
+    let mut shared = SharedBuffers::new();
+    let encoder = build_encoder(registry(), tree, values, &mut shared).ok()?;
+    let mut bytes = Vec::new();
+    let block = Block::all(values).ok()?;
+    encoder.encode(block, &mut bytes).ok()?;
+    Some((bytes, shared))
 }
 
-/// Codes wide enough for all values of a page, or wider.
-fn code_bytes(values: &Case, input: &mut Input<'_>) -> CodeBytes {
-    let distinct = tarsia_dict::Distinct::of(values.values(), usize::MAX);
-    let n_entries = distinct.map_or(0, |distinct| distinct.n_entries());
-    let least = CodeBytes::for_entries(n_entries);
-    (*input.pick(&[CodeBytes::One, CodeBytes::Two, CodeBytes::Four])).max(least)
-}
-
-/// What a pair of targets differs in.
-struct Encoding {
-    /// Types the encoding holds.
-    types: &'static [ValueType],
-    /// A tree for values, with children as the input says.
-    tree: fn(&Case, &mut Input<'_>) -> Tree,
-    /// Makes the values ones that the tree holds.
-    fit: fn(Case) -> Case,
-}
-
-const PLAIN: Encoding = Encoding {
-    types: &[
-        ValueType::Fixed(4),
-        ValueType::Bits,
-        ValueType::Fixed(8),
-        ValueType::Fixed(0),
-        ValueType::Fixed(1),
-        ValueType::Fixed(3),
-        ValueType::Fixed(1000),
-    ],
-    tree: |_, _| tarsia_plain::tree(),
-    fit: |values| values,
-};
-
-const BYTES: Encoding = Encoding {
-    types: &[ValueType::Bytes],
-    tree: |_, input| tarsia_bytes::tree(numbers_tree(input, 3)),
-    fit: |values| values,
-};
-
-const BITMAP: Encoding = Encoding {
-    types: &[ValueType::Bits],
-    tree: |_, _| tarsia_bitmap::tree(),
-    fit: |values| values,
-};
-
-const CONSTANT: Encoding = Encoding {
-    types: &ANY,
-    tree: |_, _| tarsia_constant::tree(),
-    fit: repeat_first,
-};
-
-const BITPACK: Encoding = Encoding {
-    types: &NUMBERS,
-    tree: |_, input| match input.below(3) {
-        2 => tarsia_bitpack::tree_of(tarsia_bitpack::Mode::Uniform),
-        _ => tarsia_bitpack::tree(),
-    },
-    fit: |values| values,
-};
-
-const DICT_BLOCK: Encoding = Encoding {
-    types: &[
-        ValueType::Bytes,
-        ValueType::Fixed(4),
-        ValueType::Fixed(8),
-        ValueType::Fixed(1),
-        ValueType::Fixed(16),
-        ValueType::Fixed(33),
-    ],
-    tree: |values, input| {
-        let code_bytes = code_bytes(values, input);
-        let codes = numbers_tree(input, 2);
-        tarsia_dict::block_tree(
-            code_bytes,
-            codes,
-            values_tree(values.value_type(), input, 3),
-        )
-    },
-    fit: |values| values,
-};
-
-const DICT_PAGE: Encoding = Encoding {
-    types: DICT_BLOCK.types,
-    tree: |values, input| {
-        let code_bytes = code_bytes(values, input);
-        tarsia_dict::page_tree(code_bytes, numbers_tree(input, 3))
-    },
-    fit: |values| values,
-};
-
-/// As many values as there are, all equal to the first.
-fn repeat_first(values: Case) -> Case {
-    use tarsia_codec::Values;
-    let n = values.len();
-    match values.values() {
-        Values::Bits(bits) => Case::bits("constant", &vec![bits.get(0); n]),
-        Values::Fixed(fixed) => Case::fixed("constant", fixed.width(), n, fixed.get(0).repeat(n)),
-        Values::Bytes(strings) => Case::strings(
-            "constant",
-            &vec![&strings.get(0)[..strings.get(0).len().min(64)]; n],
-        ),
-    }
-}
-
-fn round_trip_of(encoding: &Encoding, bytes: &[u8]) {
+/// An encoder of the table with any values: they come back, unless it refuses them.
+pub fn round_trip_unit(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let value_type = *input.pick(encoding.types);
-    let values = (encoding.fit)(input.values(value_type, VALUES_MAX));
-    let tree = (encoding.tree)(&values, &mut input);
-    round_trip(registry(), &tree, values.values(), &mut input);
+    let value_type = *input.pick(&TYPES);
+    let Some((tree, fit)) = table_tree(value_type, &mut input) else {
+        return;
+    };
+    let values = fitting(&input.values(value_type, VALUES_MAX), fit);
+    if encoded(&tree, values.values()).is_some() {
+        round_trip(registry(), &tree, values.values(), &mut input);
+    }
 }
 
-/// Either a unit of the input's bytes, or values encoded and then changed.
-fn decode_of(encoding: &Encoding, bytes: &[u8]) {
+/// A decoder of the table with anything: either a unit of the input's bytes, or values encoded and then changed.
+pub fn decode_unit(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let mut value_type = *input.pick(encoding.types);
-    if input.one_in(16) {
-        value_type = *input.pick(&ANY);
-    }
+    let value_type = *input.pick(&TYPES);
+    let Some((mut tree, fit)) = table_tree(value_type, &mut input) else {
+        return;
+    };
+    let type_read = match input.one_in(16) {
+        true => *input.pick(&TYPES),
+        false => value_type,
+    };
     if input.one_in(2) {
-        // The tree may need entries; those of a page come first.
-        let entries = input.values(value_type, 70);
-        let mut tree = (encoding.tree)(&entries, &mut input);
-        let shared = [shared_of(&entries)];
-        edit_params(&mut tree, &mut input);
-        let (len, decoded_bytes) = hostile_lengths(value_type, &mut input);
+        let shared = any_buffers(type_read, &mut input);
+        edit_node(&mut tree, &mut input);
+        let (len, decoded_bytes) = hostile_lengths(type_read, &mut input);
         let mut choices = Input::new(input.take(24));
         let unit = Unit {
             bytes: input.rest(),
             len,
             decoded_bytes,
         };
-        decode_anything(registry(), &tree, value_type, &shared, unit, &mut choices);
+        decode_anything(registry(), &tree, type_read, &shared, unit, &mut choices);
         return;
     }
-    let values = (encoding.fit)(input.values(value_type, VALUES_MAX));
-    let mut tree = (encoding.tree)(&values, &mut input);
-    let Ok(encoder) = build_encoder(registry(), &tree, values.values(), Shared::default()) else {
+    let values = fitting(&input.values(value_type, VALUES_MAX), fit);
+    let Some((mut unit_bytes, shared)) = encoded(&tree, values.values()) else {
         return;
     };
-    let mut unit_bytes = Vec::new();
-    if encoder
-        .encode(values.values(), 0..values.len(), &mut unit_bytes)
-        .is_err()
-    {
-        return;
-    }
     let mut len = values.len() as u32;
     let mut decoded_bytes = values.values().decoded_bytes() as u32;
-    // Nothing changed, the bytes, or what the block's header says about them.
+    // Nothing changed, the bytes, the tree, or what the block's header says about them.
     match input.below(8) {
         0 => {}
-        1 => (len, decoded_bytes) = hostile_lengths(value_type, &mut input),
-        2 => edit_params(&mut tree, &mut input),
+        1 => (len, decoded_bytes) = hostile_lengths(type_read, &mut input),
+        2 => edit_node(&mut tree, &mut input),
         _ => input.edit(&mut unit_bytes),
     }
-    let mut shared = encoder.shared();
+    let mut shared = shared.to_decode().expect("buffers that are numbered");
     if input.one_in(8) {
-        // Another dictionary than the codes were made for, of fewer entries or another type.
-        let other = *input.pick(encoding.types);
-        shared = vec![shared_of(&input.values(other, 20))];
+        // Others than the unit was made with: of fewer entries, another kind or another type.
+        shared = any_buffers(*input.pick(&TYPES), &mut input);
     }
     let unit = Unit {
         bytes: &unit_bytes,
         len,
         decoded_bytes,
     };
-    decode_anything(registry(), &tree, value_type, &shared, unit, &mut input);
+    decode_anything(registry(), &tree, type_read, &shared, unit, &mut input);
 }
 
-/// Changes the parameters of a node, or the children, in one of four cases.
-fn edit_params(tree: &mut Tree, input: &mut Input<'_>) {
+/// Up to three shared buffers of some kind, most of them of the type.
+fn any_buffers(value_type: ValueType, input: &mut Input<'_>) -> Vec<SharedBuffer> {
+    let n = input.below(4);
+    (0..n)
+        .map(|_| {
+            let value_type = match input.one_in(4) {
+                true => *input.pick(&TYPES),
+                false => value_type,
+            };
+            let kind = match input.one_in(4) {
+                true => *input.pick(&SharedKind::ALL),
+                false => SharedKind::Dictionary,
+            };
+            SharedBuffer::new(kind, shared_of(&input.values(value_type, 70)))
+        })
+        .collect()
+}
+
+/// Changes the parameters, shared buffers or children of a node, in one of four cases.
+fn edit_node(tree: &mut Tree, input: &mut Input<'_>) {
     if !input.one_in(4) {
         return;
     }
@@ -254,93 +170,36 @@ fn edit_params(tree: &mut Tree, input: &mut Input<'_>) {
             child => &mut tree.children[child - 1],
         },
     };
-    match input.below(6) {
+    match input.below(7) {
         0 => node.children.clear(),
-        1 => node.children.push(tarsia_plain::tree()),
+        1 => {
+            let again = node.clone();
+            node.children.push(again);
+        }
         2 => node.params = input.take(4).to_vec(),
+        3 => node.shared.push(input.u8() % 4),
+        4 => node.shared.clear(),
         _ => input.edit(&mut node.params),
     }
 }
 
-/// `plain` decodes anything.
-pub fn decode_plain(bytes: &[u8]) {
-    decode_of(&PLAIN, bytes);
-}
-
-/// `bytes` decodes anything.
-pub fn decode_bytes(bytes: &[u8]) {
-    decode_of(&BYTES, bytes);
-}
-
-/// `bitmap` decodes anything.
-pub fn decode_bitmap(bytes: &[u8]) {
-    decode_of(&BITMAP, bytes);
-}
-
-/// `constant` decodes anything.
-pub fn decode_constant(bytes: &[u8]) {
-    decode_of(&CONSTANT, bytes);
-}
-
-/// `bitpack` decodes anything.
-pub fn decode_bitpack(bytes: &[u8]) {
-    decode_of(&BITPACK, bytes);
-}
-
-/// `dict` of scope *block* decodes anything.
-pub fn decode_dict_block(bytes: &[u8]) {
-    decode_of(&DICT_BLOCK, bytes);
-}
-
-/// `dict` of scope *page* decodes anything.
-pub fn decode_dict_page(bytes: &[u8]) {
-    decode_of(&DICT_PAGE, bytes);
-}
-
-/// `plain` keeps values.
-pub fn round_trip_plain(bytes: &[u8]) {
-    round_trip_of(&PLAIN, bytes);
-}
-
-/// `bytes` keeps values.
-pub fn round_trip_bytes(bytes: &[u8]) {
-    round_trip_of(&BYTES, bytes);
-}
-
-/// `bitmap` keeps values.
-pub fn round_trip_bitmap(bytes: &[u8]) {
-    round_trip_of(&BITMAP, bytes);
-}
-
-/// `constant` keeps values.
-pub fn round_trip_constant(bytes: &[u8]) {
-    round_trip_of(&CONSTANT, bytes);
-}
-
-/// `bitpack` keeps values.
-pub fn round_trip_bitpack(bytes: &[u8]) {
-    round_trip_of(&BITPACK, bytes);
-}
-
-/// `dict` of scope *block* keeps values.
-pub fn round_trip_dict_block(bytes: &[u8]) {
-    round_trip_of(&DICT_BLOCK, bytes);
-}
-
-/// `dict` of scope *page* keeps values.
-pub fn round_trip_dict_page(bytes: &[u8]) {
-    round_trip_of(&DICT_PAGE, bytes);
-}
-
 /// Every tree the default policy chooses for a page keeps the page's values.
 pub fn round_trip_chosen(bytes: &[u8]) {
+    const MEANINGS: [LogicalType; 6] = [
+        LogicalType::Unknown,
+        LogicalType::Signed,
+        LogicalType::Unsigned,
+        LogicalType::Float,
+        LogicalType::Length,
+        LogicalType::Text,
+    ];
     let mut input = Input::new(bytes);
-    let types: &[ValueType] = if input.one_in(2) { &FIXED } else { &ANY };
-    let value_type = *input.pick(types);
+    let value_type = *input.pick(&TYPES);
     let values = input.values(value_type, VALUES_MAX);
     let objective = *input.pick(&[Objective::Balanced, Objective::Fast, Objective::Compact]);
-    let choice = Chooser::new(objective)
-        .choose(values.values())
+    let facts = Facts::of(*input.pick(&MEANINGS));
+    let choice = Chooser::new(registry().clone(), objective)
+        .choose(&Statistics::new(values.values(), facts))
         .expect("a choice for any values");
     assert!(
         !choice.trees.is_empty(),
@@ -355,7 +214,7 @@ pub fn round_trip_chosen(bytes: &[u8]) {
 /// A tree of any shape, from its bytes, over any unit: what a page description may hold.
 pub fn decode_tree(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let value_type = *input.pick(&ANY);
+    let value_type = *input.pick(&TYPES);
     let mut n_nodes = 0;
     let built = any_tree(&mut input, 0, &mut n_nodes);
     let mut layout = Vec::new();
@@ -375,7 +234,7 @@ pub fn decode_tree(bytes: &[u8]) {
         layout[..reader.position()],
         "another layout of the same tree"
     );
-    let shared = [shared_of(&input.values(value_type, 70))];
+    let shared = any_buffers(value_type, &mut input);
     let (len, decoded_bytes) = hostile_lengths(value_type, &mut input);
     let mut choices = Input::new(input.take(24));
     let unit = Unit {
@@ -387,38 +246,28 @@ pub fn decode_tree(bytes: &[u8]) {
 }
 
 fn any_tree(input: &mut Input<'_>, depth: usize, n_nodes: &mut usize) -> Tree {
-    const IDS: [(&str, &[u8], usize); 9] = [
-        (tarsia_plain::ID, &[], 0),
-        (tarsia_bytes::ID, &[], 1),
-        (tarsia_bitmap::ID, &[], 0),
-        (tarsia_constant::ID, &[], 0),
-        (tarsia_bitpack::ID, &[], 0),
-        (tarsia_bitpack::ID, &[1], 0),
-        (tarsia_dict::ID, &[0, 1, 0], 2),
-        (tarsia_dict::ID, &[1, 1, 0], 1),
-        ("org.example.unknown", &[], 0),
-    ];
-    let (id, params, n_children) = *input.pick(&IDS);
+    let writers = registry().writers();
     *n_nodes += 1;
-    let mut params = params.to_vec();
-    if id == tarsia_dict::ID {
-        params[1] = *input.pick(&[1, 2, 4]);
-    }
+    let known = input.below(writers.len() + 1);
+    let (id, mut params) = match writers.get(known) {
+        None => ("org.example.unknown", vec![]),
+        Some(known) => {
+            let samples = known.writer.samples();
+            (known.writer.id(), input.pick(&samples).params.clone())
+        }
+    };
     if input.one_in(12) {
         input.edit(&mut params);
     }
     let minor = u16::from(input.one_in(16));
-    let n_children = if input.one_in(12) {
-        input.below(5)
-    } else {
-        n_children
-    };
     let mut children = Vec::new();
-    for _ in 0..n_children {
+    for _ in 0..*input.pick(&[0, 1, 0, 2, 1, 0, 4]) {
         // A little beyond the limits, which the layout must refuse.
         if depth < 5 && *n_nodes < 40 {
             children.push(any_tree(input, depth + 1, n_nodes));
         }
     }
-    Tree::node(id, Version::new(1, minor), &params, children)
+    let n_shared = *input.pick(&[0, 0, 1, 0, 3]);
+    let shared: Vec<u8> = (0..n_shared).map(|_| input.u8() % 4).collect();
+    Tree::node(id, Version::new(1, minor), &params, children).with_shared(&shared)
 }

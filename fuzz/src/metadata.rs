@@ -65,7 +65,7 @@ impl Parts {
             }
             let read = |range| Ok::<_, tarsia_metadata::Error>(cut(range));
             let meta = ColumnMeta::load(record, &shape, read).expect("column");
-            for page in meta.pages.iter().chain(&meta.dictionaries) {
+            for page in meta.pages.iter().chain(&meta.shared_pages) {
                 tables.push((page.table_range().map(cut).unwrap_or_default(), *page));
             }
         }
@@ -475,17 +475,17 @@ fn check_pages(meta: &ColumnMeta, shape: &FileShape) {
     for page in &meta.pages {
         assert_eq!(page.first_row, row, "pages follow each other");
         row += u64::from(page.rows);
-        assert!(
-            page.dictionary
-                .is_none_or(|index| usize::from(index) < meta.dictionaries.len())
-        );
+        let shared = meta.shared_of(page);
+        assert_eq!(shared.is_empty(), page.shared.is_none());
+        let n_shared = meta.shared_pages.len();
+        assert!(shared.iter().all(|it| usize::from(*it) < n_shared));
     }
     assert!(
         meta.pages.is_empty() || row == shape.rows,
         "{row} of {} rows",
         shape.rows
     );
-    for page in meta.pages.iter().chain(&meta.dictionaries) {
+    for page in meta.pages.iter().chain(&meta.shared_pages) {
         assert!(u32::from(page.meta) < shape.n_metas);
         let range = page.range();
         assert!(
@@ -633,11 +633,7 @@ pub fn page(bytes: &[u8]) {
     meta.write_to(&mut again)
         .expect("a description that was parsed can be written");
     assert_eq!(again, bytes);
-    let _ = tarsia_structure::PageDecoder::new(
-        tarsia::registry(),
-        &meta,
-        tarsia_codec::Shared::default(),
-    );
+    let _ = tarsia_structure::PageDecoder::new(tarsia::registry(), &meta, &[]);
 }
 
 /// A type's spelling.

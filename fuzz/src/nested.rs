@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Result, Scratch, Selection, Shared, Tree, ValueType, Values,
+    AlignedBuf, BitSlice, LogicalType, Result, Scratch, Selection, Statistics, Tree, ValueType,
+    Values,
 };
 use tarsia_kernel_guest::Guest;
 use tarsia_kernel_guest::abi::{
@@ -21,6 +22,8 @@ use tarsia_structure::{
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, accepted};
 use tarsia_testkit::memory::measure;
+use tarsia_testkit::rng::Rng;
+use tarsia_testkit::trees::{any_tree, random_tree};
 
 /// Most rows of an input's pages, and items in front of which no longer lists are made.
 const ROWS_MAX: usize = 300;
@@ -171,16 +174,19 @@ fn pack(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u8> {
 }
 
 /// The usual trees, with blocks as short as the input says, and either layout.
+#[derive(Debug)]
 struct Cut {
     chooser: Chooser,
     bits_per_value: Option<u32>,
 }
 
 impl Choose for Cut {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
         let mut choice = self.chooser.choose(values)?;
-        if let Some(bits_per_value) = self.bits_per_value {
-            choice.bits_per_value = bits_per_value;
+        if let Some(bits_per_value) = self.bits_per_value
+            && values.facts().logical_type == LogicalType::Unknown
+        {
+            choice.bytes = values.len() as u64 * u64::from(bits_per_value) / 8;
             choice.uniform = false;
         }
         Ok(choice)
@@ -188,14 +194,6 @@ impl Choose for Cut {
 
     fn full_zip_bytes_min(&self) -> u32 {
         self.chooser.full_zip_bytes_min()
-    }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        self.chooser.validity_trees()
-    }
-
-    fn length_trees(&self, lengths: Values<'_>) -> Result<Vec<Tree>> {
-        self.chooser.length_trees(lengths)
     }
 }
 
@@ -228,11 +226,12 @@ fn encode(
     let page = PageInput {
         shape: Some(ShapeSlice::new(&shape, 0..rows).expect("all rows")),
         validity: Some(bits),
-        values: items.values(),
+        ..PageInput::of_values(items.values())
     };
     let full_zip_bytes_min = if input.one_in(2) { 0 } else { u32::MAX };
     let chooser = Cut {
-        chooser: Chooser::new(Objective::Balanced).with_full_zip_bytes_min(full_zip_bytes_min),
+        chooser: Chooser::new(tarsia::registry().clone(), Objective::Balanced)
+            .with_full_zip_bytes_min(full_zip_bytes_min),
         bits_per_value: input.one_in(2).then(|| 1 << input.below(16)),
     };
     let context = EncodeContext {
@@ -474,7 +473,7 @@ fn decoder(meta: &Meta) -> PageDecoder {
     let mut bytes = Vec::new();
     meta.write_to(&mut bytes).expect("a description");
     assert_eq!(Meta::parse(&bytes).as_ref(), Ok(meta));
-    PageDecoder::new(tarsia::registry(), meta, Shared::default()).expect("decoders of a page")
+    PageDecoder::new(tarsia::registry(), meta, &[]).expect("decoders of a page")
 }
 
 /// A page that the input describes, of trees without shared buffers, and what is in it.
@@ -706,25 +705,31 @@ fn changed_block(page: &EncodedPage, input: &mut Input<'_>) -> (Vec<u8>, u32) {
     (place, n_rows)
 }
 
+/// A few trees of the table's encodings that need no shared buffers.
+fn some_trees(value_type: ValueType, input: &mut Input<'_>) -> Vec<Tree> {
+    let mut rng = Rng::new(input.u64());
+    let registry = tarsia::registry();
+    let made = (0..3).filter_map(|_| random_tree(registry, value_type, 2, &mut rng));
+    let mut trees: Vec<Tree> = made
+        .map(|(tree, _)| tree)
+        .filter(|tree| {
+            let mut shared = 0;
+            tree.visit(&mut |node| shared += node.shared.len());
+            shared == 0
+        })
+        .collect();
+    trees.extend(any_tree(registry, value_type));
+    trees
+}
+
 /// Descriptions and payloads made up level by level: each section says what it likes of its slots, mostly so that counts add up.
 pub fn levels_made_up(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let forms = forms(&mut input);
     let value_type = *input.pick(&TYPES);
-    let bits = || {
-        vec![
-            tarsia_bitmap::tree(),
-            tarsia_constant::tree(),
-            tarsia_plain::tree(),
-        ]
-    };
-    let numbers = || {
-        vec![
-            tarsia_plain::tree(),
-            tarsia_constant::tree(),
-            tarsia_bitpack::tree(),
-        ]
-    };
+    let of_bits = some_trees(ValueType::Bits, &mut input);
+    let of_lengths = some_trees(ValueType::Fixed(4), &mut input);
+    let (bits, numbers) = (|| of_bits.clone(), || of_lengths.clone());
     let level = |form: &LevelForm| match form {
         LevelForm::Validity if input.one_in(4) => Level::AllValid,
         LevelForm::Validity => Level::Validity(bits()),
@@ -744,10 +749,8 @@ pub fn levels_made_up(bytes: &[u8]) {
         compact: input.one_in(2),
         levels,
         layers: layers.into_iter().collect(),
-        trees: match value_type {
-            ValueType::Bytes => vec![tarsia_bytes::tree(tarsia_plain::tree())],
-            _ => vec![tarsia_plain::tree(), tarsia_constant::tree()],
-        },
+        trees: some_trees(value_type, &mut input),
+        shared: vec![],
     };
     let decoder = decoder(&meta);
     let rows = match input.below(3) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::process::{self, cargo, show};
-use crate::{Outcome, codegen, deps, kernels, tidy, wasm};
+use crate::{Outcome, codegen, deps, docs, kernels, tidy, wasm};
 
 /// All checks in order, cheapest first; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Outcome {
@@ -43,6 +43,8 @@ pub(crate) fn run(root: &Path) -> Outcome {
     process::run(&mut doc)?;
     println!("$ cargo xtask tidy");
     tidy::run(root)?;
+    println!("$ cargo xtask docs --check");
+    docs::check(root)?;
     println!("$ cargo xtask deps");
     deps::run(root)?;
     println!("$ cargo xtask wasm");

@@ -6,43 +6,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tarsia_encodings::KernelSet;
+
 use crate::Outcome;
 use crate::process::{self, cargo, show};
 
 const TARGET: &str = "wasm32v1-none";
-const PACKAGE: &str = "tarsia-kernel-core";
-const MODULE: &str = "tarsia_kernel_core.wasm";
 const REPAIR: &str = "run `cargo xtask build-wasm` and commit what it writes";
-
-/// One module.
-struct Kernel {
-    /// Names the file, and the static in capitals.
-    name: &'static str,
-    about: &'static str,
-    /// Features of the package.
-    features: &'static [&'static str],
-    nested: bool,
-    /// It has to be smaller, raw: it is compiled by every process that needs it, at a millisecond per KiB.
-    bytes_max: usize,
-}
-
-/// Smallest first.
-const KERNELS: [Kernel; 2] = [
-    Kernel {
-        name: "core",
-        about: "The core kernel: flat mini-block pages under every encoding that the default chooser writes.",
-        features: &[],
-        nested: false,
-        bytes_max: 96 << 10,
-    },
-    Kernel {
-        name: "nested",
-        about: "The same for nested pages too, mini-block and full-zip.",
-        features: &["nested"],
-        nested: true,
-        bytes_max: 160 << 10,
-    },
-];
 
 const ZSTD_LEVEL: i32 = 19;
 
@@ -63,7 +33,7 @@ const FLAGS: [&str; 8] = [
 ];
 
 struct Built {
-    kernel: &'static Kernel,
+    kernel: &'static KernelSet,
     wasm: Vec<u8>,
     compressed: Vec<u8>,
 }
@@ -77,7 +47,7 @@ pub(crate) fn write(root: &Path) -> Outcome {
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     };
     for built in &built {
-        put(&built.kernel.file(), &built.compressed)?;
+        put(&file(built.kernel), &built.compressed)?;
         println!("{}", summary(built));
     }
     let described: Vec<_> = built.iter().map(Built::described).collect();
@@ -94,7 +64,7 @@ pub(crate) fn check(root: &Path) -> Outcome {
     };
     let mut committed = Vec::new();
     for built in &built {
-        let file = built.kernel.file();
+        let file = file(built.kernel);
         let compressed = read(&file)?;
         let raw = zstd::bulk::decompress(&compressed, 16 << 20)
             .map_err(|error| format!("crates/kernels/{file}: {error}\nrepair: {REPAIR}"))?;
@@ -124,15 +94,13 @@ pub(crate) fn check(root: &Path) -> Outcome {
     Ok(())
 }
 
-impl Kernel {
-    fn file(&self) -> String {
-        format!("{}.wasm.zst", self.name)
-    }
+fn file(kernel: &KernelSet) -> String {
+    format!("{}.wasm.zst", kernel.name)
 }
 
 impl Built {
     /// The kernel, its module, and the length of that compressed.
-    fn described(&self) -> (&'static Kernel, &[u8], usize) {
+    fn described(&self) -> (&'static KernelSet, &[u8], usize) {
         (self.kernel, &self.wasm, self.compressed.len())
     }
 }
@@ -152,10 +120,13 @@ fn summary(built: &Built) -> String {
 }
 
 fn build_all(root: &Path) -> Result<Vec<Built>, String> {
-    KERNELS.iter().map(|kernel| build(root, kernel)).collect()
+    tarsia_encodings::KERNELS
+        .iter()
+        .map(|kernel| build(root, kernel))
+        .collect()
 }
 
-fn build(root: &Path, kernel: &'static Kernel) -> Result<Built, String> {
+fn build(root: &Path, kernel: &'static KernelSet) -> Result<Built, String> {
     let mut build = cargo(root);
     build
         // The cdylib alone: the rlib beside it would keep symbols alive and hinder inlining.
@@ -168,10 +139,9 @@ fn build(root: &Path, kernel: &'static Kernel) -> Result<Built, String> {
             "--locked",
         ])
         .args(["--profile", "kernel", "--target", TARGET])
-        .args(["--no-default-features", "-p", PACKAGE]);
-    if !kernel.features.is_empty() {
-        build.args(["--features", &kernel.features.join(",")]);
-    }
+        .args(["--no-default-features", "-p", kernel.package]);
+    let features = [&["kernel"], kernel.features].concat();
+    build.args(["--features", &features.join(",")]);
     let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.extend(remapped(root));
     // Separated by 0x1f, so that paths may hold spaces.
@@ -180,14 +150,15 @@ fn build(root: &Path, kernel: &'static Kernel) -> Result<Built, String> {
     build.arg("--target-dir").arg(&target);
     println!("$ {}", show(&build));
     process::run(&mut build)?;
-    let path = target.join(TARGET).join("kernel").join(MODULE);
+    let module = format!("{}.wasm", kernel.package.replace('-', "_"));
+    let path = target.join(TARGET).join("kernel").join(module);
     let wasm = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if wasm.len() >= kernel.bytes_max {
+    if wasm.len() as u64 >= kernel.raw_bytes_max {
         return Err(format!(
             "kernel {} has {} bytes; it has to stay below {}",
             kernel.name,
             wasm.len(),
-            kernel.bytes_max
+            kernel.raw_bytes_max
         ));
     }
     let compressed = zstd::bulk::compress(&wasm, ZSTD_LEVEL).map_err(|error| error.to_string())?;
@@ -223,18 +194,23 @@ fn remapped(root: &Path) -> Vec<String> {
 }
 
 /// The Rust code that describes the kernels: each one's module, and the bytes of that compressed.
-fn code(built: &[(&Kernel, &[u8], usize)]) -> String {
+fn code(built: &[(&KernelSet, &[u8], usize)]) -> String {
     let statics: Vec<String> = built
         .iter()
         .map(|(kernel, wasm, compressed_bytes)| code_of(kernel, wasm, *compressed_bytes))
         .collect();
+    let names = built.iter().map(|(kernel, ..)| kernel.name.to_uppercase());
+    let all: Vec<String> = names.map(|name| format!("&{name}")).collect();
     format!(
-        "// Made by `cargo xtask build-wasm`; do not edit.\n\nuse crate::Kernel;\n{}",
+        "// Made by `cargo xtask build-wasm`; do not edit.\n\nuse std::borrow::Cow;\n\nuse crate::{{Kernel, KernelEncoding}};\n\n\
+         /// All of them, smallest first.\npub static ALL: [&Kernel; {}] = [{}];\n{}",
+        all.len(),
+        all.join(", "),
         statics.concat()
     )
 }
 
-fn code_of(kernel: &Kernel, wasm: &[u8], compressed_bytes: usize) -> String {
+fn code_of(kernel: &KernelSet, wasm: &[u8], compressed_bytes: usize) -> String {
     let digest = blake3::hash(wasm);
     let digest: Vec<String> = digest
         .as_bytes()
@@ -244,14 +220,14 @@ fn code_of(kernel: &Kernel, wasm: &[u8], compressed_bytes: usize) -> String {
             format!("        {},\n", bytes.join(", "))
         })
         .collect();
-    let mut encodings: Vec<String> = tarsia_kernel_core::registry()
-        .encodings()
+    let mut encodings: Vec<String> = kernel
+        .rows
         .iter()
-        .map(|encoding| {
-            let version = encoding.version();
+        .map(|row| {
+            let version = row.encoding.version();
             format!(
-                "        (\"{}\", {}, {}),\n",
-                encoding.id(),
+                "        KernelEncoding::new(\"{}\", {}, {}),\n",
+                row.encoding.id(),
                 version.major,
                 version.minor
             )
@@ -262,13 +238,13 @@ fn code_of(kernel: &Kernel, wasm: &[u8], compressed_bytes: usize) -> String {
         "\n/// {}\n\
          #[rustfmt::skip]\n\
          pub static {}: Kernel = Kernel {{\n    \
-             name: \"{}\",\n    \
+             name: Cow::Borrowed(\"{}\"),\n    \
              digest: [\n{}    ],\n    \
              raw_bytes: {},\n    \
              // {} bytes.\n    \
-             compressed: include_bytes!(\"../{}\"),\n    \
+             compressed: Cow::Borrowed(include_bytes!(\"../{}\")),\n    \
              nested: {},\n    \
-             encodings: &[\n{}    ],\n\
+             encodings: Cow::Borrowed(&[\n{}    ]),\n\
          }};\n",
         kernel.about,
         kernel.name.to_uppercase(),
@@ -276,7 +252,7 @@ fn code_of(kernel: &Kernel, wasm: &[u8], compressed_bytes: usize) -> String {
         digest.concat(),
         wasm.len(),
         compressed_bytes,
-        kernel.file(),
+        file(kernel),
         kernel.nested,
         encodings.concat(),
     )

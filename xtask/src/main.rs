@@ -5,20 +5,26 @@
 //! | `codegen` | regenerates the Rust code of `fbs/` with flatc; needs cmake, about a minute the first time |
 //! | `codegen --check` | the same, but only says whether the committed code is what flatc makes |
 //! | `codegen --check-digest` | says whether the committed code was made from `fbs/` as it is; needs nothing |
+//! | `new-encoding NAME` | the skeleton of an encoding: crate, page of the specification, row of the table, line of the changelog |
+//! | `docs` | writes the parts of the docs that are made of the table of encodings |
+//! | `docs --check` | the same, but only says whether they are what would be made |
 //! | `tidy` | the project's rules; every violation says how to repair it |
 //! | `deps` | how many crates an encoding alone pulls in |
 //! | `build-wasm` | builds the kernels that files carry, and writes them with their digests into `crates/kernels` |
 //! | `build-wasm --check` | the same, but only says whether the committed kernels are what would be built |
 //! | `wasm` | builds what has to build for the wasm32 targets |
 //! | `guard [--bless] [--require]` | instruction counts of fixed operations against `benchmarks/guard/counts.json`; needs valgrind |
-//! | `ci` | formatting, clippy, docs, `tidy`, `deps`, `wasm`, `build-wasm --check`, `codegen --check-digest` |
+//! | `ci` | formatting, clippy, rustdoc, `tidy`, `docs --check`, `deps`, `wasm`, `build-wasm --check`, `codegen --check-digest` |
 
 mod ci;
 mod codegen;
 mod deps;
+mod docs;
 mod guard;
 mod kernels;
+mod new_encoding;
 mod process;
+mod spec;
 mod tidy;
 mod wasm;
 
@@ -28,7 +34,7 @@ use std::process::ExitCode;
 /// What a task says when it fails: text for the person in front of it.
 type Outcome = Result<(), String>;
 
-const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | tidy | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +44,9 @@ fn main() -> ExitCode {
         ["codegen"] => codegen::write(&root),
         ["codegen", "--check"] => codegen::check(&root),
         ["codegen", "--check-digest"] => codegen::check_digest(&root),
+        ["new-encoding", name] => new_encoding::run(&root, name),
+        ["docs"] => docs::write(&root),
+        ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
         ["deps"] => deps::run(&root),
         ["build-wasm"] => kernels::write(&root),

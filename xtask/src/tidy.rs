@@ -1,5 +1,10 @@
 //! The project's rules as tests. Each violation says how to repair it.
 
+mod encodings;
+
+#[cfg(test)]
+pub(crate) use encodings::ENCODING_FILES;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -48,17 +53,6 @@ const UNSAFE_ALLOWED: [(&str, &str); 11] = [
         "written by flatc",
     ),
     ("crates/testkit/src/memory.rs", "an allocator that counts"),
-];
-
-/// What every encoding crate has, relative to its folder.
-const ENCODING_FILES: [&str; 7] = [
-    "src/lib.rs",
-    "src/layout.rs",
-    "src/decode.rs",
-    "src/encode.rs",
-    "tests/laws.rs",
-    "tests/golden.rs",
-    "tests/corrupt.rs",
 ];
 
 /// Code that says "not done", and what to do about it.
@@ -120,8 +114,13 @@ pub(crate) fn run(root: &Path) -> Outcome {
 }
 
 fn check(files: &Files) -> Vec<Violation> {
-    let rules: [fn(&Files) -> Vec<Violation>; 6] = [
-        encodings_are_complete,
+    let rules: [fn(&Files) -> Vec<Violation>; 11] = [
+        encodings::encodings_are_complete,
+        encodings::encodings_have_rows,
+        encodings::pages_are_complete,
+        encodings::nothing_is_left_to_fill_in,
+        encodings::kernels_are_of_the_table,
+        encodings::encodings_are_known_by_the_table,
         crates_are_described,
         nothing_is_left_to_do,
         no_paths_of_a_machine,
@@ -168,41 +167,6 @@ fn text(content: &[u8]) -> Option<&str> {
 fn sources(files: &Files) -> impl Iterator<Item = (&str, &str)> {
     let rust = files.iter().filter(|(path, _)| path.ends_with(".rs"));
     rust.filter_map(|(path, content)| Some((path.as_str(), text(content)?)))
-}
-
-fn encodings_are_complete(files: &Files) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    let names = files.keys().filter_map(|path| {
-        let rest = path.strip_prefix("crates/encodings/")?;
-        rest.strip_suffix("/Cargo.toml")
-            .filter(|name| !name.contains('/'))
-    });
-    for name in names {
-        let folder = format!("crates/encodings/{name}");
-        let mut wanted: Vec<String> = ENCODING_FILES
-            .iter()
-            .map(|file| format!("{folder}/{file}"))
-            .collect();
-        wanted.push(format!("docs/spec/encodings/{name}.md"));
-        for path in wanted.into_iter().filter(|path| !files.contains_key(path)) {
-            violations.push(Violation {
-                what: format!("the encoding {name} lacks this file"),
-                repair: "write it; STYLE: every encoding has the same files".to_owned(),
-                line: 0,
-                path,
-            });
-        }
-        let golden = format!("{folder}/tests/golden/");
-        if !files.keys().any(|path| path.starts_with(&golden)) {
-            violations.push(Violation {
-                path: golden,
-                line: 0,
-                what: format!("the encoding {name} has no golden files"),
-                repair: "add frozen bytes and name them in tests/golden.rs".to_owned(),
-            });
-        }
-    }
-    violations
 }
 
 fn crates_are_described(files: &Files) -> Vec<Violation> {
@@ -454,7 +418,7 @@ fn quoted_len(rest: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -464,13 +428,18 @@ mod tests {
         }
     }
 
-    fn files(list: &[(&str, &str)]) -> Files {
+    pub(super) fn files(list: &[(&str, &str)]) -> Files {
         let owned =
             |(path, content): &(&str, &str)| ((*path).to_owned(), content.as_bytes().to_vec());
         list.iter().map(owned).collect()
     }
 
-    fn check_one(rule: fn(&Files) -> Vec<Violation>, path: &str, content: &str, expect: &[usize]) {
+    pub(super) fn check_one(
+        rule: fn(&Files) -> Vec<Violation>,
+        path: &str,
+        content: &str,
+        expect: &[usize],
+    ) {
         let found = rule(&files(&[(path, content)]));
         let lines: Vec<_> = found.iter().map(|violation| violation.line).collect();
         assert_eq!(lines, expect, "{path}: {content:?}: {found:?}");
@@ -479,31 +448,6 @@ mod tests {
                 .iter()
                 .all(|violation| violation.to_string().contains("repair: "))
         );
-    }
-
-    #[test]
-    fn an_encoding_without_its_files_is_found() {
-        let mut list = vec![("crates/encodings/x/Cargo.toml".to_owned(), String::new())];
-        for file in ENCODING_FILES {
-            list.push((format!("crates/encodings/x/{file}"), String::new()));
-        }
-        list.push(("docs/spec/encodings/x.md".to_owned(), String::new()));
-        list.push((
-            "crates/encodings/x/tests/golden/v1/a.bin".to_owned(),
-            String::new(),
-        ));
-        let all: Vec<_> = list
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
-            .collect();
-        assert_eq!(encodings_are_complete(&files(&all)), []);
-        for missing in 1..all.len() {
-            let mut some = all.clone();
-            let (path, _) = some.remove(missing);
-            let found = encodings_are_complete(&files(&some));
-            assert_eq!(found.len(), 1, "{path}");
-            assert!(path.starts_with(&found[0].path), "{path}");
-        }
     }
 
     #[test]

@@ -1,94 +1,123 @@
-//! Chooses a tree of encodings for the values of a page.
+//! Chooses a tree of encodings for the values of a page: a search over what the encodings propose.
 //!
-//! Exact closed-form sizes decide, not trial encodes of samples: sampling was measured to lose 5–9 % of size on integer columns
-//! (design notes, `ENCODINGS.md`). A sample only decides whether counting distinct values is worth its time. Every choice is a
-//! function of the values and the options, so the same input gives the same bytes on every machine.
+//! Every encoding in the registry proposes nodes for the values ([`tarsia_codec::EncodingWriter::propose`]): parameters, what its children and shared
+//! buffers would hold, and bytes by an exact formula or a trial on a sample. The search finds trees for children and shared
+//! buffers in the same way, adds everything up in units of time, and takes the cheapest tree:
 //!
-//! | values | candidates |
-//! |---|---|
-//! | bits | constant, bitmap |
-//! | 1, 2, 4, 8 bytes | constant, bitpack, dict(codes: bitpack), plain |
-//! | other fixed widths | constant, dict(codes: bitpack), plain |
-//! | byte strings | constant, dict(codes: bitpack), bytes(lengths: bitpack); long ones that gain nothing lie row by row |
+//! ```text
+//! cost = bytes x (picoseconds that a byte is worth) + values x (picoseconds per value) + decoded bytes x (picoseconds per byte)
+//! ```
 //!
-//! A dictionary lives inside the block where the page is one block, else in a dictionary page.
+//! What a byte is worth is the user's [`Objective`]; the times of decoders are in the registry, next to the encodings. Nothing here names an encoding.
+//!
+//! The search is a branch and bound: an encoding is told how many bytes it has to beat, a child is searched for only while its parent can still win,
+//! and the number of nodes looked at is bounded. All of it is a function of the values, the registry and the options, so the same input gives the same
+//! bytes on every machine.
+//!
+//! Exact closed-form sizes decide wherever an encoding has them, not trial encodes of samples: sampling was measured to lose 5–9 % of size on integer
+//! columns (design notes, `ENCODINGS.md`).
 //!
 //! # What this crate does not do
-//! It encodes nothing, and it has no cost table of decode times yet: a preset says how much smaller a slower tree must be.
+//! It encodes nothing, and it does not know what an encoding is.
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use tarsia_codec::{
-    BytesSlice, EncodeChildren, EncodingWriter, Error, FixedSlice, Node, OwnedValues, PageEncoder,
-    Registry, Result, Shared, Tree, Values, limits,
+    Block, EraseFit, Error, Node, Part, Proposal, Proposals, RegisteredWriter, Registry, Result,
+    SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
 };
-use tarsia_dict::{CodeBytes, Distinct};
-use tarsia_structure::{BLOCK_PAYLOAD_BYTES_TARGET, Choice, Choose, FULL_ZIP_BYTES_MIN};
+use tarsia_structure::{Choice, Choose, FULL_ZIP_BYTES_MIN, SHARED_DEPTH_MAX};
 
 /// What a writer cares about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Objective {
-    /// Cheapest to write and read: a dictionary must save half.
+    /// Cheapest to write and read.
     Fast,
-    /// Small where it costs little reading time: a dictionary must save 3 %.
+    /// Small where it costs little reading time.
     #[default]
     Balanced,
     /// Smallest.
     Compact,
 }
 
-impl Objective {
-    /// A dictionary is taken where its size times this many per cent is below the alternative's times 100.
-    fn dictionary_penalty_percent(self) -> u64 {
-        match self {
-            Self::Fast => 200,
-            Self::Balanced => 103,
-            Self::Compact => 101,
-        }
-    }
+/// What a search weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else.
+    pub byte_ps: u64,
+    /// The most bytes that a shared buffer of values of fixed width is worth. Up to 64 KiB it stays in the search cache.
+    pub shared_bytes_max: u64,
+    /// Levels of a tree, the root counted.
+    pub depth_max: u32,
+    /// Only trees under which the survivors of an erasure always fit their old place.
+    pub must_fit: bool,
+}
 
-    /// The most bytes of a dictionary's fixed-width entries. Up to 64 KiB it stays in the search cache.
-    fn fixed_dictionary_bytes_max(self) -> u64 {
+impl Objective {
+    /// The weights that the preset stands for.
+    pub fn weights(self) -> Weights {
+        let balanced = Weights {
+            byte_ps: 1_000,
+            shared_bytes_max: 64 << 10,
+            depth_max: 3,
+            must_fit: false,
+        };
         match self {
-            Self::Fast | Self::Balanced => 64 << 10,
-            Self::Compact => 1 << 20,
+            Self::Fast => Weights {
+                byte_ps: 150,
+                ..balanced
+            },
+            Self::Balanced => balanced,
+            Self::Compact => Weights {
+                byte_ps: 20_000,
+                shared_bytes_max: 1 << 20,
+                ..balanced
+            },
         }
     }
 }
 
-/// A dictionary's strings are at most this long together: it is read whole before the first code.
-const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
+/// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
+const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
-/// What a dictionary page costs beside its entries: block header, page descriptor, the column's FlatBuffer.
-const DICTIONARY_PAGE_OVERHEAD_BYTES: u64 = 320;
+/// Nodes that one search looks at.
+const NODES_MAX: u32 = 256;
 
-/// What a dictionary inside a block costs beside codes and entries.
-const DICTIONARY_IN_BLOCK_OVERHEAD_BYTES: u64 = 24;
+/// Values of the unit by which fallbacks are compared.
+const FALLBACK_VALUES: u64 = 1024;
 
-/// A tree is kept only if it beats plain by 2 %.
-const GAIN_OVER_PLAIN_PERCENT: u64 = 102;
-
-/// Values looked at before distinct ones are counted.
-const SAMPLE_VALUES: usize = 1024;
-
-/// The default policy.
-#[derive(Debug, Clone, Copy)]
+/// The default policy: a search over the proposals of a registry's encodings.
+#[derive(Debug, Clone)]
 pub struct Chooser {
-    objective: Objective,
-    dictionaries: bool,
+    registry: Arc<Registry>,
+    weights: Weights,
     full_zip_bytes_min: u32,
+    tree: Option<Tree>,
+    fallbacks: Arc<Mutex<HashMap<ValueType, Tree>>>,
 }
 
 impl Chooser {
     /// The policy for the columns of a table.
-    pub fn new(objective: Objective) -> Self {
+    pub fn new(registry: Arc<Registry>, objective: Objective) -> Self {
         Self {
-            objective,
-            dictionaries: true,
+            registry,
+            weights: objective.weights(),
             full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+            tree: None,
+            fallbacks: Arc::default(),
         }
     }
 
+    /// The same with other weights.
+    #[must_use]
+    pub fn with_weights(self, weights: Weights) -> Self {
+        Self { weights, ..self }
+    }
+
     /// The same, where rows are stored one by one from another size on; see [`Choose::full_zip_bytes_min`].
+    #[must_use]
     pub fn with_full_zip_bytes_min(self, full_zip_bytes_min: u32) -> Self {
         Self {
             full_zip_bytes_min,
@@ -96,293 +125,311 @@ impl Chooser {
         }
     }
 
-    /// The policy for the entries of a dictionary, which are distinct.
-    pub fn for_dictionary_entries(objective: Objective) -> Self {
+    /// The same with this tree for the values (not for lengths and validity) of every page, whatever a search would find. Blocks that it does not
+    /// hold have the fallback.
+    #[must_use]
+    pub fn with_tree(self, tree: Tree) -> Self {
         Self {
-            objective,
-            dictionaries: false,
-            // Dictionary pages are of mini-blocks.
-            full_zip_bytes_min: u32::MAX,
+            tree: Some(tree),
+            ..self
         }
+    }
+
+    /// The smallest tree that holds any values of a type, of those without a search: what blocks fall back on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all values of the type.
+    pub fn fallback(&self, value_type: ValueType) -> Result<Tree> {
+        let lock = || {
+            self.fallbacks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = lock().get(&value_type) {
+            return Ok(known.clone());
+        }
+        let tree = self.find_fallback(value_type, self.weights.depth_max)?;
+        lock().insert(value_type, tree.clone());
+        Ok(tree)
+    }
+
+    fn find_fallback(&self, value_type: ValueType, depth_left: u32) -> Result<Tree> {
+        let decoded_bytes = match value_type {
+            ValueType::Bits => FALLBACK_VALUES.div_ceil(8),
+            ValueType::Fixed(width) => FALLBACK_VALUES * u64::from(width),
+            ValueType::Bytes => FALLBACK_VALUES * 16,
+        };
+        let mut best: Option<(u64, Tree)> = None;
+        for known in self.registry.writers().iter().filter(|_| depth_left > 0) {
+            for sample in known.writer.samples() {
+                let node = Node {
+                    value_type,
+                    version: known.version_max,
+                    params: &sample.params,
+                };
+                // Samples are of some widths; what the node says of others counts.
+                let (true, Ok(spec)) = (sample.holds_any, known.writer.check(&node)) else {
+                    continue;
+                };
+                if !spec.shared.is_empty() || spec.children.contains(&value_type) {
+                    continue;
+                }
+                let children = spec.children.iter();
+                let children = children
+                    .map(|child| self.find_fallback(*child, depth_left - 1))
+                    .collect::<Result<Vec<_>>>();
+                let Ok(children) = children else {
+                    continue;
+                };
+                let tree = Tree::node(
+                    known.writer.id(),
+                    known.version_max,
+                    &sample.params,
+                    children,
+                );
+                let writer = TreeWriter::new(&self.registry, &tree, value_type)?;
+                let bytes = writer.encoded_bytes_max(FALLBACK_VALUES, decoded_bytes);
+                if best.as_ref().is_none_or(|(least, _)| bytes < *least) {
+                    best = Some((bytes, tree));
+                }
+            }
+        }
+        let none = || {
+            let what = "a registry without an encoding that holds any values of a column's type";
+            Error::unsupported(what)
+        };
+        best.map(|(_, tree)| tree).ok_or_else(none)
+    }
+
+    /// The cheapest tree for the values that a search finds, its shared buffers numbered from 0 on, and the bytes it expects all units to take
+    /// together. `None` where no encoding proposes anything.
+    ///
+    /// # Errors
+    /// What encodings refuse of their own proposals.
+    pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
+        let mut search = Search {
+            chooser: self,
+            n_nodes: 0,
+            shared_depth: 0,
+        };
+        let found = search.best(values, None, 1, u64::MAX)?;
+        let Some(mut found) = found else {
+            return Ok(None);
+        };
+        let mut next = 0;
+        let value_type = values.values().value_type();
+        self.registry
+            .number_shared(&mut found.tree, value_type, &mut next)?;
+        Ok(Some(found))
+    }
+
+    /// Bytes of the values under a tree, by encoding them.
+    fn bytes_under(&self, tree: &Tree, values: Values<'_>) -> Result<u64> {
+        let writer = TreeWriter::new(&self.registry, tree, values.value_type())?;
+        let encoder = writer.prepare(values, &mut SharedBuffers::new(), None)?;
+        let n = values.len().min(FALLBACK_VALUES as usize);
+        let mut out = Vec::new();
+        encoder.encode(Block::new(values, 0..n)?, &mut out)?;
+        Ok((out.len() * values.len()).div_ceil(n.max(1)) as u64)
     }
 }
 
-/// Adds the decoders and encoders this policy uses to a registry.
-pub fn register(registry: &mut Registry) {
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add(&tarsia_constant::CONSTANT)
-        .add(&tarsia_bitpack::BITPACK)
-        .add(&tarsia_dict::DICT)
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP)
-        .add_writer(&tarsia_constant::CONSTANT)
-        .add_writer(&tarsia_bitpack::BITPACK)
-        .add_writer(&tarsia_dict::DICT);
-}
-
 impl Choose for Chooser {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
-        match values {
-            Values::Bits(_) => Ok(choose_bits(values)),
-            Values::Fixed(fixed) => self.choose_fixed(values, fixed),
-            Values::Bytes(strings) => self.choose_bytes(values, strings),
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let all = values.values();
+        let value_type = all.value_type();
+        let fallback = self.fallback(value_type)?;
+        let is_of_items = !matches!(
+            values.facts().logical_type,
+            tarsia_codec::LogicalType::Length | tarsia_codec::LogicalType::Validity
+        );
+        let found = match &self.tree {
+            _ if values.is_empty() => None,
+            Some(tree) if is_of_items && values.facts().shared.is_none() => Some(Found {
+                // A tree that does not hold the first block's values is left to the writer to refuse.
+                bytes: self
+                    .bytes_under(tree, all)
+                    .unwrap_or_else(|_| all.decoded_bytes()),
+                tree: tree.clone(),
+                cost_ps: 0,
+                is_uniform: value_type != ValueType::Bytes,
+            }),
+            _ => self.search(values)?,
+        };
+        let found = found.unwrap_or_else(|| Found {
+            tree: fallback.clone(),
+            bytes: all.decoded_bytes(),
+            cost_ps: 0,
+            is_uniform: value_type != ValueType::Bytes,
+        });
+        let mut trees = vec![found.tree];
+        if trees[0] != fallback {
+            trees.push(fallback);
         }
+        Ok(Choice {
+            trees,
+            bytes: found.bytes,
+            uniform: found.is_uniform,
+        })
     }
 
     fn full_zip_bytes_min(&self) -> u32 {
         self.full_zip_bytes_min
     }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, lengths: Values<'_>) -> Result<Vec<Tree>> {
-        let chooser = Self {
-            dictionaries: false,
-            ..*self
-        };
-        Ok(chooser.choose(lengths)?.trees)
-    }
 }
 
-fn choose_bits(values: Values<'_>) -> Choice {
-    if tarsia_constant::is_constant(values) {
-        return uniform(vec![tarsia_constant::tree(), tarsia_plain::tree()], 0);
-    }
-    uniform(vec![tarsia_bitmap::tree(), tarsia_plain::tree()], 1)
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The tree.
+    pub tree: Tree,
+    /// Bytes that all units are expected to take together.
+    pub bytes: u64,
+    /// What it costs, in picoseconds.
+    pub cost_ps: u64,
+    /// Whether values take about equally many bytes.
+    pub is_uniform: bool,
 }
 
-fn uniform(trees: Vec<Tree>, bits_per_value: u32) -> Choice {
-    Choice {
-        trees,
-        bits_per_value,
-        uniform: true,
-        first: None,
-    }
+struct Search<'a> {
+    chooser: &'a Chooser,
+    n_nodes: u32,
+    /// Shared buffers that lead to the values at hand.
+    shared_depth: u32,
 }
 
-/// Bits of each of `n_values` that take `bytes` together, rounded up.
-fn bits_of(bytes: u64, n_values: usize) -> u32 {
-    u32::try_from((bytes * 8).div_ceil(n_values.max(1) as u64)).unwrap_or(u32::MAX)
-}
+/// The encoding that a node must not be of: that of its parent.
+type Parent = Option<&'static str>;
 
-/// Bits of a code for `n_entries`.
-fn code_bits(n_entries: u64) -> u32 {
-    match n_entries {
-        0 | 1 => 0,
-        n => (n - 1).ilog2() + 1,
-    }
-}
-
-/// Bytes of fixed-width values bit-packed in blocks of so many.
-fn packed_bytes(values: FixedSlice<'_>, block_values: usize) -> Result<u64> {
-    tarsia_bitpack::estimate(values, block_values, tarsia_bitpack::Mode::Free)
-}
-
-/// A dictionary that would pay.
-struct Dictionary {
-    distinct: Distinct,
-    code_bytes: CodeBytes,
-    codes: OwnedValues,
-    /// Codes and entries.
-    bytes: u64,
-    /// Those of them that lie in blocks.
-    block_bytes: u64,
-    in_block: bool,
-}
-
-impl Chooser {
-    fn choose_fixed(&self, values: Values<'_>, fixed: FixedSlice<'_>) -> Result<Choice> {
-        let n = fixed.len();
-        let plain_bytes = fixed.bytes().len() as u64;
-        let plain_bits = bits_of(plain_bytes, n);
-        if n == 0 || fixed.width() == 0 {
-            return Ok(uniform(vec![tarsia_plain::tree()], plain_bits));
+impl Search<'_> {
+    /// The cheapest tree for the values that costs less than `to_beat_ps`.
+    fn best(
+        &mut self,
+        values: &Statistics<'_>,
+        parent: Parent,
+        depth: u32,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        let weights = self.chooser.weights;
+        self.n_nodes += 1;
+        if depth > weights.depth_max || self.n_nodes > NODES_MAX {
+            return Ok(None);
         }
-        if tarsia_constant::is_constant(values) {
-            return Ok(uniform(
-                vec![tarsia_constant::tree(), tarsia_plain::tree()],
-                0,
-            ));
-        }
-        let mut bytes = plain_bytes;
-        let mut choice = uniform(vec![tarsia_plain::tree()], plain_bits);
-        if matches!(fixed.width(), 1 | 2 | 4 | 8) {
-            let packed = packed_bytes(fixed, limits::BLOCK_VALUES_MAX as usize)?;
-            if packed * GAIN_OVER_PLAIN_PERCENT < plain_bytes * 100 {
-                bytes = packed;
-                choice = uniform(
-                    vec![tarsia_bitpack::tree(), tarsia_plain::tree()],
-                    bits_of(packed, n),
-                );
+        let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
+        let mut best: Option<Found> = None;
+        for known in self.chooser.registry.writers() {
+            let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
+            let decode_ps =
+                n * u64::from(known.cost.value_ps) + decoded_bytes * u64::from(known.cost.byte_ps);
+            // Under its own kind a node finds little that its parent has left.
+            if parent == Some(known.writer.id()) || decode_ps >= to_beat_ps {
+                continue;
+            }
+            let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
+            let mut proposals = Proposals::new(bytes_to_beat, known.version_max)
+                .that_fit(weights.must_fit)
+                .with_shared_bytes_max(weights.shared_bytes_max);
+            known.writer.propose(values, &mut proposals)?;
+            for proposal in proposals.into_vec() {
+                let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
+                let found =
+                    self.complete(known, &proposal, values, depth, decode_ps, to_beat_ps)?;
+                best = found.or(best);
             }
         }
-        let entry_bytes = fixed.width() as u64;
-        let cap = (self.objective.fixed_dictionary_bytes_max() / entry_bytes).min(n as u64 / 2);
-        let found = self.dictionary(values, bytes, cap, |n_entries, entries_bytes| {
-            entries_bytes.min(n_entries * entry_bytes)
-        });
-        if let Some(dictionary) = found {
-            return dictionary.choice(values, tarsia_plain::tree(), vec![tarsia_plain::tree()]);
-        }
-        Ok(choice)
+        Ok(best)
     }
 
-    fn choose_bytes(&self, values: Values<'_>, strings: BytesSlice<'_>) -> Result<Choice> {
-        let n = strings.len();
-        let plain = tarsia_bytes::tree(tarsia_plain::tree());
-        let packed = tarsia_bytes::tree(tarsia_bitpack::tree());
-        let by_size = Choice {
-            trees: vec![packed.clone(), plain.clone()],
-            bits_per_value: 0,
-            uniform: false,
-            first: None,
-        };
-        if n == 0 {
-            return Ok(by_size);
+    /// The tree of a proposal with the cheapest children, if it costs less than `to_beat_ps`.
+    fn complete(
+        &mut self,
+        known: &RegisteredWriter,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+        depth: u32,
+        decode_ps: u64,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        let weights = self.chooser.weights;
+        let is_too_deep = !proposal.shared.is_empty() && self.shared_depth == SHARED_DEPTH_MAX;
+        if is_too_deep
+            || proposal.version > known.version_max
+            || weights.must_fit && !self.fits(known, proposal, values)
+        {
+            return Ok(None);
         }
-        if tarsia_constant::is_constant(values) {
-            return Ok(uniform(vec![tarsia_constant::tree(), packed, plain], 0));
+        let worth = |bytes: u64| bytes.saturating_mul(weights.byte_ps);
+        let id = known.writer.id();
+        let mut bytes = proposal.bytes;
+        let mut cost_ps = decode_ps.saturating_add(worth(bytes));
+        let mut all_bytes = bytes;
+        let mut children = Vec::with_capacity(proposal.children.len());
+        for part in &proposal.children {
+            let found =
+                self.best_of_part(part, values, id, depth, to_beat_ps.saturating_sub(cost_ps))?;
+            let Some(child) = found else {
+                return Ok(None);
+            };
+            bytes += child.bytes;
+            all_bytes += child.bytes;
+            cost_ps = cost_ps.saturating_add(child.cost_ps);
+            children.push(child.tree);
         }
-        let mut lengths = vec![0; n * 4];
-        let pairs = strings.offsets().windows(2);
-        for (to, pair) in lengths.as_chunks_mut().0.iter_mut().zip(pairs) {
-            *to = (pair[1] - pair[0]).to_le_bytes();
+        for part in &proposal.shared {
+            cost_ps = cost_ps.saturating_add(worth(SHARED_BUFFER_OVERHEAD_BYTES));
+            // A tree of its own, not a part of this one.
+            self.shared_depth += 1;
+            let found = self.best_of_part(part, values, id, 0, to_beat_ps.saturating_sub(cost_ps));
+            self.shared_depth -= 1;
+            let Some(shared) = found? else {
+                return Ok(None);
+            };
+            all_bytes += shared.bytes;
+            cost_ps = cost_ps.saturating_add(worth(shared.bytes));
         }
-        let lengths_bytes = packed_bytes(FixedSlice::new(&lengths, 4, n)?, 1024)?;
-        let bytes = u64::from(strings.data_bytes()) + lengths_bytes;
-        let cap = n as u64 / 2;
-        let found = self.dictionary(values, bytes, cap, |n_entries, entries_bytes| {
-            // Lengths of entries take about as many bits as those of the values.
-            entries_bytes + (lengths_bytes * n_entries).div_ceil(n as u64)
-        });
-        match found {
-            Some(dictionary) if dictionary.bytes <= bytes => {
-                dictionary.choice(values, packed, vec![plain])
-            }
-            _ => Ok(by_size),
+        if cost_ps >= to_beat_ps || all_bytes > proposal.bytes_max {
+            return Ok(None);
         }
+        Ok(Some(Found {
+            tree: Tree::node(id, proposal.version, &proposal.params, children),
+            bytes,
+            cost_ps,
+            is_uniform: proposal.is_uniform,
+        }))
     }
 
-    /// Whether a dictionary of at most `cap` entries beats `bytes`; `size_of(n_entries, their bytes)` is the size of its entries.
-    fn dictionary(
+    fn best_of_part(
+        &mut self,
+        part: &Part<'_>,
+        values: &Statistics<'_>,
+        parent: &'static str,
+        depth: u32,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        let of_part = Statistics::of_part(part, values.unit_values())?;
+        if !of_part.is_empty() {
+            return self.best(&of_part, Some(parent), depth + 1, to_beat_ps);
+        }
+        let tree = self.chooser.fallback(of_part.values().value_type())?;
+        Ok(Some(Found {
+            tree,
+            bytes: 0,
+            cost_ps: 0,
+            is_uniform: true,
+        }))
+    }
+
+    fn fits(
         &self,
-        values: Values<'_>,
-        bytes: u64,
-        cap: u64,
-        size_of: impl Fn(u64, u64) -> u64,
-    ) -> Option<Dictionary> {
-        let n = values.len();
-        if !self.dictionaries || cap < 2 || mostly_distinct(values) {
-            return None;
-        }
-        let penalty = self.objective.dictionary_penalty_percent();
-        let pays = |total: u64| total * penalty < bytes * 100;
-        // Entries that take more than this do not pay even if codes were free.
-        let entry_bytes_max = (bytes * 100 / penalty).min(STRING_DICTIONARY_BYTES_MAX);
-        let distinct = Distinct::within(values, usize::try_from(cap).ok()?, entry_bytes_max)?;
-        let n_entries = distinct.n_entries() as u64;
-        let entry_bytes = match values {
-            Values::Bytes(strings) => distinct
-                .first_rows()
-                .iter()
-                .map(|row| u64::from(strings.value_bytes(*row as usize)))
-                .sum(),
-            Values::Fixed(fixed) => n_entries * fixed.width() as u64,
-            Values::Bits(_) => n_entries.div_ceil(8),
-        };
-        let entries = size_of(n_entries, entry_bytes);
-        let codes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
-        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or two.
-        // Where that could decide, the codes themselves are measured.
-        if !pays(codes_max * 3 / 4 + entries) {
-            return None;
-        }
-        let code_bytes = CodeBytes::for_entries(distinct.n_entries());
-        let codes = distinct.codes_of(code_bytes);
-        let codes_bytes = measured(&codes).unwrap_or(codes_max).min(codes_max);
-        let in_block_bytes = codes_bytes + entries + DICTIONARY_IN_BLOCK_OVERHEAD_BYTES;
-        let in_block = n <= limits::BLOCK_VALUES_MAX as usize
-            && in_block_bytes <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 7 / 8;
-        let (total, block_bytes) = match in_block {
-            true => (in_block_bytes, in_block_bytes),
-            false => (
-                codes_bytes + entries + DICTIONARY_PAGE_OVERHEAD_BYTES,
-                codes_bytes,
-            ),
-        };
-        pays(total).then_some(Dictionary {
-            distinct,
-            code_bytes,
-            codes,
-            bytes: total,
-            block_bytes,
-            in_block,
-        })
-    }
-}
-
-/// Bytes of the codes, bit-packed.
-fn measured(codes: &OwnedValues) -> Option<u64> {
-    let codes = codes.as_values().ok()?.as_fixed().ok()?;
-    packed_bytes(codes, limits::BLOCK_VALUES_MAX as usize).ok()
-}
-
-impl Dictionary {
-    /// The dictionary first, whose encoder need not look for the distinct values again, then `others`.
-    fn choice(self, values: Values<'_>, entries: Tree, others: Vec<Tree>) -> Result<Choice> {
-        let codes = tarsia_bitpack::tree();
-        let tree = match self.in_block {
-            true => tarsia_dict::block_tree(self.code_bytes, codes, entries),
-            false => tarsia_dict::page_tree(self.code_bytes, codes),
-        };
-        let children = ChildrenOf(&tree);
-        let first =
-            tarsia_dict::prepare_known(&tree, &self.distinct, self.codes, values, &children)?;
-        let bits_per_value = bits_of(self.block_bytes, values.len());
-        let trees = std::iter::once(tree).chain(others).collect();
-        Ok(Choice {
-            first: Some(first),
-            ..uniform(trees, bits_per_value)
-        })
-    }
-}
-
-/// Prepares the children of a dictionary, whose trees this crate has made.
-struct ChildrenOf<'a>(&'a Tree);
-
-impl EncodeChildren for ChildrenOf<'_> {
-    fn prepare(&self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>> {
-        let known: [&dyn EncodingWriter; 3] = [
-            &tarsia_bitpack::BITPACK,
-            &tarsia_plain::PLAIN,
-            &tarsia_bytes::BYTES,
-        ];
-        let tree = self.0.children.get(index);
-        let writer = known
-            .into_iter()
-            .find(|writer| tree.is_some_and(|tree| tree.id == writer.id()));
-        let (Some(tree), Some(writer)) = (tree, writer) else {
-            return Err(Error::invalid("a dictionary of other children"));
-        };
+        known: &RegisteredWriter,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+    ) -> bool {
         let node = Node {
-            value_type: values.value_type(),
-            params: &tree.params,
+            value_type: values.values().value_type(),
+            version: proposal.version,
+            params: &proposal.params,
         };
-        writer.prepare(&node, values, &ChildrenOf(tree), Shared::default())
+        known.writer.erase_fit(&node) == EraseFit::Always
     }
-}
-
-/// Whether nearly all of an evenly spread sample differ: then counting the rest is not worth its time.
-fn mostly_distinct(values: Values<'_>) -> bool {
-    let n = values.len();
-    if n <= 2 * SAMPLE_VALUES {
-        return false;
-    }
-    Distinct::count_sampled(values, SAMPLE_VALUES) * 20 > SAMPLE_VALUES * 19
 }

@@ -164,6 +164,21 @@ pub struct Export {
     )]
     #[command(flatten)]
     pub rows: Rows,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
+/// The option `--trust-kernel` of commands that decode.
+#[derive(Debug, Default, Args)]
+pub struct Trust {
+    /// Run this kernel of the file where this program does not know an encoding: its BLAKE3 digest, which `tarsia inspect` shows; may be given
+    /// again. The kernels that this program ships are trusted without it
+    #[arg(long = "trust-kernel", value_name = "DIGEST", value_parser = parse_digest)]
+    pub kernels: Vec<[u8; 32]>,
 }
 
 /// The option `--columns`.
@@ -213,6 +228,12 @@ pub struct Head {
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
 }
 
 /// Arguments of `tarsia take`.
@@ -245,6 +266,12 @@ pub struct Take {
     /// Say on standard error what was read of the file; one JSON object with --json
     #[arg(long)]
     pub stats: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
 }
 
 /// Arguments of `tarsia scan`.
@@ -278,6 +305,12 @@ pub struct Scan {
     /// Decode by the kernel in the file, with none of this program's own decoders
     #[arg(long)]
     pub force_kernels: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
 }
 
 /// Arguments of `tarsia inspect`.
@@ -388,6 +421,19 @@ impl FromStr for RowRange {
         }
         Ok(range)
     }
+}
+
+fn parse_digest(text: &str) -> Result<[u8; 32], String> {
+    let what = || format!("`{text}` is no BLAKE3 digest: 64 hexadecimal digits");
+    let (digits, []) = text.as_bytes().as_chunks::<2>() else {
+        return Err(what());
+    };
+    let byte = |pair: &[u8; 2]| {
+        let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
+        Some((high? << 4 | low?) as u8)
+    };
+    let bytes: Option<Vec<u8>> = digits.iter().map(byte).collect();
+    bytes.and_then(|it| it.try_into().ok()).ok_or_else(what)
 }
 
 /// Digits only: `u64::from_str` alone would take a plus sign.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::args::{
     ColumnLayout, Command, Export, Head, Import, Inspect, Names, Rows, Scan, Schema as SchemaArgs,
-    Take, Verify,
+    Take, Trust, Verify,
 };
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -79,9 +79,18 @@ fn import(args: &Import) -> Result<(), Failure> {
         ("bytes in", source.bytes().to_string()),
         ("bytes out", summary.file_bytes.to_string()),
         ("ratio", ratio(source.bytes(), summary.file_bytes)),
+        ("kernels", kernels_text(&summary)),
         ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
     ])?;
     out.finish()
+}
+
+/// The kernels in a file that was written.
+fn kernels_text(summary: &tarsia::WriteSummary) -> String {
+    match summary.kernels.as_slice() {
+        [] => "none".to_owned(),
+        names => format!("{} ({} bytes)", names.join(", "), summary.kernel_bytes),
+    }
 }
 
 /// The schema with the layouts that the user wants.
@@ -117,7 +126,7 @@ fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure
 fn export(args: &Export) -> Result<(), Failure> {
     let format = Format::of_or_usage(&args.output)?;
     let started = Instant::now();
-    let file = open(&args.input)?;
+    let file = open_with(&args.input, trusting(&args.trust))?;
     let bar = Bar::new("exporting");
     let names = args.columns.names.as_ref();
     let mut scan = build_scan(&args.input, &file, names, &args.rows)?;
@@ -260,7 +269,7 @@ fn schema(args: &SchemaArgs) -> Result<(), Failure> {
 }
 
 fn head(args: &Head) -> Result<(), Failure> {
-    let file = open(&args.file)?;
+    let file = open_with(&args.file, trusting(&args.trust))?;
     let rows = 0..args.n_rows.min(file.num_rows());
     let bad = |error: &tarsia::Error| Failure::of_tarsia(&args.file, error);
     let scan = file
@@ -274,7 +283,7 @@ fn head(args: &Head) -> Result<(), Failure> {
 }
 
 fn take(args: &Take) -> Result<(), Failure> {
-    let file = open(&args.file)?;
+    let file = open_with(&args.file, trusting(&args.trust))?;
     let n_rows = file.num_rows();
     if let Some(row) = args.rows.0.iter().find(|row| **row >= n_rows) {
         return Err(Failure::Usage(format!(
@@ -387,7 +396,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
             true => tarsia::Kernels::Forced,
             false => tarsia::Kernels::default(),
         },
-        ..Default::default()
+        ..trusting(&args.trust)
     };
     let file = open_with(&args.file, options)?;
     let started = Instant::now();
@@ -493,6 +502,8 @@ struct InspectDocument {
     file: FileDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     layout: Option<Vec<RegionDocument>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<Vec<KernelDocument>>,
     columns: Vec<ColumnDocument>,
 }
 
@@ -506,6 +517,29 @@ struct FileDocument {
     root_digest: String,
     epoch: u64,
     created_by: String,
+}
+
+#[derive(Serialize)]
+struct KernelDocument {
+    digest: String,
+    /// If this program ships it.
+    name: Option<String>,
+    bytes: u64,
+    raw_bytes: u64,
+    /// Page descriptions that name it.
+    descriptions: u64,
+}
+
+impl From<tarsia::KernelInspection> for KernelDocument {
+    fn from(kernel: tarsia::KernelInspection) -> KernelDocument {
+        KernelDocument {
+            digest: hex(&kernel.digest),
+            name: kernel.name,
+            bytes: kernel.bytes,
+            raw_bytes: kernel.raw_bytes,
+            descriptions: kernel.descriptions.0,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -532,7 +566,7 @@ struct ColumnDocument {
     metadata_bytes: u64,
     decoded_bytes: u64,
     search_cache_bytes: u64,
-    dictionary_cache_bytes: u64,
+    shared_cache_bytes: u64,
     ratio: serde_json::Value,
 }
 
@@ -579,7 +613,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             metadata_bytes: column.metadata_bytes,
             decoded_bytes: column.decoded_bytes,
             search_cache_bytes: column.search_cache_bytes,
-            dictionary_cache_bytes: column.dictionary_cache_bytes,
+            shared_cache_bytes: column.shared_cache_bytes,
         }
     }
 }
@@ -591,6 +625,7 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
         Some(name) => InspectDocument {
             file: file.metadata().into(),
             layout: None,
+            kernels: None,
             columns: file
                 .inspect_columns(name)
                 .map_err(bad)?
@@ -608,6 +643,7 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
             InspectDocument {
                 file: inspection.file.into(),
                 layout: Some(inspection.layout.into_iter().map(region).collect()),
+                kernels: Some(inspection.kernels.into_iter().map(Into::into).collect()),
                 columns: inspection
                     .columns
                     .into_iter()
@@ -641,6 +677,24 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
                 region.name.to_owned(),
                 region.place.to_string(),
                 region.bytes.to_string(),
+            ]);
+        }
+        out.line("")?;
+        out.table(&table)?;
+    }
+    if let Some(kernels) = document.kernels.as_ref().filter(|it| !it.is_empty()) {
+        let mut table = new_table(&["kernel", "digest", "bytes", "page descriptions"]);
+        align_right(&mut table, 2);
+        align_right(&mut table, 3);
+        for kernel in kernels {
+            table.add_row([
+                kernel
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| "not of this build".to_owned()),
+                kernel.digest.clone(),
+                kernel.bytes.to_string(),
+                kernel.descriptions.to_string(),
             ]);
         }
         out.line("")?;
@@ -776,6 +830,14 @@ fn verify(args: &Verify) -> Result<(), Failure> {
 
 fn open(path: &Path) -> Result<tarsia::File, Failure> {
     open_with(path, tarsia::OpenOptions::default())
+}
+
+/// Options of a reader that trusts these kernels, too.
+fn trusting(trust: &Trust) -> tarsia::OpenOptions {
+    tarsia::OpenOptions {
+        trusted_kernels: trust.kernels.clone(),
+        ..Default::default()
+    }
 }
 
 fn open_with(path: &Path, options: tarsia::OpenOptions) -> Result<tarsia::File, Failure> {

@@ -1,6 +1,8 @@
 //! Aligned memory that is used again.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
 /// Alignment of every decode output in bytes: a cache line, and the widest vector register. Stores to outputs that are
@@ -91,6 +93,7 @@ impl DerefMut for AlignedBuf {
 #[derive(Debug, Default)]
 pub struct Scratch {
     free: Vec<AlignedBuf>,
+    contexts: Vec<Box<dyn Any + Send>>,
 }
 
 impl Scratch {
@@ -110,6 +113,23 @@ impl Scratch {
     /// Hands a buffer back for the next call.
     pub fn give(&mut self, buf: AlignedBuf) {
         self.free.push(buf);
+    }
+
+    /// The thread's one `T`: the context of a library (zstd's, say) that is too dear to make for every block. Made when first asked for.
+    pub fn context<T: Any + Send + Default>(&mut self) -> &mut T {
+        let found = self.contexts.iter().position(|known| known.is::<T>());
+        let at = found.unwrap_or_else(|| {
+            self.contexts.push(Box::new(T::default()));
+            self.contexts.len() - 1
+        });
+        match self
+            .contexts
+            .get_mut(at)
+            .and_then(|known| known.downcast_mut())
+        {
+            Some(context) => context,
+            None => unreachable!("the place was found by its type"),
+        }
     }
 }
 
@@ -134,5 +154,19 @@ mod tests {
         scratch.give(second);
         let third = scratch.take(1 << 20);
         assert_eq!(third.len(), 1 << 20);
+    }
+
+    #[test]
+    fn a_thread_has_one_context_of_a_type() {
+        #[derive(Default)]
+        struct Calls(u32);
+        #[derive(Default)]
+        struct Other(u64);
+        let mut scratch = Scratch::new();
+        scratch.context::<Calls>().0 += 2;
+        scratch.context::<Other>().0 += 5;
+        scratch.context::<Calls>().0 += 1;
+        let found = (scratch.context::<Calls>().0, scratch.context::<Other>().0);
+        assert_eq!(found, (3, 5));
     }
 }

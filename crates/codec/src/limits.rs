@@ -10,6 +10,9 @@ pub const UNIT_VALUES_MAX: u32 = 1 << 31;
 /// Most decoded bytes of one unit (one row of up to 2 GiB).
 pub const UNIT_DECODED_BYTES_MAX: u64 = 1 << 31;
 
+/// Writers aim at units of about so many bytes.
+pub const UNIT_BYTES_TARGET: usize = 8192;
+
 /// Hard limit on the depth of a tree of encodings, the root counted.
 pub const TREE_DEPTH_MAX: u32 = 4;
 
@@ -21,6 +24,9 @@ pub const ENCODING_ID_BYTES_MAX: usize = 64;
 
 /// Most parameter bytes of one node of a tree.
 pub const NODE_PARAMS_BYTES_MAX: usize = 64;
+
+/// Most shared buffers of a page.
+pub const SHARED_BUFFERS_MAX: usize = 32;
 
 /// Widest fixed-width value in bytes (a fixed-size binary, or an embedding as one value).
 pub const FIXED_WIDTH_BYTES_MAX: u32 = 1 << 28;

@@ -30,8 +30,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8]> {
         let end = self.at.checked_add(len);
         match end.and_then(|end| self.bytes.get(self.at..end)) {
@@ -65,8 +65,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) at the end.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u8(&mut self, field: &'static str) -> Result<u8> {
         Ok(self.array::<1>(field)?[0])
     }
@@ -75,8 +75,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u16(&mut self, field: &'static str) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array(field)?))
     }
@@ -85,8 +85,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u32(&mut self, field: &'static str) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(field)?))
     }
@@ -95,8 +95,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u64(&mut self, field: &'static str) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array(field)?))
     }
@@ -105,8 +105,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for `len > 8`.
-    #[cfg_attr(not(target_arch = "wasm32"), inline)]
-    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     pub fn uint(&mut self, len: usize, field: &'static str) -> Result<u64> {
         if len > 8 {
             return Err(Error::invalid("integers are at most 8 bytes wide"));

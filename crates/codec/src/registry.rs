@@ -1,4 +1,4 @@
-//! Lists of encodings, and building decoders and encoders from trees.
+//! Lists of encodings, and building decoders from trees.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -6,15 +6,47 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Decoder, EncodeChildren, Encoding, EncodingWriter, Error, ErrorKind, Node, PageEncoder, Result,
-    Shared, Tree, ValueType, Values, limits,
+    Decoder, Encoding, EncodingWriter, Error, ErrorKind, Node, Result, SharedBuffer, Tree,
+    TreeWriter, ValueType, Version, limits,
 };
 
-/// The encodings a program knows. Small enough that a linear search by id beats a map.
+/// How long a decoder takes, as measured on one core with everything in the cache. Searches for trees compare these times with the time to
+/// read and keep bytes, so only their ratios matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DecodeCost {
+    /// Picoseconds for each value.
+    pub value_ps: u32,
+    /// Picoseconds for each byte that the node's values decode to.
+    pub byte_ps: u32,
+}
+
+/// An encoder, and what a search for trees needs to know of it.
+#[derive(Clone, Copy)]
+pub struct RegisteredWriter {
+    /// The encoder.
+    pub writer: &'static dyn EncodingWriter,
+    /// How long its decoder takes.
+    pub cost: DecodeCost,
+    /// The newest version of its layout that may be written.
+    pub version_max: Version,
+}
+
+/// The encodings that a reader or a writer knows. Small enough that a linear search by id beats a map.
+///
+/// Readers and writers of files take one in their options. An encoding from outside is added to a copy of the built-in ones:
+///
+/// ```
+/// # use tarsia_codec::{DecodeCost, EncodingWriter, Registry};
+/// fn with_mine(built_in: &Registry, mine: &'static dyn EncodingWriter) -> Registry {
+///     let mut registry = built_in.clone();
+///     registry.add_writer(mine, DecodeCost { value_ps: 300, byte_ps: 0 });
+///     registry
+/// }
+/// ```
 #[derive(Clone, Default)]
 pub struct Registry {
     encodings: Vec<&'static dyn Encoding>,
-    writers: Vec<&'static dyn EncodingWriter>,
+    writers: Vec<RegisteredWriter>,
 }
 
 impl Registry {
@@ -38,14 +70,51 @@ impl Registry {
         self
     }
 
-    /// Adds an encoder; a later one of the same id wins.
-    pub fn add_writer(&mut self, writer: &'static dyn EncodingWriter) -> &mut Self {
+    /// Adds an encoder and its decoder; later ones of the same id win.
+    pub fn add_writer(
+        &mut self,
+        writer: &'static dyn EncodingWriter,
+        cost: DecodeCost,
+    ) -> &mut Self {
+        let added = RegisteredWriter {
+            writer,
+            cost,
+            version_max: writer.version(),
+        };
         let mut known = self.writers.iter_mut();
-        match known.find(|known| known.id() == writer.id()) {
-            Some(known) => *known = writer,
-            None => self.writers.push(writer),
+        match known.find(|known| known.writer.id() == writer.id()) {
+            Some(known) => *known = added,
+            None => self.writers.push(added),
         }
-        self
+        self.add(writer)
+    }
+
+    /// Takes the encoder of an id away: it is not written any more, but still read. Returns whether there was one.
+    pub fn remove_writer(&mut self, id: &str) -> bool {
+        let n = self.writers.len();
+        self.writers.retain(|known| known.writer.id() != id);
+        self.writers.len() < n
+    }
+
+    /// Takes encoding and encoder of an id away. Returns whether there was one.
+    pub fn remove(&mut self, id: &str) -> bool {
+        let n = self.encodings.len();
+        self.remove_writer(id);
+        self.encodings.retain(|known| known.id() != id);
+        self.encodings.len() < n
+    }
+
+    /// Lets the encoder of an id write no newer layout than `version_max`, so that older readers can read what is written. Returns whether there
+    /// is such an encoder, and whether it knows that version.
+    pub fn limit_version(&mut self, id: &str, version_max: Version) -> bool {
+        let mut known = self.writers.iter_mut();
+        match known.find(|known| known.writer.id() == id) {
+            Some(known) if known.writer.reads(version_max) => {
+                known.version_max = version_max;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// All decoders.
@@ -53,15 +122,15 @@ impl Registry {
         &self.encodings
     }
 
-    /// All encoders.
-    pub fn writers(&self) -> &[&'static dyn EncodingWriter] {
+    /// All encoders, in the order in which they were added; that is the order in which a search tries them.
+    pub fn writers(&self) -> &[RegisteredWriter] {
         &self.writers
     }
 
     /// The decoder for a node, if this build reads its version.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for an unknown id or a version that is too new.
+    /// [`ErrorKind::Unsupported`] for an unknown id or a version that is not read.
     pub fn encoding(&self, node: &Tree) -> Result<&'static dyn Encoding> {
         let known = self
             .encodings
@@ -69,7 +138,7 @@ impl Registry {
             .find(|known| known.id() == node.id)
             .copied();
         match known {
-            Some(known) if known.version().reads(node.version) => Ok(known),
+            Some(known) if known.reads(node.version) => Ok(known),
             known => Err(Self::unknown(node, known)),
         }
     }
@@ -97,8 +166,8 @@ impl Registry {
     pub fn writer(&self, node: &Tree) -> Result<&'static dyn EncodingWriter> {
         self.writers
             .iter()
-            .find(|known| known.id() == node.id)
-            .copied()
+            .find(|known| known.writer.id() == node.id)
+            .map(|known| known.writer)
             .ok_or_else(|| {
                 Error::from(ErrorKind::Unsupported {
                     what: format!("encoder {}", node.id),
@@ -116,7 +185,7 @@ impl Registry {
     /// An upper bound on the bytes of a unit under `tree`; see [`EncodingWriter::encoded_bytes_max`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for an unknown id.
+    /// As [`TreeWriter::new`].
     pub fn encoded_bytes_max(
         &self,
         tree: &Tree,
@@ -124,33 +193,38 @@ impl Registry {
         n_values: u64,
         decoded_bytes: u64,
     ) -> Result<u64> {
-        let mut all_known = true;
-        tree.visit(&mut |node| all_known &= self.writer(node).is_ok());
-        if !all_known {
-            return Err(Error::from(ErrorKind::Unsupported {
-                what: format!("an encoder of {tree}"),
-            }));
-        }
-        Ok(self.bytes_max(tree, value_type, n_values, decoded_bytes))
+        let tree = TreeWriter::new(self, tree, value_type)?;
+        Ok(tree.encoded_bytes_max(n_values, decoded_bytes))
     }
 
-    fn bytes_max(&self, tree: &Tree, value_type: ValueType, n_values: u64, bytes: u64) -> u64 {
+    /// Numbers the shared buffers that the nodes of a tree ask for, parents first, from `next` on, and leaves `next` behind the last. The trees of a
+    /// page are numbered one after the other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`] for more than a page may have, and what [`Encoding::check`] refuses.
+    pub fn number_shared(
+        &self,
+        tree: &mut Tree,
+        value_type: ValueType,
+        next: &mut u8,
+    ) -> Result<()> {
         let node = Node {
             value_type,
+            version: tree.version,
             params: &tree.params,
         };
-        match self.writer(tree) {
-            Ok(writer) => {
-                writer.encoded_bytes_max(&node, n_values, bytes, &|i, t, n, b| match tree
-                    .children
-                    .get(i)
-                {
-                    Some(child) => self.bytes_max(child, t, n, b),
-                    None => 0,
-                })
-            }
-            Err(_) => 0,
+        let spec = self.encoding(tree)?.check(&node)?;
+        let end = usize::from(*next) + spec.shared.len();
+        if end > limits::SHARED_BUFFERS_MAX {
+            let max = limits::SHARED_BUFFERS_MAX as u64;
+            return Err(Error::limit("SHARED_BUFFERS_MAX", end as u64, max));
         }
+        tree.shared = (*next..end as u8).collect();
+        *next = end as u8;
+        for (child, value_type) in tree.children.iter_mut().zip(spec.children) {
+            self.number_shared(child, value_type, next)?;
+        }
+        Ok(())
     }
 }
 
@@ -162,15 +236,16 @@ impl core::fmt::Debug for Registry {
     }
 }
 
-/// **init** for a whole tree: children first, each with the type its parent names.
+/// **init** for a whole tree: children first, each with the type its parent names. `shared` are all shared buffers of the page, by their numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for encodings this build does not know, else what [`Encoding::init`] refuses.
+/// [`ErrorKind::Unsupported`] for encodings this build does not know, [`ErrorKind::Corrupt`] for a tree whose nodes do not have the children
+/// and shared buffers they need, else what [`Encoding::check`] and [`Encoding::init`] refuse.
 pub fn build_decoder(
     registry: &Registry,
     tree: &Tree,
     value_type: ValueType,
-    shared: Shared<'_>,
+    shared: &[SharedBuffer],
 ) -> Result<Box<dyn Decoder>> {
     build_decoder_at(registry, tree, value_type, shared, 1)
 }
@@ -179,29 +254,27 @@ fn build_decoder_at(
     registry: &Registry,
     tree: &Tree,
     value_type: ValueType,
-    shared: Shared<'_>,
+    shared: &[SharedBuffer],
     depth: u32,
 ) -> Result<Box<dyn Decoder>> {
-    if depth > limits::TREE_DEPTH_MAX {
-        let max = limits::TREE_DEPTH_MAX.into();
-        return Err(Error::limit("TREE_DEPTH_MAX", depth.into(), max));
-    }
     let encoding = registry.encoding(tree)?;
     let node = Node {
         value_type: value_type.validate()?,
+        version: tree.version,
         params: &tree.params,
     };
-    let types = encoding.child_types(&node)?;
-    if types.len() != tree.children.len() {
-        return Err(Error::corrupt(
-            "tree.n_children",
-            0,
-            tree.children.len() as u64,
-            "the number of children the encoding has",
-        ));
+    let spec = tree.check(encoding, &node, depth)?;
+    let mut own = Vec::with_capacity(spec.shared.len());
+    for (number, spec) in tree.shared.iter().zip(&spec.shared) {
+        let buffer = shared.get(usize::from(*number));
+        let buffer = buffer.filter(|buffer| buffer.is(*spec));
+        own.push(buffer.cloned().ok_or_else(|| {
+            let allowed = "a shared buffer of the page, of the kind and type that the node needs";
+            Error::corrupt("tree.shared", 0, *number, allowed)
+        })?);
     }
-    let mut children = Vec::with_capacity(types.len());
-    for (child_type, child) in types.iter().zip(&tree.children) {
+    let mut children = Vec::with_capacity(spec.children.len());
+    for (child_type, child) in spec.children.iter().zip(&tree.children) {
         children.push(build_decoder_at(
             registry,
             child,
@@ -210,48 +283,5 @@ fn build_decoder_at(
             depth + 1,
         )?);
     }
-    encoding.init(&node, children, shared)
-}
-
-struct ChildBuilder<'a> {
-    registry: &'a Registry,
-    tree: &'a Tree,
-    shared: Shared<'a>,
-}
-
-impl EncodeChildren for ChildBuilder<'_> {
-    fn prepare(&self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>> {
-        let child = self
-            .tree
-            .children
-            .get(index)
-            .ok_or_else(|| Error::invalid("the tree lacks a child that the encoding has"))?;
-        build_encoder(self.registry, child, values, self.shared)
-    }
-}
-
-/// Prepares an encoder for a page under a whole tree.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`] for an unknown id, else what [`EncodingWriter::prepare`] refuses.
-pub fn build_encoder(
-    registry: &Registry,
-    tree: &Tree,
-    values: Values<'_>,
-    shared: Shared<'_>,
-) -> Result<Box<dyn PageEncoder>> {
-    let node = Node {
-        value_type: values.value_type().validate()?,
-        params: &tree.params,
-    };
-    registry.writer(tree)?.prepare(
-        &node,
-        values,
-        &ChildBuilder {
-            registry,
-            tree,
-            shared,
-        },
-        shared,
-    )
+    encoding.init(&node, children, &own)
 }

@@ -8,6 +8,8 @@
 //! | 2 + 2 | `major`, `minor` | version of the encoding's layout |
 //! | 1 | `params_len` | 0 ..= [`limits::NODE_PARAMS_BYTES_MAX`] |
 //! | `params_len` | `params` | the encoding's own; page-wide widths and counts only, never values |
+//! | 1 | `n_shared` | shared buffers of the page that the node refers to, 0 ..= [`limits::SHARED_BUFFERS_MAX`] |
+//! | `n_shared` | `shared` | their numbers in the page's list, each below [`limits::SHARED_BUFFERS_MAX`] |
 //! | 1 | `n_children` | the children follow, each a tree |
 //!
 //! A tree has at most [`limits::TREE_NODES_MAX`] nodes and [`limits::TREE_DEPTH_MAX`] levels.
@@ -18,7 +20,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Error, ErrorKind, Reader, Result, limits};
+use crate::{Encoding, Error, ErrorKind, Node, NodeSpec, Reader, Result, limits};
 
 /// Version of an encoding's layout. A reader takes the same major and any minor up to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +67,8 @@ pub struct TreeNode {
     pub version: Version,
     /// Page-wide parameters: widths and counts, never values.
     pub params: Vec<u8>,
+    /// The page's shared buffers that the node refers to, by their numbers, in the encoding's order.
+    pub shared: Vec<u8>,
     /// One tree per child, in the encoding's order.
     pub children: Vec<TreeNode>,
 }
@@ -84,8 +88,52 @@ impl TreeNode {
             id: id.to_owned(),
             version,
             params: params.to_owned(),
+            shared: Vec::new(),
             children,
         }
+    }
+
+    /// The same node with the numbers of its shared buffers.
+    #[must_use]
+    pub fn with_shared(self, shared: &[u8]) -> Self {
+        Self {
+            shared: shared.to_owned(),
+            ..self
+        }
+    }
+
+    /// **check** for one node of a tree, at `depth` (the root's is 1): what it needs, which is what it has. One predicate for readers and
+    /// writers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for another number of children or shared buffers, and what
+    /// [`Encoding::check`] refuses.
+    pub fn check(
+        &self,
+        encoding: &(impl Encoding + ?Sized),
+        node: &Node<'_>,
+        depth: u32,
+    ) -> Result<NodeSpec> {
+        if depth > limits::TREE_DEPTH_MAX {
+            let max = limits::TREE_DEPTH_MAX.into();
+            return Err(Error::limit("TREE_DEPTH_MAX", depth.into(), max));
+        }
+        let spec = encoding.check(node)?;
+        if spec.children.len() != self.children.len() {
+            let (found, allowed) = (
+                self.children.len() as u64,
+                "the number of children the encoding has",
+            );
+            return Err(Error::corrupt("tree.n_children", 0, found, allowed));
+        }
+        if spec.shared.len() != self.shared.len() {
+            let (found, allowed) = (
+                self.shared.len() as u64,
+                "the number of shared buffers the encoding has",
+            );
+            return Err(Error::corrupt("tree.n_shared", 0, found, allowed));
+        }
+        Ok(spec)
     }
 
     /// Appends the layout above.
@@ -116,6 +164,8 @@ impl TreeNode {
         out.extend_from_slice(&self.version.minor.to_le_bytes());
         out.push(self.params.len() as u8);
         out.extend_from_slice(&self.params);
+        out.push(self.shared.len() as u8);
+        out.extend_from_slice(&self.shared);
         out.push(self.children.len() as u8);
         for child in &self.children {
             child.write_node(out);
@@ -166,6 +216,18 @@ impl TreeNode {
             ));
         }
         let params = reader.take(params_len.into(), "tree.params")?.to_owned();
+        let at = reader.position();
+        let n_shared = reader.u8("tree.n_shared")?;
+        let shared = reader.take(n_shared.into(), "tree.shared")?.to_owned();
+        let is_high = |number: &u8| usize::from(*number) >= limits::SHARED_BUFFERS_MAX;
+        if usize::from(n_shared) > limits::SHARED_BUFFERS_MAX || shared.iter().any(is_high) {
+            return Err(Error::corrupt(
+                "tree.shared",
+                at,
+                n_shared,
+                "0 ..= 32 numbers below 32",
+            ));
+        }
         let n_children = reader.u8("tree.n_children")?;
         let mut children = Vec::new();
         for _ in 0..n_children {
@@ -175,8 +237,31 @@ impl TreeNode {
             id,
             version,
             params,
+            shared,
             children,
         })
+    }
+
+    /// Adds `offset` to the numbers of all shared buffers, so that trees whose numbers start at 0 can follow each other in a page. Returns the number
+    /// behind the last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`] for numbers that a page cannot have.
+    pub fn shift_shared(&mut self, offset: u8) -> Result<u8> {
+        let mut end = offset;
+        for number in &mut self.shared {
+            let shifted = usize::from(*number) + usize::from(offset);
+            if shifted >= limits::SHARED_BUFFERS_MAX {
+                let max = limits::SHARED_BUFFERS_MAX as u64;
+                return Err(Error::limit("SHARED_BUFFERS_MAX", shifted as u64 + 1, max));
+            }
+            *number = shifted as u8;
+            end = end.max(*number + 1);
+        }
+        for child in &mut self.children {
+            end = end.max(child.shift_shared(offset)?);
+        }
+        Ok(end)
     }
 
     /// Calls `visit` for every node, parents first.
@@ -219,6 +304,7 @@ mod tests {
             &[1, 2],
             vec![codes, Tree::leaf("org.example.x", V, &[7])],
         )
+        .with_shared(&[3, 0])
     }
 
     #[test]
@@ -270,6 +356,15 @@ mod tests {
             );
         }
         assert!(Tree::leaf("x", V, &[0; 65]).write_to(&mut vec![]).is_err());
+        for (shared, fits) in [
+            (&[31; 32][..], true),
+            (&[32], false),
+            (&[0; 33], false),
+            (&[1; 256], false),
+        ] {
+            let tree = Tree::leaf("x", V, &[]).with_shared(shared);
+            assert_eq!(tree.write_to(&mut vec![]).is_ok(), fits, "{shared:?}");
+        }
     }
 
     #[test]

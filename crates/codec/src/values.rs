@@ -434,6 +434,33 @@ pub enum OwnedValues {
 }
 
 impl OwnedValues {
+    /// A copy of values.
+    pub fn copy_of(values: Values<'_>) -> Self {
+        match values {
+            Values::Bits(bits) => {
+                let mut bytes = Vec::new();
+                bits.append_to(&mut bytes);
+                Self::Bits {
+                    bytes: AlignedBuf::copy_of(&bytes),
+                    len: bits.len(),
+                }
+            }
+            Values::Fixed(fixed) => Self::Fixed {
+                bytes: AlignedBuf::copy_of(fixed.bytes()),
+                width: fixed.width(),
+                len: fixed.len(),
+            },
+            Values::Bytes(strings) => {
+                let first = strings.offsets().first().copied().unwrap_or_default();
+                let rebased = strings.offsets().iter().map(|offset| offset - first);
+                Self::Bytes {
+                    offsets: rebased.collect(),
+                    data: AlignedBuf::copy_of(strings.value_data()),
+                }
+            }
+        }
+    }
+
     /// A view of the values.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub const LEAF_BYTES: usize = 4096;
 pub const NODE_CHILDREN: usize = 64;
 
 /// Number of a column's first dictionary page; data pages count from 0.
-pub const DICTIONARY_PAGE_FIRST: u32 = 1 << 31;
+pub const SHARED_PAGE_FIRST: u32 = 1 << 31;
 
 /// A digest from page upward.
 pub type Digest = [u8; DIGEST_BYTES];

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, FieldRef};
-use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, Shared, ValueType};
+use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, ValueType};
+use tarsia_metadata as metadata;
 use tarsia_metadata::BlockTable;
 use tarsia_structure::arrow::{LeafParts, LeafPath, LentItems, Packing};
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::{
     Block, BlockHeader, Budget, Cut, LentStrings, PageDecoder, RawColumn, RawLevels, RawParts,
-    RowIndex, Shown, ZipForm,
+    RowIndex, SHARED_DEPTH_MAX, Shown, ZipForm,
 };
 
 use crate::decoder::{Decoder, Run};
@@ -22,8 +23,8 @@ use crate::page::{Blocks, Page, check_covered};
 use crate::partial::{BlockBytes, Partial};
 use crate::plan::{Bare, BlockPart, Piece, Plan, Selected, push_bare};
 
-/// Most bytes a dictionary may decode to: what writers keep to, with room.
-const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes a shared buffer may decode to: what writers keep to, with room.
+const SHARED_BYTES_MAX: u64 = 64 << 20;
 
 /// What a processor fetches at once.
 const LINE_BYTES: u64 = 64;
@@ -87,7 +88,9 @@ pub(crate) struct Column {
     /// Physical type; `None` for type Null.
     pub(crate) value_type: Option<ValueType>,
     pub(crate) pages: Vec<Page>,
-    pub(crate) dictionaries: Vec<Page>,
+    pub(crate) shared_pages: Vec<Page>,
+    /// See `ColumnMeta::shared_lists`.
+    pub(crate) shared_lists: Vec<u16>,
     /// Digest over the column, for `verify`.
     pub(crate) digest: [u8; 32],
     /// Bytes of metadata: record, FlatBuffer, block tables and digests.
@@ -251,17 +254,29 @@ impl Column {
                 "the page's levels are not the column's",
             ));
         }
-        let decoder = match page.descriptor.dictionary {
-            None => file.shared_decoder(page.descriptor.meta)?,
-            Some(number) => {
-                let entries = self.entries(file, number.into())?;
-                let shared = Shared {
-                    buffers: &[entries],
-                };
-                Arc::new(Decoder::new(file, page.descriptor.meta, &meta, shared)?)
-            }
-        };
+        let decoder = self.make_decoder(file, page, 0)?;
         Ok(page.decoder.get_or_init(|| decoder).clone())
+    }
+
+    /// The decoders of a page, which `depth` shared pages lead to.
+    fn make_decoder(&self, file: &Inner, page: &Page, depth: u32) -> Result<Arc<Decoder>> {
+        let index = page.descriptor.meta;
+        let list = metadata::shared_list(&self.shared_lists, &page.descriptor);
+        if list.is_empty() {
+            return file.shared_decoder(index);
+        }
+        if depth > SHARED_DEPTH_MAX {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("shared buffers of shared buffers more than {SHARED_DEPTH_MAX} deep"),
+            ));
+        }
+        let shared = list
+            .iter()
+            .map(|number| self.shared_values(file, (*number).into(), depth))
+            .collect::<Result<Vec<_>>>()?;
+        let meta = file.meta(index)?;
+        Ok(Arc::new(Decoder::new(file, index, &meta, &shared)?))
     }
 
     /// What the rows of a full-zip page look like, if they are read without their blocks; `None` for mini-blocks.
@@ -281,14 +296,18 @@ impl Column {
         }
     }
 
-    /// The decoded entries of a dictionary page, made once.
+    /// The decoded values of a shared page, made once.
     pub(crate) fn entries(&self, file: &Inner, number: usize) -> Result<Arc<OwnedValues>> {
-        let page = self.dictionaries.get(number).ok_or_else(|| {
+        self.shared_values(file, number, 0)
+    }
+
+    fn shared_values(&self, file: &Inner, number: usize, depth: u32) -> Result<Arc<OwnedValues>> {
+        let page = self.shared_pages.get(number).ok_or_else(|| {
             Error::new(
                 ErrorKind::Corrupt,
                 format!(
-                    "the page names dictionary {number} of {}",
-                    self.dictionaries.len()
+                    "the page names shared page {number} of {}",
+                    self.shared_pages.len()
                 ),
             )
         })?;
@@ -297,26 +316,21 @@ impl Column {
         }
         let decode = || -> Result<OwnedValues> {
             let meta = file.meta(page.descriptor.meta)?;
-            if meta.value_type != self.value_type
-                || !meta.layers.is_empty()
-                || !meta.levels.is_empty()
-            {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    "the dictionary's entries are not of the column's type",
-                ));
-            }
-            let value_type = meta.value_type.unwrap_or(ValueType::Fixed(0));
-            let decoder = file.shared_decoder(page.descriptor.meta)?;
+            let flat = meta.layers.is_empty() && meta.levels.is_empty();
+            let (Some(value_type), true) = (meta.value_type, flat) else {
+                let what = "a shared page with nulls or levels";
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            };
+            let decoder = self.make_decoder(file, page, depth + 1)?;
             let rows = page.descriptor.rows as usize;
             let plan = self.plan_range(file, page, 0, 0..page.descriptor.rows)?;
             let fetched = file.fetch(&plan.parts)?;
-            file.count_dictionary(&plan);
+            file.count_shared_page(&plan);
             let data_bytes = decoded_bytes(fetched.iter().map(|bytes| &**bytes))?;
-            if data_bytes > DICTIONARY_BYTES_MAX {
+            if data_bytes > SHARED_BYTES_MAX {
                 return Err(Error::new(
                     ErrorKind::LimitExceeded,
-                    format!("a dictionary of {data_bytes} bytes"),
+                    format!("a shared page of {data_bytes} bytes"),
                 ));
             }
             let mut take = AlignedBuf::zeroed;
@@ -357,7 +371,7 @@ impl Column {
                 }
             })
         };
-        let entries = decode().map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
+        let entries = decode().map_err(|error| error.prefixed(&format!("shared page {number}")))?;
         // What was decoded must fit together, since decoders index into it.
         entries.as_values().map_err(while_reading)?;
         Ok(page.entries.get_or_init(|| Arc::new(entries)).clone())
@@ -465,7 +479,7 @@ impl Column {
         Ok(())
     }
 
-    /// Block tables, indexes of rows, and dictionaries, of pages with some of the rows `sorted` (rising) that were not read before.
+    /// Block tables, indexes of rows, and shared pages, of pages with some of the rows `sorted` (rising) that were not read before.
     pub(crate) fn push_tables_to_read(
         &self,
         file: &Inner,
@@ -487,11 +501,12 @@ impl Column {
                     let front = IndexFront::bytes_max(page.descriptor.rows);
                     places.push(start..end.min(start + front));
                 }
-                let dictionary = page.descriptor.dictionary.map(usize::from);
-                let dictionary = dictionary.and_then(|number| self.dictionaries.get(number));
-                if let Some(dictionary) = dictionary.filter(|page| page.entries.get().is_none()) {
-                    places.extend(dictionary.descriptor.table_range());
-                    places.push(dictionary.descriptor.range());
+                for number in metadata::shared_list(&self.shared_lists, &page.descriptor) {
+                    let shared = self.shared_pages.get(usize::from(*number));
+                    if let Some(shared) = shared.filter(|page| page.entries.get().is_none()) {
+                        places.extend(shared.descriptor.table_range());
+                        places.push(shared.descriptor.range());
+                    }
                 }
             }
             at += sorted[at..].partition_point(|row| *row < page.rows().end);

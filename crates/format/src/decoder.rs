@@ -3,7 +3,7 @@
 #[cfg(feature = "kernels")]
 use std::sync::Arc;
 
-use tarsia_codec::{AlignedBuf, Scratch, Shared};
+use tarsia_codec::{AlignedBuf, OwnedValues, Scratch};
 use tarsia_structure::{Meta, PageDecoder, RawColumn};
 
 use crate::column::with_block;
@@ -31,8 +31,13 @@ pub(crate) struct Run<'a, B> {
 
 impl Decoder {
     /// The decoders of pages with the META of index `index`. This build's own are preferred where they read every tree of the page.
-    pub(crate) fn new(file: &Inner, index: u16, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
-        let native = || meta.all_trees().all(|tree| crate::registry().reads(tree));
+    pub(crate) fn new(
+        file: &Inner,
+        index: u16,
+        meta: &Meta,
+        shared: &[Arc<OwnedValues>],
+    ) -> Result<Self> {
+        let native = || meta.all_trees().all(|tree| file.registry.reads(tree));
         let by_kernel = match file.kernels {
             Kernels::Never => false,
             Kernels::Trusted => !native() && file.kernel_of(index).is_some(),
@@ -47,7 +52,7 @@ impl Decoder {
                 "this build runs no kernels (feature `kernels`)",
             ));
         }
-        let decoder = PageDecoder::new(crate::registry(), meta, shared).map_err(while_reading)?;
+        let decoder = PageDecoder::new(&file.registry, meta, shared).map_err(while_reading)?;
         file.count_decoder(false);
         Ok(Self::Native(Box::new(decoder)))
     }
@@ -163,7 +168,7 @@ mod kernel {
             file: &Inner,
             index: u16,
             meta: &Meta,
-            shared: Shared<'_>,
+            shared: &[Arc<OwnedValues>],
         ) -> Result<Self> {
             let value_type = meta.value_type.ok_or_else(|| {
                 Error::new(
@@ -174,7 +179,7 @@ mod kernel {
             let zip = ZipForm::of(meta).map_err(while_reading)?;
             let kernel = file.kernel(index)?;
             let meta = file.meta_bytes(index)?;
-            let page = KernelPage::new(kernel, meta, shared.buffers).map_err(failed)?;
+            let page = KernelPage::new(kernel, meta, shared).map_err(failed)?;
             file.count_decoder(true);
             Ok(Self {
                 page,
@@ -441,8 +446,9 @@ mod kernel {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     format!(
-                        "the file's kernel {} is not one that this reader trusts",
-                        hex(&section.digest)
+                        "the file's kernel {digest} is not one that this reader trusts; if you do, name it in \
+                         OpenOptions::trusted_kernels, or on the command line with --trust-kernel {digest}",
+                        digest = hex(&section.digest)
                     ),
                 ));
             }

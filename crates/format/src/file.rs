@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
-use tarsia_codec::Shared;
+use tarsia_codec::Registry;
 use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
@@ -79,13 +79,14 @@ pub(crate) struct Inner {
     shape: metadata::FileShape,
     n_columns: u32,
     metas: Vec<OnceLock<Arc<Meta>>>,
-    /// Decoders of pages without dictionary, by META index: shared by all columns.
+    /// Decoders of pages without shared buffers, by META index: shared by all columns.
     decoders: Vec<OnceLock<Arc<Decoder>>>,
     fields: Mutex<HashMap<String, Arc<TableField>>>,
     all_fields: OnceLock<Vec<Arc<TableField>>>,
     schema: OnceLock<SchemaRef>,
     /// The schema's metadata.
     root: HashMap<String, String>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) pool: Pool,
     pub(crate) threads: Threads,
     pub(crate) checksums: Checksums,
@@ -105,7 +106,7 @@ pub(crate) struct Inner {
 }
 
 /// How the pages that were decoded so far were decoded, in prepared decoders: each serves all pages of the file that have the
-/// same description (and dictionary).
+/// same description (and shared buffers).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecoderCounts {
     /// This build's own.
@@ -122,7 +123,7 @@ pub struct Reads {
     pub requests: u64,
     /// For blocks.
     pub bytes: u64,
-    /// For records, page lists, block tables, dictionaries: read once and kept, so zero where a page was touched before. While other threads
+    /// For records, page lists, block tables, shared buffers: read once and kept, so zero where a page was touched before. While other threads
     /// read, theirs count too.
     pub metadata_requests: u64,
     /// For the same.
@@ -435,6 +436,7 @@ impl Inner {
             checksums: options.checksums,
             views: options.views,
             kernels: options.kernels,
+            registry: options.registry,
             trusted_kernels: options.trusted_kernels,
             #[cfg(feature = "kernels")]
             loaded_kernels: Default::default(),
@@ -506,8 +508,8 @@ impl Inner {
         )?)
     }
 
-    /// A dictionary that was read counts as metadata: it is kept.
-    pub(crate) fn count_dictionary(&self, plan: &Plan) {
+    /// A shared page that was read counts as metadata: it is kept.
+    pub(crate) fn count_shared_page(&self, plan: &Plan) {
         let extent = plan.extent();
         self.metadata_requests.fetch_add(1, Ordering::Relaxed);
         self.metadata_bytes
@@ -638,6 +640,31 @@ impl Inner {
         Ok(cell.get_or_init(|| meta).clone())
     }
 
+    /// What is known of the kernels in the file without running them.
+    pub(crate) fn inspect_kernels(&self) -> Result<Vec<crate::KernelInspection>> {
+        let metas = &self.footer.metas;
+        let sections = self.footer.sections_of(metadata::SECTION_KERNEL);
+        sections
+            .enumerate()
+            .map(|(number, section)| {
+                let bytes = self.read(section.range.clone())?;
+                let kernel = metadata::KernelSection::parse(&bytes)?;
+                let mut known = tarsia_kernels::ALL.iter();
+                let known = known.find(|known| known.digest == kernel.digest);
+                let naming = metas
+                    .iter()
+                    .filter(|meta| meta.kernel.map(usize::from) == Some(number));
+                Ok(crate::KernelInspection {
+                    digest: kernel.digest,
+                    name: known.map(|known| known.name.to_string()),
+                    bytes: section.range.end - section.range.start,
+                    raw_bytes: kernel.raw_bytes,
+                    descriptions: (naming.count() as u64, metas.len() as u64),
+                })
+            })
+            .collect()
+    }
+
     /// Index of the kernel that the file names for a META, among its kernels.
     pub(crate) fn kernel_of(&self, meta: u16) -> Option<u16> {
         self.footer.metas.get(usize::from(meta))?.kernel
@@ -681,7 +708,7 @@ impl Inner {
         if let Some(decoder) = cell.get() {
             return Ok(decoder.clone());
         }
-        let decoder = Decoder::new(self, index, &meta, Shared::default())?;
+        let decoder = Decoder::new(self, index, &meta, &[])?;
         Ok(cell.get_or_init(|| Arc::new(decoder)).clone())
     }
 
@@ -846,7 +873,7 @@ impl Inner {
         let sides: u64 = meta
             .pages
             .iter()
-            .chain(&meta.dictionaries)
+            .chain(&meta.shared_pages)
             .map(|page| u64::from(page.side_length))
             .sum();
         Ok(Column {
@@ -860,7 +887,8 @@ impl Inner {
             packing: stored.packing.clone(),
             value_type,
             pages: meta.pages.into_iter().map(Page::new).collect(),
-            dictionaries: meta.dictionaries.into_iter().map(Page::new).collect(),
+            shared_pages: meta.shared_pages.into_iter().map(Page::new).collect(),
+            shared_lists: meta.shared_lists,
             digest: record.digest,
             metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
         })

@@ -21,8 +21,25 @@ pub struct Inspection {
     pub file: FileMetadata,
     /// The parts of the file in order; together they are all of it.
     pub layout: Vec<Region>,
+    /// The kernels in the file, in the order in which its page descriptions number them.
+    pub kernels: Vec<KernelInspection>,
     /// One per leaf column: per top-level field where that is flat.
     pub columns: Vec<ColumnInspection>,
+}
+
+/// A kernel in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInspection {
+    /// BLAKE3 over the module: what [`OpenOptions::trusted_kernels`](crate::OpenOptions::trusted_kernels) wants.
+    pub digest: [u8; 32],
+    /// Its name, if this build ships it.
+    pub name: Option<String>,
+    /// Bytes it takes, compressed.
+    pub bytes: u64,
+    /// Bytes of the module.
+    pub raw_bytes: u64,
+    /// Page descriptions that name it, of so many in the file.
+    pub descriptions: (u64, u64),
 }
 
 /// A part of the file.
@@ -51,13 +68,13 @@ pub struct ColumnInspection {
     pub items: u64,
     /// Null items.
     pub nulls: u64,
-    /// Pages, dictionary pages not counted.
+    /// Pages, shared pages not counted.
     pub pages: u64,
     /// Blocks of those pages.
     pub blocks: u64,
     /// Trees of encodings, and how many blocks each encodes; most used first. Those of full-zip pages begin with `full-zip `.
     pub trees: Vec<(String, u64)>,
-    /// Bytes of pages and dictionary pages.
+    /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
     /// Bytes of the column's record, block tables and digests.
     pub metadata_bytes: u64,
@@ -65,8 +82,8 @@ pub struct ColumnInspection {
     pub decoded_bytes: u64,
     /// What a reader that has touched every page keeps in memory to find blocks: the block tables.
     pub search_cache_bytes: u64,
-    /// What it keeps of dictionaries, decoded.
-    pub dictionary_cache_bytes: u64,
+    /// What it keeps of shared buffers, decoded.
+    pub shared_cache_bytes: u64,
 }
 
 impl ColumnInspection {
@@ -88,6 +105,7 @@ pub(crate) fn file(inner: &Arc<Inner>) -> Result<Inspection> {
     Ok(Inspection {
         file: inner.metadata(),
         layout: inner.layout(),
+        kernels: inner.inspect_kernels()?,
         columns,
     })
 }
@@ -105,9 +123,9 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
         search_cache_bytes += column.blocks(inner, page)?.memory_bytes() as u64;
         search_cache_bytes += page.index_bytes(inner);
     }
-    let mut dictionary_cache_bytes = 0;
-    for number in 0..column.dictionaries.len() {
-        dictionary_cache_bytes += column.entries(inner, number)?.memory_bytes() as u64;
+    let mut shared_cache_bytes = 0;
+    for number in 0..column.shared_pages.len() {
+        shared_cache_bytes += column.entries(inner, number)?.memory_bytes() as u64;
     }
     let rows = inner.rows();
     let items = match column.path.forms() {
@@ -156,11 +174,11 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection>
             .map(|page| u64::from(page.descriptor.n_blocks))
             .sum(),
         trees,
-        encoded_bytes: stored(&column.pages) + stored(&column.dictionaries),
+        encoded_bytes: stored(&column.pages) + stored(&column.shared_pages),
         metadata_bytes: column.metadata_bytes,
         decoded_bytes: values + validity + counts.level_bytes,
         search_cache_bytes,
-        dictionary_cache_bytes,
+        shared_cache_bytes,
     })
 }
 

@@ -50,6 +50,7 @@
 mod column;
 mod decoder;
 mod element;
+mod embed;
 mod error;
 mod file;
 mod inspect;
@@ -68,12 +69,16 @@ mod write;
 pub use element::ElementPath;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
-pub use inspect::{ColumnInspection, Inspection, Region};
+pub use inspect::{ColumnInspection, Inspection, KernelInspection, Region};
 pub use options::{
-    Access, Checksums, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, Preset, Threads,
-    WriteOptions,
+    Access, Checksums, ColumnOptions, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, PageChooser,
+    Preset, Threads, WriteOptions,
 };
 pub use registry::registry;
 pub use scan::{Scan, ScanBuilder};
+/// What encodings are made of, and what registries hold.
+pub use tarsia_codec as codec;
+pub use tarsia_codec::{Registry, Tree};
+pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use verify::VerifyReport;
 pub use write::{WriteSummary, Writer};

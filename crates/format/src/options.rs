@@ -1,10 +1,14 @@
 //! Options of writers and readers.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use tarsia_cascade::Objective;
-use tarsia_structure::FULL_ZIP_BYTES_MIN;
+use tarsia_codec::{Registry, Tree};
+use tarsia_kernels::Kernel;
+use tarsia_structure::{Choose, FULL_ZIP_BYTES_MIN};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -82,7 +86,8 @@ pub enum Kernels {
 /// Whether a writer puts a kernel into the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmbedKernels {
-    /// The smallest of this build's that decodes everything in the file.
+    /// Of this build's kernels and those of [`WriteOptions::kernels_to_embed`] those that together decode all pages of the file and are the smallest to
+    /// do so; each page names the smallest of them that decodes it. A page that none decodes is an error.
     #[default]
     Embed,
     /// None: smaller by some 37 KB, and readable only by programs that know the encodings.
@@ -104,9 +109,40 @@ impl FromStr for EmbedKernels {
     }
 }
 
+/// Chooses trees of encodings for the pages of a file: a policy of one's own in place of the search.
+#[derive(Clone)]
+pub struct PageChooser(pub Arc<dyn Choose + Send + Sync>);
+
+impl fmt::Debug for PageChooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PageChooser")
+    }
+}
+
+/// What differs from the file's options for one column.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnOptions {
+    /// Size against speed.
+    pub preset: Option<Preset>,
+    /// The tree of encodings for the values of every page, whatever a search would find. Its shared buffers are numbered from 0 on
+    /// ([`Registry::number_shared`]). Blocks whose values it does not hold fall back on plain values.
+    pub tree: Option<Tree>,
+    /// A policy of one's own. Comes before `tree`.
+    pub chooser: Option<PageChooser>,
+}
+
 /// Options of a [`crate::Writer`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
+    /// The encodings that may be written. Default: those of this build ([`crate::registry`]).
+    pub registry: Arc<Registry>,
+    /// A policy of one's own for all columns, in place of the search over the proposals of the registry's encodings. Default `None`.
+    pub chooser: Option<PageChooser>,
+    /// What differs for single columns, by name: of a top-level field, or of one leaf of it (`user.ids.item`), which comes first. Default: nothing. A
+    /// name that no column has is an error.
+    pub columns: HashMap<String, ColumnOptions>,
+    /// Kernels that may be embedded beside those of this build: of encodings from outside. Default: none.
+    pub kernels_to_embed: Vec<Arc<Kernel>>,
     /// Size against speed.
     pub preset: Preset,
     /// A column is flushed as a page when it holds this many bytes (values, offsets and validity as Arrow has them). At most
@@ -138,6 +174,10 @@ pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;
 impl Default for WriteOptions {
     fn default() -> Self {
         Self {
+            registry: crate::registry().clone(),
+            chooser: None,
+            columns: HashMap::new(),
+            kernels_to_embed: Vec::new(),
             preset: Preset::default(),
             page_bytes: 8 << 20,
             memory_budget_bytes: 256 << 20,
@@ -176,6 +216,8 @@ pub enum Checksums {
 /// Options of a [`crate::File`].
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
+    /// The encodings that this reader decodes itself. Default: those of this build ([`crate::registry`]).
+    pub registry: Arc<Registry>,
     /// How a local file is read.
     pub access: Access,
     /// When blocks are checked. [`crate::File::verify`] checks all of them, always.
@@ -203,6 +245,7 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> Self {
         Self {
+            registry: crate::registry().clone(),
             access: Access::default(),
             checksums: Checksums::default(),
             threads: Threads::default(),

@@ -1,15 +1,14 @@
-//! The one list of encodings this build knows.
+//! The encodings of this build.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tarsia_codec::Registry;
 
-/// Decoders and encoders of this build, by id.
-pub fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = Registry::new();
-        tarsia_cascade::register(&mut registry);
-        registry
-    })
+/// Decoders and encoders of this build: what writers and readers use unless their options name another registry.
+///
+/// An encoding from outside is added to a copy, which then goes into [`WriteOptions::registry`](crate::WriteOptions::registry) and
+/// [`OpenOptions::registry`](crate::OpenOptions::registry).
+pub fn registry() -> &'static Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Arc::new(tarsia_encodings::registry()))
 }

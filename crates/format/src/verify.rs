@@ -29,7 +29,7 @@ const GAP_STEP_BYTES: u64 = 1 << 20;
 pub struct VerifyReport {
     /// Columns.
     pub columns: u64,
-    /// Pages, dictionary pages counted.
+    /// Pages, shared pages counted.
     pub pages: u64,
     /// Blocks.
     pub blocks: u64,
@@ -139,10 +139,10 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
             columns: 1,
             ..VerifyReport::default()
         };
-        for (number, entries) in column.dictionaries.iter().enumerate() {
-            let bound = compliance::DICTIONARY_PAGE_FIRST + number as u32;
+        for (number, entries) in column.shared_pages.iter().enumerate() {
+            let bound = compliance::SHARED_PAGE_FIRST + number as u32;
             let checked = page_digests(inner, column, entries, bound)
-                .map_err(|error| error.prefixed(&format!("dictionary {number}")))?;
+                .map_err(|error| error.prefixed(&format!("shared page {number}")))?;
             report = report.add(checked);
         }
         for number in 0..column.pages.len() {
@@ -151,10 +151,10 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
         let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
             pages.iter().map(|page| page.descriptor.digest).collect()
         };
-        let expected = match (column.pages.as_slice(), column.dictionaries.as_slice()) {
+        let expected = match (column.pages.as_slice(), column.shared_pages.as_slice()) {
             ([], []) => [0; 32],
-            (pages, dictionaries) => {
-                compliance::column_digest(column.leaf, &digests(pages), &digests(dictionaries))
+            (pages, shared) => {
+                compliance::column_digest(column.leaf, &digests(pages), &digests(shared))
             }
         };
         if expected != column.digest {
@@ -265,7 +265,7 @@ fn stored_digests(inner: &Inner, descriptor: &PageDescriptor) -> Result<Option<V
 fn gaps(inner: &Inner, columns: &[Arc<Column>]) -> Result<()> {
     let mut used: Vec<Range<u64>> = columns
         .iter()
-        .flat_map(|column| column.pages.iter().chain(&column.dictionaries))
+        .flat_map(|column| column.pages.iter().chain(&column.shared_pages))
         .map(|page| page.descriptor.range())
         .collect();
     used.sort_unstable_by_key(|range| (range.start, range.end));

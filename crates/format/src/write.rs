@@ -1,25 +1,29 @@
 //! Writing: batches in, pages out, metadata at the end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, SchemaRef};
 use rayon::prelude::*;
 use tarsia_cascade::Chooser;
-use tarsia_codec::Tree;
+use tarsia_codec::{LogicalType, Registry, Statistics, Tree};
 use tarsia_compliance as compliance;
 use tarsia_io::{FileSink, Sink};
+use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
-use tarsia_metadata::PageDescriptor;
+use tarsia_metadata::{ColumnMeta, PageDescriptor};
 use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
-use tarsia_structure::{BlockRows, EncodeContext, EncodedPage, Layout, PageInput, encode_page};
+use tarsia_structure::{
+    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, SHARED_DEPTH_MAX, encode_page,
+};
 
 use crate::column::Stored;
+use crate::embed::{self, Needs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{EmbedKernels, LAYOUT_KEY, Threads, WriteOptions};
-use crate::registry::registry;
+use crate::options::{EmbedKernels, LAYOUT_KEY, PageChooser, Threads, WriteOptions};
 
 /// Pages hold multiples of this many rows where they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
@@ -57,12 +61,16 @@ pub struct WriteSummary {
     pub rows: u64,
     /// Top-level fields.
     pub columns: u32,
-    /// Pages of all columns, dictionary pages not counted.
+    /// Pages of all columns, shared pages not counted.
     pub pages: u64,
     /// Bytes of the values, offsets and validity that went in.
     pub logical_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
+    /// The kernels in the file by name, in the order in which its pages number them.
+    pub kernels: Vec<String>,
+    /// Bytes that they take, compressed.
+    pub kernel_bytes: u64,
 }
 
 /// Writes a table into a file that appears only when it is complete.
@@ -97,6 +105,8 @@ pub struct Writer {
     name: Option<String>,
     columns: Vec<ColumnWriter>,
     metas: Metas,
+    /// Those that may be embedded; `None` where none are to be.
+    kernels: Option<Vec<Arc<Kernel>>>,
     file_id: [u8; 16],
     rows: u64,
     logical_bytes: u64,
@@ -113,11 +123,38 @@ struct ColumnWriter {
     /// The row of the table that the buffer's first is.
     next_row: u64,
     pages: Vec<WrittenPage>,
-    dictionaries: Vec<WrittenPage>,
-    /// The layout that the field asks for, as [`WriteOptions::full_zip_bytes_min`].
-    full_zip_bytes_min: Option<u32>,
+    shared_pages: Vec<WrittenPage>,
+    shared_lists: Vec<u16>,
+    /// Numbers of shared pages by what they hold, so that pages with the same buffers share them.
+    shared_numbers: HashMap<SharedContent, u16>,
+    chooser: ColumnChooser,
     /// Of packed structs.
     packing: Option<Packing>,
+}
+
+/// What a shared page holds: digest of its blocks, META, rows, and its own list.
+type SharedContent = ([u8; 32], u16, u64, Option<u16>);
+
+/// What chooses a column's trees.
+enum ColumnChooser {
+    Search(Chooser),
+    Custom(PageChooser, u32),
+}
+
+impl Choose for ColumnChooser {
+    fn choose(&self, values: &Statistics<'_>) -> tarsia_codec::Result<Choice> {
+        match self {
+            Self::Search(chooser) => chooser.choose(values),
+            Self::Custom(chooser, _) => chooser.0.choose(values),
+        }
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        match self {
+            Self::Search(chooser) => chooser.full_zip_bytes_min(),
+            Self::Custom(_, full_zip_bytes_min) => *full_zip_bytes_min,
+        }
+    }
 }
 
 /// A page that is in the sink already; its side data waits for the metadata region.
@@ -130,15 +167,20 @@ struct WrittenPage {
 #[derive(Default)]
 struct Metas {
     blobs: Vec<Vec<u8>>,
-    /// Whether some are of nested or full-zip pages.
-    nested: bool,
+    /// What decoding the pages of each takes.
+    needs: Vec<Needs>,
     index: HashMap<Vec<u8>, u16>,
     /// Those of all blobs.
     trees: Vec<Tree>,
 }
 
 impl Metas {
-    fn index_of(&mut self, meta: &tarsia_structure::Meta) -> Result<u16> {
+    /// The index of a description; one that is new has to be decoded by one of `kernels`.
+    fn index_of(
+        &mut self,
+        meta: &tarsia_structure::Meta,
+        kernels: Option<&[Arc<Kernel>]>,
+    ) -> Result<u16> {
         let mut blob = Vec::new();
         meta.write_to(&mut blob)?;
         if let Some(index) = self.index.get(&blob) {
@@ -150,9 +192,13 @@ impl Metas {
                 "more than 65,536 different page descriptions in a file",
             )
         })?;
+        let needs = Needs::of(meta);
+        if let Some(kernels) = kernels {
+            embed::check(kernels, &needs)?;
+        }
         self.trees.extend(meta.all_trees().cloned());
         self.blobs.push(blob.clone());
-        self.nested |= !meta.levels.is_empty() || meta.layout == Layout::FullZip;
+        self.needs.push(needs);
         self.index.insert(blob, index);
         Ok(index)
     }
@@ -173,8 +219,14 @@ struct Cut {
 /// A page encoded by some thread, waiting to be appended.
 struct EncodedFlush {
     page: Finished,
-    /// Its number, which its digest needs, is known when it is appended.
-    dictionary: Option<EncodedPage>,
+    shared: Vec<EncodedShared>,
+}
+
+/// The page of a shared buffer. Its number, which its digest needs, is known when it is appended.
+struct EncodedShared {
+    page: EncodedPage,
+    /// What it is decoded with.
+    shared: Vec<EncodedShared>,
 }
 
 struct Finished {
@@ -196,7 +248,7 @@ impl Writer {
     ) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let columns = column_writers(&schema).map_err(|error| error.in_file(&name))?;
+        let columns = column_writers(&schema, &options).map_err(|error| error.in_file(&name))?;
         let sink = FileSink::create(path).map_err(|error| Error::from(error).in_file(&name))?;
         Self::start(Box::new(sink), columns, schema, options, Some(name))
     }
@@ -206,7 +258,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::create`].
     pub fn new(sink: Box<dyn Sink>, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
-        let columns = column_writers(&schema)?;
+        let columns = column_writers(&schema, &options)?;
         Self::start(sink, columns, schema, options, None)
     }
 
@@ -221,7 +273,12 @@ impl Writer {
             true => [0; 16],
             false => random_id()?,
         };
+        let kernels = match options.kernels {
+            EmbedKernels::Embed => Some(embed::candidates(&options.kernels_to_embed)),
+            EmbedKernels::Omit => None,
+        };
         let mut writer = Self {
+            kernels,
             sink,
             schema,
             options,
@@ -437,17 +494,11 @@ impl Writer {
     fn flush(&mut self, cuts: Vec<Cut>) -> Result<()> {
         // Few at a time, so that encoded pages do not pile up for wide tables.
         for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
-            let objective = self.options.preset.objective();
-            let chooser =
-                Chooser::new(objective).with_full_zip_bytes_min(self.options.full_zip_bytes_min);
+            let registry = &self.options.registry;
             let encode = |cut: &Cut| {
                 let column = &self.columns[cut.column];
-                let chooser = match column.full_zip_bytes_min {
-                    None => chooser,
-                    Some(bytes) => chooser.with_full_zip_bytes_min(bytes),
-                };
                 column
-                    .encode(cut, objective, &chooser)
+                    .encode(cut, registry)
                     .map_err(|error| error.in_column(column.field.name()))
             };
             let encoded: Vec<Result<Option<EncodedFlush>>> = match self.options.threads {
@@ -480,31 +531,54 @@ impl Writer {
             return Ok(());
         };
         let column = &self.columns[cut.column];
-        let (leaf, first_row) = (column.leaf, column.next_row + cut.rows.start as u64);
-        let mut dictionary = None;
-        if let Some(entries) = encoded.dictionary {
-            let number = u16::try_from(column.dictionaries.len())
+        let first_row = column.next_row + cut.rows.start as u64;
+        let shared = self.append_shared(cut.column, encoded.shared)?;
+        let written = self.append_finished(encoded.page, first_row, shared)?;
+        self.columns[cut.column].pages.push(written);
+        Ok(())
+    }
+
+    /// Appends the pages of shared buffers, each unless the column has one like it, and returns where their list starts.
+    fn append_shared(&mut self, column: usize, shared: Vec<EncodedShared>) -> Result<Option<u16>> {
+        let mut numbers = Vec::with_capacity(shared.len());
+        for EncodedShared { page, shared } in shared {
+            let list = self.append_shared(column, shared)?;
+            let meta = self.metas.index_of(&page.meta, self.kernels.as_deref())?;
+            // Any digest of the blocks alone; the page's own depends on its number.
+            let digest = compliance::section_digest(0, &page.bytes);
+            let content = (digest, meta, page.rows, list);
+            if let Some(known) = self.columns[column].shared_numbers.get(&content) {
+                numbers.push(*known);
+                continue;
+            }
+            let (leaf, n) = {
+                let column = &self.columns[column];
+                (column.leaf, column.shared_pages.len())
+            };
+            let number = u16::try_from(n)
                 .ok()
                 .filter(|number| *number < u16::MAX)
                 .ok_or_else(|| {
-                    Error::new(ErrorKind::LimitExceeded, "65,535 dictionaries in a column")
+                    let what = "65,535 shared pages in a column";
+                    Error::new(ErrorKind::LimitExceeded, what)
                 })?;
-            let page_number = compliance::DICTIONARY_PAGE_FIRST + u32::from(number);
-            let finished = finish_page(entries, leaf, page_number)?;
-            let written = self.append_finished(finished, 0, None)?;
-            self.columns[cut.column].dictionaries.push(written);
-            dictionary = Some(number);
+            let page_number = compliance::SHARED_PAGE_FIRST + u32::from(number);
+            let finished = finish_page(page, leaf, page_number)?;
+            let written = self.append_finished(finished, 0, list)?;
+            let column = &mut self.columns[column];
+            column.shared_pages.push(written);
+            column.shared_numbers.insert(content, number);
+            numbers.push(number);
         }
-        let written = self.append_finished(encoded.page, first_row, dictionary)?;
-        self.columns[cut.column].pages.push(written);
-        Ok(())
+        let lists = &mut self.columns[column].shared_lists;
+        Ok(ColumnMeta::push_list(lists, &numbers)?)
     }
 
     fn append_finished(
         &mut self,
         finished: Finished,
         first_row: u64,
-        dictionary: Option<u16>,
+        shared: Option<u16>,
     ) -> Result<WrittenPage> {
         let page = finished.page;
         if page.bytes.len() >= PAGE_ALIGN_FROM_BYTES {
@@ -523,8 +597,8 @@ impl Writer {
             n_blocks: length(page.starts.len())?,
             side_length: length(finished.side.len())?,
             null_count: length(page.null_count as usize)?,
-            meta: self.metas.index_of(&page.meta)?,
-            dictionary,
+            meta: self.metas.index_of(&page.meta, self.kernels.as_deref())?,
+            shared,
             digest: finished.digest,
         };
         self.append(&page.bytes)?;
@@ -571,7 +645,7 @@ impl Writer {
             .iter()
             .map(|column| column.pages.len() as u64)
             .sum();
-        let file_bytes = self.write_metadata()?;
+        let (file_bytes, kernels) = self.write_metadata()?;
         let header = metadata::Header::new(self.file_id)
             .with_first_slot(file_bytes)
             .to_bytes()?;
@@ -584,6 +658,8 @@ impl Writer {
             pages,
             logical_bytes: self.logical_bytes,
             file_bytes,
+            kernel_bytes: kernels.iter().map(|it| it.compressed.len() as u64).sum(),
+            kernels: kernels.iter().map(|it| it.name.to_string()).collect(),
         })
     }
 }
@@ -599,7 +675,37 @@ fn random_id() -> Result<[u8; 16]> {
     Ok(id)
 }
 
-fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
+/// What chooses the trees of a leaf column of this name.
+fn column_chooser(
+    options: &WriteOptions,
+    names: (&str, &str),
+    full_zip_bytes_min: Option<u32>,
+    named: &mut HashSet<String>,
+) -> ColumnChooser {
+    let (field, leaf) = names;
+    let own = [leaf, field].into_iter().find_map(|name| {
+        let own = options.columns.get(name)?;
+        named.insert(name.to_owned());
+        Some(own)
+    });
+    named.insert(field.to_owned());
+    let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min);
+    let custom = own.and_then(|own| own.chooser.clone());
+    let has_tree = own.is_some_and(|own| own.tree.is_some());
+    if let Some(custom) = custom.or_else(|| options.chooser.clone().filter(|_| !has_tree)) {
+        return ColumnChooser::Custom(custom, full_zip_bytes_min);
+    }
+    let preset = own.and_then(|own| own.preset).unwrap_or(options.preset);
+    let chooser = Chooser::new(options.registry.clone(), preset.objective())
+        .with_full_zip_bytes_min(full_zip_bytes_min);
+    ColumnChooser::Search(match own.and_then(|own| own.tree.clone()) {
+        None => chooser,
+        Some(tree) => chooser.with_tree(tree),
+    })
+}
+
+fn column_writers(schema: &SchemaRef, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
+    let mut named = HashSet::new();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
         let stored = Stored::of(field)?;
@@ -628,18 +734,31 @@ fn column_writers(schema: &SchemaRef) -> Result<Vec<ColumnWriter>> {
             }
         };
         for path in paths {
+            let leaf_name = std::iter::once(field.name())
+                .chain(path.names())
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(".");
+            let names = (field.name().as_str(), leaf_name.as_str());
             columns.push(ColumnWriter {
-                full_zip_bytes_min,
+                chooser: column_chooser(options, names, full_zip_bytes_min, &mut named),
+                shared_lists: Vec::new(),
+                shared_numbers: HashMap::new(),
                 field: field.clone(),
                 index,
                 leaf: columns.len() as u32,
                 buffer: LeafBuffer::new(&stored.data_type, path),
                 next_row: 0,
                 pages: Vec::new(),
-                dictionaries: Vec::new(),
+                shared_pages: Vec::new(),
                 packing: stored.packing.clone(),
             });
         }
+    }
+    let mut unknown = options.columns.keys().filter(|name| !named.contains(*name));
+    if let Some(name) = unknown.next() {
+        let what = "options for a column that the schema does not have";
+        return Err(Error::new(ErrorKind::InvalidInput, what).in_column(name));
     }
     Ok(columns)
 }
@@ -692,43 +811,56 @@ impl ColumnWriter {
     }
 
     /// Encodes a page; `None` for a column without pages.
-    fn encode(
-        &self,
-        cut: &Cut,
-        objective: tarsia_cascade::Objective,
-        chooser: &Chooser,
-    ) -> Result<Option<EncodedFlush>> {
+    fn encode(&self, cut: &Cut, registry: &Registry) -> Result<Option<EncodedFlush>> {
         let Some(input) = self.buffer.page(cut.rows.clone())? else {
             return Ok(None);
         };
-        let page = encode_page(input, &context(chooser))?;
-        let dictionary = match page.shared.first() {
-            None => None,
-            Some(entries) => {
-                let input = PageInput {
-                    shape: None,
-                    validity: None,
-                    values: entries.as_values()?,
-                };
-                let chooser = Chooser::for_dictionary_entries(objective);
-                Some(encode_page(input, &context(&chooser))?)
-            }
+        let context = EncodeContext {
+            registry,
+            chooser: &self.chooser,
+            checksum: |bytes| metadata::crc32c(&[bytes]),
         };
+        let (value_type, logical_type) = (input.values.value_type(), input.logical_type);
+        let page = encode_page(input, &context)?;
+        let of_column = (value_type, logical_type);
+        let shared = encode_shared(&page, of_column, &context, 0)?;
         let number = u32::try_from(cut.page)
             .ok()
-            .filter(|number| *number < compliance::DICTIONARY_PAGE_FIRST)
+            .filter(|number| *number < compliance::SHARED_PAGE_FIRST)
             .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "2^31 pages in a column"))?;
         let page = finish_page(page, self.leaf, number)?;
-        Ok(Some(EncodedFlush { page, dictionary }))
+        Ok(Some(EncodedFlush { page, shared }))
     }
 }
 
-fn context<'a>(chooser: &'a Chooser) -> EncodeContext<'a> {
-    EncodeContext {
-        registry: registry(),
-        chooser,
-        checksum: |bytes| metadata::crc32c(&[bytes]),
+/// The pages of a page's shared buffers, and of theirs. What buffers of the column's type mean, its values do.
+fn encode_shared(
+    page: &EncodedPage,
+    of_column: (tarsia_codec::ValueType, LogicalType),
+    context: &EncodeContext<'_>,
+    depth: u32,
+) -> Result<Vec<EncodedShared>> {
+    if depth > SHARED_DEPTH_MAX && !page.shared.is_empty() {
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("shared buffers of shared buffers more than {SHARED_DEPTH_MAX} deep"),
+        ));
     }
+    let mut pages = Vec::with_capacity(page.shared.len());
+    for (spec, values) in page.meta.shared.iter().zip(&page.shared) {
+        let input = PageInput {
+            shared: Some(spec.kind),
+            logical_type: match spec.value_type == of_column.0 {
+                true => of_column.1,
+                false => LogicalType::Unknown,
+            },
+            ..PageInput::of_values(values.as_values()?)
+        };
+        let page = encode_page(input, context)?;
+        let shared = encode_shared(&page, of_column, context, depth + 1)?;
+        pages.push(EncodedShared { page, shared });
+    }
+    Ok(pages)
 }
 
 /// Adds block table and digests.
@@ -775,58 +907,56 @@ fn finish_page(page: EncodedPage, column: u32, number: u32) -> Result<Finished> 
 }
 
 impl Writer {
-    /// Appends the smallest kernel that decodes everything in the file, if there is one and it is wanted.
-    fn embed_kernel(
-        &self,
-        encodings: &[metadata::EncodingUse],
+    /// Appends kernels as sections.
+    fn embed_kernels(
+        kernels: &[Arc<Kernel>],
         region_place: u64,
         region: &mut Vec<u8>,
     ) -> Vec<metadata::Section> {
-        let decodes = |kernel: &&tarsia_kernels::Kernel| {
-            let layouts = kernel.nested || !self.metas.nested;
-            layouts
-                && encodings.iter().all(|encoding| {
-                    let version = encoding.version;
-                    kernel.decodes(&encoding.id, version.major, version.minor)
-                })
-        };
-        let wanted = self.options.kernels == EmbedKernels::Embed && !encodings.is_empty();
-        let kernels = tarsia_kernels::ALL.into_iter();
-        let Some(kernel) = kernels.filter(decodes).find(|_| wanted) else {
-            return Vec::new();
-        };
-        let bytes = metadata::KernelSection {
-            digest: kernel.digest,
-            raw_bytes: kernel.raw_bytes,
-            compressed: kernel.compressed,
+        let mut sections = Vec::with_capacity(kernels.len());
+        for kernel in kernels {
+            let bytes = metadata::KernelSection {
+                digest: kernel.digest,
+                raw_bytes: kernel.raw_bytes,
+                compressed: &kernel.compressed,
+            }
+            .to_bytes();
+            let start = region_place + region.len() as u64;
+            sections.push(metadata::Section {
+                id: metadata::SECTION_KERNEL,
+                version: tarsia_codec::Version::new(1, 0),
+                range: start..start + bytes.len() as u64,
+                digest: compliance::section_digest(metadata::SECTION_KERNEL, &bytes),
+                flags: metadata::SectionFlags::default(),
+                columns: Vec::new(),
+            });
+            region.extend_from_slice(&bytes);
+            region.resize(region.len().next_multiple_of(8), 0);
         }
-        .to_bytes();
-        let start = region_place + region.len() as u64;
-        let section = metadata::Section {
-            id: metadata::SECTION_KERNEL,
-            version: tarsia_codec::Version::new(1, 0),
-            range: start..start + bytes.len() as u64,
-            digest: compliance::section_digest(metadata::SECTION_KERNEL, &bytes),
-            flags: metadata::SectionFlags::default(),
-            columns: Vec::new(),
-        };
-        region.extend_from_slice(&bytes);
-        region.resize(region.len().next_multiple_of(8), 0);
-        vec![section]
+        sections
     }
 
-    /// Everything behind the pages; returns the length of the file.
-    fn write_metadata(&mut self) -> Result<u64> {
+    /// Everything behind the pages; returns the length of the file, and the kernels in it.
+    fn write_metadata(&mut self) -> Result<(u64, Vec<Arc<Kernel>>)> {
         self.pad_to(8)?;
         let meta_place = self.sink.position();
         // The region is small beside the pages, and its digest tree needs it whole.
         let mut region = Vec::new();
         let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
-        let sections = self.embed_kernel(&encodings, meta_place, &mut region);
-        let kernel = sections.first().map(|_| 0);
+        let (kernels, numbers) = match &self.kernels {
+            Some(candidates) => embed::choose(candidates, &self.metas.needs)?,
+            None => (Vec::new(), Vec::new()),
+        };
+        let sections = Self::embed_kernels(&kernels, meta_place, &mut region);
+        // Of a file that needs no kernel at all, none is named.
+        let numbers = numbers
+            .into_iter()
+            .map(|it| (!kernels.is_empty()).then_some(it));
+        let numbers = numbers.chain(std::iter::repeat(None));
         let metas = std::mem::take(&mut self.metas.blobs).into_iter();
         let metas: Vec<_> = metas
-            .map(|bytes| metadata::MetaBlob { bytes, kernel })
+            .zip(numbers)
+            .map(|(bytes, kernel)| metadata::MetaBlob { bytes, kernel })
             .collect();
         let shape = metadata::FileShape {
             rows: self.rows,
@@ -888,7 +1018,7 @@ impl Writer {
         for part in [&region[..], &tree.stored, &footer, &postscript] {
             self.append(part)?;
         }
-        Ok(committed_bytes)
+        Ok((committed_bytes, kernels))
     }
 }
 
@@ -906,26 +1036,27 @@ impl ColumnWriter {
         if self.pages.is_empty() {
             return Ok(metadata::ColumnRecord::EMPTY);
         }
-        for page in self.pages.iter_mut().chain(&mut self.dictionaries) {
+        for page in self.pages.iter_mut().chain(&mut self.shared_pages) {
             if !page.side.is_empty() {
                 page.descriptor.side_place = region_place + region.len() as u64;
                 region.append(&mut page.side);
             }
         }
-        if let ([page], []) = (self.pages.as_slice(), self.dictionaries.as_slice()) {
+        if let ([page], []) = (self.pages.as_slice(), self.shared_pages.as_slice()) {
             return Ok(metadata::ColumnRecord::of_page(&page.descriptor)?);
         }
         let digest = compliance::column_digest(
             self.leaf,
             &digests(&self.pages),
-            &digests(&self.dictionaries),
+            &digests(&self.shared_pages),
         );
         let descriptors = |pages: &[WrittenPage]| -> Vec<PageDescriptor> {
             pages.iter().map(|page| page.descriptor).collect()
         };
-        let meta = metadata::ColumnMeta {
+        let meta = ColumnMeta {
             pages: descriptors(&self.pages),
-            dictionaries: descriptors(&self.dictionaries),
+            shared_pages: descriptors(&self.shared_pages),
+            shared_lists: std::mem::take(&mut self.shared_lists),
         }
         .to_bytes(shape)?;
         let place = region_place + region.len() as u64;
@@ -948,7 +1079,11 @@ mod tests {
                 (0..rows).map(|i| format!("{i:0text_bytes$}")),
             ));
             let field = Field::new("x", array.data_type().clone(), false);
-            let mut columns = column_writers(&Arc::new(Schema::new(vec![field]))).unwrap();
+            let mut columns = column_writers(
+                &Arc::new(Schema::new(vec![field])),
+                &WriteOptions::default(),
+            )
+            .unwrap();
             columns[0].buffer.push(array.as_ref()).unwrap();
             let mut cuts = Vec::new();
             columns[0].push_full_pages(0, page_bytes, &mut cuts);

@@ -7,8 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Error, ErrorKind, OwnedValues, Registry, Scratch, Selection, Shared, Tree,
-    ValueType,
+    AlignedBuf, Error, ErrorKind, OwnedValues, Registry, Scratch, Selection, Tree, ValueType,
 };
 use tarsia_structure::{Block, BlockHeader, Meta, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "nested")]
@@ -306,10 +305,7 @@ impl Guest {
             }
             (None, Some(meta)) => {
                 let meta = self.checked(meta)?;
-                let shared = Shared {
-                    buffers: &request.shared,
-                };
-                Rc::new(PageDecoder::new(&self.registry, &meta, shared)?)
+                Rc::new(PageDecoder::new(&self.registry, &meta, &request.shared)?)
             }
             _ => {
                 let what = "either a description with its shared buffers or a prepared page";

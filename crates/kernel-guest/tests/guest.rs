@@ -28,9 +28,10 @@ fn page() -> EncodedPage {
         valid[row as usize / 8] |= 1 << (row % 8);
     }
     encoded(PageInput {
-        shape: None,
         validity: Some(BitSlice::new(&valid, 0, ROWS as usize).unwrap()),
-        values: Values::Fixed(FixedSlice::new(&values, 4, ROWS as usize).unwrap()),
+        ..PageInput::of_values(Values::Fixed(
+            FixedSlice::new(&values, 4, ROWS as usize).unwrap(),
+        ))
     })
 }
 

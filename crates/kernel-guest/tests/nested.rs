@@ -48,7 +48,9 @@ fn page() -> EncodedPage {
     encoded(PageInput {
         shape: Some(ShapeSlice::new(&shape, 0..rows.len()).unwrap()),
         validity: Some(BitSlice::new(&item_bits, 0, items.len()).unwrap()),
-        values: Values::Fixed(FixedSlice::new(&values, 4, items.len()).unwrap()),
+        ..PageInput::of_values(Values::Fixed(
+            FixedSlice::new(&values, 4, items.len()).unwrap(),
+        ))
     })
 }
 

@@ -8,15 +8,15 @@ use tarsia_codec::Reader;
 use crate::bytes::{check_crc, crc32c, len_u32, pad};
 use crate::generated::column as fb;
 use crate::limits::{
-    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, DICTIONARIES_MAX, HEADER_BYTES,
-    PAGE_ALIGN_LARGE_FROM, PAGE_STRUCT_BYTES,
+    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE_FROM,
+    PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
 };
 use crate::{Error, Result};
 
 const KIND_EMPTY: u8 = 0;
 const KIND_PAGE: u8 = 1;
 const KIND_META: u8 = 2;
-const NO_DICTIONARY: u16 = u16::MAX;
+const NO_LIST: u16 = u16::MAX;
 
 const _: () = assert!(size_of::<fb::Page>() == PAGE_STRUCT_BYTES);
 
@@ -36,7 +36,7 @@ pub struct FileShape {
 /// One page of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageDescriptor {
-    /// Row of the table that is the page's first; 0 for a dictionary page.
+    /// Row of the table that is the page's first; 0 for a shared page.
     pub first_row: u64,
     /// Place of the first block.
     pub place: u64,
@@ -46,7 +46,7 @@ pub struct PageDescriptor {
     pub epoch: u64,
     /// Bytes of all blocks.
     pub length: u32,
-    /// Rows, or entries of a dictionary.
+    /// Rows, or values of a shared page.
     pub rows: u32,
     /// Blocks.
     pub n_blocks: u32,
@@ -56,8 +56,8 @@ pub struct PageDescriptor {
     pub null_count: u32,
     /// Index of the META blob.
     pub meta: u16,
-    /// Index of the dictionary page the page's codes refer to.
-    pub dictionary: Option<u16>,
+    /// Where in [`ColumnMeta::shared_lists`] the list of the page's shared buffers starts; `None` where it has none.
+    pub shared: Option<u16>,
     /// The page's digest.
     pub digest: [u8; 32],
 }
@@ -179,7 +179,7 @@ pub struct ColumnRecord {
 pub enum ColumnSource {
     /// No pages: no rows, or of type Null.
     Empty,
-    /// One page with all rows, and no dictionary.
+    /// One page with all rows, and no shared buffers.
     Page {
         /// Index of the META blob.
         meta: u16,
@@ -217,9 +217,9 @@ impl ColumnRecord {
     /// Of a column that is this one page; its digest is the page's.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a page that starts later or has a dictionary: that takes a [`ColumnMeta`].
+    /// [`Error::InvalidInput`] for a page that starts later or has shared buffers: that takes a [`ColumnMeta`].
     pub fn of_page(page: &PageDescriptor) -> Result<Self> {
-        if page.first_row != 0 || page.dictionary.is_some() {
+        if page.first_row != 0 || page.shared.is_some() {
             return Err(Error::invalid("a page that does not fit a column record"));
         }
         Ok(Self {
@@ -287,7 +287,7 @@ impl ColumnRecord {
             side_length,
             null_count,
             meta,
-            dictionary: None,
+            shared: None,
             digest: self.digest,
         };
         page.check(shape, 0)?;
@@ -401,8 +401,10 @@ impl ColumnRecord {
 pub struct ColumnMeta {
     /// In row order, covering all rows; empty for [`ColumnSource::Empty`].
     pub pages: Vec<PageDescriptor>,
-    /// Dictionary pages, in the order of their indices.
-    pub dictionaries: Vec<PageDescriptor>,
+    /// Shared pages, in the order of their indices.
+    pub shared_pages: Vec<PageDescriptor>,
+    /// Lists of indices of shared pages, one behind the other, each behind its length; [`ColumnMeta::push_list`] makes them.
+    pub shared_lists: Vec<u16>,
 }
 
 impl ColumnMeta {
@@ -434,8 +436,41 @@ impl ColumnMeta {
         }
         Ok(Self {
             pages: record.page(shape)?.into_iter().collect(),
-            dictionaries: Vec::new(),
+            ..Self::default()
         })
+    }
+
+    /// Adds a list of shared pages unless there is one like it, and returns what [`PageDescriptor::shared`] says of it; `None` for an empty list.
+    ///
+    /// # Errors
+    /// [`Error::LimitExceeded`] for more than a column may have.
+    pub fn push_list(lists: &mut Vec<u16>, pages: &[u16]) -> Result<Option<u16>> {
+        if pages.is_empty() {
+            return Ok(None);
+        }
+        let mut start = 0;
+        while let Some(found) = list_at(lists, start) {
+            if found == pages {
+                return Ok(Some(start as u16));
+            }
+            start += 1 + found.len();
+        }
+        let too_many = |found: usize| {
+            let max = u64::from(NO_LIST);
+            Error::limit("SHARED_LISTS_MAX", found as u64, max)
+        };
+        let len = u16::try_from(pages.len()).map_err(|_| too_many(pages.len()))?;
+        let at = u16::try_from(lists.len()).ok();
+        let at = at.filter(|at| *at < NO_LIST);
+        let at = at.ok_or_else(|| too_many(lists.len()))?;
+        lists.push(len);
+        lists.extend_from_slice(pages);
+        Ok(Some(at))
+    }
+
+    /// The shared pages of a page, in the order of its META's shared buffers.
+    pub fn shared_of(&self, page: &PageDescriptor) -> &[u16] {
+        shared_list(&self.shared_lists, page)
     }
 
     /// Reads the FlatBuffer of `fbs/column.fbs` with its padding.
@@ -448,7 +483,7 @@ impl ColumnMeta {
         let options = VerifierOptions {
             max_depth: 4,
             max_tables: 4,
-            // Pages and dictionaries lie beside each other; nothing is shared.
+            // The vectors lie beside each other; none is shared.
             max_apparent_size: bytes.len().saturating_mul(2).saturating_add(1024),
             ignore_missing_null_terminator: false,
         };
@@ -460,10 +495,15 @@ impl ColumnMeta {
         )?;
         let parsed = Self {
             pages: meta.pages().iter().map(from_fb).collect(),
-            dictionaries: meta
-                .dictionaries()
+            shared_pages: meta
+                .shared_pages()
                 .iter()
                 .flat_map(|pages| pages.iter().map(from_fb))
+                .collect(),
+            shared_lists: meta
+                .shared_lists()
+                .iter()
+                .flat_map(|lists| lists.iter())
                 .collect(),
         };
         parsed.check(shape)?;
@@ -477,15 +517,18 @@ impl ColumnMeta {
     pub fn to_bytes(&self, shape: &FileShape) -> Result<Vec<u8>> {
         self.check(shape)?;
         let mut builder = FlatBufferBuilder::new();
-        let dictionaries: Vec<_> = self.dictionaries.iter().map(to_fb).collect();
-        let dictionaries = (!dictionaries.is_empty()).then(|| builder.create_vector(&dictionaries));
+        let lists = &self.shared_lists;
+        let shared_lists = (!lists.is_empty()).then(|| builder.create_vector(lists));
+        let shared_pages: Vec<_> = self.shared_pages.iter().map(to_fb).collect();
+        let shared_pages = (!shared_pages.is_empty()).then(|| builder.create_vector(&shared_pages));
         let pages: Vec<_> = self.pages.iter().map(to_fb).collect();
         let pages = builder.create_vector(&pages);
         let root = fb::ColumnMeta::create(
             &mut builder,
             &fb::ColumnMetaArgs {
                 pages: Some(pages),
-                dictionaries,
+                shared_pages,
+                shared_lists,
             },
         );
         builder.finish(root, None);
@@ -514,13 +557,10 @@ impl ColumnMeta {
     }
 
     fn check(&self, shape: &FileShape) -> Result<()> {
-        let n_dictionaries = self.dictionaries.len();
-        if n_dictionaries > DICTIONARIES_MAX {
-            return Err(Error::limit(
-                "DICTIONARIES_MAX",
-                n_dictionaries as u64,
-                DICTIONARIES_MAX as u64,
-            ));
+        let n_shared = self.shared_pages.len();
+        if n_shared > SHARED_PAGES_MAX {
+            let max = SHARED_PAGES_MAX as u64;
+            return Err(Error::limit("SHARED_PAGES_MAX", n_shared as u64, max));
         }
         let mut next_row = 0;
         for page in &self.pages {
@@ -534,16 +574,7 @@ impl ColumnMeta {
                 ));
             }
             next_row = page.row_range().end;
-            if let Some(index) = page.dictionary
-                && usize::from(index) >= n_dictionaries
-            {
-                return Err(Error::corrupt(
-                    "page.dictionary",
-                    0,
-                    index,
-                    "the column's dictionaries",
-                ));
-            }
+            self.check_list(page, n_shared)?;
         }
         if next_row != shape.rows || self.pages.is_empty() {
             return Err(Error::corrupt(
@@ -553,19 +584,54 @@ impl ColumnMeta {
                 "pages that cover all rows",
             ));
         }
-        for page in &self.dictionaries {
+        for (number, page) in self.shared_pages.iter().enumerate() {
             page.check(shape, 0)?;
-            if page.first_row != 0 || page.dictionary.is_some() || page.null_count != 0 {
+            if page.first_row != 0 || page.null_count != 0 {
                 return Err(Error::corrupt(
-                    "page.dictionary",
+                    "page.first_row",
                     0,
-                    page.dictionary.unwrap_or_default(),
-                    "dictionary pages without row, dictionary or nulls",
+                    page.first_row,
+                    "shared pages without row or nulls",
                 ));
             }
+            // What a shared page is decoded with comes before it, so that no page leads to itself.
+            self.check_list(page, number)?;
         }
         Ok(())
     }
+
+    /// A page's list is there, and names shared pages below `end` alone.
+    fn check_list(&self, page: &PageDescriptor, end: usize) -> Result<()> {
+        let Some(start) = page.shared else {
+            return Ok(());
+        };
+        let list = list_at(&self.shared_lists, start.into()).unwrap_or_default();
+        let fits = !list.is_empty()
+            && list.len() <= tarsia_codec::limits::SHARED_BUFFERS_MAX
+            && list.iter().all(|number| usize::from(*number) < end);
+        match fits {
+            true => Ok(()),
+            false => Err(Error::corrupt(
+                "page.shared",
+                0,
+                start,
+                "a list of 1 ..= 32 shared pages that come before the page",
+            )),
+        }
+    }
+}
+
+/// The list of a page among `lists`, which are [`ColumnMeta::shared_lists`]; empty where it has none.
+pub fn shared_list<'a>(lists: &'a [u16], page: &PageDescriptor) -> &'a [u16] {
+    let start = page.shared.map(usize::from);
+    let list = start.and_then(|start| list_at(lists, start));
+    list.unwrap_or_default()
+}
+
+/// The list that starts at `start`, without its length.
+fn list_at(lists: &[u16], start: usize) -> Option<&[u16]> {
+    let (len, rest) = lists.get(start..)?.split_first()?;
+    rest.get(..usize::from(*len))
 }
 
 fn from_fb(page: &fb::Page) -> PageDescriptor {
@@ -580,7 +646,7 @@ fn from_fb(page: &fb::Page) -> PageDescriptor {
         side_length: page.side_length(),
         null_count: page.null_count(),
         meta: page.meta(),
-        dictionary: (page.dictionary() != NO_DICTIONARY).then_some(page.dictionary()),
+        shared: (page.shared() != NO_LIST).then_some(page.shared()),
         digest: page.digest().into(),
     }
 }
@@ -597,7 +663,7 @@ fn to_fb(page: &PageDescriptor) -> fb::Page {
         page.side_length,
         page.null_count,
         page.meta,
-        page.dictionary.unwrap_or(NO_DICTIONARY),
+        page.shared.unwrap_or(NO_LIST),
         &page.digest,
     )
 }
@@ -626,7 +692,7 @@ pub(crate) mod tests {
             side_length: 128,
             null_count: 5,
             meta: 1,
-            dictionary: None,
+            shared: None,
             digest: [3; 32],
         }
     }
@@ -635,16 +701,63 @@ pub(crate) mod tests {
         ColumnMeta {
             pages: vec![
                 PageDescriptor {
-                    dictionary: Some(0),
+                    shared: Some(2),
                     ..page(0, 1024)
                 },
                 page(1024, 1976),
             ],
-            dictionaries: vec![PageDescriptor {
-                null_count: 0,
-                ..page(0, 50)
-            }],
+            shared_pages: vec![shared_page(None), shared_page(Some(0)), shared_page(None)],
+            shared_lists: vec![1, 0, 3, 2, 1, 1],
         }
+    }
+
+    fn shared_page(shared: Option<u16>) -> PageDescriptor {
+        PageDescriptor {
+            null_count: 0,
+            shared,
+            ..page(0, 50)
+        }
+    }
+
+    #[test]
+    fn lists_of_shared_pages_are_found_again() {
+        let mut lists = vec![];
+        assert_eq!(ColumnMeta::push_list(&mut lists, &[]), Ok(None));
+        for (pages, at) in [
+            (&[5][..], 0),
+            (&[5, 1], 2),
+            (&[5], 0),
+            (&[1, 5], 5),
+            (&[5, 1], 2),
+        ] {
+            assert_eq!(ColumnMeta::push_list(&mut lists, pages), Ok(Some(at)));
+        }
+        assert_eq!(lists, [1, 5, 2, 5, 1, 2, 1, 5]);
+        let meta = sample();
+        assert_eq!(meta.shared_of(&meta.pages[0]), [2, 1, 1]);
+        assert!(meta.shared_of(&meta.pages[1]).is_empty());
+        let mut full: Vec<u16> = [1, 7].repeat(usize::from(NO_LIST) / 2 + 1);
+        assert!(ColumnMeta::push_list(&mut full, &[9]).is_err());
+        assert_eq!(ColumnMeta::push_list(&mut full, &[7]), Ok(Some(0)));
+    }
+
+    #[test]
+    fn lists_that_lead_nowhere_or_in_circles_are_refused() {
+        let check = |change: fn(&mut ColumnMeta)| {
+            let mut meta = sample();
+            change(&mut meta);
+            let got = meta.to_bytes(&SHAPE);
+            assert!(matches!(got, Err(Error::Corrupt { .. })), "{meta:?}");
+        };
+        // Beyond the end, cut short, of nothing, of a page that is not there.
+        check(|meta| meta.pages[1].shared = Some(6));
+        check(|meta| meta.shared_lists.truncate(5));
+        check(|meta| meta.shared_lists[2] = 0);
+        check(|meta| meta.shared_lists[3] = 3);
+        // Of itself, and of a later one.
+        check(|meta| meta.shared_pages[0].shared = Some(0));
+        check(|meta| meta.shared_pages[0].shared = Some(2));
+        check(|meta| meta.shared_pages[1].first_row = 1);
     }
 
     fn record_bytes(record: &ColumnRecord) -> Vec<u8> {
@@ -660,7 +773,7 @@ pub(crate) mod tests {
             sample(),
             ColumnMeta {
                 pages: vec![page(0, 3000)],
-                dictionaries: vec![],
+                ..ColumnMeta::default()
             },
         ] {
             let bytes = meta.to_bytes(&SHAPE).unwrap();
@@ -779,7 +892,7 @@ pub(crate) mod tests {
                 ..good
             },
             PageDescriptor {
-                dictionary: Some(0),
+                shared: Some(0),
                 ..good
             },
             PageDescriptor {
@@ -791,7 +904,7 @@ pub(crate) mod tests {
         for page in refused {
             let meta = ColumnMeta {
                 pages: vec![page],
-                dictionaries: vec![],
+                ..ColumnMeta::default()
             };
             assert!(
                 matches!(meta.to_bytes(&SHAPE), Err(Error::Corrupt { .. })),
@@ -820,7 +933,7 @@ pub(crate) mod tests {
         );
         assert!(ColumnMeta::default().to_bytes(&SHAPE).is_err());
         let mut null_entry = sample();
-        null_entry.dictionaries[0].null_count = 1;
+        null_entry.shared_pages[0].null_count = 1;
         assert!(null_entry.to_bytes(&SHAPE).is_err());
     }
 

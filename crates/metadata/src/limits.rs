@@ -22,7 +22,7 @@ pub const FOOTER_BYTES_MAX: usize = u16::MAX as usize * 8;
 pub const METAS_MAX: usize = 1 << 16;
 
 /// Most dictionary pages of a column; 65,535 stands for none.
-pub const DICTIONARIES_MAX: usize = u16::MAX as usize;
+pub const SHARED_PAGES_MAX: usize = u16::MAX as usize;
 
 /// Longest name of a writer in bytes.
 pub const CREATED_BY_BYTES_MAX: usize = 256;

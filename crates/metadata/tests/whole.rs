@@ -29,7 +29,7 @@ fn write_file(schema: &Schema) -> Vec<u8> {
             side_length: 0,
             null_count: 0,
             meta: 0,
-            dictionary: None,
+            shared: None,
             digest: [i as u8; 32],
         };
         file.resize(file.len() + PAGE_BYTES as usize, 0);

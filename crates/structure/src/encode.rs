@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, PageEncoder, Registry, Result, Shared,
-    Tree, ValueType, Values, build_encoder, limits,
+    BitSlice, Block, BytesSlice, Error, Facts, FixedSlice, LogicalType, OwnedValues, PageEncoder,
+    Registry, Result, RowStarts, SharedBuffers, SharedKind, Statistics, Tree, TreeWriter,
+    ValueType, Values, limits,
 };
 
 use crate::block::{
@@ -21,7 +22,7 @@ use crate::shape::{Shape, ShapeSlice, length_values};
 use crate::zip::ZipInput;
 
 /// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
-pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = 8192;
+pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = limits::UNIT_BYTES_TARGET;
 
 /// Validity may come on top of that where rows per block are uniform: else 4,096 nullable values of 16 bits would need two blocks, and
 /// their headers would show in the size.
@@ -51,41 +52,48 @@ pub struct PageInput<'a> {
     pub validity: Option<BitSlice<'a>>,
     /// One value per item; what stands under null items does not matter.
     pub values: Values<'a>,
+    /// What the values mean.
+    pub logical_type: LogicalType,
+    /// What shared buffer the values are, if they are one; then the page is of mini-blocks.
+    pub shared: Option<SharedKind>,
+}
+
+impl<'a> PageInput<'a> {
+    /// A flat column without nulls, of which nothing else is known.
+    pub fn of_values(values: Values<'a>) -> Self {
+        Self {
+            shape: None,
+            validity: None,
+            values,
+            logical_type: LogicalType::Unknown,
+            shared: None,
+        }
+    }
 }
 
 /// How a page's values are to be encoded.
 pub struct Choice {
     /// Best first; the last holds any values of the type.
     pub trees: Vec<Tree>,
-    /// Expected bits per value under the first tree, for cutting blocks.
-    pub bits_per_value: u32,
+    /// Bytes that all values are expected to take under the first tree, shared buffers not counted: for cutting blocks.
+    pub bytes: u64,
     /// Whether values take about equally many bits, so that blocks can have equally many rows.
     pub uniform: bool,
-    /// The encoder of the first tree, where choosing has prepared it on the way: for the same values, without shared buffers.
-    pub first: Option<Box<dyn PageEncoder>>,
 }
 
 /// Chooses trees; the policy lives above this crate.
 pub trait Choose {
-    /// Trees for the values of a page, filler and nulls already dealt with.
+    /// Trees for values: those of a page, filler and nulls already dealt with, or the validity or the lengths of a level
+    /// ([`LogicalType`] says which). The shared buffers of all trees together are numbered from 0 on.
     ///
     /// # Errors
-    /// What encoders refuse.
-    fn choose(&self, values: Values<'_>) -> Result<Choice>;
+    /// What encodings refuse.
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice>;
 
     /// Values of a row that take at least so many bytes are stored row by row, where nothing is gained by encoding them together.
     fn full_zip_bytes_min(&self) -> u32 {
         FULL_ZIP_BYTES_MIN
     }
-
-    /// The trees of a validity layer.
-    fn validity_trees(&self) -> Vec<Tree>;
-
-    /// The trees of the lengths of a page's lists, without shared buffers; the last holds any lengths.
-    ///
-    /// # Errors
-    /// What encoders refuse.
-    fn length_trees(&self, lengths: Values<'_>) -> Result<Vec<Tree>>;
 }
 
 /// What encoding needs besides values.
@@ -123,7 +131,7 @@ pub struct EncodedPage {
     pub null_count: u64,
     /// How to decode it.
     pub meta: Meta,
-    /// Shared buffers to be stored as dictionary pages, in order.
+    /// What the shared buffers that `meta` lists hold, in the order of their numbers; they are stored as pages of their own.
     pub shared: Vec<Arc<OwnedValues>>,
 }
 
@@ -162,14 +170,16 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         values: input.values,
     };
     let refilled;
-    if zip.are_long(context) {
+    if input.shared.is_none() && zip.are_long(context) {
         if let Some(bits) = validity.filter(|bits| !is_filled(input.values, *bits)) {
             refilled = filled(input.values, bits, BLOCK_ROWS_MIN);
             zip.values = refilled.as_values()?;
         }
         // What stands under nulls does not count.
         if zip.are_long(context) {
-            let choice = context.chooser.choose(zip.values)?;
+            let choice = context
+                .chooser
+                .choose(&input.statistics(zip.values, None))?;
             if let Some(page) = zip.encode_strings(&choice, context)? {
                 return Ok(page);
             }
@@ -188,9 +198,14 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         Some(cleaned) => cleaned.as_values()?,
         None => input.values,
     };
-    let mut choice = match known_choice.filter(|_| !compact) {
+    let row_starts = PageRows {
+        shape: input.shape,
+        validity: validity.filter(|_| compact),
+    };
+    let statistics = input.statistics(values, input.shape.map(|_| &row_starts as &dyn RowStarts));
+    let choice = match known_choice.filter(|_| !compact) {
         Some(choice) => choice,
-        None => context.chooser.choose(values)?,
+        None => context.chooser.choose(&statistics)?,
     };
     if let (Some(_), false) = (input.shape, compact) {
         let zip = ZipInput {
@@ -202,17 +217,40 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
             return Ok(page);
         }
     }
-    let mut encoder = Encoder::new(values, &mut choice, validity, compact, context)?;
+    let mut prepared = Prepared::default();
     let mut levels = vec![];
+    let mut nested = None;
     if let Some(shape) = input.shape {
-        let nested = Nested::new(shape, context)?;
-        levels = nested
+        let of_levels = Nested::new(shape, context, &mut prepared)?;
+        levels = of_levels
             .levels
             .iter()
             .map(|(level, _)| level.clone())
             .collect();
-        encoder.nested = Some(nested);
+        nested = Some(of_levels);
     }
+    let mut layers = vec![];
+    let mut validity_encoder = None;
+    if let Some(bits) = validity {
+        let (trees, encoder) = prepared.bits(bits, context)?;
+        layers.push(Layer {
+            kind: LayerKind::ItemValidity,
+            trees,
+        });
+        validity_encoder = Some((bits, encoder));
+    }
+    let (trees, encoders) = prepared.page(&choice, &statistics, context)?;
+    let shared = prepared.shared.to_vec()?;
+    let mut encoder = Encoder {
+        nested,
+        values,
+        validity: validity_encoder,
+        compact,
+        trees: encoders,
+        checksum: context.checksum,
+        bytes: Vec::with_capacity(expected_bytes(values, &choice)),
+        starts: Vec::new(),
+    };
     let lists_differ = levels
         .iter()
         .any(|level| matches!(level, Level::Lengths(_)));
@@ -222,13 +260,6 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         (Some(_), false) => encoder.cut_nested(rows, &choice)?,
     };
     let value_type = Some(values.value_type());
-    let layers = match validity {
-        Some(_) => vec![Layer {
-            kind: LayerKind::ItemValidity,
-            trees: context.chooser.validity_trees(),
-        }],
-        None => vec![],
-    };
     Ok(EncodedPage {
         bytes: encoder.bytes,
         starts: encoder.starts,
@@ -241,10 +272,110 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
             compact,
             levels,
             layers,
-            trees: choice.trees,
+            trees,
+            shared: shared.iter().map(|(spec, _)| *spec).collect(),
         },
-        shared: encoder.shared,
+        shared: shared.into_iter().map(|(_, values)| values).collect(),
     })
+}
+
+impl PageInput<'_> {
+    /// Of these values, which are the input's with nulls dealt with.
+    fn statistics<'s>(
+        &self,
+        values: Values<'s>,
+        rows: Option<&'s dyn RowStarts>,
+    ) -> Statistics<'s> {
+        let facts = Facts {
+            logical_type: self.logical_type,
+            all_distinct: self.shared == Some(SharedKind::Dictionary),
+            shared: self.shared,
+            rows,
+        };
+        Statistics::new(values, facts)
+    }
+}
+
+/// Where the rows of a nested page begin among its values.
+struct PageRows<'a> {
+    shape: Option<ShapeSlice<'a>>,
+    /// Where values of null items are dropped: which are there.
+    validity: Option<BitSlice<'a>>,
+}
+
+impl RowStarts for PageRows<'_> {
+    fn row_starts(&self) -> Vec<u32> {
+        let Some(shape) = self.shape else {
+            return Vec::new();
+        };
+        let (mut item, mut value) = (0, 0);
+        let mut starts = vec![0];
+        for row in 0..shape.rows() {
+            let end = shape.items(row..row + 1).end;
+            value += match self.validity {
+                None => end - item,
+                Some(bits) => bits.slice(item..end).count_ones(),
+            };
+            item = end;
+            // A page's values are counted in 32 bits.
+            starts.push(value as u32);
+        }
+        starts
+    }
+}
+
+/// Memory to set aside: growing would copy what is there, and what is not used is never touched.
+fn expected_bytes(values: Values<'_>, choice: &Choice) -> usize {
+    let bytes = match values {
+        Values::Bytes(strings) if !choice.uniform => u64::from(strings.data_bytes()),
+        _ => choice.bytes,
+    };
+    (bytes + bytes / 16).min(CAPACITY_BYTES_MAX) as usize
+}
+
+/// Encoders of a page that were prepared so far, and the shared buffers they made.
+#[derive(Default)]
+struct Prepared {
+    shared: SharedBuffers,
+    n_shared: u8,
+}
+
+impl Prepared {
+    /// Trees and encoders for the values of `choice`.
+    fn page(
+        &mut self,
+        choice: &Choice,
+        values: &Statistics<'_>,
+        context: &EncodeContext<'_>,
+    ) -> Result<(Vec<Tree>, Vec<Box<dyn PageEncoder>>)> {
+        let mut trees = choice.trees.clone();
+        let mut encoders = Vec::with_capacity(trees.len());
+        let (first, value_type) = (self.n_shared, values.values().value_type());
+        for tree in &mut trees {
+            // All trees of a choice are numbered together, and may refer to the same buffers.
+            self.n_shared = self.n_shared.max(tree.shift_shared(first)?);
+            let writer = TreeWriter::new(context.registry, tree, value_type)?;
+            encoders.push(writer.prepare(values.values(), &mut self.shared, Some(values))?);
+        }
+        match trees.is_empty() {
+            false => Ok((trees, encoders)),
+            true => Err(Error::invalid("the chooser names no tree")),
+        }
+    }
+
+    /// The same for validity: only the first tree is written with.
+    fn bits(
+        &mut self,
+        bits: BitSlice<'_>,
+        context: &EncodeContext<'_>,
+    ) -> Result<(Vec<Tree>, Box<dyn PageEncoder>)> {
+        let values = Statistics::new(Values::Bits(bits), Facts::of(LogicalType::Validity));
+        let choice = context.chooser.choose(&values)?;
+        let (trees, encoders) = self.page(&choice, &values, context)?;
+        let first = encoders.into_iter().next();
+        let first = first.ok_or_else(|| Error::invalid("the chooser names no tree"))?;
+        Ok((trees, first))
+    }
 }
 
 /// Values copied because nulls or erased rows had to be dealt with.
@@ -433,12 +564,12 @@ struct Nested<'a> {
 }
 
 impl<'a> Nested<'a> {
-    fn new(slice: ShapeSlice<'a>, context: &EncodeContext<'_>) -> Result<Self> {
+    fn new(
+        slice: ShapeSlice<'a>,
+        context: &EncodeContext<'_>,
+        prepared: &mut Prepared,
+    ) -> Result<Self> {
         let shape: &Shape = slice.shape();
-        let build = |trees: &[Tree], values: Values<'_>| {
-            let build = |tree| build_encoder(context.registry, tree, values, Shared::default());
-            trees.iter().map(build).collect::<Result<Vec<_>>>()
-        };
         let mut levels = Vec::new();
         for (number, form) in shape.forms().enumerate() {
             let slots = slice.slots(number, 0..slice.rows());
@@ -447,9 +578,8 @@ impl<'a> Nested<'a> {
                 LevelForm::Validity => match shape.nulls(number, slots) {
                     None => (Level::AllValid, vec![]),
                     Some(bits) => {
-                        let trees = context.chooser.validity_trees();
-                        let encoders = build(&trees, Values::Bits(bits))?;
-                        (Level::Validity(trees), encoders)
+                        let (trees, encoder) = prepared.bits(bits, context)?;
+                        (Level::Validity(trees), vec![encoder])
                     }
                 },
                 LevelForm::Lengths => {
@@ -458,8 +588,9 @@ impl<'a> Nested<'a> {
                         Some(length) => (Level::ConstantLength(length), vec![]),
                         None => {
                             let values = length_values(lengths)?;
-                            let trees = context.chooser.length_trees(values)?;
-                            let encoders = build(&trees, values)?;
+                            let values = Statistics::new(values, Facts::of(LogicalType::Length));
+                            let choice = context.chooser.choose(&values)?;
+                            let (trees, encoders) = prepared.page(&choice, &values, context)?;
                             (Level::Lengths(trees), encoders)
                         }
                     }
@@ -520,7 +651,7 @@ impl<'a> Nested<'a> {
                 (Some(values), _) => {
                     let encoder = encoders.first();
                     let encoder = encoder.ok_or_else(|| Error::invalid("a level without trees"))?;
-                    encoder.encode(values, 0..slots.len(), out)?;
+                    encoder.encode(Block::all(values)?, out)?;
                 }
                 (None, LAYER_CONSTANT) => {
                     let length = one_length(shape.lengths(number, slots)).unwrap_or_default();
@@ -557,68 +688,9 @@ struct Encoder<'a> {
     checksum: fn(&[u8]) -> u32,
     bytes: Vec<u8>,
     starts: Vec<u64>,
-    shared: Vec<Arc<OwnedValues>>,
 }
 
-impl<'a> Encoder<'a> {
-    fn new(
-        values: Values<'a>,
-        choice: &mut Choice,
-        validity: Option<BitSlice<'a>>,
-        compact: bool,
-        context: &EncodeContext<'_>,
-    ) -> Result<Self> {
-        let mut trees: Vec<Box<dyn PageEncoder>> = Vec::new();
-        let mut shared = Vec::new();
-        for tree in &choice.trees {
-            // Trees of one page share its dictionary; the first to make one decides.
-            let encoder = match choice.first.take() {
-                Some(first) => first,
-                None => build_encoder(context.registry, tree, values, Shared { buffers: &shared })?,
-            };
-            if shared.is_empty() {
-                shared = encoder.shared();
-            }
-            trees.push(encoder);
-        }
-        let validity = match validity {
-            Some(bits) => {
-                let trees = context.chooser.validity_trees();
-                let tree = trees
-                    .first()
-                    .ok_or_else(|| Error::invalid("the chooser names no tree for validity"))?;
-                let encoder = build_encoder(
-                    context.registry,
-                    tree,
-                    Values::Bits(bits),
-                    Shared::default(),
-                )?;
-                Some((bits, encoder))
-            }
-            None => None,
-        };
-        if trees.is_empty() {
-            return Err(Error::invalid("the chooser names no tree"));
-        }
-        // Growing would copy what is there; what is not used is never touched.
-        let expected_bytes = match values {
-            Values::Bytes(strings) if !choice.uniform => u64::from(strings.data_bytes()),
-            _ => u64::from(choice.bits_per_value) * values.len() as u64 / 8,
-        };
-        let capacity = (expected_bytes + expected_bytes / 16).min(CAPACITY_BYTES_MAX);
-        Ok(Self {
-            nested: None,
-            values,
-            validity,
-            compact,
-            trees,
-            checksum: context.checksum,
-            bytes: Vec::with_capacity(capacity as usize),
-            starts: Vec::new(),
-            shared,
-        })
-    }
-
+impl Encoder<'_> {
     /// Blocks of equally many rows: the most, as a power of two, whose payload stays within the target.
     fn cut_uniform(
         &mut self,
@@ -645,8 +717,9 @@ impl<'a> Encoder<'a> {
             true => (n_items - null_count) as u64 * 1024 / n_items.max(1) as u64,
             false => 1024,
         };
-        let bits = u64::from(choice.bits_per_value) * valid_share / 1024 * row_items as u64;
-        let fitting = (BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8) / bits.max(1);
+        // In parts of 1,024 of a byte.
+        let row_bytes = self.expected_bytes(choice, valid_share) * row_items as u64;
+        let fitting = BLOCK_PAYLOAD_BYTES_TARGET as u64 * 1024 / row_bytes.max(1);
         let mut block_rows = prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
         loop {
             let lowest = block_rows <= rows_min;
@@ -656,6 +729,13 @@ impl<'a> Encoder<'a> {
                 Fit::TooLarge => return Err(Error::invalid("a value is too large for a block")),
             }
         }
+    }
+
+    /// Bytes that so many values are expected to take, rounded up.
+    fn expected_bytes(&self, choice: &Choice, n_values: u64) -> u64 {
+        let n_all = self.values.len().max(1) as u128;
+        let bytes = u128::from(choice.bytes) * u128::from(n_values);
+        u64::try_from(bytes.div_ceil(n_all)).unwrap_or(u64::MAX)
     }
 
     fn try_uniform(&mut self, rows: usize, block_rows: usize, any_payload: bool) -> Result<Fit> {
@@ -767,7 +847,7 @@ impl<'a> Encoder<'a> {
                 decoded = decoded.max(bytes);
                 bytes * 8 + n_values * 9
             }
-            _ => values.len() as u64 * u64::from(choice.bits_per_value),
+            _ => self.expected_bytes(choice, values.len() as u64) * 8,
         };
         let few = n_items <= BLOCK_ROWS_MIN as u64 && choice.uniform;
         (few || bits <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8)
@@ -868,7 +948,8 @@ impl<'a> Encoder<'a> {
                 valid if valid == n_items => LAYER_ALL_VALID,
                 0 => LAYER_ALL_NULL,
                 _ => {
-                    encoder.encode(Values::Bits(*validity), items, &mut self.bytes)?;
+                    let block = Block::new(Values::Bits(*validity), items)?;
+                    encoder.encode(block, &mut self.bytes)?;
                     0
                 }
             };
@@ -938,14 +1019,15 @@ impl<'a> Encoder<'a> {
     fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
         let start = self.bytes.len();
         let last = self.trees.len() - 1;
-        self.trees[0].encode(self.values, values.clone(), &mut self.bytes)?;
+        let block = Block::new(self.values, values)?;
+        self.trees[0].encode(block, &mut self.bytes)?;
         let plain_bytes = match self.values {
-            Values::Bytes(_) => decoded + 4 + 4 * values.len() as u64,
+            Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,
             _ => decoded,
         };
         if last > 0 && (self.bytes.len() - start) as u64 > plain_bytes {
             let first_bytes = self.bytes.split_off(start);
-            self.trees[last].encode(self.values, values, &mut self.bytes)?;
+            self.trees[last].encode(block, &mut self.bytes)?;
             if self.bytes.len() - start < first_bytes.len() {
                 return Ok(last as u8);
             }

@@ -1,13 +1,13 @@
 //! Taking rows out of a block: what is left is encoded afresh into the block's place. See `docs/spec/erasure.md`.
 
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, Output, OwnedValues, PageEncoder, Registry, Result, Scratch,
-    Selection, Shared, Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
+    AlignedBuf, BitSlice, Block as ValuesOfBlock, Error, Output, OwnedValues, Registry, Result,
+    Scratch, Selection, SharedBuffer, SharedBuffers, Tree, Unit, UsedEntries, ValueType, Values,
+    build_decoder, build_encoder, limits,
 };
 
 use crate::block::{
@@ -25,10 +25,21 @@ pub struct BlockContext<'a> {
     pub registry: &'a Registry,
     /// How the page is encoded.
     pub meta: &'a Meta,
-    /// The page's dictionaries; they are used as they are and never added to.
-    pub shared: Shared<'a>,
+    /// What the page's shared buffers decode to, in the order of their numbers; they are used as they are and never added to.
+    pub shared: &'a [Arc<OwnedValues>],
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
+}
+
+impl BlockContext<'_> {
+    /// The page's shared buffers as encoders get them.
+    fn closed_buffers(&self) -> Result<SharedBuffers> {
+        // One check for both sides.
+        self.meta.shared_buffers(self.shared)?;
+        let specs = self.meta.shared.iter().copied();
+        let buffers: Vec<_> = specs.zip(self.shared.iter().cloned()).collect();
+        Ok(SharedBuffers::closed(&buffers))
+    }
 }
 
 /// One block and what is to be taken out of it.
@@ -265,6 +276,16 @@ fn refuse_nested(meta: &Meta) -> Result<Option<ZipForm>> {
 /// # Errors
 /// What [`Block::parse_erased`] and the decoders refuse; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
 pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> Result<Survivors> {
+    let shared = context.meta.shared_buffers(context.shared)?;
+    decode_present(context, &shared, place, rows)
+}
+
+fn decode_present(
+    context: &BlockContext<'_>,
+    shared: &[SharedBuffer],
+    place: &[u8],
+    rows: u32,
+) -> Result<Survivors> {
     let meta = context.meta;
     let zip = refuse_nested(meta)?;
     let value_type = meta
@@ -284,8 +305,7 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
         (Some(_), Validity::AllNull) => Some(vec![0; rows.div_ceil(8)]),
         (Some(layer), Validity::Encoded { tree, bytes }) => {
             let tree = tree_of(&layer.trees, tree, "layer.tree")?;
-            let decoder =
-                build_decoder(context.registry, tree, ValueType::Bits, Shared::default())?;
+            let decoder = build_decoder(context.registry, tree, ValueType::Bits, shared)?;
             let unit = Unit {
                 bytes,
                 len: header.present_rows,
@@ -318,7 +338,7 @@ pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> 
     let mut written = decoded_bytes;
     if n > 0 {
         let tree = tree_of(&meta.trees, header.tree, "block.tree")?;
-        let decoder = build_decoder(context.registry, tree, value_type, context.shared)?;
+        let decoder = build_decoder(context.registry, tree, value_type, shared)?;
         let unit = Unit {
             bytes: block.unit,
             len: header.n_values,
@@ -395,44 +415,113 @@ fn indexed_survivors(form: ZipForm, block: &Block<'_>) -> Result<Survivors> {
     })
 }
 
-/// Sets `used[i]` for each entry of a dictionary that equals one of the values that survive in a block.
+/// Notes in `used`, which has one for each shared buffer of the page, which entries of buffers of a kind with entries the present rows of a block
+/// refer to, whatever encodings stand between the rows and the buffer. The filler of null items refers to nothing: were its entry
+/// wiped, it would read as another filler.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry, or where the types differ.
+/// As [`decode_survivors`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one for each buffer.
 pub fn mark_used(
     context: &BlockContext<'_>,
-    survivors: &Survivors,
-    entries: &OwnedValues,
-    used: &mut [bool],
+    place: &[u8],
+    rows: u32,
+    used: &[Arc<UsedEntries>],
 ) -> Result<()> {
-    let (entries, values) = (entries.as_values()?, survivors.values()?);
-    if entries.len() != used.len() || entries.value_type() != values.value_type() {
-        return Err(Error::invalid("the dictionary is not that of the block"));
+    let buffers = context.meta.shared_buffers(context.shared)?;
+    if used.len() != buffers.len() {
+        return Err(Error::invalid(
+            "one note for each shared buffer of the page",
+        ));
     }
-    let mut numbers: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
-    for i in 0..entries.len() {
-        numbers.entry(value(entries, i)).or_default().push(i);
+    let of_all = |buffers: &[SharedBuffer]| -> Vec<SharedBuffer> {
+        let recording = buffers.iter().zip(used);
+        recording
+            .map(|(buffer, used)| buffer.clone().recording(used.clone()))
+            .collect()
+    };
+    let meta = context.meta;
+    if buffers.is_empty() {
+        return Ok(());
     }
-    // Filler of null items refers to nothing: were its entry wiped, it would read as another filler.
-    let nulls = survivors.validity().filter(|_| !context.meta.compact);
-    for i in (0..values.len()).filter(|i| nulls.is_none_or(|bits| bits.get(*i))) {
-        for number in numbers.remove(value(values, i)).unwrap_or_default() {
-            if let Some(used) = used.get_mut(number) {
-                *used = true;
+    if meta.layers.is_empty() || meta.compact {
+        return decode_present(context, &of_all(&buffers), place, rows).map(|_| ());
+    }
+    // What is valid first; then of the values those alone.
+    let survivors = decode_present(context, &buffers, place, rows)?;
+    let Some(validity) = survivors.validity() else {
+        return Ok(());
+    };
+    let valid: Vec<u32> = (0..survivors.rows() as u32)
+        .filter(|i| validity.get(*i as usize))
+        .collect();
+    // The validity layer's own shared buffers, if it has any, are all in use.
+    let trees = meta.layers.iter().flat_map(|layer| &layer.trees);
+    for tree in trees {
+        tree.visit(&mut |node| {
+            for number in &node.shared {
+                if let Some(used) = used.get(usize::from(*number)) {
+                    (0..used.len()).for_each(|i| used.insert(i));
+                }
             }
-        }
+        });
     }
+    let expect = BlockExpectation::of(meta, rows)?;
+    let block = Block::parse_erased(place, &expect)?;
+    let header = block.header;
+    if valid.is_empty() || header.n_values == 0 {
+        return Ok(());
+    }
+    let value_type = survivors.values()?.value_type();
+    let tree = tree_of(&meta.trees, header.tree, "block.tree")?;
+    let decoder = build_decoder(context.registry, tree, value_type, &of_all(&buffers))?;
+    let unit = Unit {
+        bytes: block.unit,
+        len: header.n_values,
+        decoded_bytes: header.decoded_bytes,
+    };
+    let mut bytes = AlignedBuf::zeroed(header.decoded_bytes as usize);
+    let mut ends = vec![
+        0;
+        if value_type == ValueType::Bytes {
+            valid.len()
+        } else {
+            0
+        }
+    ];
+    let out = match value_type {
+        ValueType::Bits => Output::Bits {
+            bytes: &mut bytes,
+            offset: 0,
+        },
+        ValueType::Fixed(width) => {
+            let len = valid.len() * width as usize;
+            let bytes = bytes.get_mut(..len);
+            Output::Fixed(bytes.ok_or_else(|| Error::invalid("values beyond their block"))?)
+        }
+        ValueType::Bytes => Output::Bytes {
+            ends: &mut ends,
+            base: 0,
+            data: &mut bytes,
+        },
+    };
+    decoder.decode(unit, Selection::Indices(&valid), &mut Scratch::new(), out)?;
     Ok(())
 }
 
-/// A copy of a dictionary whose unused entries are zero, or strings of length 0. Entries keep their numbers.
+/// A copy of a shared buffer whose unused entries are zero, or strings of length 0. Entries keep their numbers. A buffer of a kind that is needed whole
+/// ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry.
-pub fn wipe_unused(entries: &OwnedValues, used: &[bool]) -> Result<OwnedValues> {
+pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedValues> {
+    let entries = buffer.values();
     if entries.len() != used.len() {
-        return Err(Error::invalid("a dictionary has a flag for each entry"));
+        return Err(Error::invalid("a shared buffer has a flag for each entry"));
     }
+    if !buffer.kind().has_entries() {
+        return Ok(OwnedValues::copy_of(entries.as_values()?));
+    }
+    let used: Vec<bool> = (0..used.len()).map(|i| used.contains(i)).collect();
     Ok(match entries.as_values()? {
         Values::Bits(bits) => {
             let mut bytes = AlignedBuf::zeroed(bits.len().div_ceil(8));
@@ -471,18 +560,6 @@ pub fn wipe_unused(entries: &OwnedValues, used: &[bool]) -> Result<OwnedValues> 
             }
         }
     })
-}
-
-/// The bytes of value `i`; those of bits are borrowed constants.
-fn value<'a>(values: Values<'a>, i: usize) -> &'a [u8] {
-    match values {
-        Values::Bits(bits) => match bits.get(i) {
-            true => &[1],
-            false => &[0],
-        },
-        Values::Fixed(fixed) => fixed.get(i),
-        Values::Bytes(strings) => strings.get(i),
-    }
 }
 
 fn tree_of<'a>(trees: &'a [Tree], tree: u8, field: &'static str) -> Result<&'a Tree> {
@@ -645,7 +722,11 @@ impl Parts<'_> {
         else {
             return Ok(None);
         };
-        let Some(dictionary) = context.shared.buffers.first() else {
+        let mut shared = context.meta.shared.iter().zip(context.shared);
+        let values_type = self.values.value_type();
+        let dictionary =
+            shared.find(|(spec, _)| spec.kind.has_entries() && spec.value_type == values_type);
+        let Some((_, dictionary)) = dictionary else {
             return Ok(None);
         };
         Ok(match dictionary.as_values()? {
@@ -672,8 +753,10 @@ impl Parts<'_> {
                 let mut found = None;
                 for (i, tree) in (0..LAYER_ALL_NULL).zip(&layer.trees) {
                     out.truncate(8);
-                    let encoder = build_encoder(context.registry, tree, values, Shared::default());
-                    match encoder.and_then(|it| it.encode(values, 0..bits.len(), &mut out)) {
+                    let mut shared = context.closed_buffers()?;
+                    let encoder = build_encoder(context.registry, tree, values, &mut shared);
+                    let block = ValuesOfBlock::all(values)?;
+                    match encoder.and_then(|it| it.encode(block, &mut out)) {
                         Ok(()) => {
                             found = Some(i);
                             break;
@@ -693,13 +776,10 @@ impl Parts<'_> {
 
     fn unit(&self, context: &BlockContext<'_>, tree: &Tree, values: Values<'_>) -> Result<Vec<u8>> {
         let all = self.prepare_from.unwrap_or(values);
-        let encoder: Box<dyn PageEncoder> =
-            build_encoder(context.registry, tree, all, context.shared)?;
-        if !encoder.shared().is_empty() {
-            return Err(Error::invalid("the page lacks the tree's dictionary"));
-        }
+        let mut shared = context.closed_buffers()?;
+        let encoder = build_encoder(context.registry, tree, all, &mut shared)?;
         let mut out = Vec::new();
-        encoder.encode(values, 0..values.len(), &mut out)?;
+        encoder.encode(ValuesOfBlock::all(values)?, &mut out)?;
         Ok(out)
     }
 
@@ -761,9 +841,10 @@ fn moved(mut bytes: Vec<u8>) -> Outcome {
 mod tests {
     use super::*;
     use crate::meta::{Layer, LayerKind, Layout};
+    use alloc::boxed::Box;
     use tarsia_codec::{
-        ChildTypes, Children, Decoder, EncodeChildren, Encoding, EncodingWriter, EraseFit,
-        Features, Node, Version,
+        Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit, Node, NodeSpec,
+        PageEncoder, Prepare, Proposals, Sample, Statistics, Version,
     };
 
     const CANARY: [u8; 8] = [0x9d, 0x3b, 0xe1, 0x57, 0xc6, 0x2a, 0x84, 0x0f];
@@ -792,23 +873,15 @@ mod tests {
             Version::new(1, 0)
         }
 
-        fn child_types(&self, _node: &Node<'_>) -> Result<ChildTypes> {
-            Ok(vec![])
-        }
-
-        fn check(&self, _node: &Node<'_>) -> Result<Features> {
-            Ok(Features::NONE)
-        }
-
-        fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-            EraseFit::Always
+        fn check(&self, _node: &Node<'_>) -> Result<NodeSpec> {
+            Ok(NodeSpec::LEAF)
         }
 
         fn init(
             &self,
             _node: &Node<'_>,
             _children: Children,
-            _shared: Shared<'_>,
+            _shared: &[SharedBuffer],
         ) -> Result<Box<dyn Decoder>> {
             Ok(Box::new(Self(0)))
         }
@@ -833,16 +906,23 @@ mod tests {
     }
 
     impl EncodingWriter for Offsets {
-        fn id(&self) -> &'static str {
-            "test.offsets"
+        fn propose<'v>(&self, _: &Statistics<'v>, _: &mut Proposals<'v>) -> Result<()> {
+            Ok(())
+        }
+
+        fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+            EraseFit::Always
+        }
+
+        fn samples(&self) -> Vec<Sample> {
+            vec![]
         }
 
         fn prepare(
             &self,
             _node: &Node<'_>,
             values: Values<'_>,
-            _children: &dyn EncodeChildren,
-            _shared: Shared<'_>,
+            _page: &mut Prepare<'_>,
         ) -> Result<Box<dyn PageEncoder>> {
             let smallest = numbers(values)?.into_iter().min();
             Ok(Box::new(Self(smallest.unwrap_or_default())))
@@ -860,14 +940,9 @@ mod tests {
     }
 
     impl PageEncoder for Offsets {
-        fn encode(
-            &self,
-            values: Values<'_>,
-            range: core::ops::Range<usize>,
-            out: &mut Vec<u8>,
-        ) -> Result<()> {
+        fn encode(&self, block: ValuesOfBlock<'_>, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&self.0.to_le_bytes());
-            for number in numbers(values.slice(range))? {
+            for number in numbers(block.values())? {
                 out.extend_from_slice(&(number - self.0).to_le_bytes());
             }
             Ok(())
@@ -884,13 +959,11 @@ mod tests {
     fn erase(tree: Tree, steps: Steps) -> Vec<u8> {
         static OFFSETS: Offsets = Offsets(0);
         let mut registry = Registry::new();
+        let cost = DecodeCost::default();
         registry
-            .add(&OFFSETS)
-            .add(&tarsia_plain::PLAIN)
-            .add(&tarsia_bitmap::BITMAP)
-            .add_writer(&OFFSETS)
-            .add_writer(&tarsia_plain::PLAIN)
-            .add_writer(&tarsia_bitmap::BITMAP);
+            .add_writer(&OFFSETS, cost)
+            .add_writer(&tarsia_plain::PLAIN, cost)
+            .add_writer(&tarsia_bitmap::BITMAP, cost);
         let meta = Meta {
             layout: Layout::MiniBlock,
             value_type: Some(ValueType::Fixed(8)),
@@ -901,11 +974,12 @@ mod tests {
                 trees: vec![tarsia_bitmap::tree()],
             }],
             trees: vec![tree, tarsia_plain::tree()],
+            shared: vec![],
         };
         let context = BlockContext {
             registry: &registry,
             meta: &meta,
-            shared: Shared::default(),
+            shared: &[],
             checksum,
         };
         let canary = u64::from_le_bytes(CANARY);

@@ -55,7 +55,7 @@ pub use erase::{
 #[cfg(feature = "arrow")]
 pub use lent::{LentStrings, Shown};
 pub use levels::{Budget, Cut, DecodedForm, DecodedSlots, RawLevel, RawLevels};
-pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
+pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta, SHARED_DEPTH_MAX};
 pub use page::{DecodedRows, PageDecoder, RawColumn, RawParts};
 #[cfg(feature = "encode")]
 pub use shape::{Shape, ShapeSlice};

@@ -4,11 +4,15 @@
 //! treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use tarsia_codec::{Error, ErrorKind, Reader, Result, Tree, ValueType};
+use tarsia_codec::{
+    Error, ErrorKind, OwnedValues, Reader, Result, SharedBuffer, SharedKind, SharedSpec, Tree,
+    ValueType, limits,
+};
 
-const META_VERSION: u8 = 1;
+const META_VERSION: u8 = 2;
 const LAYOUT_MINI_BLOCK: u8 = 0;
 const LAYOUT_NESTED_MINI_BLOCK: u8 = 1;
 const LAYOUT_FULL_ZIP: u8 = 2;
@@ -21,6 +25,9 @@ const LAYER_CONSTANT_LENGTH: u8 = 5;
 const TREES_MAX: usize = 254;
 /// Two for each of the 64 levels a schema may have, and the items' own.
 const LAYERS_MAX: usize = 129;
+
+/// The pages of shared buffers may have shared buffers themselves, and theirs once more: so many in a row lead to a column's values.
+pub const SHARED_DEPTH_MAX: u32 = 2;
 
 /// What a layer says about the items under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,6 +121,8 @@ pub struct Meta {
     pub layers: Vec<Layer>,
     /// 1 ..= 254 trees, the last of them able to hold any values of the type.
     pub trees: Vec<Tree>,
+    /// The page's shared buffers, by the numbers that the nodes of all its trees use.
+    pub shared: Vec<SharedSpec>,
 }
 
 impl Meta {
@@ -123,12 +132,7 @@ impl Meta {
     /// What [`Meta::parse`] would refuse.
     pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        let (kind, width) = match self.value_type {
-            None => (0, 0),
-            Some(ValueType::Bits) => (1, 0),
-            Some(ValueType::Fixed(width)) => (2, width),
-            Some(ValueType::Bytes) => (3, 0),
-        };
+        let (kind, width) = type_code(self.value_type);
         let flags = if self.compact { FLAG_COMPACT } else { 0 };
         let layout = match (self.layout, self.levels.is_empty()) {
             (Layout::FullZip, _) => LAYOUT_FULL_ZIP,
@@ -139,7 +143,13 @@ impl Meta {
         out.extend_from_slice(&width.to_le_bytes());
         // Counts that do not fit are cut here and found by the parse that follows.
         let n_layers = self.levels.len() + self.layers.len();
-        out.extend_from_slice(&[n_layers as u8, self.trees.len() as u8, 0, 0]);
+        let (n_trees, n_shared) = (self.trees.len() as u8, self.shared.len() as u8);
+        out.extend_from_slice(&[n_layers as u8, n_trees, n_shared, 0]);
+        for shared in &self.shared {
+            let (kind, width) = type_code(Some(shared.value_type));
+            out.extend_from_slice(&[shared.kind.code(), kind, 0, 0]);
+            out.extend_from_slice(&width.to_le_bytes());
+        }
         for level in &self.levels {
             let kind = match level {
                 Level::AllValid => LAYER_ALL_VALID,
@@ -198,14 +208,7 @@ impl Meta {
         }
         let kind = reader.u8("meta.value_type")?;
         let width = reader.u32("meta.width")?;
-        let value_type = match (kind, width) {
-            (0, 0) => None,
-            (1, 0) => Some(ValueType::Bits),
-            (2, width) => Some(ValueType::Fixed(width).validate()?),
-            (3, 0) => Some(ValueType::Bytes),
-            (0..=3, _) => return Err(Error::corrupt("meta.width", 4, width, "zero")),
-            _ => return Err(Error::corrupt("meta.value_type", 3, kind, "0 ..= 3")),
-        };
+        let value_type = type_of((kind, 3), (width, 4))?;
         let n_layers = reader.u8("meta.n_layers")?;
         // These lie row by row without levels above them, too.
         let flat_zip = zip && value_type == Some(ValueType::Bytes);
@@ -217,9 +220,17 @@ impl Meta {
             return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
         }
         let n_trees = count(reader.u8("meta.n_trees")?, 9)?;
-        let reserved = reader.u16("meta.reserved")?;
+        let n_shared = reader.u8("meta.n_shared")?;
+        if usize::from(n_shared) > limits::SHARED_BUFFERS_MAX {
+            return Err(Error::corrupt("meta.n_shared", 10, n_shared, "0 ..= 32"));
+        }
+        let reserved = reader.u8("meta.reserved")?;
         if reserved != 0 {
-            return Err(Error::corrupt("meta.reserved", 10, reserved, "zero"));
+            return Err(Error::corrupt("meta.reserved", 11, reserved, "zero"));
+        }
+        let mut shared = Vec::new();
+        for _ in 0..n_shared {
+            shared.push(shared_spec(&mut reader)?);
         }
         let (mut levels, mut layers) = (Vec::new(), Vec::new());
         for number in 1..=n_layers {
@@ -253,7 +264,31 @@ impl Meta {
             levels,
             layers,
             trees,
+            shared,
         })
+    }
+
+    /// The page's shared buffers as decoders get them; `values` are what they decode to, in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where they are not those that the page lists.
+    pub fn shared_buffers(&self, values: &[Arc<OwnedValues>]) -> Result<Vec<SharedBuffer>> {
+        let mut buffers = Vec::with_capacity(values.len());
+        let mut fit = values.len() == self.shared.len();
+        for (values, spec) in values.iter().zip(&self.shared) {
+            let buffer = SharedBuffer::new(spec.kind, values.clone());
+            fit &= buffer.is(*spec);
+            buffers.push(buffer);
+        }
+        match fit {
+            true => Ok(buffers),
+            false => Err(Error::corrupt(
+                "meta.shared",
+                12,
+                values.len(),
+                "buffers of the types that the page lists",
+            )),
+        }
     }
 
     /// All trees: of the levels, the items' validity and the values.
@@ -261,6 +296,56 @@ impl Meta {
         let levels = self.levels.iter().flat_map(Level::trees);
         let layers = self.layers.iter().flat_map(|layer| &layer.trees);
         levels.chain(layers).chain(&self.trees)
+    }
+}
+
+/// A value type as it is stored: its number, and the width.
+fn type_code(value_type: Option<ValueType>) -> (u8, u32) {
+    match value_type {
+        None => (0, 0),
+        Some(ValueType::Bits) => (1, 0),
+        Some(ValueType::Fixed(width)) => (2, width),
+        Some(ValueType::Bytes) => (3, 0),
+    }
+}
+
+/// The type of a number and a width, each with its place.
+fn type_of(kind: (u8, usize), width: (u32, usize)) -> Result<Option<ValueType>> {
+    Ok(match (kind.0, width.0) {
+        (0, 0) => None,
+        (1, 0) => Some(ValueType::Bits),
+        (2, width) => Some(ValueType::Fixed(width).validate()?),
+        (3, 0) => Some(ValueType::Bytes),
+        (0..=3, found) => return Err(Error::corrupt("meta.width", width.1, found, "zero")),
+        (found, _) => return Err(Error::corrupt("meta.value_type", kind.1, found, "0 ..= 3")),
+    })
+}
+
+/// One entry of the list of shared buffers.
+fn shared_spec(reader: &mut Reader<'_>) -> Result<SharedSpec> {
+    let at = reader.position();
+    let kind = reader.u8("meta.shared.kind")?;
+    let value_type = reader.u8("meta.shared.value_type")?;
+    let reserved = reader.u16("meta.shared.reserved")?;
+    let width = reader.u32("meta.shared.width")?;
+    let Some(kind) = SharedKind::of_code(kind) else {
+        let numbers = [
+            ("shared buffer kind ", u64::from(kind)),
+            (" at byte ", at as u64),
+        ];
+        return Err(unsupported(numbers, " of the page description"));
+    };
+    if reserved != 0 {
+        return Err(Error::corrupt(
+            "meta.shared.reserved",
+            at + 2,
+            reserved,
+            "zero",
+        ));
+    }
+    match type_of((value_type, at + 1), (width, at + 4))? {
+        Some(value_type) => Ok(SharedSpec { kind, value_type }),
+        None => Err(Error::corrupt("meta.value_type", at + 1, 0u8, "1 ..= 3")),
     }
 }
 
@@ -344,6 +429,7 @@ mod tests {
                 Tree::leaf("tarsia.bitpack", v, &[]),
                 Tree::leaf("tarsia.plain", v, &[]),
             ],
+            shared: vec![],
         }
     }
 
@@ -537,9 +623,22 @@ mod tests {
         assert!(fixed.write_to(&mut vec![]).is_err());
     }
 
+    fn with_shared() -> Meta {
+        let spec = |kind, value_type| SharedSpec { kind, value_type };
+        let mut meta = sample();
+        meta.trees[0] = meta.trees[0].clone().with_shared(&[2, 0, 1]);
+        meta.shared = vec![
+            spec(SharedKind::SymbolTable, ValueType::Bytes),
+            spec(SharedKind::Dictionary, ValueType::Fixed(8)),
+            spec(SharedKind::CodecDictionary, ValueType::Bits),
+            spec(SharedKind::TokenDictionary, ValueType::Fixed(0)),
+        ];
+        meta
+    }
+
     #[test]
     fn round_trip_and_every_prefix() {
-        for meta in [sample(), nested(), zipped(), indexed()] {
+        for meta in [sample(), nested(), zipped(), indexed(), with_shared()] {
             check_prefixes(&meta);
         }
         let unlayered = Meta {
@@ -612,7 +711,8 @@ mod tests {
             (8, 2, "meta.n_layers"),
             (9, 0, "meta.n_trees"),
             (9, 255, "meta.n_trees"),
-            (10, 1, "meta.reserved"),
+            (10, 33, "meta.n_shared"),
+            (11, 1, "meta.reserved"),
             (13, 0, "meta.n_trees"),
         ] {
             let mut bad = good.clone();
@@ -630,6 +730,37 @@ mod tests {
                 Err(ErrorKind::Unsupported { .. })
             ));
         }
+    }
+
+    #[test]
+    fn shared_buffers_are_checked() {
+        let mut good = vec![];
+        with_shared().write_to(&mut good).unwrap();
+        for (at, value, field) in [
+            (13, 4, "meta.value_type"),
+            (13, 0, "meta.value_type"),
+            (14, 1, "meta.shared.reserved"),
+            (16, 1, "meta.width"),
+        ] {
+            let mut bad = good.clone();
+            bad[at] = value;
+            match Meta::parse(&bad).as_ref().map_err(|error| error.kind()) {
+                Err(ErrorKind::Corrupt { field: found, .. }) => assert_eq!(*found, field),
+                other => panic!("{field}: {other:?}"),
+            }
+        }
+        good[12] = 77;
+        let unknown = Meta::parse(&good);
+        assert!(matches!(
+            unknown.as_ref().map_err(|error| error.kind()),
+            Err(ErrorKind::Unsupported { .. })
+        ));
+        let mut many = with_shared();
+        many.shared = vec![many.shared[0]; limits::SHARED_BUFFERS_MAX + 1];
+        assert!(many.write_to(&mut vec![]).is_err());
+        let none: &[Arc<OwnedValues>] = &[];
+        assert!(with_shared().shared_buffers(none).is_err());
+        assert!(sample().shared_buffers(none).is_ok());
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Decoding blocks of a page into one run of column memory.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Decoder, Error, Features, Node, Output, Reach, Registry, Result, Scratch,
-    Selection, Shared, Tree, Unit, ValueType, build_decoder,
+    AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Reach, Registry, Result, Scratch,
+    Selection, Tree, Unit, ValueType, build_decoder,
 };
 
 use crate::block::{Block, BlockExpectation, Validity};
@@ -29,7 +30,6 @@ pub struct PageDecoder {
     level_trees: Vec<Vec<Box<dyn Decoder>>>,
     validity: Option<Vec<Box<dyn Decoder>>>,
     trees: Vec<Box<dyn Decoder>>,
-    features: Features,
     zip: Option<ZipForm>,
 }
 
@@ -43,19 +43,20 @@ impl core::fmt::Debug for PageDecoder {
 }
 
 impl PageDecoder {
-    /// **init** for every tree of the page.
+    /// **init** for every tree of the page. `shared` are what its shared buffers decode to, in the order of their numbers.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
     /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
-    pub fn new(registry: &Registry, meta: &Meta, shared: Shared<'_>) -> Result<Self> {
+    pub fn new(registry: &Registry, meta: &Meta, shared: &[Arc<OwnedValues>]) -> Result<Self> {
         let value_type = meta
             .value_type
             .ok_or_else(|| Error::invalid("a page of type Null has nothing to decode"))?;
-        let build = |trees: &[Tree], value_type: ValueType, shared: Shared<'_>| {
+        let shared = meta.shared_buffers(shared)?;
+        let build = |trees: &[Tree], value_type: ValueType| {
             trees
                 .iter()
-                .map(|tree| build_decoder(registry, tree, value_type, shared))
+                .map(|tree| build_decoder(registry, tree, value_type, &shared))
                 .collect::<Result<Vec<_>>>()
         };
         // Without nested pages there are none, and kernels need no code for them.
@@ -63,14 +64,6 @@ impl PageDecoder {
             true => &meta.levels,
             false => &[],
         };
-        let mut features = Features::POINT | Features::RANGE;
-        for tree in &meta.trees {
-            let node = Node {
-                value_type,
-                params: &tree.params,
-            };
-            features = features.and(registry.encoding(tree)?.check(&node)?);
-        }
         Ok(Self {
             value_type,
             compact: meta.compact,
@@ -81,16 +74,15 @@ impl PageDecoder {
                         Level::Lengths(_) => ValueType::Fixed(4),
                         _ => ValueType::Bits,
                     };
-                    build(level.trees(), value_type, Shared::default())
+                    build(level.trees(), value_type)
                 })
                 .collect::<Result<_>>()?,
             levels: levels.to_vec(),
             validity: match meta.layers.first() {
-                Some(layer) => Some(build(&layer.trees, ValueType::Bits, Shared::default())?),
+                Some(layer) => Some(build(&layer.trees, ValueType::Bits)?),
                 None => None,
             },
-            trees: build(&meta.trees, value_type, shared)?,
-            features,
+            trees: build(&meta.trees, value_type)?,
             zip: match cfg!(feature = "nested") {
                 true => ZipForm::of(meta)?,
                 false => None,
@@ -101,11 +93,6 @@ impl PageDecoder {
     /// The type of the page's values.
     pub fn value_type(&self) -> ValueType {
         self.value_type
-    }
-
-    /// What every tree of the page can do.
-    pub fn features(&self) -> Features {
-        self.features
     }
 
     /// What a block of `rows` rows in this page must look like.

@@ -603,6 +603,7 @@ mod encode {
                 levels,
                 layers: layers.into_iter().collect(),
                 trees,
+                shared: vec![],
             };
             let form = ZipForm::of(&meta).ok().flatten()?;
             Some((meta, form))

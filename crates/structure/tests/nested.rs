@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, BytesSlice, ErrorKind, FixedSlice, Registry, Result, Scratch, Selection,
-    Shared, Tree, ValueType, Values,
+    AlignedBuf, BitSlice, BytesSlice, DecodeCost, ErrorKind, FixedSlice, LogicalType, Registry,
+    Result, Scratch, Selection, Statistics, ValueType, Values,
 };
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::levels::LevelSections;
@@ -64,41 +64,30 @@ const TINY: Plain = Plain {
 };
 
 impl Choose for Plain {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
-        let tree = match values {
-            Values::Bytes(_) => tarsia_bytes::tree(tarsia_plain::tree()),
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let tree = match (values.values(), values.facts().logical_type) {
+            (_, LogicalType::Validity) => tarsia_bitmap::tree(),
+            (Values::Bytes(_), _) => tarsia_bytes::tree(tarsia_plain::tree()),
             _ => tarsia_plain::tree(),
         };
         Ok(Choice {
             trees: vec![tree],
-            bits_per_value: self.bits_per_value,
+            bytes: (u64::from(self.bits_per_value) * values.len() as u64).div_ceil(8),
             uniform: self.uniform,
-            first: None,
         })
     }
 
     fn full_zip_bytes_min(&self) -> u32 {
         self.full_zip_bytes_min
     }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
-        Ok(vec![tarsia_plain::tree()])
-    }
 }
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP);
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     registry
 }
 
@@ -293,7 +282,7 @@ impl Model {
         let input = PageInput {
             shape: Some(ShapeSlice::new(&shape, 0..self.rows)?),
             validity: Some(BitSlice::new(&validity, 0, n_items)?),
-            values,
+            ..PageInput::of_values(values)
         };
         let registry = registry();
         let context = EncodeContext {
@@ -451,7 +440,7 @@ fn decode_blocks<'a, 'b>(
 
 /// All rows, ranges, single rows and repeated ones of each block are those of the model.
 fn check(model: &Model, page: &EncodedPage, what: &str) {
-    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+    let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
     for (form, level) in model.forms().zip(&page.meta.levels) {
         assert!(form.admits(level), "{what}: {level:?} for {form:?}");
     }
@@ -594,7 +583,7 @@ fn what_was_decoded_elsewhere_is_appended() {
         for value_type in TYPES {
             let model = Model::random(700, &forms, value_type, &mut rng);
             let page = model.encode(TINY);
-            let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+            let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
             let (budget, mut scratch) = (Budget::new(u64::MAX), Scratch::new());
             let mut take = poisoned;
             let mut all = RawLevels::new(forms.iter().copied(), &budget);
@@ -795,7 +784,7 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
         if page.meta.layout == Layout::MiniBlock {
             continue;
         }
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let form = decoder.zip().unwrap();
         n_zipped[usize::from(form.is_indexed())] += 1;
         // Each row by itself, without its block, in one run of memory.
@@ -851,7 +840,7 @@ fn hostile_full_zip_blocks_are_refused_or_consistent() {
         if page.meta.layout == Layout::MiniBlock || model.rows != 100 {
             continue;
         }
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let forms: Vec<_> = model.forms().collect();
         let (rows, block) = (block_rows(&page)[0], page.block(0));
         assert!(check_hostile(&decoder, &forms, block, rows), "{what}");
@@ -919,7 +908,7 @@ fn check_rows(
 
 /// Every range, every row and some rows more than once.
 fn check_every_read(model: &Model, page: &EncodedPage) {
-    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+    let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
     for start in 0..model.rows {
         for end in start + 1..=model.rows {
             let rows: Vec<usize> = (start..end).collect();
@@ -1172,7 +1161,7 @@ fn small_pages() -> Vec<(Vec<LevelForm>, EncodedPage)> {
 #[test]
 fn every_prefix_of_a_payload_is_refused_or_consistent() {
     for (forms, page) in small_pages() {
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let rows = block_rows(&page)[0];
         let block = page.block(0);
         assert!(check_hostile(&decoder, &forms, block, rows));
@@ -1205,7 +1194,7 @@ fn every_prefix_of_a_payload_is_refused_or_consistent() {
 fn every_flipped_bit_is_refused_or_consistent() {
     let (mut n_read, mut n_refused) = (0, 0);
     for (forms, page) in small_pages() {
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let rows = block_rows(&page)[0];
         let block = page.block(0);
         for at in 4..block.len() {
@@ -1227,7 +1216,7 @@ fn every_flipped_bit_is_refused_or_consistent() {
 fn random_words_in_a_payload_are_refused_or_consistent() {
     let mut rng = Rng::new(8);
     for (forms, page) in small_pages() {
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let rows = block_rows(&page)[0];
         let block = page.block(0);
         for _ in 0..2000 {
@@ -1253,7 +1242,7 @@ fn sections_say_what_the_model_says() {
     for forms in shapes() {
         let model = Model::random(900, &forms, ValueType::Fixed(4), &mut rng);
         let page = model.encode(USUAL);
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let starts: Vec<_> = model
             .levels
             .iter()
@@ -1309,7 +1298,7 @@ fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
         let Ok(page) = model.try_encode(free) else {
             continue;
         };
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         for (i, rows) in block_rows(&page).into_iter().enumerate() {
             if let Err(error) = Block::parse(page.block(i), &decoder.expect(rows)) {
                 unread.push(format!("{name}, block {i} of {rows} rows: {error}"));
@@ -1360,7 +1349,7 @@ fn null_keys_of_unions_inside_runs_are_stored() {
             };
             let page = leaf.page(0..array.len()).unwrap().unwrap();
             let page = encode_page(page, &context).unwrap();
-            let decoder = PageDecoder::new(&registry, &page.meta, Shared::default()).unwrap();
+            let decoder = PageDecoder::new(&registry, &page.meta, &[]).unwrap();
             let forms = page.meta.levels.iter().map(|level| level.form());
             let rows = array.len() as u32;
             let blocks = [(page.block(0), rows, Selection::All)];
@@ -1398,7 +1387,7 @@ fn slots_that_no_byte_stands_for_are_bounded() {
         (vec![longest.clone()], false),
     ] {
         page.meta.levels = levels;
-        let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+        let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
         let mut block = page.block(0).to_vec();
         if page.meta.levels == [longest.clone()] {
             // Items without bytes, but each may be null.
@@ -1424,7 +1413,7 @@ fn a_budget_is_spent_before_memory_is_taken() {
     let page = model
         .fill(slot, |i| (true, (i as u32).to_le_bytes().to_vec()))
         .encode(USUAL);
-    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default()).unwrap();
+    let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
     let rows = block_rows(&page)[0];
     let block = Block::parse(page.block(0), &decoder.expect(rows)).unwrap();
     let n_items = u64::from(block.n_items);

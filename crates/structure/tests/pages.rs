@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray,
 };
-use tarsia_codec::{AlignedBuf, Registry, Result, Scratch, Selection, Shared, Tree, Values};
+use tarsia_codec::{
+    AlignedBuf, DecodeCost, LogicalType, Registry, Result, Scratch, Selection, Statistics, Values,
+};
 use tarsia_structure::arrow::{LeafBuffer, Pool, array_from_raw};
 use tarsia_structure::{
     Block, BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageDecoder, RawColumn,
@@ -17,43 +19,35 @@ struct Plain {
 }
 
 impl Choose for Plain {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
-        let n = values.len().max(1) as u64;
-        let bits = (values.decoded_bytes() * 8).div_ceil(n) as u32;
-        Ok(match values {
-            Values::Bytes(_) => Choice {
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let logical_type = values.facts().logical_type;
+        let values = values.values();
+        Ok(match (values, logical_type) {
+            (_, LogicalType::Validity) => Choice {
+                trees: vec![tarsia_bitmap::tree()],
+                bytes: values.decoded_bytes(),
+                uniform: true,
+            },
+            (Values::Bytes(_), _) => Choice {
                 trees: vec![tarsia_bytes::tree(tarsia_plain::tree())],
-                bits_per_value: bits + 32,
+                bytes: values.decoded_bytes() + 4 * values.len() as u64,
                 uniform: self.uniform_strings,
-                first: None,
             },
             _ => Choice {
                 trees: vec![tarsia_plain::tree()],
-                bits_per_value: bits,
+                bytes: values.decoded_bytes(),
                 uniform: true,
-                first: None,
             },
         })
-    }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
-        Ok(vec![tarsia_plain::tree()])
     }
 }
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP);
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     registry
 }
 
@@ -100,7 +94,7 @@ fn decode<'a>(
     data_max: usize,
     wanted: impl Fn(usize, u32) -> Selection<'a>,
 ) -> Result<ArrayRef> {
-    let decoder = PageDecoder::new(&registry(), &page.meta, Shared::default())?;
+    let decoder = PageDecoder::new(&registry(), &page.meta, &[])?;
     let pool = Pool::new(1 << 20);
     let mut take = |len| {
         let mut buf: AlignedBuf = pool.take(len);

@@ -14,7 +14,7 @@ use arrow_array::{
     ListArray, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field};
-use tarsia_codec::{Registry, Result, Tree, Values};
+use tarsia_codec::{DecodeCost, LogicalType, Registry, Result, Statistics, Values};
 use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
 
@@ -22,30 +22,22 @@ use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
 struct Plain(u32);
 
 impl Choose for Plain {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
-        let tree = match values {
-            Values::Bytes(_) => tarsia_bytes::tree(tarsia_plain::tree()),
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let tree = match (values.values(), values.facts().logical_type) {
+            (_, LogicalType::Validity) => tarsia_bitmap::tree(),
+            (Values::Bytes(_), _) => tarsia_bytes::tree(tarsia_plain::tree()),
             _ => tarsia_plain::tree(),
         };
         Ok(Choice {
             trees: vec![tree],
-            bits_per_value: 32,
+            bytes: 4 * values.len() as u64,
             uniform: true,
-            first: None,
         })
     }
 
     fn full_zip_bytes_min(&self) -> u32 {
         // The examples' vectors are of 8 bytes, and their strings are shorter.
         self.0
-    }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
-        Ok(vec![tarsia_plain::tree()])
     }
 }
 
@@ -68,9 +60,9 @@ fn encode_with(array: &dyn Array, full_zip_bytes_min: u32) -> EncodedPage {
     leaf.push(array).unwrap();
     let mut registry = Registry::new();
     registry
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP);
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     let context = EncodeContext {
         registry: &registry,
         chooser: &Plain(full_zip_bytes_min),
@@ -164,7 +156,8 @@ impl<'a> Dump<'a> {
         self.u8(id.len() as u8, "tree: id length", &id.len().to_string());
         self.bytes(id.as_bytes(), "id", &format!("\"{id}\""));
         self.bytes(&[1, 0, 0, 0], "version", "major 1, minor 0");
-        self.bytes(&[0, 0], "params, children", "no bytes, no trees");
+        let rest = "no parameters, shared buffers or children";
+        self.bytes(&[0, 0, 0], "three counts", rest);
     }
 
     fn finish(self) -> String {
@@ -324,14 +317,15 @@ fn a_meta_blob() {
     let mut bytes = vec![];
     encode(&lists()).meta.write_to(&mut bytes).unwrap();
     let mut dump = Dump::new(&bytes);
-    dump.u8(1, "version", "1");
+    dump.u8(2, "version", "2");
     dump.u8(1, "layout", "nested mini-block");
     dump.u8(1, "flags", "compact");
     dump.u8(2, "value type", "fixed width");
     dump.u32(4, "fixed width", "4 bytes");
     dump.u8(3, "n_layers", "two levels and item validity");
     dump.u8(1, "n_trees", "1");
-    dump.u16(0, "reserved", "");
+    dump.u8(0, "n_shared", "no shared buffers");
+    dump.u8(0, "reserved", "");
     dump.bytes(&[3, 1], "kind, n_trees", "validity level of 1 tree");
     dump.tree("tarsia.bitmap");
     dump.bytes(&[4, 1], "kind, n_trees", "lengths level of 1 tree");

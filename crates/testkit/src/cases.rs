@@ -100,6 +100,20 @@ impl Case {
         }
     }
 
+    /// A copy of some values.
+    pub fn copy_of(name: &str, values: Values<'_>) -> Self {
+        let n = 0..values.len();
+        match values {
+            Values::Bits(bits) => Self::bits(name, &n.map(|i| bits.get(i)).collect::<Vec<_>>()),
+            Values::Fixed(fixed) => {
+                Self::fixed(name, fixed.width(), fixed.len(), fixed.bytes().to_vec())
+            }
+            Values::Bytes(strings) => {
+                Self::strings(name, &n.map(|i| strings.get(i)).collect::<Vec<_>>())
+            }
+        }
+    }
+
     /// A view of the values.
     pub fn values(&self) -> Values<'_> {
         match &self.values {

@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Decoder, Output, OwnedValues, Registry, Result, Scratch, Selection, Shared, Tree, Unit,
-    ValueType, Values, build_decoder, build_encoder, limits,
+    Block, Decoder, Output, OwnedValues, Registry, Result, Scratch, Selection, SharedBuffer,
+    SharedBuffers, Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
 };
 
 use crate::cases::Case;
@@ -338,28 +338,9 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Shared buffers of entries, as a dictionary page decodes to.
+/// The values of a shared buffer, as its page decodes to.
 pub fn shared_of(case: &Case) -> Arc<OwnedValues> {
-    use tarsia_codec::AlignedBuf;
-    Arc::new(match case.values() {
-        Values::Bits(bits) => {
-            let mut bytes = Vec::new();
-            bits.append_to(&mut bytes);
-            OwnedValues::Bits {
-                bytes: AlignedBuf::copy_of(&bytes),
-                len: bits.len(),
-            }
-        }
-        Values::Fixed(fixed) => OwnedValues::Fixed {
-            bytes: AlignedBuf::copy_of(fixed.bytes()),
-            width: fixed.width(),
-            len: fixed.len(),
-        },
-        Values::Bytes(strings) => OwnedValues::Bytes {
-            offsets: strings.offsets().to_vec(),
-            data: AlignedBuf::copy_of(strings.data()),
-        },
-    })
+    Arc::new(OwnedValues::copy_of(case.values()))
 }
 
 /// Output memory, poisoned.
@@ -516,14 +497,13 @@ pub fn decode_anything(
     registry: &Registry,
     tree: &Tree,
     value_type: ValueType,
-    shared: &[Arc<OwnedValues>],
+    shared: &[SharedBuffer],
     unit: Unit<'_>,
     input: &mut Input<'_>,
 ) {
-    let (built, allocated) =
-        measure(|| build_decoder(registry, tree, value_type, Shared { buffers: shared }));
+    let (built, allocated) = measure(|| build_decoder(registry, tree, value_type, shared));
     // A dictionary may be laid out anew for its lookups.
-    let shared_bytes: usize = shared.iter().map(|buffer| buffer.memory_bytes()).sum();
+    let shared_bytes: usize = shared.iter().map(|it| it.values().memory_bytes()).sum();
     let bound = (1 << 20) + 16 * shared_bytes as u64;
     assert!(
         allocated.bytes <= bound,
@@ -573,7 +553,8 @@ pub fn decode_anything(
     }
 }
 
-fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
+/// Value `i` as bytes; a bit as one byte.
+pub(crate) fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
     match values {
         Values::Bits(bits) => match bits.get(i) {
             false => &[0],
@@ -589,12 +570,12 @@ fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
 /// # Panics
 /// Where the values do not come back, the bytes exceed `encoded_bytes_max`, or encoding again gives other bytes.
 pub fn round_trip(registry: &Registry, tree: &Tree, values: Values<'_>, input: &mut Input<'_>) {
-    let none = Shared::default();
-    let encoder = build_encoder(registry, tree, values, none)
+    let mut shared = SharedBuffers::new();
+    let encoder = build_encoder(registry, tree, values, &mut shared)
         .unwrap_or_else(|error| panic!("{tree} refuses {} values: {error}", values.len()));
-    let shared = encoder.shared();
+    let shared = shared.to_decode().expect("whole buffers");
     let value_type = values.value_type();
-    let decoder = build_decoder(registry, tree, value_type, Shared { buffers: &shared })
+    let decoder = build_decoder(registry, tree, value_type, &shared)
         .unwrap_or_else(|error| panic!("init of {tree} refuses what was written: {error}"));
     let (start, end) = match input.below(3) {
         0 => (0, values.len()),
@@ -607,8 +588,8 @@ pub fn round_trip(registry: &Registry, tree: &Tree, values: Values<'_>, input: &
     let mut bytes = Vec::new();
     for round in 0..2 {
         let mut again = b"kept".to_vec();
-        encoder
-            .encode(values, start..end, &mut again)
+        Block::new(values, start..end)
+            .and_then(|block| encoder.encode(block, &mut again))
             .unwrap_or_else(|error| {
                 panic!("{tree} refuses {start}..{end} of {}: {error}", values.len())
             });

@@ -5,11 +5,16 @@
 //! | round trip | every selection of every unit equals the same selection of the values |
 //! | outputs | bits at any offset leave their neighbours alone; string ends start at any base |
 //! | reach | a range decodes from the bytes that [`Decoder::reach`] names alone |
+//! | views | byte strings decode as views to what they decode to as bytes |
+//! | predicates | [`Decoder::filter`] finds the values that decoding and comparing finds, and [`Decoder::aggregates`] are true |
+//! | decoded size | a unit decodes to at most [`Decoder::decoded_bytes_max`] |
+//! | entries | a decoder notes every entry of a shared buffer that it needs: with all others wiped, values are the same |
 //! | size | a unit has at most `encoded_bytes_max` bytes, and encoding appends |
 //! | determinism | encoding again, or after a fresh `prepare`, gives the same bytes |
 //! | slices | values inside a larger buffer encode to the same bytes |
 //! | memory | once its scratch is warm, decoding allocates nothing; hostile bytes allocate within a bound |
 //! | erasure | under a tree that says [`EraseFit::Always`] survivors never need more bytes |
+//! | nodes | a child or a shared buffer too many or too few is refused |
 //! | corrupt | every proper prefix, and a unit with a byte too many, is refused; mutated bytes and parameters never panic |
 //! | misuse | selections and outputs that do not fit are refused |
 //!
@@ -19,12 +24,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, BytesSlice, Decoder, Encoding, EraseFit, Error, ErrorKind, FixedSlice,
-    Node, Output, OwnedValues, PageEncoder, Reach, Reader, Registry, Result, Scratch, Selection,
-    Shared, Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
+    AlignedBuf, BitSlice, Block, BytesSlice, Comparison, Decoder, Encoding, EraseFit, Error,
+    ErrorKind, FixedSlice, Node, Order, Output, OwnedValues, PageEncoder, Predicate, Reach, Reader,
+    Registry, Result, Scratch, Selection, SharedBuffer, SharedBuffers, SharedKind, SharedSpec,
+    Tree, TreeWriter, Unit, UsedEntries, ValueType, Values, ViewOutput, build_decoder,
+    build_encoder, limits,
 };
 
 pub use crate::cases::{Case, CaseValues, bits_cases, bytes_cases, cases, fixed_cases};
+use crate::fuzzing::value;
 use crate::memory;
 use crate::rng::Rng;
 
@@ -39,8 +47,8 @@ pub struct LawCase<'a> {
     pub tree: &'a Tree,
     /// All values of the page; at most [`limits::BLOCK_VALUES_MAX`], since they are also encoded as one block.
     pub values: Values<'a>,
-    /// Shared buffers that exist before encoding. Where this is empty, those the encoder makes are used.
-    pub shared: &'a [Arc<OwnedValues>],
+    /// The page's shared buffers, where they exist before encoding. Where this is empty, those the encoder makes are used.
+    pub shared: &'a [SharedBuffer],
     /// Seed of cuts, selections and mutations.
     pub seed: u64,
     /// A proper prefix of a unit may be a unit too (only checked not to panic then).
@@ -111,6 +119,26 @@ pub fn check_encoding(case: &LawCase<'_>) {
     }
 }
 
+/// Checks the laws of writing and reading where the tree holds the values, and says whether it does: what a tree that was made by chance
+/// ([`crate::trees`]) has to obey. A tree may refuse the page or a block of it, but what it writes is read. Bytes are not mutated.
+///
+/// # Panics
+/// Where a law is broken.
+pub fn check_if_held(case: &LawCase<'_>) -> bool {
+    let checked = catch_unwind(AssertUnwindSafe(|| match Laws::try_new(*case) {
+        Ok(laws) => laws.check_held(),
+        Err(_) => false,
+    }));
+    checked.unwrap_or_else(|panic| {
+        let (value_type, tree) = (case.values.value_type(), case.tree);
+        let text = panic_text(&*panic);
+        panic!(
+            "[{} of {value_type:?} as {tree}: {tree:?}] {text}",
+            case.name
+        );
+    })
+}
+
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
         (Some(text), _) => text.clone(),
@@ -127,7 +155,7 @@ struct Laws<'a> {
     /// Prepared once more from the same values.
     fresh: Box<dyn PageEncoder>,
     /// What readers are given.
-    shared: Vec<Arc<OwnedValues>>,
+    shared: Vec<SharedBuffer>,
     decoder: Box<dyn Decoder>,
     rng: Rng,
 }
@@ -139,19 +167,15 @@ impl<'a> Laws<'a> {
             n <= limits::BLOCK_VALUES_MAX as usize,
             "{n} values do not fit one block"
         );
-        let encoder = prepare(&case, case.values);
-        let shared = match case.shared {
-            [] => encoder.shared(),
-            given => given.to_vec(),
-        };
+        Self::try_new(case).unwrap_or_else(|error| panic!("prepare refused the values: {error}"))
+    }
+
+    /// The same; an error where the tree does not hold the values.
+    fn try_new(case: LawCase<'a>) -> Result<Self> {
+        let (encoder, shared) = try_prepare(&case, case.values)?;
         let value_type = case.values.value_type();
-        let decoder = build_decoder(
-            case.registry,
-            case.tree,
-            value_type,
-            Shared { buffers: &shared },
-        )
-        .unwrap_or_else(|error| panic!("init refused what was written: {error}"));
+        let decoder = build_decoder(case.registry, case.tree, value_type, &shared)
+            .unwrap_or_else(|error| panic!("init refused what was written: {error}"));
         let mut laws = Self {
             case,
             value_type,
@@ -162,7 +186,7 @@ impl<'a> Laws<'a> {
             rng: Rng::new(case.seed),
         };
         laws.rng.u64();
-        laws
+        Ok(laws)
     }
 
     fn check_all(&mut self) {
@@ -174,7 +198,7 @@ impl<'a> Laws<'a> {
         }
         self.check_ranges_beyond();
         self.check_slices();
-        self.check_erasure(0, n, whole.len());
+        self.check_erasure(0, n, whole.len(), false);
         // Corruption is checked on the whole (its first and last bytes) and thoroughly on a short block.
         let start = self.rng.below(n.saturating_sub(200).max(1));
         let end = (start + self.rng.between(1, 200)).min(n);
@@ -184,6 +208,24 @@ impl<'a> Laws<'a> {
             self.check_corrupt(0, n, &whole);
         }
         self.check_hostile_trees(start, end, &short);
+    }
+
+    fn check_held(mut self) -> bool {
+        let n = self.case.values.len();
+        self.check_tree();
+        let mut is_held = true;
+        for (start, end) in [(0, n)].into_iter().chain(self.cuts(n)) {
+            let block = Block::new(self.case.values, start..end);
+            let mut out = vec![];
+            match block.and_then(|block| self.encoder.encode(block, &mut out)) {
+                Ok(()) => drop(self.check_block(start, end)),
+                Err(_) => is_held = false,
+            }
+            if (start, end) == (0, n) && is_held {
+                self.check_erasure(0, n, out.len(), true);
+            }
+        }
+        is_held
     }
 
     fn slice(&self, start: usize, end: usize) -> Values<'a> {
@@ -223,19 +265,54 @@ impl<'a> Laws<'a> {
             "the tree changed on its way through its layout"
         );
         self.visit_nodes(self.case.tree, self.value_type, &mut |encoding, node| {
-            let features = encoding.check(node);
-            assert!(
-                features.is_ok(),
-                "check of {} refused: {features:?}",
-                encoding.id()
-            );
-            assert_eq!(
-                features,
-                encoding.check(node),
-                "check of {} varies",
-                encoding.id()
-            );
+            let spec = encoding.check(node);
+            let id = encoding.id();
+            assert!(spec.is_ok(), "check of {id} refused: {spec:?}");
+            assert_eq!(spec, encoding.check(node), "check of {id} varies");
         });
+        self.check_counts();
+    }
+
+    /// Readers and writers refuse a node with a child or a shared buffer too many, or without its last one.
+    fn check_counts(&self) {
+        let mut n_nodes = 0;
+        self.case.tree.visit(&mut |_| n_nodes += 1);
+        let more_child = |node: &mut Tree| {
+            let added = node.children.last().cloned();
+            let added = added.unwrap_or_else(|| Tree::leaf(&node.id, node.version, &node.params));
+            node.children.push(added);
+        };
+        let more_shared = |node: &mut Tree| node.shared.push(0);
+        let fewer_child = |node: &mut Tree| {
+            node.children
+                .truncate(node.children.len().saturating_sub(1))
+        };
+        let fewer_shared =
+            |node: &mut Tree| node.shared.truncate(node.shared.len().saturating_sub(1));
+        let changes: [(&str, &dyn Fn(&mut Tree)); 4] = [
+            ("tree.n_children", &more_child),
+            ("tree.n_children", &fewer_child),
+            ("tree.n_shared", &more_shared),
+            ("tree.n_shared", &fewer_shared),
+        ];
+        for node_idx in 0..n_nodes {
+            for (field, change) in changes {
+                let mut tree = self.case.tree.clone();
+                change_node(&mut tree, node_idx, &mut |node| change(node));
+                if tree == *self.case.tree {
+                    continue;
+                }
+                let registry = self.case.registry;
+                let read = build_decoder(registry, &tree, self.value_type, &self.shared);
+                let written = TreeWriter::new(registry, &tree, self.value_type);
+                for got in [read.map(|_| ()), written.map(|_| ())] {
+                    let is_refused = got.as_ref().is_err_and(
+                        |error| matches!(error.kind(), ErrorKind::Corrupt { field: found, .. } if *found == field),
+                    );
+                    assert!(is_refused, "{tree:?}: another {field} gives {got:?}");
+                }
+            }
+        }
     }
 
     fn visit_nodes(
@@ -247,17 +324,12 @@ impl<'a> Laws<'a> {
         let encoding = self.case.registry.encoding(tree).expect("a known encoding");
         let node = Node {
             value_type,
+            version: tree.version,
             params: &tree.params,
         };
         visit(encoding, &node);
-        let types = encoding.child_types(&node).expect("types of the children");
-        assert_eq!(
-            types.len(),
-            tree.children.len(),
-            "{}: number of children",
-            tree.id
-        );
-        for (child, child_type) in tree.children.iter().zip(types) {
+        let spec = tree.check(encoding, &node, 1).expect("a good node");
+        for (child, child_type) in tree.children.iter().zip(spec.children) {
             self.visit_nodes(child, child_type, visit);
         }
     }
@@ -309,6 +381,10 @@ impl<'a> Laws<'a> {
         }
         self.check_reach(unit, values, &at);
         self.check_strings(unit, values, &at);
+        self.check_views(unit, values, &at);
+        self.check_filter(unit, values, &at);
+        self.check_known(unit, values, &at);
+        self.check_used(unit, values, &at);
         self.check_warm(unit, values, &at);
         self.check_misuse(unit, values, &at);
         encoded
@@ -395,6 +471,204 @@ impl<'a> Laws<'a> {
             rest = after;
         }
         assert!(rest.is_empty(), "{at}: bytes behind the strings");
+    }
+
+    /// Views show the strings that were selected, short ones in themselves.
+    fn check_views(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        let Values::Bytes(strings) = values else {
+            return;
+        };
+        let mut scratch = Scratch::new();
+        for selection in self.selections(strings.len()).iter().step_by(2) {
+            let at = format!("{at}, views of {}", selection.describe());
+            let selection = selection.as_selection();
+            let expected: Vec<&[u8]> = (indices_of(&selection, strings.len()).iter())
+                .map(|i| strings.get(*i))
+                .collect();
+            let data_bytes: usize = expected.iter().map(|string| string.len()).sum();
+            let (base, buffer) = (*self.rng.pick(&[0, 1, 1 << 30]), self.rng.u8().into());
+            let mut views = vec![u128::MAX; expected.len()];
+            let mut data = vec![0xaa; data_bytes + self.rng.below(3)];
+            let out = ViewOutput {
+                views: &mut views,
+                buffer,
+                base,
+                data: &mut data,
+            };
+            let written = self
+                .decoder
+                .decode_views(unit, selection, &mut scratch, out);
+            let written = written.unwrap_or_else(|error| panic!("{at}: {error}"));
+            let data = &data[..written];
+            for (i, (view, expected)) in views.iter().zip(&expected).enumerate() {
+                let view = view.to_le_bytes();
+                let word = |at: usize| u32::from_le_bytes(view[at..at + 4].try_into().expect("4"));
+                assert_eq!(word(0) as usize, expected.len(), "{at}: length {i}");
+                let mut wanted = [0; 12];
+                match expected.len() {
+                    len @ 0..=12 => wanted[..len].copy_from_slice(expected),
+                    len => {
+                        assert_eq!(word(8), buffer, "{at}: buffer of view {i}");
+                        let place = word(12).checked_sub(base).expect("a place behind the base");
+                        let found = data.get(place as usize..place as usize + len);
+                        assert_eq!(found, Some(*expected), "{at}: string {i}");
+                        wanted.copy_from_slice(&view[4..]);
+                        wanted[..4].copy_from_slice(&expected[..4]);
+                    }
+                }
+                assert_eq!(view[4..], wanted, "{at}: view {i}");
+            }
+        }
+        let out = ViewOutput {
+            views: &mut vec![0; strings.len() + 1],
+            buffer: 0,
+            base: 0,
+            data: &mut vec![0; strings.data_bytes() as usize],
+        };
+        let got = self
+            .decoder
+            .decode_views(unit, Selection::All, &mut scratch, out);
+        assert!(got.is_err(), "{at}: a view too many was not refused");
+    }
+
+    /// Orders of values of the type.
+    fn orders(&self) -> &'static [Order] {
+        match self.value_type {
+            ValueType::Bits => &[Order::Unsigned],
+            ValueType::Fixed(2 | 4 | 8) => &[Order::Unsigned, Order::Signed, Order::Float],
+            ValueType::Fixed(_) => &[Order::Unsigned, Order::Signed, Order::Bytes],
+            ValueType::Bytes => &[Order::Bytes],
+        }
+    }
+
+    /// A filter that evaluates a predicate finds what comparing the values finds; one that does not leaves its output alone.
+    fn check_filter(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        let n = values.len();
+        let mut operands = vec![match self.value_type {
+            ValueType::Bits => vec![u8::from(self.rng.flip())],
+            ValueType::Fixed(width) => self.rng.bytes(width as usize),
+            ValueType::Bytes => b"mmm".to_vec(),
+        }];
+        let chosen: Vec<usize> = (0..n.min(3)).map(|_| self.rng.below(n)).collect();
+        operands.extend(chosen.iter().map(|i| value(&values, *i).to_vec()));
+        let among = gather(values, &chosen);
+        let mut predicates = vec![Predicate::In(among.values())];
+        for operand in &operands {
+            let order = *self.rng.pick(self.orders());
+            let all = [
+                Comparison::Equal,
+                Comparison::Less,
+                Comparison::LessOrEqual,
+                Comparison::Greater,
+                Comparison::GreaterOrEqual,
+            ];
+            // Of many values one comparison tells as much and takes less time.
+            let one = [*self.rng.pick(&all)];
+            for comparison in if n > 2048 { one.to_vec() } else { all.to_vec() } {
+                predicates.push(Predicate::Compare {
+                    comparison,
+                    order,
+                    operand,
+                });
+            }
+        }
+        let mut scratch = Scratch::new();
+        for predicate in predicates {
+            let offset = *self.rng.pick(&[0, 1, 8, 13]);
+            let before = self.rng.bytes((offset + n).div_ceil(8) + 1);
+            let mut bits = before.clone();
+            let out = Output::Bits {
+                bytes: &mut bits,
+                offset,
+            };
+            let got = self.decoder.filter(unit, &predicate, &mut scratch, out);
+            let at = format!("{at}, filter {predicate:.99?}");
+            if !got.unwrap_or_else(|error| panic!("{at}: {error}")) {
+                assert!(
+                    bits == before,
+                    "{at}: nothing was evaluated, yet bits changed"
+                );
+                continue;
+            }
+            for i in 0..n {
+                let holds = predicate.holds(self.value_type, value(&values, i));
+                let found = bits[(offset + i) / 8] >> ((offset + i) % 8) & 1 == 1;
+                assert_eq!(Some(found), holds, "{at}: value {i}");
+            }
+            assert_neighbours(&bits, &before, offset, n, &at);
+        }
+    }
+
+    /// What is known of a unit without decoding it is true.
+    fn check_known(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        let bytes_max = self.decoder.decoded_bytes_max(unit.bytes, unit.len);
+        let bytes_max = bytes_max.unwrap_or_else(|error| panic!("{at}, decoded size: {error}"));
+        if let (Values::Bytes(_), Some(max)) = (values, bytes_max) {
+            let exact = values.decoded_bytes();
+            assert!(
+                max >= exact,
+                "{at}: {exact} bytes exceed decoded_bytes_max = {max}"
+            );
+        }
+        for order in self.orders() {
+            let known = self.decoder.aggregates(unit, *order);
+            let known = known.unwrap_or_else(|error| panic!("{at}, aggregates: {error}"));
+            let compare = |a: &[u8], b: &[u8]| {
+                let compared = order.compare(self.value_type, a, b);
+                compared.expect("an order of the type")
+            };
+            let all = (0..values.len()).map(|i| value(&values, i));
+            if let Some(min) = known.min {
+                let least = all.clone().min_by(|a, b| compare(a, b));
+                let is_least = least.is_some_and(|least| compare(least, min).is_eq());
+                assert!(is_least, "{at}: {min:?} is not the smallest, {least:?} is");
+            }
+            if let Some(max) = known.max {
+                let most = all.max_by(|a, b| compare(a, b));
+                let is_most = most.is_some_and(|most| compare(most, max).is_eq());
+                assert!(is_most, "{at}: {max:?} is not the largest, {most:?} is");
+            }
+            let n_nulls = known.null_count.unwrap_or_default();
+            assert!(n_nulls <= unit.len, "{at}: {n_nulls} nulls of {}", unit.len);
+        }
+    }
+
+    /// Entries of shared buffers that a decoder did not note can be wiped.
+    fn check_used(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
+        if !self.shared.iter().any(|it| it.kind().has_entries()) {
+            return;
+        }
+        let n = unit.len;
+        let some: Vec<u32> = (0..n).filter(|_| self.rng.percent(10)).collect();
+        for selection in [
+            Selection::All,
+            Selection::Range {
+                start: n / 3,
+                len: n / 4,
+            },
+            Selection::Indices(&some),
+        ] {
+            let used: Vec<Arc<UsedEntries>> = (self.shared.iter())
+                .map(|it| Arc::new(UsedEntries::none_of(it.values().len())))
+                .collect();
+            let noted = self.shared.iter().zip(&used);
+            let recording: Vec<SharedBuffer> = noted
+                .clone()
+                .map(|(it, used)| it.clone().recording(used.clone()))
+                .collect();
+            let wiped =
+                || -> Vec<SharedBuffer> { noted.map(|(it, used)| wiped(it, used)).collect() };
+            let decode = |shared: &[SharedBuffer], what: &str| {
+                let (registry, tree) = (self.case.registry, self.case.tree);
+                let decoder = build_decoder(registry, tree, self.value_type, shared);
+                let decoder = decoder.unwrap_or_else(|error| panic!("{at}, {what}: {error}"));
+                let expected = Expected::new(values, &selection, 5);
+                let got = decode(&*decoder, unit, &selection, &expected, &mut Scratch::new());
+                expected.compare(got, &format!("{at}, {selection:.60?}, {what}"));
+            };
+            decode(&recording, "entries noted");
+            decode(&wiped(), "entries that were not noted are wiped");
+        }
     }
 
     /// Decoding allocates nothing but through its scratch.
@@ -506,18 +780,12 @@ impl<'a> Laws<'a> {
         }
     }
 
-    /// Encoding refuses ranges that the page does not have.
+    /// There are no blocks of ranges that the page does not have.
     fn check_ranges_beyond(&self) {
         let n = self.case.values.len();
         for range in [n..n + 1, 0..n + 1, n + 1..n + 2, usize::MAX - 1..usize::MAX] {
-            let mut out = vec![];
-            let got = self
-                .encoder
-                .encode(self.case.values, range.clone(), &mut out);
-            assert!(
-                got.is_err(),
-                "encoding {range:?} of {n} values was not refused"
-            );
+            let got = Block::new(self.case.values, range.clone());
+            assert!(got.is_err(), "{range:?} of {n} values was not refused");
         }
     }
 
@@ -571,12 +839,10 @@ impl<'a> Laws<'a> {
     }
 
     /// Survivors of an erasure, encoded alone with the page's tree and shared buffers, decode with the page's decoder
-    /// and fit into the old place where the tree promises it.
-    fn check_erasure(&mut self, start: usize, end: usize, old_bytes: usize) {
-        let mut fits = true;
-        self.visit_nodes(self.case.tree, self.value_type, &mut |encoding, node| {
-            fits &= encoding.erase_fit(node) == EraseFit::Always;
-        });
+    /// and fit into the old place where the tree promises it. Of other trees made by chance, they may be refused.
+    fn check_erasure(&mut self, start: usize, end: usize, old_bytes: usize, may_refuse: bool) {
+        let writer = TreeWriter::new(self.case.registry, self.case.tree, self.value_type);
+        let fits = writer.expect("a known tree").erase_fit() == EraseFit::Always;
         let values = self.slice(start, end);
         for percent in [0, 3, 50, 97] {
             let kept: Vec<usize> = (0..values.len())
@@ -588,17 +854,17 @@ impl<'a> Laws<'a> {
                 shared: &self.shared,
                 ..self.case
             };
-            let encoder = match build_encoder(
-                case.registry,
-                case.tree,
-                survivors.values(),
-                Shared {
-                    buffers: case.shared,
-                },
-            ) {
-                Ok(encoder) => encoder,
+            let encoder = match try_prepare(&case, survivors.values()) {
+                Ok((encoder, _)) => encoder,
+                Err(_) if may_refuse && !fits => continue,
                 Err(error) => panic!("{what}: prepare refused them: {error}"),
             };
+            if may_refuse && !fits {
+                let block = Block::all(survivors.values()).expect("a block");
+                if encoder.encode(block, &mut vec![]).is_err() {
+                    continue;
+                }
+            }
             let encoded = encode_with(&*encoder, survivors.values(), 0, kept.len());
             assert!(
                 !fits || encoded.len() <= old_bytes,
@@ -768,8 +1034,18 @@ impl<'a> Laws<'a> {
     /// Trees with mutated parameters, wrong children and missing shared buffers: an error or a decoder, never a panic.
     fn check_hostile_trees(&mut self, start: usize, end: usize, encoded: &[u8]) {
         let unit = unit_of(encoded, self.slice(start, end));
-        // Too few entries, and another type.
-        let foreign = [shared_fixed(1, &[7]), shared_bits(3)];
+        // Too few entries, another type, and another kind.
+        let of_kind = |kind, values| SharedBuffer::new(kind, values);
+        let foreign = [
+            of_kind(SharedKind::Dictionary, shared_fixed(1, &[7])),
+            of_kind(SharedKind::SymbolTable, shared_bits(3)),
+        ];
+        let other_kinds: Vec<SharedBuffer> = (self.shared.iter())
+            .map(|it| match it.kind() {
+                SharedKind::Dictionary => of_kind(SharedKind::SymbolTable, it.values().clone()),
+                _ => of_kind(SharedKind::Dictionary, it.values().clone()),
+            })
+            .collect();
         let mut n_nodes = 0;
         self.case.tree.visit(&mut |_| n_nodes += 1);
         for node_idx in 0..n_nodes {
@@ -780,9 +1056,11 @@ impl<'a> Laws<'a> {
                     0 => node.children.clear(),
                     1 => node.children.extend(node.children.clone()),
                     2 => node.params.clear(),
+                    3 => node.shared.iter_mut().for_each(|number| *number += 1),
                     _ => mutate(rng, &mut node.params),
                 });
-                let buffers: &[Arc<OwnedValues>] = match round % 8 {
+                let buffers: &[SharedBuffer] = match round % 8 {
+                    4 => &other_kinds,
                     5 => &[],
                     6 => &foreign[..1],
                     7 => &foreign[1..],
@@ -800,10 +1078,7 @@ impl<'a> Laws<'a> {
         ];
         for other in other_types {
             let built = catch_unwind(AssertUnwindSafe(|| {
-                let shared = Shared {
-                    buffers: &self.shared,
-                };
-                build_decoder(self.case.registry, self.case.tree, other, shared).map(|_| ())
+                build_decoder(self.case.registry, self.case.tree, other, &self.shared).map(|_| ())
             }));
             assert!(built.is_ok(), "init of the tree for {other:?} panicked");
         }
@@ -813,14 +1088,14 @@ impl<'a> Laws<'a> {
 fn check_hostile_tree(
     case: &LawCase<'_>,
     tree: &Tree,
-    buffers: &[Arc<OwnedValues>],
+    buffers: &[SharedBuffer],
     unit: Unit<'_>,
     what: &str,
 ) {
     let value_type = case.values.value_type();
-    let shared_bytes: usize = buffers.iter().map(|buffer| buffer.memory_bytes()).sum();
+    let shared_bytes: usize = buffers.iter().map(|it| it.values().memory_bytes()).sum();
     let built = catch_unwind(AssertUnwindSafe(|| {
-        memory::measure(|| build_decoder(case.registry, tree, value_type, Shared { buffers }))
+        memory::measure(|| build_decoder(case.registry, tree, value_type, buffers))
     }));
     let (built, allocated) =
         built.unwrap_or_else(|panic| panic!("{what}: init panicked: {}", panic_text(&*panic)));
@@ -877,6 +1152,9 @@ fn decode_hostile(
             }
             let _ = decoder.reach(unit, front, unit.len / 2..unit.len, &mut scratch);
         }
+        if let Selection::All = selection {
+            ask_hostile(decoder, value_type, unit);
+        }
     }));
     reached.unwrap_or_else(|panic| panic!("{what}: its reach panicked: {}", panic_text(&*panic)));
     // Children may decode the whole unit into scratch, at up to 8 bytes per value and level, rounded up to powers of two.
@@ -898,6 +1176,69 @@ fn decode_hostile(
     Ok(())
 }
 
+/// What else is asked of a unit: an error or an answer, which says nothing of bad bytes.
+fn ask_hostile(decoder: &dyn Decoder, value_type: ValueType, unit: Unit<'_>) {
+    let mut scratch = Scratch::new();
+    let _ = decoder.decoded_bytes_max(unit.bytes, unit.len);
+    let operand = vec![0; value_type.fixed_bytes().unwrap_or(1)];
+    let order = match value_type {
+        ValueType::Bytes => Order::Bytes,
+        _ => Order::Unsigned,
+    };
+    let _ = decoder.aggregates(unit, order);
+    let predicate = Predicate::Compare {
+        comparison: Comparison::Less,
+        order,
+        operand: &operand,
+    };
+    let out = Output::Bits {
+        bytes: &mut vec![0; unit.len.div_ceil(8) as usize],
+        offset: 0,
+    };
+    let _ = decoder.filter(unit, &predicate, &mut scratch, out);
+    if value_type == ValueType::Bytes {
+        let out = ViewOutput {
+            views: &mut vec![0; unit.len as usize],
+            buffer: 0,
+            base: 0,
+            data: &mut vec![0; unit.decoded_bytes as usize],
+        };
+        let _ = decoder.decode_views(unit, Selection::All, &mut scratch, out);
+    }
+}
+
+/// The buffer without the entries that were not noted, where it has entries.
+fn wiped(buffer: &SharedBuffer, used: &UsedEntries) -> SharedBuffer {
+    if !buffer.kind().has_entries() {
+        return buffer.clone();
+    }
+    let values = buffer.values().as_values().expect("whole values");
+    let all = (0..values.len()).map(|i| (value(&values, i), used.contains(i)));
+    let case = match values {
+        Values::Bits(_) => {
+            let bits: Vec<bool> = all.map(|(bit, used)| used && bit == [1]).collect();
+            Case::bits("wiped", &bits)
+        }
+        Values::Fixed(fixed) => {
+            let entry = |(entry, used): (&[u8], bool)| match used {
+                true => entry.to_vec(),
+                false => vec![0; entry.len()],
+            };
+            let bytes = all.flat_map(entry).collect();
+            Case::fixed("wiped", fixed.width(), fixed.len(), bytes)
+        }
+        Values::Bytes(_) => {
+            let entry = |(entry, used): (&'_ [u8], bool)| match used {
+                true => entry.to_vec(),
+                false => vec![],
+            };
+            Case::strings("wiped", &all.map(entry).collect::<Vec<_>>())
+        }
+    };
+    let values = OwnedValues::copy_of(case.values());
+    SharedBuffer::new(buffer.kind(), Arc::new(values))
+}
+
 fn assert_bytes_to_blame(error: &Error, what: &str) {
     assert!(
         !matches!(error.kind(), ErrorKind::InvalidInput { .. }),
@@ -906,17 +1247,44 @@ fn assert_bytes_to_blame(error: &Error, what: &str) {
 }
 
 fn prepare(case: &LawCase<'_>, values: Values<'_>) -> Box<dyn PageEncoder> {
-    let shared = Shared {
-        buffers: case.shared,
+    let prepared = try_prepare(case, values);
+    let (encoder, _) =
+        prepared.unwrap_or_else(|error| panic!("prepare refused the values: {error}"));
+    encoder
+}
+
+/// An encoder, and the page's shared buffers: those that the case has, else those that the encoder makes.
+fn try_prepare(
+    case: &LawCase<'_>,
+    values: Values<'_>,
+) -> Result<(Box<dyn PageEncoder>, Vec<SharedBuffer>)> {
+    let mut shared = match case.shared {
+        [] => SharedBuffers::new(),
+        given => existing(given),
     };
-    build_encoder(case.registry, case.tree, values, shared)
-        .unwrap_or_else(|error| panic!("prepare refused the values: {error}"))
+    let encoder = build_encoder(case.registry, case.tree, values, &mut shared)?;
+    let shared = shared.to_decode().expect("whole buffers");
+    Ok((encoder, shared))
+}
+
+/// Buffers that exist already, as encoders get them.
+pub fn existing(buffers: &[SharedBuffer]) -> SharedBuffers {
+    let of = |buffer: &SharedBuffer| {
+        let values = buffer.values().as_values().expect("whole values");
+        let spec = SharedSpec {
+            kind: buffer.kind(),
+            value_type: values.value_type(),
+        };
+        (spec, buffer.values().clone())
+    };
+    SharedBuffers::closed(&buffers.iter().map(of).collect::<Vec<_>>())
 }
 
 fn encode_with(encoder: &dyn PageEncoder, values: Values<'_>, start: usize, end: usize) -> Vec<u8> {
     let before = b"kept";
     let mut out = before.to_vec();
-    if let Err(error) = encoder.encode(values, start..end, &mut out) {
+    let block = Block::new(values, start..end);
+    if let Err(error) = block.and_then(|block| encoder.encode(block, &mut out)) {
         panic!("encoding {start}..{end} failed: {error}");
     }
     assert!(
@@ -1214,13 +1582,7 @@ impl Expected {
             0 => 0,
             _ => *rng.pick(choices),
         };
-        let indices: Vec<usize> = match selection {
-            Selection::All => (0..values.len()).collect(),
-            Selection::Range { start, len } => {
-                (*start as usize..*start as usize + *len as usize).collect()
-            }
-            Selection::Indices(indices) => indices.iter().map(|i| *i as usize).collect(),
-        };
+        let indices = indices_of(selection, values.len());
         match values {
             Values::Bits(bits) => {
                 let offset = pick(&[0, 1, 3, 7, 8, 13, 64, 129]);
@@ -1339,6 +1701,17 @@ impl Expected {
             }
             _ => unreachable!("buffers are made from the expectation"),
         }
+    }
+}
+
+/// The places of the selected values among `n`.
+fn indices_of(selection: &Selection<'_>, n: usize) -> Vec<usize> {
+    match selection {
+        Selection::All => (0..n).collect(),
+        Selection::Range { start, len } => {
+            (*start as usize..*start as usize + *len as usize).collect()
+        }
+        Selection::Indices(indices) => indices.iter().map(|i| *i as usize).collect(),
     }
 }
 

@@ -12,8 +12,10 @@
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
+//! | [`trees`] | trees of whatever encodings a registry has, by chance and one by one |
 //! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
+//! | `bench` (feature `bench`) | what the benchmarks of encodings share |
 //! | [`memory`] | counts what the current thread allocates |
 //!
 //! Everything here panics with a message where an expectation does not hold: it is test code.
@@ -23,6 +25,8 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrays;
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod cases;
 #[cfg(feature = "erasure")]
 pub mod erasure;
@@ -38,4 +42,5 @@ pub mod seal;
 #[cfg(feature = "arrow")]
 pub mod shapes;
 pub mod tables;
+pub mod trees;
 pub mod units;

@@ -40,7 +40,7 @@ struct SealedColumn {
     column: u32,
     field: usize,
     pages: Range<usize>,
-    dictionaries: Range<usize>,
+    shared_pages: Range<usize>,
 }
 
 impl Seals {
@@ -122,7 +122,7 @@ impl Seals {
             self.find_page(bytes, column, number, page, &flatbuffer);
         }
         let middle = self.pages.len();
-        for (number, page) in (compliance::DICTIONARY_PAGE_FIRST..).zip(&meta.dictionaries) {
+        for (number, page) in (compliance::SHARED_PAGE_FIRST..).zip(&meta.shared_pages) {
             self.find_page(bytes, column, number, page, &flatbuffer);
         }
         if !meta.pages.is_empty() {
@@ -130,7 +130,7 @@ impl Seals {
                 column,
                 field: record_place + DIGEST_AT,
                 pages: first..middle,
-                dictionaries: middle..self.pages.len(),
+                shared_pages: middle..self.pages.len(),
             });
         }
     }
@@ -232,7 +232,7 @@ impl Seals {
             let digest = compliance::column_digest(
                 column.column,
                 &page_digests[column.pages.clone()],
-                &page_digests[column.dictionaries.clone()],
+                &page_digests[column.shared_pages.clone()],
             );
             put(bytes, column.field, &digest);
         }

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use tarsia_codec::{
-    Output, OwnedValues, Registry, Result, Scratch, Selection, Shared, Tree, Unit, ValueType,
-    Values, build_decoder, build_encoder,
+    Block, Output, Registry, Result, Scratch, Selection, SharedBuffer, SharedBuffers, Tree, Unit,
+    ValueType, Values, build_decoder, build_encoder,
 };
 
 use crate::cases::{Case, CaseValues};
@@ -20,11 +19,12 @@ pub fn encode(
     registry: &Registry,
     tree: &Tree,
     values: Values<'_>,
-) -> Result<(Vec<u8>, Vec<Arc<OwnedValues>>)> {
-    let encoder = build_encoder(registry, tree, values, Shared::default())?;
+) -> Result<(Vec<u8>, Vec<SharedBuffer>)> {
+    let mut shared = SharedBuffers::new();
+    let encoder = build_encoder(registry, tree, values, &mut shared)?;
     let mut out = vec![];
-    encoder.encode(values, 0..values.len(), &mut out)?;
-    Ok((out, encoder.shared()))
+    encoder.encode(Block::all(values)?, &mut out)?;
+    Ok((out, shared.to_decode()?))
 }
 
 /// The unit that `values` would have with these bytes.
@@ -46,9 +46,9 @@ pub fn decode(
     tree: &Tree,
     value_type: ValueType,
     unit: Unit<'_>,
-    shared: &[Arc<OwnedValues>],
+    shared: &[SharedBuffer],
 ) -> Result<CaseValues> {
-    let decoder = build_decoder(registry, tree, value_type, Shared { buffers: shared })?;
+    let decoder = build_decoder(registry, tree, value_type, shared)?;
     let mut scratch = Scratch::new();
     let len = unit.len as usize;
     let mut decode = |out: Output<'_>| decoder.decode(unit, Selection::All, &mut scratch, out);

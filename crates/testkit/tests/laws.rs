@@ -1,12 +1,12 @@
 //! The laws accept an honest encoding and find each broken law in a dishonest one.
 
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tarsia_codec::{
-    ChildTypes, Children, Decoder, EncodeChildren, Encoding, EncodingWriter, EraseFit, Error,
-    Features, Node, NodeWriter, Output, PageEncoder, Registry, Result, Scratch, Selection, Shared,
-    Tree, Unit, ValueType, Values, Version, decode_by_gather,
+    Aggregates, Block, Children, DecodeCost, Decoder, Distinct, Encoding, EncodingWriter, EraseFit,
+    Error, Node, NodeSpec, Order, Output, OwnedValues, PageEncoder, Predicate, Prepare, Proposals,
+    Registry, Result, Sample, Scratch, Selection, SharedBuffer, SharedKind, SharedSpec, Statistics,
+    Tree, Unit, ValueType, Values, Version, ViewOutput, decode_by_gather,
 };
 use tarsia_testkit::cases::{Case, bits_cases, bytes_cases, fixed_cases};
 use tarsia_testkit::laws::{check_cases, check_cases_with};
@@ -28,10 +28,15 @@ enum Fault {
     ClearsOutput,
     WrongRange,
     PanicsOnParams,
-    RangeBeyond,
     PromisesToFit,
     DependsOnPlace,
     IgnoresDecodedBytes,
+    WrongViews,
+    WrongFilter,
+    FiltersNothing,
+    WrongAggregates,
+    UnderstatesDecoded,
+    ForgetsEntries,
 }
 
 /// Values as they are, a byte string's length in four bytes before it; one byte 0x5a in front.
@@ -150,6 +155,100 @@ impl Decoder for ToyDecoder {
             _ => decode_by_gather(self, self.value_type, unit, selection, scratch, out),
         }
     }
+
+    fn decoded_bytes_max(&self, bytes: &[u8], len: u32) -> Result<Option<u64>> {
+        // A mark and the lengths, and nothing else is no string.
+        let fault = match self.fault {
+            Fault::UnderstatesDecoded => 1,
+            _ => 0,
+        };
+        let front = 1 + 4 * len as usize + fault;
+        Ok(Some(bytes.len().saturating_sub(front) as u64))
+    }
+
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        predicate: &Predicate<'_>,
+        _: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        let (n, body) = (unit.len as usize, unit.bytes.get(1..).unwrap_or_default());
+        let ValueType::Fixed(width @ 1..) = self.value_type else {
+            return Ok(false);
+        };
+        let values: Vec<&[u8]> = body.chunks_exact(width as usize).take(n).collect();
+        if values.len() < n {
+            return Err(Error::truncated("body", n * width as usize, body.len()));
+        }
+        let (out, offset) = out.into_bits(n)?;
+        for (i, value) in values.into_iter().enumerate() {
+            let Some(mut holds) = predicate.holds(self.value_type, value) else {
+                return Ok(false);
+            };
+            holds ^= self.fault == Fault::WrongFilter && i == 7;
+            let at = offset + i;
+            out[at / 8] = out[at / 8] & !(1 << (at % 8)) | u8::from(holds) << (at % 8);
+        }
+        Ok(self.fault != Fault::FiltersNothing)
+    }
+
+    fn aggregates<'a>(&self, unit: Unit<'a>, order: Order) -> Result<Aggregates<'a>> {
+        let body = unit.bytes.get(1..).unwrap_or_default();
+        let ValueType::Fixed(width @ 1..) = self.value_type else {
+            return Ok(Aggregates::default());
+        };
+        let values = body.chunks_exact(width as usize);
+        let compare = |a: &&[u8], b: &&[u8]| {
+            let compared = order.compare(self.value_type, a, b);
+            compared.unwrap_or(std::cmp::Ordering::Equal)
+        };
+        let mut known = Aggregates::default();
+        known.min = values.clone().min_by(compare);
+        if self.fault == Fault::WrongAggregates {
+            known.min = values.clone().max_by(compare);
+        }
+        known.max = values.max_by(compare);
+        Ok(known)
+    }
+
+    fn decode_views(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: ViewOutput<'_>,
+    ) -> Result<usize> {
+        let n = out.views.len();
+        let mut ends = vec![0; n];
+        let to = Output::Bytes {
+            ends: &mut ends,
+            base: 0,
+            data: &mut *out.data,
+        };
+        let written = self.decode(unit, selection, scratch, to)?;
+        let mut start = 0;
+        for (view, end) in out.views.iter_mut().zip(ends) {
+            let bytes = &out.data[start..end as usize];
+            let mut parts = [0; 16];
+            parts[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+            match bytes.len() {
+                len @ 0..=12 => parts[4..4 + len].copy_from_slice(bytes),
+                _ => {
+                    parts[4..8].copy_from_slice(&bytes[..4]);
+                    parts[8..12].copy_from_slice(&out.buffer.to_le_bytes());
+                    let base = match self.fault {
+                        Fault::WrongViews => 0,
+                        _ => out.base,
+                    };
+                    parts[12..].copy_from_slice(&(base + start as u32).to_le_bytes());
+                }
+            }
+            *view = u128::from_le_bytes(parts);
+            start = end as usize;
+        }
+        Ok(written)
+    }
 }
 
 impl Encoding for Toy {
@@ -161,26 +260,18 @@ impl Encoding for Toy {
         V
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
         if self.fault == Fault::PanicsOnParams && node.params.len() > 3 {
             panic!("toy panic");
         }
         match node.params {
-            [] => Ok(vec![]),
+            [] => Ok(NodeSpec::LEAF),
             [first, ..] => Err(Error::corrupt("params", 0, *first, "none")),
         }
     }
 
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        self.child_types(node).map(|_| Features::NONE)
-    }
-
-    fn erase_fit(&self, _: &Node<'_>) -> EraseFit {
-        EraseFit::Always
-    }
-
-    fn init(&self, node: &Node<'_>, _: Children, _: Shared<'_>) -> Result<Box<dyn Decoder>> {
-        self.child_types(node)?;
+    fn init(&self, node: &Node<'_>, _: Children, _: &[SharedBuffer]) -> Result<Box<dyn Decoder>> {
+        self.check(node)?;
         Ok(Box::new(ToyDecoder {
             value_type: node.value_type,
             fault: self.fault,
@@ -190,19 +281,17 @@ impl Encoding for Toy {
 
 struct ToyEncoder {
     fault: Fault,
+    n_values: usize,
     place: usize,
 }
 
 impl PageEncoder for ToyEncoder {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        if range.end > values.len() && self.fault != Fault::RangeBeyond {
-            return Err(Error::invalid("a range beyond the page"));
-        }
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         if self.fault == Fault::ClearsOutput {
             out.clear();
         }
         out.push(0x5a);
-        match values.slice(range) {
+        match block.values() {
             Values::Bits(bits) => bits.append_to(out),
             Values::Fixed(fixed) => out.extend_from_slice(fixed.bytes()),
             Values::Bytes(strings) => {
@@ -217,7 +306,7 @@ impl PageEncoder for ToyEncoder {
                 out.push(out.as_ptr() as u8 ^ std::time::Instant::now().elapsed().as_nanos() as u8)
             }
             Fault::DependsOnPlace => out.push(self.place as u8),
-            Fault::PromisesToFit if values.len() < 20 => out.extend([0; 500]),
+            Fault::PromisesToFit if self.n_values < 20 => out.extend([0; 500]),
             _ => {}
         }
         Ok(())
@@ -225,19 +314,19 @@ impl PageEncoder for ToyEncoder {
 }
 
 impl EncodingWriter for Toy {
-    fn id(&self) -> &'static str {
-        self.id
+    fn propose<'v>(&self, _: &Statistics<'v>, _: &mut Proposals<'v>) -> Result<()> {
+        Ok(())
     }
 
     fn prepare(
         &self,
-        _: &NodeWriter<'_>,
+        _: &Node<'_>,
         values: Values<'_>,
-        _: &dyn EncodeChildren,
-        _: Shared<'_>,
+        _: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
         Ok(Box::new(ToyEncoder {
             fault: self.fault,
+            n_values: values.len(),
             place: match values {
                 Values::Fixed(fixed) => fixed.bytes().as_ptr() as usize,
                 _ => 0,
@@ -247,7 +336,7 @@ impl EncodingWriter for Toy {
 
     fn encoded_bytes_max(
         &self,
-        _: &NodeWriter<'_>,
+        _: &Node<'_>,
         n_values: u64,
         decoded_bytes: u64,
         _: &dyn Fn(usize, ValueType, u64, u64) -> u64,
@@ -257,13 +346,146 @@ impl EncodingWriter for Toy {
             _ => 1000 + n_values * 4 + decoded_bytes,
         }
     }
+
+    fn erase_fit(&self, _: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let types = [ValueType::Bits, ValueType::Fixed(4), ValueType::Bytes];
+        types.map(|it| Sample::any(it, &[])).to_vec()
+    }
+}
+
+/// Codes of a byte into a page's dictionary of numbers.
+struct Codes {
+    fault: Fault,
+}
+
+const NUMBERS: ValueType = ValueType::Fixed(4);
+
+impl Encoding for Codes {
+    fn id(&self) -> &'static str {
+        "toy.codes"
+    }
+
+    fn version(&self) -> Version {
+        V
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        node.without_params("params")?;
+        node.only(NUMBERS, "other values than numbers")?;
+        Ok(NodeSpec::LEAF.with_shared(&[SharedSpec {
+            kind: SharedKind::Dictionary,
+            value_type: NUMBERS,
+        }]))
+    }
+
+    fn init(&self, _: &Node<'_>, _: Children, shared: &[SharedBuffer]) -> Result<Box<dyn Decoder>> {
+        let dictionary = shared[0].clone();
+        let fault = self.fault;
+        Ok(Box::new(CodesDecoder { dictionary, fault }))
+    }
+}
+
+struct CodesDecoder {
+    dictionary: SharedBuffer,
+    fault: Fault,
+}
+
+impl Decoder for CodesDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let Selection::All = selection else {
+            return decode_by_gather(self, NUMBERS, unit, selection, scratch, out);
+        };
+        let n = unit.len as usize;
+        let to = out.into_fixed(4, n)?;
+        match unit.bytes.len() {
+            have if have < n => return Err(Error::truncated("codes", n, have)),
+            have if have > n => return Err(Error::corrupt("codes", n, have, "a byte each")),
+            _ => {}
+        }
+        let entries = self.dictionary.values().as_values()?.as_fixed()?;
+        for (i, (code, to)) in unit.bytes.iter().zip(to.chunks_exact_mut(4)).enumerate() {
+            let code = usize::from(*code);
+            if code >= entries.len() {
+                return Err(Error::corrupt("codes", i, code, "an entry's number"));
+            }
+            to.copy_from_slice(entries.get(code));
+            if let Some(used) = self.dictionary.used()
+                && !(self.fault == Fault::ForgetsEntries && code == 3)
+            {
+                used.insert(code);
+            }
+        }
+        Ok(0)
+    }
+}
+
+struct CodesPage(std::sync::Arc<OwnedValues>);
+
+impl PageEncoder for CodesPage {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let codes = tarsia_codec::find_codes(self.0.as_values()?, block.values(), 256);
+        let codes = codes.ok_or_else(|| Error::invalid("another value"))?;
+        out.extend(codes.iter().map(|code| *code as u8));
+        Ok(())
+    }
+}
+
+impl EncodingWriter for Codes {
+    fn propose<'v>(&self, _: &Statistics<'v>, _: &mut Proposals<'v>) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &Node<'_>,
+        values: Values<'_>,
+        page: &mut Prepare<'_>,
+    ) -> Result<Box<dyn PageEncoder>> {
+        let entries = match page.shared(0)? {
+            Some(entries) => entries,
+            None => {
+                let distinct = Distinct::of(values, 256);
+                let distinct = distinct.ok_or_else(|| Error::invalid("too many values"))?;
+                page.make_shared(0, distinct.entries(values))?
+            }
+        };
+        Ok(Box::new(CodesPage(entries)))
+    }
+
+    fn encoded_bytes_max(
+        &self,
+        _: &Node<'_>,
+        n_values: u64,
+        _: u64,
+        _: &dyn Fn(usize, ValueType, u64, u64) -> u64,
+    ) -> u64 {
+        n_values
+    }
+
+    fn erase_fit(&self, _: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        vec![Sample::any(NUMBERS, &[])]
+    }
 }
 
 fn registry(fault: Fault) -> (Registry, Tree) {
     let id: &'static str = Box::leak(format!("toy.{fault:?}").into_boxed_str());
     let toy: &'static Toy = Box::leak(Box::new(Toy { id, fault }));
     let mut registry = Registry::new();
-    registry.add(toy).add_writer(toy);
+    registry.add_writer(toy, DecodeCost::default());
     (registry, Tree::leaf(id, V, &[]))
 }
 
@@ -296,6 +518,7 @@ fn every_broken_law_is_found() {
         )
     };
     let strings = || Case::strings("strings", &["a", "bcd", "", "efghij", "klm"]);
+    let long = || Case::strings("long strings", &["a string that does not fit its view"; 9]);
     for (fault, case, expected) in [
         (Fault::None, fixed(), "no broken law found"),
         (Fault::None, bits(), "no broken law found"),
@@ -329,7 +552,6 @@ fn every_broken_law_is_found() {
         ),
         (Fault::WrongRange, fixed(), "byte 9 of"),
         (Fault::PanicsOnParams, fixed(), "init panicked: toy panic"),
-        (Fault::RangeBeyond, fixed(), "was not refused"),
         (Fault::PromisesToFit, fixed(), "EraseFit::Always"),
         (Fault::DependsOnPlace, fixed(), "encode differently"),
         (
@@ -337,11 +559,51 @@ fn every_broken_law_is_found() {
             strings(),
             "do not add up to `decoded_bytes`",
         ),
+        (Fault::WrongViews, long(), "a place behind the base"),
+        (Fault::WrongFilter, fixed(), "value 7"),
+        (Fault::FiltersNothing, fixed(), "yet bits changed"),
+        (Fault::WrongAggregates, fixed(), "is not the smallest"),
+        (
+            Fault::UnderstatesDecoded,
+            strings(),
+            "exceed decoded_bytes_max",
+        ),
     ] {
         let message = message(fault, case);
         assert!(message.contains(expected), "{fault:?}: {message}");
         let found = message != "no broken law found";
         assert_eq!(found, fault != Fault::None, "{fault:?}: {message}");
+    }
+}
+
+#[test]
+fn entries_that_are_not_noted_are_found() {
+    let case = || {
+        Case::numbers(
+            "codes",
+            4,
+            &(0..300).map(|i| i * i % 31).collect::<Vec<_>>(),
+        )
+    };
+    for (fault, expected) in [
+        (Fault::None, None),
+        (Fault::ForgetsEntries, Some("that were not noted are wiped")),
+    ] {
+        let codes: &'static Codes = Box::leak(Box::new(Codes { fault }));
+        let mut registry = Registry::new();
+        registry.add_writer(codes, DecodeCost::default());
+        let tree = Tree::leaf("toy.codes", V, &[]).with_shared(&[0]);
+        let got = catch_unwind(AssertUnwindSafe(|| {
+            check_cases(&registry, &tree, &[case()])
+        }));
+        let text = got.map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default());
+        match expected {
+            None => assert_eq!(text, Ok(())),
+            Some(expected) => assert!(
+                text.as_ref().is_err_and(|it| it.contains(expected)),
+                "{text:?}"
+            ),
+        }
     }
 }
 

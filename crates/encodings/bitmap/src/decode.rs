@@ -1,11 +1,10 @@
 //! The decoder.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output,
-    Result, Scratch, Selection, Shared, Unit, Version,
+    BitSlice, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Bitmap;
@@ -20,30 +19,17 @@ impl Encoding for Bitmap {
         VERSION
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
         layout::check_node(node)?;
-        Ok(Vec::new())
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        layout::check_node(node)?;
-        Ok(Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        EraseFit::Always
+        Ok(NodeSpec::LEAF)
     }
 
     fn init(
         &self,
-        node: &Node<'_>,
-        children: Children,
-        _shared: Shared<'_>,
+        _node: &Node<'_>,
+        _children: Children,
+        _shared: &[SharedBuffer],
     ) -> Result<Box<dyn Decoder>> {
-        layout::check_node(node)?;
-        if !children.is_empty() {
-            return Err(Error::invalid("bitmap has no children"));
-        }
         Ok(Box::new(BitmapDecoder))
     }
 }

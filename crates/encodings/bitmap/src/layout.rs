@@ -20,20 +20,8 @@ pub(crate) fn unit_bytes(n_values: u64) -> u64 {
 
 /// Refuses parameters and values that are not bits.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
-    if !node.params.is_empty() {
-        return Err(Error::corrupt(
-            "bitmap.params_len",
-            0,
-            node.params.len(),
-            "0 (bitmap has no parameters)",
-        ));
-    }
-    match node.value_type {
-        ValueType::Bits => Ok(()),
-        ValueType::Fixed(_) | ValueType::Bytes => Err(Error::unsupported(
-            "values other than bits in tarsia.bitmap",
-        )),
-    }
+    node.without_params("bitmap.params_len")?;
+    node.only(ValueType::Bits, "values other than bits in tarsia.bitmap")
 }
 
 /// The unit's bits, which fill it exactly; spare ones are zero.

@@ -31,7 +31,7 @@ fn sizes_are_exact_and_spare_bits_zero() {
 #[test]
 fn parameters_and_other_types_are_refused() {
     let tree = Tree::leaf(tarsia_bitmap::ID, tarsia_bitmap::VERSION, &[1, 2]);
-    let params = Error::corrupt("bitmap.params_len", 0, 2u8, "0 (bitmap has no parameters)");
+    let params = Error::corrupt("bitmap.params_len", 0, 2u8, "0 (no parameters)");
     check(&tree, ValueType::Bits, 0, &[], params);
     let what = "values other than bits in tarsia.bitmap".to_owned();
     let tree = tarsia_bitmap::tree();

@@ -1,9 +1,39 @@
 //! Decoding: the fused kernel first, then patches.
 
-use tarsia_bits::{Word, read_value, unpack_one_of, unpack_range_of, write_value};
-use tarsia_codec::{Decoder, Error, Output, Result, Scratch, Selection};
+use alloc::boxed::Box;
 
-use crate::layout::{GROUP_VALUES, Group, Mode, POSITION_BYTES, Unit};
+use tarsia_bits::{Word, read_value, unpack_one_of, unpack_range_of, write_value};
+use tarsia_codec::{
+    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
+    SharedBuffer, Version,
+};
+
+use crate::Bitpack;
+use crate::layout::{self, GROUP_VALUES, Group, ID, Mode, POSITION_BYTES, Unit, VERSION};
+
+impl Encoding for Bitpack {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        layout::parse_node(node).map(|_| NodeSpec::LEAF)
+    }
+
+    fn init(
+        &self,
+        node: &Node<'_>,
+        _children: Children,
+        _shared: &[SharedBuffer],
+    ) -> Result<Box<dyn Decoder>> {
+        let (value_bytes, mode) = layout::parse_node(node)?;
+        Ok(Box::new(BitpackDecoder { value_bytes, mode }))
+    }
+}
 
 /// A node: the type of its values and what its parameters promise.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +64,7 @@ impl Decoder for BitpackDecoder {
     }
 
     // Kernels are given whole blocks, and are to be small.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
         unit: tarsia_codec::Unit<'_>,
@@ -72,7 +102,7 @@ impl Decoder for BitpackDecoder {
     }
 }
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(feature = "kernel"))]
 fn is_truncated(error: &Error) -> bool {
     matches!(error.kind(), tarsia_codec::ErrorKind::Truncated { .. })
 }
@@ -81,7 +111,7 @@ fn is_truncated(error: &Error) -> bool {
 const ANY: usize = 0;
 
 /// Wasm kernels are to be small: one copy of the code below serves the four widths.
-const ONE_COPY: bool = cfg!(target_arch = "wasm32");
+const ONE_COPY: bool = cfg!(feature = "kernel");
 
 /// Unpacking a whole group (about 60 ns, and 1.2 ns per value copied) beats looking values up one by one (4.6 ns each)
 /// above this many of [`GROUP_VALUES`] (benches/codec.rs, `indices_u32`).

@@ -2,64 +2,90 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use tarsia_bits::{Extent, Word, extent, pack, packed_bytes, width_histogram};
 use tarsia_codec::{
-    EncodeChildren, EncodingWriter, Error, FixedSlice, NodeWriter, PageEncoder, Result, Shared,
-    ValueType, Values, limits,
+    Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 
+use crate::Bitpack;
 use crate::layout::{
     Form, GROUP_VALUES, HEADER_BYTES, Mode, N_PATCHES_BYTES, PATCHED_VALUES_MAX, POSITION_BYTES,
-    encoded_bytes_max, n_groups,
+    encoded_bytes_max, n_groups, parse_node,
 };
-use crate::{Bitpack, ID, parse_node};
 
 impl EncodingWriter for Bitpack {
-    fn id(&self) -> &'static str {
-        ID
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let Values::Fixed(fixed) = values.values() else {
+            return Ok(());
+        };
+        if !matches!(fixed.width(), 1 | 2 | 4 | 8) || fixed.is_empty() {
+            return Ok(());
+        }
+        let mode = match proposals.must_fit() {
+            true => Mode::Uniform,
+            false => Mode::Free,
+        };
+        // A base and no bits for the values is the least there can be.
+        if proposals.bytes_to_beat() <= HEADER_BYTES as u64 * values.n_units() {
+            return Ok(());
+        }
+        proposals.push(Proposal {
+            params: mode.params().to_vec(),
+            ..Proposal::leaf(self, estimate(fixed, values.unit_values(), mode)?)
+        });
+        Ok(())
     }
 
     fn prepare(
         &self,
-        node: &NodeWriter<'_>,
-        values: Values<'_>,
-        _children: &dyn EncodeChildren,
-        _shared: Shared<'_>,
+        node: &Node<'_>,
+        _values: Values<'_>,
+        _page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
         let (value_bytes, mode) = parse_node(node)?;
-        if values.as_fixed()?.width() != value_bytes {
-            return Err(Error::invalid("values are not as wide as the node says"));
-        }
-        Ok(Box::new(BitpackEncoder { value_bytes, mode }))
+        Ok(Box::new(BitpackPage { value_bytes, mode }))
     }
 
     fn encoded_bytes_max(
         &self,
-        _node: &NodeWriter<'_>,
+        _node: &Node<'_>,
         n_values: u64,
         decoded_bytes: u64,
         _child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64 {
         encoded_bytes_max(n_values, decoded_bytes.checked_div(n_values).unwrap_or(0))
     }
+
+    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
+        match Mode::parse(node.params) {
+            Ok(Mode::Uniform) => EraseFit::Always,
+            _ => EraseFit::MayGrow,
+        }
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let widths = [4, 8, 1, 2].map(ValueType::Fixed).into_iter();
+        let modes = [Mode::Free, Mode::Uniform];
+        widths
+            .flat_map(|width| modes.map(|mode| Sample::any(width, mode.params())))
+            .collect()
+    }
 }
 
-struct BitpackEncoder {
+struct BitpackPage {
     value_bytes: usize,
     mode: Mode,
 }
 
-impl PageEncoder for BitpackEncoder {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        let values = values.as_fixed()?;
-        if range.start > range.end || range.end > values.len() || values.width() != self.value_bytes
-        {
-            return Err(Error::invalid("a block reaches beyond the values it is of"));
+impl PageEncoder for BitpackPage {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let values = block.values().as_fixed()?;
+        if values.width() != self.value_bytes {
+            return Err(Error::invalid("values are not as wide as the node says"));
         }
-        let block = values.slice(range);
-        encode_unit(block.bytes(), self.value_bytes, self.mode, out)
+        encode_unit(values.bytes(), self.value_bytes, self.mode, out)
     }
 }
 

@@ -1,7 +1,30 @@
 //! Every offset, width and limit of a unit, and its parser.
 
 use tarsia_bits::{packed_bytes, spare_bits};
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::{Error, Node, Reader, Result, Tree, Version};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.bitpack";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The tree `bitpack`, groups free to differ ([`Mode::Free`]).
+pub fn tree() -> Tree {
+    tree_of(Mode::Free)
+}
+
+/// The tree `bitpack` with parameters.
+pub fn tree_of(mode: Mode) -> Tree {
+    Tree::leaf(ID, VERSION, mode.params())
+}
+
+/// Bytes of a value, and the mode.
+pub(crate) fn parse_node(node: &Node<'_>) -> Result<(usize, Mode)> {
+    let mode = Mode::parse(node.params)?;
+    let refusal = "values other than numbers of 1, 2, 4 or 8 bytes in tarsia.bitpack";
+    Ok((node.number_bytes(refusal)?, mode))
+}
 
 /// Bytes of `form`, `width` and `sizes`.
 pub const HEADER_BYTES: usize = 3;

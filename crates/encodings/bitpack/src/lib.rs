@@ -28,7 +28,7 @@
 //!
 //! # Parameters of the node
 //! Empty or `[0]`: the encoder chooses per unit whether groups have widths and bases of their own. `[1]`: one width and one
-//! base per unit, the base always `S` bytes; then survivors of an erasure always fit ([`EraseFit::Always`]). The proof is at
+//! base per unit, the base always `S` bytes; then survivors of an erasure always fit. The proof is at
 //! [`Mode::Uniform`].
 //!
 //! # Limits
@@ -73,23 +73,14 @@ pub use arrow::{decode_array, decode_array_one};
 pub use arrow_array;
 #[cfg(feature = "encode")]
 pub use encode::estimate;
-pub use layout::{GROUP_VALUES, HEADER_BYTES, Mode, PATCHED_VALUES_MAX, encoded_bytes_max};
+pub use layout::{
+    GROUP_VALUES, HEADER_BYTES, ID, Mode, PATCHED_VALUES_MAX, VERSION, encoded_bytes_max, tree,
+    tree_of,
+};
 #[cfg(feature = "encode")]
 pub use slices::encode_slice;
 pub use slices::{Value, decode_one, decode_slice};
-pub use tarsia_codec::{EraseFit, Error, ErrorKind, Result};
-
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-use tarsia_codec::{
-    ChildTypes, Children, Decoder, Encoding, Features, Node, Shared, Tree, ValueType, Version,
-};
-
-/// The encoding's id.
-pub const ID: &str = "tarsia.bitpack";
-
-/// The version of the layout.
-pub const VERSION: Version = Version::new(1, 0);
+pub use tarsia_codec::{Error, ErrorKind, Result};
 
 /// The encoding, for a [`tarsia_codec::Registry`].
 pub static BITPACK: Bitpack = Bitpack;
@@ -97,60 +88,3 @@ pub static BITPACK: Bitpack = Bitpack;
 /// See [`BITPACK`].
 #[derive(Debug, Clone, Copy)]
 pub struct Bitpack;
-
-/// A tree of this encoding alone, groups free to differ ([`Mode::Free`]).
-pub fn tree() -> Tree {
-    tree_of(Mode::Free)
-}
-
-/// A tree of this encoding alone.
-pub fn tree_of(mode: Mode) -> Tree {
-    Tree::leaf(ID, VERSION, mode.params())
-}
-
-/// Bytes of a value, and the mode.
-fn parse_node(node: &Node<'_>) -> Result<(usize, Mode)> {
-    let mode = Mode::parse(node.params)?;
-    match node.value_type {
-        ValueType::Fixed(width @ (1 | 2 | 4 | 8)) => Ok((width as usize, mode)),
-        _ => Err(Error::invalid("bitpack holds values of 1, 2, 4 or 8 bytes")),
-    }
-}
-
-impl Encoding for Bitpack {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn version(&self) -> Version {
-        VERSION
-    }
-
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
-        parse_node(node).map(|_| Vec::new())
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        parse_node(node).map(|_| Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
-        match Mode::parse(node.params) {
-            Ok(Mode::Uniform) => EraseFit::Always,
-            _ => EraseFit::MayGrow,
-        }
-    }
-
-    fn init(
-        &self,
-        node: &Node<'_>,
-        children: Children,
-        _shared: Shared<'_>,
-    ) -> Result<Box<dyn Decoder>> {
-        let (value_bytes, mode) = parse_node(node)?;
-        if !children.is_empty() {
-            return Err(Error::invalid("bitpack has no children"));
-        }
-        Ok(Box::new(decode::BitpackDecoder { value_bytes, mode }))
-    }
-}

@@ -2,14 +2,14 @@
 
 use tarsia_bitpack::{BITPACK, ID, Mode, VERSION, tree, tree_of};
 use tarsia_codec::{
-    Error, ErrorKind, FixedSlice, Output, Registry, Scratch, Selection, Shared, Tree, Unit,
-    ValueType, Values, build_decoder, build_encoder,
+    Block, DecodeCost, Error, ErrorKind, FixedSlice, Output, Registry, Scratch, Selection,
+    SharedBuffers, Tree, Unit, ValueType, Values, build_decoder, build_encoder,
 };
 use tarsia_testkit::rng::Rng;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.add(&BITPACK).add_writer(&BITPACK);
+    registry.add_writer(&BITPACK, DecodeCost::default());
     registry
 }
 
@@ -21,7 +21,7 @@ fn decode_as(
     selection: Selection<'_>,
 ) -> Result<Vec<u8>, Error> {
     let value_type = ValueType::Fixed(width as u32);
-    let decoder = build_decoder(&registry(), tree, value_type, Shared::default())?;
+    let decoder = build_decoder(&registry(), tree, value_type, &[])?;
     let unit = Unit {
         bytes,
         len: n,
@@ -47,9 +47,11 @@ fn encode(values: &[u64], width: usize) -> Vec<u8> {
         .flat_map(|value| value.to_le_bytes()[..width].to_vec())
         .collect();
     let values = Values::Fixed(FixedSlice::new(&bytes, width, values.len()).unwrap());
-    let encoder = build_encoder(&registry(), &tree(), values, Shared::default()).unwrap();
+    let encoder = build_encoder(&registry(), &tree(), values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
-    encoder.encode(values, 0..values.len(), &mut out).unwrap();
+    encoder
+        .encode(Block::all(values).unwrap(), &mut out)
+        .unwrap();
     out
 }
 

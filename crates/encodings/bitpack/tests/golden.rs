@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use tarsia_bitpack::{BITPACK, Mode, tree_of};
 use tarsia_codec::{
-    FixedSlice, Output, Registry, Scratch, Selection, Shared, Unit, ValueType, Values,
-    build_decoder, build_encoder,
+    Block, DecodeCost, FixedSlice, Output, Registry, Scratch, Selection, SharedBuffers, Unit,
+    ValueType, Values, build_decoder, build_encoder,
 };
 
 struct Golden {
@@ -117,7 +117,7 @@ fn folder() -> PathBuf {
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.add(&BITPACK).add_writer(&BITPACK);
+    registry.add_writer(&BITPACK, DecodeCost::default());
     registry
 }
 
@@ -130,9 +130,15 @@ fn file_of(golden: &Golden) -> (Vec<u8>, Vec<u8>) {
         .collect();
     let n = golden.values.len();
     let slice = Values::Fixed(FixedSlice::new(&values, golden.width, n).unwrap());
-    let encoder = build_encoder(&registry(), &tree_of(golden.mode), slice, Shared::default());
+    let encoder = build_encoder(
+        &registry(),
+        &tree_of(golden.mode),
+        slice,
+        &mut SharedBuffers::new(),
+    );
     let mut unit = vec![];
-    encoder.unwrap().encode(slice, 0..n, &mut unit).unwrap();
+    let block = Block::all(slice).unwrap();
+    encoder.unwrap().encode(block, &mut unit).unwrap();
     (values, unit)
 }
 
@@ -159,7 +165,7 @@ fn units_are_what_they_were() {
         let (values, unit) = frozen[4..].split_at(n as usize * golden.width);
         let tree = tree_of(golden.mode);
         let value_type = ValueType::Fixed(golden.width as u32);
-        let decoder = build_decoder(&registry(), &tree, value_type, Shared::default()).unwrap();
+        let decoder = build_decoder(&registry(), &tree, value_type, &[]).unwrap();
         let mut out = vec![0xaa; values.len()];
         let unit = Unit {
             bytes: unit,

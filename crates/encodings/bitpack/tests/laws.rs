@@ -1,20 +1,24 @@
 //! The laws of all encodings, and what only this one promises.
 
 use tarsia_bitpack::{BITPACK, Mode, estimate, tree, tree_of};
-use tarsia_codec::{FixedSlice, Registry, Shared, Tree, ValueType, Values, build_encoder};
+use tarsia_codec::{
+    Block, DecodeCost, FixedSlice, Registry, SharedBuffers, Tree, ValueType, Values, build_encoder,
+};
 use tarsia_testkit::laws::{Case, LawCase, check_cases, check_encoding, fixed_cases};
 use tarsia_testkit::rng::Rng;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.add(&BITPACK).add_writer(&BITPACK);
+    registry.add_writer(&BITPACK, DecodeCost::default());
     registry
 }
 
 fn encode(tree: &Tree, values: Values<'_>) -> Vec<u8> {
-    let encoder = build_encoder(&registry(), tree, values, Shared::default()).unwrap();
+    let encoder = build_encoder(&registry(), tree, values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
-    encoder.encode(values, 0..values.len(), &mut out).unwrap();
+    encoder
+        .encode(Block::all(values).unwrap(), &mut out)
+        .unwrap();
     out
 }
 
@@ -162,13 +166,8 @@ fn check_round_trip(case: &Case, width: usize, mode: Mode) {
         "{}",
         case.name
     );
-    let node = tarsia_codec::build_decoder(
-        &registry(),
-        &tree,
-        ValueType::Fixed(width as u32),
-        Shared::default(),
-    )
-    .unwrap();
+    let node = tarsia_codec::build_decoder(&registry(), &tree, ValueType::Fixed(width as u32), &[])
+        .unwrap();
     let mut out = vec![0; bytes.len()];
     let read = tarsia_codec::Unit {
         bytes: &unit,

@@ -1,12 +1,11 @@
 //! The decoder: lengths become ends, the data is copied in one piece where the selection is one.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
-    Scratch, Selection, Shared, Unit, Version,
+    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
+    SharedBuffer, Unit, Version, children_of,
 };
 
 use crate::Bytes;
@@ -28,33 +27,19 @@ impl Encoding for Bytes {
         VERSION
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
         layout::check_node(node)?;
-        Ok(vec![LENGTHS_TYPE])
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        layout::check_node(node)?;
-        // The lengths in front of a value are decoded and added up, at a fraction of a nanosecond each.
-        Ok(Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        EraseFit::Always
+        Ok(NodeSpec::with_children(&[LENGTHS_TYPE]))
     }
 
     fn init(
         &self,
-        node: &Node<'_>,
+        _node: &Node<'_>,
         children: Children,
-        _shared: Shared<'_>,
+        _shared: &[SharedBuffer],
     ) -> Result<Box<dyn Decoder>> {
-        layout::check_node(node)?;
-        let mut children = children.into_iter();
-        match (children.next(), children.next()) {
-            (Some(lengths), None) => Ok(Box::new(BytesDecoder { lengths })),
-            _ => Err(Error::invalid("bytes has one child")),
-        }
+        let [lengths] = children_of(children)?;
+        Ok(Box::new(BytesDecoder { lengths }))
     }
 }
 
@@ -85,7 +70,7 @@ impl Decoder for BytesDecoder {
     }
 
     // Kernels are given whole blocks, and are to be small.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
         unit: Unit<'_>,
@@ -118,7 +103,16 @@ impl Decoder for BytesDecoder {
         })
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(feature = "kernel"))]
+    fn decoded_bytes_max(&self, bytes: &[u8], _len: u32) -> Result<Option<u64>> {
+        // Lengths at the front, then the data.
+        let mut reader = tarsia_codec::Reader::new(bytes);
+        let lengths_len = reader.u32("bytes.lengths_len")?;
+        reader.take(lengths_len as usize, "bytes.lengths")?;
+        Ok(Some(reader.rest().len() as u64))
+    }
+
+    #[cfg(not(feature = "kernel"))]
     fn strings<'a>(&'a self, unit: Unit<'a>) -> Result<Option<tarsia_codec::StoredStrings<'a>>> {
         let parts = Parts::parse(&unit)?;
         Ok(Some(tarsia_codec::StoredStrings {

@@ -26,20 +26,11 @@ pub fn tree(lengths: Tree) -> Tree {
 
 /// Refuses parameters and values that are not byte strings.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
-    if !node.params.is_empty() {
-        return Err(Error::corrupt(
-            "bytes.params_len",
-            0,
-            node.params.len(),
-            "0 (bytes has no parameters)",
-        ));
-    }
-    match node.value_type {
-        ValueType::Bytes => Ok(()),
-        ValueType::Bits | ValueType::Fixed(_) => Err(Error::unsupported(
-            "values other than byte strings in tarsia.bytes",
-        )),
-    }
+    node.without_params("bytes.params_len")?;
+    node.only(
+        ValueType::Bytes,
+        "values other than byte strings in tarsia.bytes",
+    )
 }
 
 /// A unit taken apart.

@@ -89,9 +89,7 @@ fn ranges_and_single_values_never_leave_the_data() {
         decoded_bytes: 3,
     };
     let tree = tarsia_bytes::tree(tarsia_plain::tree());
-    let decoder =
-        tarsia_codec::build_decoder(&registry(), &tree, ValueType::Bytes, Default::default())
-            .unwrap();
+    let decoder = tarsia_codec::build_decoder(&registry(), &tree, ValueType::Bytes, &[]).unwrap();
     let get = |selection: Selection<'_>| {
         let out = Output::Bytes {
             ends: &mut [0],
@@ -119,11 +117,11 @@ fn ranges_and_single_values_never_leave_the_data() {
 #[test]
 fn parameters_and_other_types_are_refused() {
     let init = |tree: &Tree, value_type| {
-        tarsia_codec::build_decoder(&registry(), tree, value_type, Default::default()).map(|_| ())
+        tarsia_codec::build_decoder(&registry(), tree, value_type, &[]).map(|_| ())
     };
     let children = vec![tarsia_plain::tree()];
     let tree = Tree::node(tarsia_bytes::ID, tarsia_bytes::VERSION, &[3], children);
-    let params = Error::corrupt("bytes.params_len", 0, 1u8, "0 (bytes has no parameters)");
+    let params = Error::corrupt("bytes.params_len", 0, 1u8, "0 (no parameters)");
     assert_eq!(init(&tree, ValueType::Bytes), Err(params));
     let fixed = init(
         &tarsia_bytes::tree(tarsia_plain::tree()),
@@ -137,5 +135,11 @@ fn parameters_and_other_types_are_refused() {
         "{fixed:?}"
     );
     let childless = Tree::leaf(tarsia_bytes::ID, tarsia_bytes::VERSION, &[]);
-    assert!(init(&childless, ValueType::Bytes).is_err());
+    let none = Error::corrupt(
+        "tree.n_children",
+        0,
+        0u8,
+        "the number of children the encoding has",
+    );
+    assert_eq!(init(&childless, ValueType::Bytes), Err(none));
 }

@@ -1,6 +1,8 @@
 //! What every encoding promises, for bytes over plain lengths.
 
-use tarsia_codec::{Output, Registry, Scratch, Selection, Tree, Unit, ValueType, build_decoder};
+use tarsia_codec::{
+    DecodeCost, Output, Registry, Scratch, Selection, Tree, Unit, ValueType, build_decoder,
+};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::laws::{cases, check_cases};
 use tarsia_testkit::units;
@@ -8,10 +10,8 @@ use tarsia_testkit::units;
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     registry
 }
 
@@ -32,8 +32,7 @@ fn one_row_of_more_values_than_a_chunk_of_lengths() {
     let values = case.values();
     let (encoded, _) = units::encode(&registry(), &tree(), values).unwrap();
     let unit = units::unit_of(&encoded, &values);
-    let decoder =
-        build_decoder(&registry(), &tree(), ValueType::Bytes, Default::default()).unwrap();
+    let decoder = build_decoder(&registry(), &tree(), ValueType::Bytes, &[]).unwrap();
     let indices = [0, 5, 5, 1 << 20, (1 << 20) + 3, n as u32 - 1];
     let mut expected = vec![];
     for i in indices {
@@ -71,8 +70,7 @@ fn ends_never_wrap() {
     let case = Case::strings("", &["abc", "de"]);
     let values = case.values();
     let (encoded, _) = units::encode(&registry(), &tree(), values).unwrap();
-    let decoder =
-        build_decoder(&registry(), &tree(), ValueType::Bytes, Default::default()).unwrap();
+    let decoder = build_decoder(&registry(), &tree(), ValueType::Bytes, &[]).unwrap();
     for selection in [Selection::All, Selection::Indices(&[0, 1])] {
         for (base, fits) in [
             (u32::MAX - 5, true),

@@ -1,11 +1,10 @@
 //! The decoder: a fill.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use tarsia_codec::{
-    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
-    Scratch, Selection, Shared, Unit, ValueType, Version,
+    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
+    SharedBuffer, Unit, ValueType, Version,
 };
 
 use crate::Constant;
@@ -23,30 +22,17 @@ impl Encoding for Constant {
         VERSION
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
         layout::check_node(node)?;
-        Ok(Vec::new())
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        layout::check_node(node)?;
-        Ok(Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        EraseFit::Always
+        Ok(NodeSpec::LEAF)
     }
 
     fn init(
         &self,
         node: &Node<'_>,
-        children: Children,
-        _shared: Shared<'_>,
+        _children: Children,
+        _shared: &[SharedBuffer],
     ) -> Result<Box<dyn Decoder>> {
-        layout::check_node(node)?;
-        if !children.is_empty() {
-            return Err(Error::invalid("constant has no children"));
-        }
         Ok(Box::new(ConstantDecoder {
             value_type: node.value_type,
         }))
@@ -84,6 +70,42 @@ impl Decoder for ConstantDecoder {
             }
         }
     }
+
+    #[cfg(not(feature = "kernel"))]
+    fn decoded_bytes_max(&self, bytes: &[u8], len: u32) -> Result<Option<u64>> {
+        Ok(Some(bytes.len() as u64 * u64::from(len)))
+    }
+
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        _scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        let value = layout::parse(&unit, self.value_type)?;
+        let Some(holds) = predicate.holds(self.value_type, value) else {
+            return Ok(false);
+        };
+        let n = unit.len as usize;
+        let (to, offset) = out.into_bits(n)?;
+        fill_bits(to, offset, n, holds);
+        Ok(true)
+    }
+
+    #[cfg(not(feature = "kernel"))]
+    fn aggregates<'a>(
+        &self,
+        unit: Unit<'a>,
+        _order: tarsia_codec::Order,
+    ) -> Result<tarsia_codec::Aggregates<'a>> {
+        let value = layout::parse(&unit, self.value_type)?;
+        Ok(match unit.len {
+            0 => tarsia_codec::Aggregates::default(),
+            _ => tarsia_codec::Aggregates::of_constant(value),
+        })
+    }
 }
 
 /// Repeats `value`; `to` is a multiple of it.
@@ -91,8 +113,8 @@ fn fill(to: &mut [u8], value: &[u8]) {
     match value.len() {
         0 => {}
         1 => fill_fixed::<1>(to, value),
-        // In Wasm a copy of memory is as fast as any loop, and smaller.
-        _ if cfg!(target_arch = "wasm32") => fill_by_doubling(to, value),
+        // In a kernel a copy of memory is as fast as any loop, and smaller.
+        _ if cfg!(feature = "kernel") => fill_by_doubling(to, value),
         2 => fill_fixed::<2>(to, value),
         4 => fill_fixed::<4>(to, value),
         8 => fill_fixed::<8>(to, value),

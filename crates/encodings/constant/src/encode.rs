@@ -1,91 +1,39 @@
-//! The encoder, and the question whether it may be used.
+//! The encoder.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use tarsia_codec::{
-    EncodeChildren, EncodingWriter, Error, NodeWriter, PageEncoder, Result, Shared, ValueType,
-    Values,
+    Block, EncodingWriter, EraseFit, Error, Node, OwnedValues, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values, is_constant,
 };
 
 use crate::Constant;
-use crate::layout::{self, ID};
-
-/// Whether all values are equal, bit for bit; true for no value and for one. Runs at the speed of a memory comparison
-/// and stops at the first difference.
-///
-/// ```
-/// use tarsia_codec::{FixedSlice, Values};
-/// let values = |bytes| Values::Fixed(FixedSlice::new(bytes, 2, 3).unwrap());
-/// assert!(tarsia_constant::is_constant(values(&[7, 1, 7, 1, 7, 1])));
-/// assert!(!tarsia_constant::is_constant(values(&[7, 1, 7, 1, 7, 0])));
-/// ```
-pub fn is_constant(values: Values<'_>) -> bool {
-    match values {
-        Values::Bits(bits) => {
-            let expected = if bits.get(0) { u64::MAX } else { 0 };
-            (0..bits.len()).step_by(64).all(|at| {
-                let used = match bits.len() - at {
-                    n @ 0..64 => (1 << n) - 1,
-                    _ => u64::MAX,
-                };
-                bits.word(at) == expected & used
-            })
-        }
-        Values::Fixed(values) => is_periodic(values.bytes(), values.width()),
-        Values::Bytes(values) => {
-            let first = values.value_bytes(0);
-            is_stepped(values.offsets(), first) && is_periodic(values.value_data(), first as usize)
-        }
-    }
-}
-
-/// Whether `offsets` are `step` apart.
-fn is_stepped(offsets: &[u32], step: u32) -> bool {
-    let later = offsets.get(1..).unwrap_or_default();
-    // Inside a chunk all are compared, which vectorises; after it the loop may end.
-    let mut chunks = offsets.chunks(256).zip(later.chunks(256));
-    chunks.all(|(starts, ends)| {
-        let differences = starts
-            .iter()
-            .zip(ends)
-            .map(|(start, end)| (end - start) ^ step);
-        differences.fold(0, |all, difference| all | difference) == 0
-    })
-}
-
-/// Whether `bytes` repeats its first `period` bytes.
-fn is_periodic(bytes: &[u8], period: usize) -> bool {
-    match (bytes.get(period..), bytes.len().checked_sub(period)) {
-        (Some(shifted), Some(n)) => bytes.get(..n) == Some(shifted),
-        _ => true,
-    }
-}
+use crate::layout;
 
 impl EncodingWriter for Constant {
-    fn id(&self) -> &'static str {
-        ID
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        if !values.is_empty() && values.is_constant() {
+            let all = values.values();
+            let value_bytes = all.slice(0..1).decoded_bytes();
+            proposals.push(Proposal::leaf(self, value_bytes * values.n_units()));
+        }
+        Ok(())
     }
 
     fn prepare(
         &self,
-        node: &NodeWriter<'_>,
-        values: Values<'_>,
-        _children: &dyn EncodeChildren,
-        _shared: Shared<'_>,
+        _node: &Node<'_>,
+        _values: Values<'_>,
+        _page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        layout::check_node(node)?;
-        if values.value_type() != node.value_type {
-            return Err(Error::invalid("the values are not of the node's type"));
-        }
         // Blocks are looked at one by one: each may hold a value of its own.
         Ok(Box::new(ConstantPage))
     }
 
     fn encoded_bytes_max(
         &self,
-        node: &NodeWriter<'_>,
+        node: &Node<'_>,
         n_values: u64,
         decoded_bytes: u64,
         _child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
@@ -98,16 +46,57 @@ impl EncodingWriter for Constant {
             None => decoded_bytes,
         }
     }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let widths = [0, 1, 2, 4, 5, 8, 16].map(ValueType::Fixed);
+        let types = widths
+            .into_iter()
+            .chain([ValueType::Bits, ValueType::Bytes]);
+        types
+            .map(|it| Sample::fitting(it, &[], repeat_first))
+            .collect()
+    }
+}
+
+/// As many values as there are, all equal to the first. Long strings are cut: so many copies of them would be much more than they are.
+fn repeat_first(values: Values<'_>) -> OwnedValues {
+    const STRING_BYTES_MAX: usize = 64;
+    let n = values.len();
+    match values {
+        Values::Bits(bits) => {
+            let byte = if bits.get(0) { u8::MAX } else { 0 };
+            let all = alloc::vec![byte; n.div_ceil(8)];
+            let bits = tarsia_codec::BitSlice::new(&all, 0, n);
+            bits.map_or_else(
+                |_| OwnedValues::copy_of(values),
+                |it| OwnedValues::copy_of(Values::Bits(it)),
+            )
+        }
+        Values::Fixed(fixed) => OwnedValues::Fixed {
+            bytes: tarsia_codec::AlignedBuf::copy_of(&fixed.get(0).repeat(n)),
+            width: fixed.width(),
+            len: n,
+        },
+        Values::Bytes(strings) => {
+            let first = strings.get(0);
+            let first = first.get(..STRING_BYTES_MAX).unwrap_or(first);
+            OwnedValues::Bytes {
+                offsets: (0..=n as u32).map(|i| i * first.len() as u32).collect(),
+                data: tarsia_codec::AlignedBuf::copy_of(&first.repeat(n)),
+            }
+        }
+    }
 }
 
 struct ConstantPage;
 
 impl PageEncoder for ConstantPage {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        if range.start > range.end || range.end > values.len() {
-            return Err(Error::invalid("a range reaches beyond the page"));
-        }
-        let values = values.slice(range);
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let values = block.values();
         if !is_constant(values) {
             return Err(Error::invalid("the values of a constant unit differ"));
         }

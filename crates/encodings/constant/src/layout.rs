@@ -25,15 +25,7 @@ pub(crate) fn value_bytes(value_type: ValueType) -> Option<u64> {
 /// Refuses parameters.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     node.value_type.validate()?;
-    match node.params.len() {
-        0 => Ok(()),
-        found => Err(Error::corrupt(
-            "constant.params_len",
-            0,
-            found,
-            "0 (constant has no parameters)",
-        )),
-    }
+    node.without_params("constant.params_len")
 }
 
 /// The value's bytes, which are all of the unit; empty where there are no values.

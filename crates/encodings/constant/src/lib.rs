@@ -27,8 +27,6 @@ mod decode;
 mod encode;
 mod layout;
 
-#[cfg(feature = "encode")]
-pub use encode::is_constant;
 pub use layout::{ID, VERSION, tree};
 
 /// The encoding, for a [`tarsia_codec::Registry`].

@@ -60,9 +60,7 @@ fn lengths_of_byte_strings_add_up() {
     let expected = Error::corrupt("constant.value", 0, 2u8, allowed);
     let mut registry = Registry::new();
     registry.add(&tarsia_constant::CONSTANT);
-    let decoder =
-        tarsia_codec::build_decoder(&registry, &tree, ValueType::Bytes, Default::default())
-            .unwrap();
+    let decoder = tarsia_codec::build_decoder(&registry, &tree, ValueType::Bytes, &[]).unwrap();
     let got = decoder.decode(
         unit(b"ab", 1 << 31, 0),
         tarsia_codec::Selection::Indices(&[]),
@@ -82,11 +80,6 @@ fn lengths_of_byte_strings_add_up() {
 #[test]
 fn parameters_are_refused() {
     let tree = Tree::leaf(tarsia_constant::ID, tarsia_constant::VERSION, &[0]);
-    let params = Error::corrupt(
-        "constant.params_len",
-        0,
-        1u8,
-        "0 (constant has no parameters)",
-    );
+    let params = Error::corrupt("constant.params_len", 0, 1u8, "0 (no parameters)");
     check(&tree, ValueType::Bits, unit(&[], 0, 0), params);
 }

@@ -1,16 +1,15 @@
 //! What every encoding promises, for constant.
 
-use tarsia_codec::{ErrorKind, Registry, ValueType};
-use tarsia_constant::is_constant;
+use tarsia_codec::{
+    Block, DecodeCost, ErrorKind, Registry, SharedBuffers, ValueType, build_encoder, is_constant,
+};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::laws::{cases, check_cases_with};
 use tarsia_testkit::units;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry
-        .add(&tarsia_constant::CONSTANT)
-        .add_writer(&tarsia_constant::CONSTANT);
+    registry.add_writer(&tarsia_constant::CONSTANT, DecodeCost::default());
     registry
 }
 
@@ -99,11 +98,11 @@ fn blocks_of_a_page_may_hold_different_values() {
     let page = Case::numbers("", 4, &[5, 5, 6, 6]);
     let values = page.values();
     let tree = tarsia_constant::tree();
-    let encoder =
-        tarsia_codec::build_encoder(&registry(), &tree, values, Default::default()).unwrap();
+    let encoder = build_encoder(&registry(), &tree, values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
-    encoder.encode(values, 0..2, &mut out).unwrap();
-    encoder.encode(values, 2..4, &mut out).unwrap();
+    let mut encode = |range| encoder.encode(Block::new(values, range)?, &mut out);
+    encode(0..2).unwrap();
+    encode(2..4).unwrap();
+    assert!(encode(1..3).is_err());
     assert_eq!(out, [5, 0, 0, 0, 6, 0, 0, 0]);
-    assert!(encoder.encode(values, 1..3, &mut out).is_err());
 }

@@ -1,11 +1,10 @@
 //! The decoders of both scopes.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 use tarsia_codec::{
-    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, OwnedValues,
-    Result, Scratch, Selection, Shared, Unit, ValueType, Version,
+    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result, Scratch,
+    Selection, SharedBuffer, Unit, ValueType, Version, children_of,
 };
 
 use crate::Dict;
@@ -26,64 +25,39 @@ impl Encoding for Dict {
         VERSION
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
-        Ok(Params::parse(node)?.child_types(node.value_type))
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        Params::parse(node)?;
-        Ok(Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
-        match Params::parse(node).map(|params| params.scope) {
-            // The codes of survivors are a subsequence of the codes.
-            Ok(Scope::Page { .. }) => EraseFit::Always,
-            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it had,
-            // and then a child that packs most codes narrowly and patches the others needs more bytes.
-            Ok(Scope::Block) | Err(_) => EraseFit::MayGrow,
-        }
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        Ok(Params::parse(node)?.spec(node.value_type))
     }
 
     fn init(
         &self,
         node: &Node<'_>,
         children: Children,
-        shared: Shared<'_>,
+        shared: &[SharedBuffer],
     ) -> Result<Box<dyn Decoder>> {
-        let params = Params::parse(node)?;
-        let mut children = children.into_iter();
-        let (codes, values, more) = (children.next(), children.next(), children.next());
-        let code_bytes = params.code_bytes;
+        let Params { scope, code_bytes } = Params::parse(node)?;
         let value_type = node.value_type;
-        match (params.scope, codes, values, more) {
-            (Scope::Block, Some(codes), Some(values), None) => Ok(Box::new(BlockDecoder {
-                code_bytes,
-                value_type,
-                codes,
-                values,
-            })),
-            (Scope::Page { shared_index }, Some(codes), None, None) => {
-                let dictionary = Arc::clone(shared.get(shared_index.into())?);
-                if dictionary.as_values()?.value_type() != value_type {
-                    return Err(Error::corrupt(
-                        "dict.shared_index",
-                        2,
-                        shared_index,
-                        "a shared buffer of the node's type",
-                    ));
-                }
+        match (scope, shared) {
+            (Scope::Block, _) => {
+                let [codes, values] = children_of(children)?;
+                Ok(Box::new(BlockDecoder {
+                    code_bytes,
+                    value_type,
+                    codes,
+                    values,
+                }))
+            }
+            (Scope::Page, [dictionary]) => {
+                let [codes] = children_of(children)?;
                 Ok(Box::new(PageDecoder {
                     code_bytes,
                     value_type,
                     codes,
-                    strings: StringWay::of(&dictionary),
-                    dictionary,
+                    strings: StringWay::of(dictionary.values()),
+                    dictionary: dictionary.clone(),
                 }))
             }
-            _ => Err(Error::invalid(
-                "dict has the child codes, and in scope 0 values",
-            )),
+            (Scope::Page, _) => Err(Error::invalid("dict has one shared buffer in scope 1")),
         }
     }
 }
@@ -101,7 +75,7 @@ struct PageDecoder {
     code_bytes: CodeBytes,
     value_type: ValueType,
     codes: Box<dyn Decoder>,
-    dictionary: Arc<OwnedValues>,
+    dictionary: SharedBuffer,
     strings: StringWay,
 }
 
@@ -174,7 +148,14 @@ impl Decoder for PageDecoder {
             n_selected,
         };
         let room = out.room();
-        let done = codes.with(scratch, |codes, _| self.gather(codes, out));
+        let done = codes.with(scratch, |codes, _| {
+            let done = self.gather(codes, out);
+            if let Some(used) = self.dictionary.used() {
+                let numbers = (0..codes.len()).filter_map(|i| codes.number(i));
+                numbers.for_each(|number| used.insert(number as usize));
+            }
+            done
+        });
         finish(done, &unit, selection, room)
     }
 }
@@ -362,7 +343,7 @@ fn gather_checked(
 
 impl PageDecoder {
     fn gather(&self, codes: Codes<'_>, out: Target<'_>) -> Result<usize, Failure> {
-        match (&*self.dictionary, out) {
+        match (&**self.dictionary.values(), out) {
             (OwnedValues::Fixed { bytes, .. }, Target::Fixed { to, width }) => {
                 gather_fixed(bytes, width, codes, to)
             }
@@ -503,7 +484,7 @@ impl BlockDecoder {
 
 /// Sorts numbers. Kernels have a sort of their own: the library's is larger than all other code of this crate.
 fn sort(numbers: &mut [u32]) {
-    match cfg!(target_arch = "wasm32") {
+    match cfg!(feature = "kernel") {
         true => heap_sort(numbers),
         false => numbers.sort_unstable(),
     }

@@ -1,51 +1,97 @@
 //! The encoders of both scopes.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use tarsia_codec::{
-    EncodeChildren, EncodingWriter, Error, NodeWriter, OwnedValues, PageEncoder, Result, Shared,
-    Tree, ValueType, Values, limits,
+    Block, BlockChild, Distinct, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    are_codes_of, find_codes, limits, narrow_numbers,
 };
 
 use crate::Dict;
-use crate::distinct::{Distinct, are_codes_of, find_codes, narrowed};
-use crate::layout::{CodeBytes, HEADER_BYTES, ID, Params, Scope, VALUES_ALIGN, write_header};
+use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
+
+/// A dictionary's strings are at most this long together, however large other shared buffers may be: it is read whole before the first code.
+const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
 
 impl EncodingWriter for Dict {
-    fn id(&self) -> &'static str {
-        ID
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        // A dictionary of codes is a dictionary too many, and lengths are small already.
+        let logical_type = values.facts().logical_type;
+        if matches!(logical_type, LogicalType::Code | LogicalType::Length) {
+            return Ok(());
+        }
+        let (n, all) = (values.len(), values.values());
+        let (cap, entry_bytes_max) = match all.value_type() {
+            ValueType::Bits | ValueType::Fixed(0) => return Ok(()),
+            ValueType::Fixed(width) => {
+                let fitting = proposals.shared_bytes_max() / u64::from(width);
+                (fitting.min(n as u64 / 2), u64::MAX)
+            }
+            ValueType::Bytes => (n as u64 / 2, STRING_DICTIONARY_BYTES_MAX),
+        };
+        let to_beat = proposals.bytes_to_beat();
+        if cap < 2 || to_beat < 2 || values.is_mostly_distinct() {
+            return Ok(());
+        }
+        let Some(distinct) = values.distinct(cap as usize, entry_bytes_max.min(to_beat)) else {
+            return Ok(());
+        };
+        let n_entries = distinct.n_entries();
+        let entry_bytes = distinct.entry_bytes(all);
+        let codes_bytes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
+        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or two.
+        let codes_bytes_min = codes_bytes_max * 3 / 4;
+        if codes_bytes_min + entry_bytes >= to_beat {
+            return Ok(());
+        }
+        let code_bytes = CodeBytes::for_entries(n_entries);
+        let codes = Rc::new(distinct.codes_of(code_bytes.bytes().into()));
+        let codes = Part::owned(codes, LogicalType::Code);
+        let entries = Part::owned(Rc::new(distinct.entries(all)), logical_type).distinct();
+        // A dictionary inside the block serves pages of one block, and what is left of the block's target is for what else it holds.
+        let block_bytes_max = limits::UNIT_BYTES_TARGET as u64 * 7 / 8;
+        let header_bytes = (HEADER_BYTES + VALUES_ALIGN) as u64;
+        let is_one_unit = n <= values.unit_values();
+        if is_one_unit && header_bytes + codes_bytes_min + entry_bytes <= block_bytes_max {
+            proposals.push(Proposal {
+                params: params(Scope::Block, code_bytes).to_vec(),
+                children: vec![codes.clone(), entries.clone()],
+                bytes_max: block_bytes_max,
+                ..Proposal::leaf(self, header_bytes)
+            });
+        }
+        if !is_one_unit || header_bytes + codes_bytes_max + entry_bytes > block_bytes_max {
+            proposals.push(Proposal {
+                params: params(Scope::Page, code_bytes).to_vec(),
+                children: vec![codes],
+                shared: vec![entries],
+                ..Proposal::leaf(self, 0)
+            });
+        }
+        Ok(())
     }
 
     fn prepare(
         &self,
-        node: &NodeWriter<'_>,
+        node: &Node<'_>,
         values: Values<'_>,
-        children: &dyn EncodeChildren,
-        shared: Shared<'_>,
+        page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        let params = Params::parse(node)?;
-        if values.value_type() != node.value_type {
-            return Err(Error::invalid("the values are not of the node's type"));
-        }
-        match params.scope {
-            Scope::Block => prepare_blocks(params.code_bytes, values, children),
-            Scope::Page { shared_index } => prepare_page(
-                params.code_bytes,
-                shared_index.into(),
-                values,
-                children,
-                shared,
-            ),
+        let Params { scope, code_bytes } = Params::parse(node)?;
+        match scope {
+            Scope::Block => prepare_blocks(code_bytes, values, page),
+            Scope::Page => prepare_page(code_bytes, values, page),
         }
     }
 
     fn encoded_bytes_max(
         &self,
-        node: &NodeWriter<'_>,
+        node: &Node<'_>,
         n_values: u64,
         decoded_bytes: u64,
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
@@ -57,7 +103,7 @@ impl EncodingWriter for Dict {
         let codes_bytes = n_values.saturating_mul(code_bytes.bytes().into());
         let codes = child(0, code_bytes.value_type(), n_values, codes_bytes);
         match params.scope {
-            Scope::Page { .. } => codes,
+            Scope::Page => codes,
             Scope::Block => {
                 let front = codes.saturating_add((HEADER_BYTES + VALUES_ALIGN - 1) as u64);
                 let front = front - front % VALUES_ALIGN as u64;
@@ -66,39 +112,37 @@ impl EncodingWriter for Dict {
             }
         }
     }
+
+    fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
+        match Params::parse(node).map(|params| params.scope) {
+            // The codes of survivors are a subsequence of the codes.
+            Ok(Scope::Page) => EraseFit::Always,
+            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it had,
+            // and then a child that packs most codes narrowly and patches the others needs more bytes.
+            Ok(Scope::Block) | Err(_) => EraseFit::MayGrow,
+        }
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let types = [4, 8, 1, 16, 33].map(ValueType::Fixed);
+        let types = types.into_iter().chain([ValueType::Bytes]);
+        let scopes = [Scope::Block, Scope::Page];
+        types
+            .flat_map(|it| {
+                scopes.map(|scope| Sample {
+                    holds_any: scope == Scope::Block,
+                    ..Sample::any(it, &params(scope, CodeBytes::Four))
+                })
+            })
+            .collect()
+    }
 }
 
-/// Prepares a page whose distinct values are known already: as [`crate::DICT`] would under `tree` without shared buffers, without
-/// looking for them again. `distinct` is of `values`, all of them, and `codes` are its [`Distinct::codes_of`] as wide as the
-/// tree says.
-///
-/// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit each other, and what children refuse.
-pub fn prepare_known(
-    tree: &Tree,
-    distinct: &Distinct,
-    codes: OwnedValues,
-    values: Values<'_>,
-    children: &dyn EncodeChildren,
-) -> Result<Box<dyn PageEncoder>> {
-    let node = NodeWriter {
-        value_type: values.value_type(),
-        params: &tree.params,
-    };
-    let params = Params::parse(&node)?;
-    let codes = Codes::new(codes, params.code_bytes)?;
-    if codes.n() != values.len() {
-        return Err(Error::invalid("the codes are not those of the values"));
-    }
-    if distinct.n_entries() > entries_max(params.code_bytes) {
-        return Err(too_many_entries());
-    }
-    match params.scope {
-        Scope::Page { shared_index: 0 } => page_scope(codes, distinct.entries(values), children),
-        Scope::Page { .. } => Err(Error::invalid(
-            "the shared buffers in front of the dictionary are missing",
-        )),
-        Scope::Block => block_scope(codes, distinct.entries(values), children),
+/// Bits of a code for `n_entries`.
+fn code_bits(n_entries: usize) -> u32 {
+    match n_entries {
+        0 | 1 => 0,
+        n => (n - 1).ilog2() + 1,
     }
 }
 
@@ -109,26 +153,10 @@ struct Codes {
 }
 
 impl Codes {
-    fn new(values: OwnedValues, code_bytes: CodeBytes) -> Result<Self> {
-        match &values {
-            OwnedValues::Fixed { width, .. } if *width == usize::from(code_bytes.bytes()) => {
-                Ok(Self { values, code_bytes })
-            }
-            _ => Err(Error::invalid("codes are not as wide as the node says")),
-        }
-    }
-
     fn of(distinct: &Distinct, code_bytes: CodeBytes) -> Self {
         Self {
-            values: distinct.codes_of(code_bytes),
+            values: distinct.codes_of(code_bytes.bytes().into()),
             code_bytes,
-        }
-    }
-
-    fn n(&self) -> usize {
-        match &self.values {
-            OwnedValues::Fixed { len, .. } => *len,
-            _ => 0,
         }
     }
 
@@ -136,15 +164,11 @@ impl Codes {
         self.values.as_values()
     }
 
-    /// Whether those of `range` name entries equal to `values`.
-    fn name(&self, range: Range<usize>, entries: Values<'_>, values: Values<'_>) -> Result<bool> {
-        let codes = self.as_values()?.as_fixed()?.slice(range);
-        Ok(are_codes_of(
-            codes.bytes(),
-            self.code_bytes,
-            entries,
-            values,
-        ))
+    /// Whether those of the block name entries equal to its values.
+    fn name(&self, block: &Block<'_>, entries: Values<'_>) -> Result<bool> {
+        let codes = self.as_values()?.as_fixed()?.slice(block.range());
+        let width = self.code_bytes.bytes().into();
+        Ok(are_codes_of(codes.bytes(), width, entries, block.values()))
     }
 }
 
@@ -154,16 +178,16 @@ fn entries_max(code_bytes: CodeBytes) -> usize {
     usize::try_from(max).unwrap_or(usize::MAX)
 }
 
-fn check_range(values: &Values<'_>, range: &Range<usize>) -> Result<()> {
-    if range.start > range.end || range.end > values.len() {
-        return Err(Error::invalid("a range reaches beyond the page"));
-    }
-    Ok(())
-}
-
 #[cold]
 fn too_many_entries() -> Error {
     Error::invalid("more distinct values than the codes tell apart")
+}
+
+/// The distinct values: those that were found when the tree was chosen, where they were.
+fn distinct_of(values: Values<'_>, cap: usize, page: &Prepare<'_>) -> Result<Rc<Distinct>> {
+    let known = page.statistics().and_then(|it| it.distinct(cap, u64::MAX));
+    let found = known.or_else(|| Distinct::of(values, cap).map(Rc::new));
+    found.ok_or_else(too_many_entries)
 }
 
 /// Scope 1: all codes of the page, and what they point into.
@@ -171,122 +195,89 @@ struct PageScope {
     codes: Codes,
     child: Box<dyn PageEncoder>,
     dictionary: Arc<OwnedValues>,
-    is_new: bool,
 }
 
 fn prepare_page(
     code_bytes: CodeBytes,
-    shared_index: usize,
     values: Values<'_>,
-    children: &dyn EncodeChildren,
-    shared: Shared<'_>,
+    page: &mut Prepare<'_>,
 ) -> Result<Box<dyn PageEncoder>> {
     let cap = entries_max(code_bytes);
-    match shared.buffers.get(shared_index) {
+    let (codes, dictionary) = match page.shared(0)? {
         Some(dictionary) => {
             let numbers = find_codes(dictionary.as_values()?, values, cap)
                 .ok_or_else(|| Error::invalid("a value is not in the dictionary"))?;
-            let codes = Codes::new(narrowed(&numbers, code_bytes), code_bytes)?;
-            let child = children.prepare(0, codes.as_values()?)?;
-            Ok(Box::new(PageScope {
-                codes,
-                child,
-                dictionary: Arc::clone(dictionary),
-                is_new: false,
-            }))
+            let values = narrow_numbers(&numbers, code_bytes.bytes().into());
+            (Codes { values, code_bytes }, dictionary)
         }
-        None if shared_index == shared.buffers.len() => {
-            let distinct = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
-            let codes = Codes::of(&distinct, code_bytes);
-            page_scope(codes, distinct.entries(values), children)
+        None => {
+            let distinct = distinct_of(values, cap, page)?;
+            let dictionary = page.make_shared(0, distinct.entries(values))?;
+            (Codes::of(&distinct, code_bytes), dictionary)
         }
-        None => Err(Error::invalid(
-            "the shared buffers in front of the dictionary are missing",
-        )),
-    }
-}
-
-/// A page that makes the dictionary.
-fn page_scope(
-    codes: Codes,
-    entries: OwnedValues,
-    children: &dyn EncodeChildren,
-) -> Result<Box<dyn PageEncoder>> {
-    let child = children.prepare(0, codes.as_values()?)?;
+    };
+    let child = page.child(0, codes.as_values()?)?;
     Ok(Box::new(PageScope {
         codes,
         child,
-        dictionary: Arc::new(entries),
-        is_new: true,
+        dictionary,
     }))
 }
 
 impl PageEncoder for PageScope {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        check_range(&values, &range)?;
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         // The codes were found when the page was prepared. Were other values handed in, the wrong ones would be written
         // without anybody noticing.
         let entries = self.dictionary.as_values()?;
-        let of_range = values.slice(range.clone());
-        if !self.codes.name(range.clone(), entries, of_range)? {
-            return Err(Error::invalid("the values are not those of the page"));
+        let codes = self.codes.as_values()?;
+        if block.range().end <= codes.len() && self.codes.name(&block, entries)? {
+            return self.child.encode(block.of(codes)?, out);
         }
-        self.child.encode(self.codes.as_values()?, range, out)
-    }
-
-    fn shared(&self) -> Vec<Arc<OwnedValues>> {
-        match self.is_new {
-            true => vec![Arc::clone(&self.dictionary)],
-            false => Vec::new(),
-        }
+        // A parent that cuts its children's values hands in others of the page's.
+        let cap = entries_max(self.codes.code_bytes);
+        let numbers = find_codes(entries, block.values(), cap)
+            .ok_or_else(|| Error::invalid("the values are not those of the page"))?;
+        let codes = narrow_numbers(&numbers, self.codes.code_bytes.bytes().into());
+        self.child.encode(Block::all(codes.as_values()?)?, out)
     }
 }
 
 /// Scope 0: everything is found block by block, unless the block is the page.
 struct BlockScope {
     code_bytes: CodeBytes,
-    codes: Box<dyn PageEncoder>,
-    values: Box<dyn PageEncoder>,
+    codes: BlockChild,
+    values: BlockChild,
     /// Codes and entries of the page.
     of_page: (Codes, OwnedValues),
 }
 
-/// Where the blocks begin and end is not known yet, so the children are shown the page's codes and entries: each block's
-/// codes (which start at 0) and entries are among them. Codes of the page that are too large are cut.
+/// Where the blocks begin and end is not known yet, so the children are made block by block.
 fn prepare_blocks(
     code_bytes: CodeBytes,
     values: Values<'_>,
-    children: &dyn EncodeChildren,
+    page: &mut Prepare<'_>,
 ) -> Result<Box<dyn PageEncoder>> {
-    let distinct = Distinct::of(values, usize::MAX)
-        .ok_or_else(|| Error::invalid("more values than a unit holds"))?;
+    let distinct = distinct_of(values, usize::MAX, page)?;
     let codes = Codes::of(&distinct, code_bytes);
-    block_scope(codes, distinct.entries(values), children)
-}
-
-fn block_scope(
-    codes: Codes,
-    entries: OwnedValues,
-    children: &dyn EncodeChildren,
-) -> Result<Box<dyn PageEncoder>> {
+    let entries = distinct.entries(values);
     Ok(Box::new(BlockScope {
-        code_bytes: codes.code_bytes,
-        codes: children.prepare(0, codes.as_values()?)?,
-        values: children.prepare(1, entries.as_values()?)?,
+        code_bytes,
+        codes: page.block_child(0, codes.as_values()?)?,
+        values: page.block_child(1, entries.as_values()?)?,
         of_page: (codes, entries),
     }))
 }
 
 impl PageEncoder for BlockScope {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        check_range(&values, &range)?;
-        let values = values.slice(range);
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let (codes, entries) = &self.of_page;
         // Codes that were cut name other entries.
-        if codes.name(0..codes.n(), entries.as_values()?, values)? {
+        let is_page = block.range() == (0..codes.as_values()?.len());
+        if is_page && codes.name(&block, entries.as_values()?)? {
             return self.encode_unit(codes, entries, out);
         }
         let cap = entries_max(self.code_bytes);
+        let values = block.values();
         let distinct = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
         let codes = Codes::of(&distinct, self.code_bytes);
         self.encode_unit(&codes, &distinct.entries(values), out)
@@ -302,12 +293,12 @@ impl BlockScope {
 
         let unit_at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
-        self.codes.encode(codes.as_values()?, 0..codes.n(), out)?;
+        self.codes.encode(codes.as_values()?, out)?;
         let codes_len = u32::try_from(out.len() - unit_at - HEADER_BYTES)
             .map_err(|_| Error::invalid("the codes of a block take 4 GiB"))?;
         let n_padded = (out.len() - unit_at).next_multiple_of(VALUES_ALIGN);
         out.resize(unit_at + n_padded, 0);
-        self.values.encode(entries, 0..n_entries, out)?;
+        self.values.encode(entries, out)?;
         write_header(out, unit_at, n_entries as u32, codes_len, entries_bytes);
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Fields, parameters and checks that decoder and encoder share.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{
+    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.dict";
@@ -16,9 +17,6 @@ pub(crate) const HEADER_BYTES: usize = 12;
 
 /// The entries of scope 0 start at a multiple of this from the unit's start.
 pub(crate) const VALUES_ALIGN: usize = 8;
-
-const SCOPE_BLOCK: u8 = 0;
-const SCOPE_PAGE: u8 = 1;
 
 #[cfg(feature = "encode")]
 const CODES_LEN_AT: usize = 4;
@@ -68,31 +66,28 @@ impl CodeBytes {
 
 /// The tree of a dictionary inside each block: `codes` encodes values of `code_bytes` bytes, `values` those of the node.
 pub fn block_tree(code_bytes: CodeBytes, codes: Tree, values: Tree) -> Tree {
-    let params = [SCOPE_BLOCK, code_bytes.bytes(), 0];
+    let params = params(Scope::Block, code_bytes);
     Tree::node(ID, VERSION, &params, vec![codes, values])
 }
 
-/// The tree of a dictionary that is the page's shared buffer 0.
+/// The tree of a dictionary that is the page's shared buffer 0; [`Tree::with_shared`] gives it another number.
 pub fn page_tree(code_bytes: CodeBytes, codes: Tree) -> Tree {
-    shared_tree(code_bytes, 0, codes)
+    let params = params(Scope::Page, code_bytes);
+    Tree::node(ID, VERSION, &params, vec![codes]).with_shared(&[0])
 }
 
-/// The tree of a dictionary that is the page's shared buffer `shared_index`.
-pub fn shared_tree(code_bytes: CodeBytes, shared_index: u8, codes: Tree) -> Tree {
-    let params = [SCOPE_PAGE, code_bytes.bytes(), shared_index];
-    Tree::node(ID, VERSION, &params, vec![codes])
+/// The parameters of a node.
+pub(crate) fn params(scope: Scope, code_bytes: CodeBytes) -> [u8; 2] {
+    [scope as u8, code_bytes.bytes()]
 }
 
 /// Where the entries are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// In each block.
-    Block,
+    Block = 0,
     /// In a shared buffer of the page.
-    Page {
-        /// Its number.
-        shared_index: u8,
-    },
+    Page = 1,
 }
 
 /// The parameters of a node.
@@ -115,46 +110,33 @@ impl Params {
             }
         }
         let mut reader = Reader::new(node.params);
-        let scope = reader.u8("dict.scope")?;
+        let scope = match reader.u8("dict.scope")? {
+            0 => Scope::Block,
+            1 => Scope::Page,
+            found => {
+                let allowed = "0 (block) or 1 (page)";
+                return Err(Error::corrupt("dict.scope", 0, found, allowed));
+            }
+        };
         let code_bytes = match reader.u8("dict.code_bytes")? {
             1 => CodeBytes::One,
             2 => CodeBytes::Two,
             4 => CodeBytes::Four,
             found => return Err(Error::corrupt("dict.code_bytes", 1, found, "1, 2 or 4")),
         };
-        let shared_index = match reader.rest() {
-            [] => 0,
-            _ => reader.u8("dict.shared_index")?,
-        };
         reader.finish("dict.params")?;
-        let scope = match scope {
-            SCOPE_BLOCK if shared_index == 0 => Scope::Block,
-            SCOPE_BLOCK => {
-                return Err(Error::corrupt(
-                    "dict.shared_index",
-                    2,
-                    shared_index,
-                    "0 (the dictionary is in the block)",
-                ));
-            }
-            SCOPE_PAGE => Scope::Page { shared_index },
-            found => {
-                return Err(Error::corrupt(
-                    "dict.scope",
-                    0,
-                    found,
-                    "0 (block) or 1 (page)",
-                ));
-            }
-        };
         Ok(Self { scope, code_bytes })
     }
 
-    /// Types of the children: codes, and in scope 0 the values.
-    pub(crate) fn child_types(&self, value_type: ValueType) -> Vec<ValueType> {
+    /// Children: codes, and in scope 0 the values. In scope 1 these are a shared buffer.
+    pub(crate) fn spec(&self, value_type: ValueType) -> NodeSpec {
+        let codes = self.code_bytes.value_type();
         match self.scope {
-            Scope::Block => vec![self.code_bytes.value_type(), value_type],
-            Scope::Page { .. } => vec![self.code_bytes.value_type()],
+            Scope::Block => NodeSpec::with_children(&[codes, value_type]),
+            Scope::Page => NodeSpec::with_children(&[codes]).with_shared(&[SharedSpec {
+                kind: SharedKind::Dictionary,
+                value_type,
+            }]),
         }
     }
 }

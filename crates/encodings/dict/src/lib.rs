@@ -5,7 +5,6 @@
 //! |---|---|---|
 //! | 0 | `scope` | 0 block, 1 page |
 //! | 1 | `code_bytes` | 1, 2 or 4 |
-//! | 2 | `shared_index` | the page's shared buffer that is the dictionary; 0 for scope 0. May be absent, which is 0 |
 //!
 //! # Layout of scope 0 (little-endian; `n` values)
 //! | offset | bytes | field | rule |
@@ -18,7 +17,7 @@
 //! | | the rest | `values` | unit of child 1: `n_entries` values of the node's type |
 //!
 //! # Layout of scope 1
-//! The unit is the unit of child 0, the codes. The dictionary is a shared buffer of the page.
+//! The unit is the unit of child 0, the codes. The entries are the node's one shared buffer, a dictionary.
 //!
 //! The entries that we write are in the order in which the values first appear, in scope 0 in the block, else in the page;
 //! in scope 0 each is used. Readers ask for neither.
@@ -30,7 +29,7 @@
 //! had, and entries another order.
 //!
 //! # What this crate does not do
-//! Choosing itself (`Distinct` says what to expect), nulls, wiping entries of a shared dictionary, order among codes.
+//! Nulls, wiping entries of a shared dictionary, order among codes.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -38,17 +37,11 @@ extern crate alloc;
 
 mod decode;
 #[cfg(feature = "encode")]
-mod distinct;
-#[cfg(feature = "encode")]
 mod encode;
 mod gather;
 mod layout;
 
-#[cfg(feature = "encode")]
-pub use distinct::Distinct;
-#[cfg(feature = "encode")]
-pub use encode::prepare_known;
-pub use layout::{CodeBytes, ID, VERSION, block_tree, page_tree, shared_tree};
+pub use layout::{CodeBytes, ID, VERSION, block_tree, page_tree};
 
 /// The encoding, for a [`tarsia_codec::Registry`].
 pub static DICT: Dict = Dict;

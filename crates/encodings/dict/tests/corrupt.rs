@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Error, ErrorKind, OwnedValues, Registry, Shared, Tree, Unit, ValueType, build_decoder,
+    Distinct, Error, ErrorKind, Registry, SharedBuffer, SharedKind, Tree, Unit, ValueType,
+    build_decoder,
 };
-use tarsia_dict::{CodeBytes, Distinct, block_tree, page_tree, shared_tree};
+use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::units;
 
@@ -154,9 +155,10 @@ fn strings_add_up() {
     assert_eq!(decode(&shorter, 5), Err(data));
 }
 
-fn dictionary(case: &Case) -> Arc<OwnedValues> {
+fn dictionary(case: &Case) -> SharedBuffer {
     let distinct = Distinct::of(case.values(), usize::MAX).expect("no cap");
-    Arc::new(distinct.entries(case.values()))
+    let entries = Arc::new(distinct.entries(case.values()));
+    SharedBuffer::new(SharedKind::Dictionary, entries)
 }
 
 #[test]
@@ -184,20 +186,38 @@ fn codes_into_a_shared_dictionary_are_checked() {
     assert_eq!(decode(&[0, 0, 1, 0], 2, 4), Err(sum));
 }
 
-fn init(params: &[u8], value_type: ValueType, buffers: &[Arc<OwnedValues>]) -> Result<(), Error> {
+fn init_with(
+    params: &[u8],
+    value_type: ValueType,
+    buffers: &[SharedBuffer],
+    numbers: &[u8],
+) -> Result<(), Error> {
     let n_children = if params.first() == Some(&0) { 2 } else { 1 };
     let children = vec![tarsia_plain::tree(); n_children];
     let tree = Tree::node(tarsia_dict::ID, tarsia_dict::VERSION, params, children);
-    build_decoder(&registry(), &tree, value_type, Shared { buffers }).map(|_| ())
+    let tree = tree.with_shared(numbers);
+    build_decoder(&registry(), &tree, value_type, buffers).map(|_| ())
+}
+
+/// With as many shared buffers as the scope has, the page's first.
+fn init(params: &[u8], value_type: ValueType, buffers: &[SharedBuffer]) -> Result<(), Error> {
+    let numbers: &[u8] = if params.first() == Some(&0) {
+        &[]
+    } else {
+        &[0]
+    };
+    init_with(params, value_type, buffers, numbers)
 }
 
 #[test]
 fn parameters_are_checked() {
     let numbers = [dictionary(&Case::numbers("", 4, &[9]))];
     let u32s = ValueType::Fixed(4);
-    let shared_tree = shared_tree(CodeBytes::Four, 200, tarsia_plain::tree());
-    assert_eq!(shared_tree.params, [1, 4, 200]);
-    assert_eq!(init(&[0, 1, 0], u32s, &[]), Ok(()));
+    let tree = page_tree(CodeBytes::Four, tarsia_plain::tree());
+    assert_eq!(
+        (&tree.params[..], &tree.shared[..]),
+        (&[1, 4][..], &[0][..])
+    );
     assert_eq!(init(&[0, 1], u32s, &[]), Ok(()));
     assert_eq!(init(&[1, 4], u32s, &numbers), Ok(()));
     assert_eq!(
@@ -209,25 +229,13 @@ fn parameters_are_checked() {
         Err(Error::truncated("dict.code_bytes", 2, 1))
     );
     let scope = Error::corrupt("dict.scope", 0, 2u8, "0 (block) or 1 (page)");
-    assert_eq!(init(&[2, 1, 0], u32s, &numbers), Err(scope));
+    assert_eq!(init(&[2, 1], u32s, &numbers), Err(scope));
     let width = Error::corrupt("dict.code_bytes", 1, 3u8, "1, 2 or 4");
-    assert_eq!(init(&[1, 3, 0], u32s, &numbers), Err(width));
-    let index = "0 (the dictionary is in the block)";
-    let index = Error::corrupt("dict.shared_index", 2, 1u8, index);
-    assert_eq!(init(&[0, 1, 1], u32s, &numbers), Err(index));
-    let more = Error::corrupt("dict.params", 3, 1u8, "no bytes after the last field");
-    assert_eq!(init(&[1, 1, 0, 0], u32s, &numbers), Err(more));
-    let missing = Error::corrupt("shared buffer index", 0, 1u8, "the page's shared buffers");
-    assert_eq!(init(&[1, 1, 1], u32s, &numbers), Err(missing));
-    let other = Error::corrupt(
-        "dict.shared_index",
-        2,
-        0u8,
-        "a shared buffer of the node's type",
-    );
-    assert_eq!(init(&[1, 1, 0], ValueType::Fixed(8), &numbers), Err(other));
+    assert_eq!(init(&[1, 3], u32s, &numbers), Err(width));
+    let more = Error::corrupt("dict.params", 2, 1u8, "no bytes after the last field");
+    assert_eq!(init(&[1, 1, 0], u32s, &numbers), Err(more));
     for value_type in [ValueType::Bits, ValueType::Fixed(0)] {
-        let got = init(&[1, 1, 0], value_type, &numbers);
+        let got = init(&[1, 1], value_type, &numbers);
         assert!(
             matches!(
                 got.as_ref().map_err(|error| error.kind()),
@@ -236,4 +244,28 @@ fn parameters_are_checked() {
             "{got:?}"
         );
     }
+}
+
+#[test]
+fn the_dictionary_is_the_one_that_the_node_names() {
+    let u32s = ValueType::Fixed(4);
+    let numbers = dictionary(&Case::numbers("", 4, &[9]));
+    let words = dictionary(&Case::strings("", &["oak"]));
+    let both = [words, numbers.clone()];
+    assert_eq!(init_with(&[1, 1], u32s, &both, &[1]), Ok(()));
+    let allowed = "a shared buffer of the page, of the kind and type that the node needs";
+    let other = |number: u8| Err(Error::corrupt("tree.shared", 0, number, allowed));
+    // Of another type, and not there.
+    assert_eq!(init_with(&[1, 1], u32s, &both, &[0]), other(0));
+    assert_eq!(init_with(&[1, 1], u32s, &both, &[2]), other(2));
+    for kind in SharedKind::ALL {
+        let buffer = [SharedBuffer::new(kind, numbers.values().clone())];
+        let got = init_with(&[1, 1], u32s, &buffer, &[0]);
+        assert_eq!(got.is_ok(), kind == SharedKind::Dictionary, "{kind:?}");
+    }
+    let allowed = "the number of shared buffers the encoding has";
+    let count = |found: u8| Err(Error::corrupt("tree.n_shared", 0, found, allowed));
+    assert_eq!(init_with(&[1, 1], u32s, &both, &[]), count(0));
+    assert_eq!(init_with(&[1, 1], u32s, &both, &[1, 1]), count(2));
+    assert_eq!(init_with(&[0, 1], u32s, &both, &[1]), count(1));
 }

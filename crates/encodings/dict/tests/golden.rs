@@ -1,6 +1,6 @@
 //! Frozen bytes, both directions.
 
-use tarsia_codec::{Registry, Tree};
+use tarsia_codec::{DecodeCost, Registry, Tree};
 use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::units;
@@ -8,12 +8,9 @@ use tarsia_testkit::units;
 fn check(name: &str, tree: &Tree, case: &Case) {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_dict::DICT)
-        .add_writer(&tarsia_dict::DICT)
-        .add(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+        .add_writer(&tarsia_dict::DICT, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     units::check_golden(env!("CARGO_MANIFEST_DIR"), &registry, tree, name, case);
 }
 

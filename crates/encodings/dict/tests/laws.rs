@@ -1,22 +1,23 @@
 //! What every encoding promises, for both scopes of dict over plain children.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use tarsia_codec::{ErrorKind, OwnedValues, Registry, Shared, Tree, ValueType, build_encoder};
-use tarsia_dict::{CodeBytes, Distinct, block_tree, page_tree, shared_tree};
+use tarsia_codec::{
+    Block, DecodeCost, Distinct, ErrorKind, OwnedValues, PageEncoder, Registry, Result,
+    SharedBuffer, SharedBuffers, SharedKind, Tree, ValueType, Values, build_encoder,
+};
+use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
-use tarsia_testkit::laws::{LawCase, cases, check_cases_with, check_encoding};
+use tarsia_testkit::laws::{LawCase, cases, check_cases_with, check_encoding, existing};
 use tarsia_testkit::units;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_dict::DICT)
-        .add_writer(&tarsia_dict::DICT)
-        .add(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+        .add_writer(&tarsia_dict::DICT, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     registry
 }
 
@@ -103,18 +104,30 @@ fn wider_codes_than_needed_obey_the_laws() {
     }
 }
 
-fn owned(case: &Case) -> Arc<OwnedValues> {
-    let distinct = tarsia_dict::Distinct::of(case.values(), usize::MAX).expect("no cap");
-    Arc::new(distinct.entries(case.values()))
+fn dictionary(case: &Case) -> SharedBuffer {
+    let distinct = Distinct::of(case.values(), usize::MAX).expect("no cap");
+    let entries = Arc::new(distinct.entries(case.values()));
+    SharedBuffer::new(SharedKind::Dictionary, entries)
+}
+
+/// An encoder that makes the buffers it needs.
+fn prepare(tree: &Tree, case: &Case) -> Result<Box<dyn PageEncoder>> {
+    build_encoder(&registry(), tree, case.values(), &mut SharedBuffers::new())
+}
+
+fn encode(encoder: &dyn PageEncoder, values: Values<'_>, range: Range<usize>) -> Result<Vec<u8>> {
+    let mut out = vec![];
+    encoder.encode(Block::new(values, range)?, &mut out)?;
+    Ok(out)
 }
 
 #[test]
 fn a_dictionary_that_exists_is_used() {
-    let other = owned(&Case::numbers("", 4, &[9]));
-    let words = owned(&Case::strings("", &["unused", "oak", "", "walnut"]));
+    let other = dictionary(&Case::numbers("", 4, &[9]));
+    let words = dictionary(&Case::strings("", &["unused", "oak", "", "walnut"]));
     let shared = [other, words];
     let case = Case::strings("", &["oak", "walnut", "", "oak"]);
-    let tree = shared_tree(CodeBytes::One, 1, tarsia_plain::tree());
+    let tree = page_tree(CodeBytes::One, tarsia_plain::tree()).with_shared(&[1]);
     let registry = registry();
     let law = LawCase {
         shared: &shared,
@@ -122,29 +135,29 @@ fn a_dictionary_that_exists_is_used() {
     };
     check_encoding(&law);
 
-    let prepare = |tree: &Tree, case: &Case, buffers: &[Arc<OwnedValues>]| {
-        build_encoder(&registry, tree, case.values(), Shared { buffers })
+    let with = |case: &Case, mut buffers: SharedBuffers| {
+        let encoder = build_encoder(&registry, &tree, case.values(), &mut buffers)?;
+        Ok((encoder, buffers))
     };
-    let encoder = prepare(&tree, &case, &shared).unwrap();
-    let mut out = vec![];
-    encoder.encode(case.values(), 0..4, &mut out).unwrap();
+    let (encoder, buffers) = with(&case, existing(&shared)).unwrap();
+    let out = encode(&*encoder, case.values(), 0..4).unwrap();
     assert_eq!(out, [1, 3, 2, 1]);
-    assert!(encoder.shared().is_empty());
+    assert_eq!(buffers.to_vec().unwrap().len(), 2);
 
-    let missing = prepare(&tree, &Case::strings("", &["oak", "elm"]), &shared);
-    assert!(matches!(
-        missing.as_ref().map_err(|error| error.kind()),
-        Err(ErrorKind::InvalidInput { .. })
-    ));
-    let other_type = prepare(&tree, &Case::numbers("", 4, &[9]), &shared);
-    assert!(matches!(
-        other_type.as_ref().map_err(|error| error.kind()),
-        Err(ErrorKind::InvalidInput { .. })
-    ));
-    // A new dictionary would become buffer 0, not 1.
-    assert!(prepare(&tree, &case, &[]).is_err());
-    let second = prepare(&tree, &case, &shared[..1]).unwrap();
-    assert_eq!(second.shared().len(), 1);
+    let is_invalid = |got: Result<_>| {
+        let kind = got.as_ref().map(|_| ()).map_err(|error| error.kind());
+        matches!(kind, Err(ErrorKind::InvalidInput { .. }))
+    };
+    let missing = Case::strings("", &["oak", "elm"]);
+    assert!(is_invalid(with(&missing, existing(&shared))));
+    let other_type = Case::numbers("", 4, &[9]);
+    assert!(is_invalid(with(&other_type, existing(&shared))));
+    // Pages that exist get no further dictionaries.
+    assert!(is_invalid(with(&case, existing(&[]))));
+    assert!(is_invalid(with(&case, existing(&shared[..1]))));
+    // A new one is buffer 1, as the tree says, so that buffer 0 is missing.
+    let (_, buffers) = with(&case, SharedBuffers::new()).unwrap();
+    assert!(buffers.to_vec().is_err());
 }
 
 #[test]
@@ -153,15 +166,14 @@ fn entries_are_in_the_order_of_first_appearance() {
     let tree = page_tree(CodeBytes::One, tarsia_plain::tree());
     let (codes, shared) = units::encode(&registry(), &tree, case.values()).unwrap();
     assert_eq!(codes, [0, 1, 0, 2, 1]);
-    match &*shared[0] {
+    match &**shared[0].values() {
         OwnedValues::Fixed { bytes, .. } => assert_eq!(&bytes[..], [7, 0, 5, 0, 9, 0]),
         other => panic!("{other:?}"),
     }
     // In a block the numbers start again.
     let tree = block_tree(CodeBytes::One, tarsia_plain::tree(), tarsia_plain::tree());
-    let encoder = build_encoder(&registry(), &tree, case.values(), Shared::default()).unwrap();
-    let mut out = vec![];
-    encoder.encode(case.values(), 3..5, &mut out).unwrap();
+    let encoder = prepare(&tree, &case).unwrap();
+    let out = encode(&*encoder, case.values(), 3..5).unwrap();
     let header = [2, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0];
     let codes_and_padding = [0, 1, 0, 0];
     assert_eq!(
@@ -175,33 +187,34 @@ fn more_values_than_codes_are_refused() {
     let numbers: Vec<u128> = (0..600).map(|i| i / 2).collect();
     let case = Case::numbers("", 4, &numbers);
     let page = page_tree(CodeBytes::One, tarsia_plain::tree());
-    let got = build_encoder(&registry(), &page, case.values(), Shared::default());
+    let got = prepare(&page, &case);
     assert!(matches!(
         got.as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::InvalidInput { .. })
     ));
     // A page may have more distinct values than codes have numbers, a block may not.
     let blocks = block_tree(CodeBytes::One, tarsia_plain::tree(), tarsia_plain::tree());
-    let encoder = build_encoder(&registry(), &blocks, case.values(), Shared::default()).unwrap();
-    let mut out = vec![];
-    assert!(encoder.encode(case.values(), 88..600, &mut out).is_ok());
-    out.clear();
-    let got = encoder.encode(case.values(), 87..600, &mut out);
+    let encoder = prepare(&blocks, &case).unwrap();
+    assert!(encode(&*encoder, case.values(), 88..600).is_ok());
+    let got = encode(&*encoder, case.values(), 87..600);
     assert!(matches!(
         got.as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::InvalidInput { .. })
     ));
 }
 
+/// A parent that cuts the values of its children hands in others of the page's.
 #[test]
-fn values_other_than_those_prepared_are_refused() {
+fn values_that_were_not_prepared_are_refused() {
     let case = Case::numbers("", 4, &[1, 2, 1, 2]);
     let tree = page_tree(CodeBytes::One, tarsia_plain::tree());
-    let encoder = build_encoder(&registry(), &tree, case.values(), Shared::default()).unwrap();
-    let other = Case::numbers("", 4, &[1, 2, 2, 2]);
-    let mut out = vec![];
-    assert!(encoder.encode(other.values(), 0..2, &mut out).is_ok());
-    let got = encoder.encode(other.values(), 0..3, &mut out);
+    let encoder = prepare(&tree, &case).unwrap();
+    let other = Case::numbers("", 4, &[1, 2, 2, 2, 1, 1, 3]);
+    let encode = |range| encode(&*encoder, other.values(), range);
+    assert_eq!(encode(0..2), Ok(vec![0, 1]));
+    assert_eq!(encode(0..3), Ok(vec![0, 1, 1]));
+    assert_eq!(encode(2..6), Ok(vec![1, 1, 0, 0]));
+    let got = encode(5..7);
     assert!(matches!(
         got.as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::InvalidInput { .. })

@@ -1,11 +1,10 @@
 //! The decoder.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use tarsia_codec::{
-    ChildTypes, Children, Decoder, Encoding, EraseFit, Error, Features, Node, Output, Result,
-    Scratch, Selection, Shared, Unit, ValueType, Version,
+    Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
+    Unit, ValueType, Version,
 };
 
 use crate::Plain;
@@ -21,30 +20,17 @@ impl Encoding for Plain {
         VERSION
     }
 
-    fn child_types(&self, node: &Node<'_>) -> Result<ChildTypes> {
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
         layout::check_node(node)?;
-        Ok(Vec::new())
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<Features> {
-        layout::check_node(node)?;
-        Ok(Features::POINT | Features::RANGE)
-    }
-
-    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        EraseFit::Always
+        Ok(NodeSpec::LEAF)
     }
 
     fn init(
         &self,
         node: &Node<'_>,
-        children: Children,
-        _shared: Shared<'_>,
+        _children: Children,
+        _shared: &[SharedBuffer],
     ) -> Result<Box<dyn Decoder>> {
-        layout::check_node(node)?;
-        if !children.is_empty() {
-            return Err(Error::invalid("plain has no children"));
-        }
         Ok(match node.value_type {
             ValueType::Fixed(width) => Box::new(FixedDecoder { width }),
             ValueType::Bits | ValueType::Bytes => Box::new(BitsDecoder),
@@ -83,7 +69,7 @@ impl Decoder for FixedDecoder {
     }
 
     // Kernels are given whole blocks, and are to be small.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
         unit: Unit<'_>,

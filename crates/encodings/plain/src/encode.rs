@@ -2,54 +2,59 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use tarsia_codec::{
-    EncodeChildren, EncodingWriter, Error, NodeWriter, PageEncoder, Result, Shared, ValueType,
-    Values,
+    Block, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
+    Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Plain;
-use crate::layout::{self, ID};
+use crate::layout;
 
 impl EncodingWriter for Plain {
-    fn id(&self) -> &'static str {
-        ID
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let values = values.values();
+        if let Some(bytes) = layout::unit_bytes(values.value_type(), values.len() as u64) {
+            proposals.push(Proposal::leaf(self, bytes));
+        }
+        Ok(())
     }
 
     fn prepare(
         &self,
-        node: &NodeWriter<'_>,
-        values: Values<'_>,
-        _children: &dyn EncodeChildren,
-        _shared: Shared<'_>,
+        _node: &Node<'_>,
+        _values: Values<'_>,
+        _page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        layout::check_node(node)?;
-        if values.value_type() != node.value_type {
-            return Err(Error::invalid("the values are not of the node's type"));
-        }
         Ok(Box::new(PlainPage))
     }
 
     fn encoded_bytes_max(
         &self,
-        node: &NodeWriter<'_>,
+        node: &Node<'_>,
         n_values: u64,
         _decoded_bytes: u64,
         _child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64 {
         layout::unit_bytes(node.value_type, n_values).unwrap_or(0)
     }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let widths = [0, 1, 2, 3, 4, 8, 16, 33].map(ValueType::Fixed);
+        let types = widths.into_iter().chain([ValueType::Bits]);
+        types.map(|it| Sample::any(it, &[])).collect()
+    }
 }
 
 struct PlainPage;
 
 impl PageEncoder for PlainPage {
-    fn encode(&self, values: Values<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        if range.start > range.end || range.end > values.len() {
-            return Err(Error::invalid("a range reaches beyond the page"));
-        }
-        match values.slice(range) {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match block.values() {
             Values::Fixed(values) => out.extend_from_slice(values.bytes()),
             Values::Bits(values) => values.append_to(out),
             Values::Bytes(_) => return Err(Error::invalid("plain holds no byte strings")),

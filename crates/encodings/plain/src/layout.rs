@@ -25,14 +25,7 @@ pub(crate) fn unit_bytes(value_type: ValueType, n_values: u64) -> Option<u64> {
 
 /// Refuses parameters and byte strings.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
-    if !node.params.is_empty() {
-        return Err(Error::corrupt(
-            "plain.params_len",
-            0,
-            node.params.len(),
-            "0 (plain has no parameters)",
-        ));
-    }
+    node.without_params("plain.params_len")?;
     match node.value_type.validate()? {
         ValueType::Bits | ValueType::Fixed(_) => Ok(()),
         ValueType::Bytes => Err(Error::unsupported("byte strings in tarsia.plain")),

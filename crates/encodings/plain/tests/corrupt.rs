@@ -1,13 +1,11 @@
 //! One broken unit per rule, with the exact error.
 
-use tarsia_codec::{Error, ErrorKind, Registry, Tree, Unit, ValueType};
+use tarsia_codec::{DecodeCost, Error, ErrorKind, Registry, Tree, Unit, ValueType};
 use tarsia_testkit::units;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+    registry.add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     registry
 }
 
@@ -57,7 +55,7 @@ fn values_wider_than_memory_are_refused_before_anything_is_allocated() {
         &registry(),
         &tarsia_plain::tree(),
         ValueType::Fixed(1 << 28),
-        Default::default(),
+        &[],
     )
     .unwrap();
     let unit = Unit {
@@ -85,7 +83,7 @@ fn values_wider_than_memory_are_refused_before_anything_is_allocated() {
 #[test]
 fn nodes_that_plain_does_not_hold_are_refused() {
     let init = |tree: &Tree, value_type| {
-        tarsia_codec::build_decoder(&registry(), tree, value_type, Default::default()).map(|_| ())
+        tarsia_codec::build_decoder(&registry(), tree, value_type, &[]).map(|_| ())
     };
     let strings = init(&tarsia_plain::tree(), ValueType::Bytes);
     assert!(
@@ -102,7 +100,7 @@ fn nodes_that_plain_does_not_hold_are_refused() {
             "plain.params_len",
             0,
             1u8,
-            "0 (plain has no parameters)"
+            "0 (no parameters)"
         ))
     );
 }

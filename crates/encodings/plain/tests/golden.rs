@@ -1,14 +1,12 @@
 //! Frozen bytes, both directions.
 
-use tarsia_codec::Registry;
+use tarsia_codec::{DecodeCost, Registry};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::units;
 
 fn check(name: &str, case: &Case) {
     let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+    registry.add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     let folder = env!("CARGO_MANIFEST_DIR");
     units::check_golden(folder, &registry, &tarsia_plain::tree(), name, case);
 }

@@ -1,13 +1,11 @@
 //! What every encoding promises, for plain.
 
-use tarsia_codec::{Registry, ValueType};
+use tarsia_codec::{DecodeCost, Registry, ValueType};
 use tarsia_testkit::laws::{cases, check_cases};
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_plain::PLAIN);
+    registry.add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
     registry
 }
 

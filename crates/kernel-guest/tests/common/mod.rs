@@ -1,6 +1,6 @@
 //! Plain pages, memory that holds their blocks, and requests for them.
 
-use tarsia_codec::{Registry, Result, Tree, Values};
+use tarsia_codec::{DecodeCost, Registry, Result, Statistics, Values};
 use tarsia_kernel_guest::abi::{RequestWriter, tag};
 use tarsia_kernel_guest::memory::Memory;
 use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
@@ -8,34 +8,25 @@ use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, PageInput, en
 struct Plain;
 
 impl Choose for Plain {
-    fn choose(&self, values: Values<'_>) -> Result<Choice> {
-        assert!(matches!(values, Values::Fixed(_)));
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let tree = match values.values() {
+            Values::Bits(_) => tarsia_bitmap::tree(),
+            _ => tarsia_plain::tree(),
+        };
         Ok(Choice {
-            trees: vec![tarsia_plain::tree()],
-            bits_per_value: 32,
+            trees: vec![tree],
+            bytes: 4 * values.len() as u64,
             uniform: true,
-            first: None,
         })
-    }
-
-    fn validity_trees(&self) -> Vec<Tree> {
-        vec![tarsia_bitmap::tree()]
-    }
-
-    fn length_trees(&self, _: Values<'_>) -> Result<Vec<Tree>> {
-        Ok(vec![tarsia_plain::tree()])
     }
 }
 
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add_writer(&tarsia_plain::PLAIN)
-        .add_writer(&tarsia_bytes::BYTES)
-        .add_writer(&tarsia_bitmap::BITMAP);
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default())
+        .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
+        .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     registry
 }
 

@@ -8,15 +8,7 @@ use tarsia_codec::Registry;
 
 /// The kernel's encodings.
 pub fn registry() -> Registry {
-    let mut registry = Registry::new();
-    registry
-        .add(&tarsia_plain::PLAIN)
-        .add(&tarsia_bytes::BYTES)
-        .add(&tarsia_bitmap::BITMAP)
-        .add(&tarsia_constant::CONSTANT)
-        .add(&tarsia_bitpack::BITPACK)
-        .add(&tarsia_dict::DICT);
-    registry
+    tarsia_encodings::decoders(tarsia_encodings::CORE)
 }
 
 tarsia_kernel_guest::export_kernel!(crate::registry);

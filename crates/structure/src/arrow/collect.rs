@@ -11,7 +11,9 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
-use tarsia_codec::{BitSlice, BytesSlice, Error, FixedSlice, Result, ValueType, Values};
+use tarsia_codec::{
+    BitSlice, BytesSlice, Error, FixedSlice, LogicalType, Result, TimeUnit, ValueType, Values,
+};
 
 use super::extent;
 use super::path::LeafPath;
@@ -37,6 +39,40 @@ pub struct LeafBuffer {
     validity: Bits,
     values: Bits,
     offsets: Vec<u32>,
+}
+
+/// What the values of a leaf column mean.
+fn logical_type(data_type: &DataType) -> LogicalType {
+    let unit = |unit: &arrow_schema::TimeUnit| match unit {
+        arrow_schema::TimeUnit::Second => TimeUnit::Second,
+        arrow_schema::TimeUnit::Millisecond => TimeUnit::Millisecond,
+        arrow_schema::TimeUnit::Microsecond => TimeUnit::Microsecond,
+        arrow_schema::TimeUnit::Nanosecond => TimeUnit::Nanosecond,
+    };
+    match data_type {
+        DataType::Boolean => LogicalType::Boolean,
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            LogicalType::Unsigned
+        }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => LogicalType::Signed,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => LogicalType::Float,
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => LogicalType::Decimal { scale: *scale },
+        DataType::Date32 | DataType::Date64 => LogicalType::Date,
+        DataType::Time32(of) | DataType::Time64(of) => LogicalType::Time(unit(of)),
+        DataType::Timestamp(of, _) => LogicalType::Timestamp(unit(of)),
+        DataType::Duration(of) => LogicalType::Duration(unit(of)),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => LogicalType::Binary,
+        DataType::Dictionary(_, values) => logical_type(values),
+        DataType::RunEndEncoded(_, values) => logical_type(values.data_type()),
+        _ => LogicalType::Unknown,
+    }
 }
 
 impl LeafBuffer {
@@ -181,6 +217,8 @@ impl LeafBuffer {
             shape,
             validity,
             values,
+            logical_type: logical_type(self.path.data_type()),
+            shared: None,
         }))
     }
 

@@ -1,0 +1,146 @@
+//! The table of encodings: one crate, one row each. Whoever needs all of them iterates over it: registries of readers and writers, the search
+//! for trees, kernels, erasure and fuzz tests, the tables in the docs, the command. Nothing else in the workspace names an encoding in order to
+//! use it.
+//!
+//! The order of rows is the order in which a search tries encodings: cheap proposals first, so that dear ones know what they have to beat. Of
+//! equally good trees the first wins.
+//!
+//! # What this crate does not do
+//! It chooses nothing, and an encoding from outside the workspace needs no row: it is added to a copy of [`registry`].
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+use tarsia_codec::{DecodeCost, Encoding, Registry};
+
+#[cfg(feature = "encode")]
+use tarsia_codec::EncodingWriter;
+
+/// One encoding.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// Its decoder.
+    pub encoding: &'static dyn Encoding,
+    /// Its encoder.
+    #[cfg(feature = "encode")]
+    pub writer: &'static dyn EncodingWriter,
+    /// How long its decoder takes, without its children: measured by the crate's `benches/codec.rs` on the machine of `docs/benchmarks.md`.
+    pub cost: DecodeCost,
+}
+
+macro_rules! row {
+    ($encoding:path, value_ps: $value_ps:literal, byte_ps: $byte_ps:literal) => {
+        Row {
+            encoding: &$encoding,
+            #[cfg(feature = "encode")]
+            writer: &$encoding,
+            cost: DecodeCost {
+                value_ps: $value_ps,
+                byte_ps: $byte_ps,
+            },
+        }
+    };
+}
+
+/// The encodings of the kernels `core` and `nested`: those that the default chooser writes, and small.
+#[rustfmt::skip]
+pub static CORE: &[Row] = &[
+    row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 20),
+    row!(tarsia_bitmap::BITMAP, value_ps: 2, byte_ps: 0),
+    row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 25),
+    row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 45),
+    row!(tarsia_bytes::BYTES, value_ps: 400, byte_ps: 40),
+    row!(tarsia_dict::DICT, value_ps: 30, byte_ps: 20),
+];
+
+/// The rows of every kernel's encodings: all rows there are.
+pub static SETS: &[&[Row]] = &[CORE];
+
+/// A kernel: a module that decodes some encodings, built by `cargo xtask build-wasm`.
+#[derive(Clone, Copy)]
+pub struct KernelSet {
+    /// Names its file and its static.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// The package that is built.
+    pub package: &'static str,
+    /// Features of the package.
+    pub features: &'static [&'static str],
+    /// Whether it decodes nested and full-zip pages, too.
+    pub nested: bool,
+    /// What it decodes.
+    pub rows: &'static [Row],
+    /// The module has to be smaller: every process that needs it compiles it, at about a millisecond per KiB.
+    pub raw_bytes_max: u64,
+}
+
+/// All kernels that are built here, smallest first.
+pub static KERNELS: &[KernelSet] = &[
+    KernelSet {
+        name: "core",
+        about: "The core kernel: flat mini-block pages under every encoding that the default chooser writes.",
+        package: "tarsia-kernel-core",
+        features: &[],
+        nested: false,
+        rows: CORE,
+        raw_bytes_max: 112 << 10,
+    },
+    KernelSet {
+        name: "nested",
+        about: "The same for nested pages too, mini-block and full-zip.",
+        package: "tarsia-kernel-core",
+        features: &["nested"],
+        nested: true,
+        rows: CORE,
+        raw_bytes_max: 160 << 10,
+    },
+];
+
+/// All rows.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    SETS.iter().flat_map(|rows| rows.iter())
+}
+
+/// The decoders of some rows.
+pub fn decoders(rows: &[Row]) -> Registry {
+    let mut registry = Registry::new();
+    for row in rows {
+        registry.add(row.encoding);
+    }
+    registry
+}
+
+/// Decoders and encoders of all rows.
+#[cfg(feature = "encode")]
+pub fn registry() -> Registry {
+    let mut registry = Registry::new();
+    for row in rows() {
+        registry.add_writer(row.writer, row.cost);
+    }
+    registry
+}
+
+#[cfg(all(test, feature = "encode"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_an_encoding_of_its_own_that_can_be_tested() {
+        let registry = registry();
+        assert_eq!(registry.encodings().len(), rows().count());
+        for row in rows() {
+            let (id, samples) = (row.writer.id(), row.writer.samples());
+            assert_eq!(row.encoding.id(), id);
+            assert!(id.starts_with("tarsia."), "{id}");
+            assert!(!samples.is_empty(), "{id} has no samples");
+            for sample in samples {
+                let node = tarsia_codec::Node {
+                    value_type: sample.value_type,
+                    version: row.encoding.version(),
+                    params: &sample.params,
+                };
+                assert!(row.encoding.check(&node).is_ok(), "{id}: {sample:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! What proposals are made by: facts about the values of a page, each found once, when somebody first asks for it.
+
+mod distinct;
+
+pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::cell::{OnceCell, RefCell};
+use core::ops::Range;
+
+use tarsia_bits::{WidthHistogram, Word};
+
+use crate::{AlignedBuf, BytesSlice, Facts, FixedSlice, OwnedValues, Part, Result, Values, limits};
+
+/// Values looked at before distinct ones are counted.
+const DISTINCT_SAMPLE: usize = 1024;
+
+/// A sample is this many runs, evenly spread, of this many values each.
+const SAMPLE_RUNS: usize = 16;
+const SAMPLE_RUN_VALUES: usize = 64;
+
+/// Bytes of a length.
+const LENGTH_BYTES: usize = 4;
+
+/// The values of one node's page, and what is known of them. Whatever is asked for first is computed then and kept, so that all encodings that
+/// propose something share it. All of it is a function of the values alone.
+pub struct Statistics<'v> {
+    values: Values<'v>,
+    facts: Facts<'v>,
+    unit_values: usize,
+    is_constant: OnceCell<bool>,
+    extent: OnceCell<Option<NumberExtent>>,
+    widths: OnceCell<Option<WidthHistogram>>,
+    n_runs: OnceCell<usize>,
+    sort_order: OnceCell<Option<SortOrder>>,
+    floats: OnceCell<Option<FloatFacts>>,
+    lengths: OnceCell<Option<Rc<OwnedValues>>>,
+    is_mostly_distinct: OnceCell<bool>,
+    distinct: RefCell<DistinctSoFar>,
+    cached: RefCell<Vec<Box<dyn Any>>>,
+}
+
+/// Smallest and largest of numbers of 1, 2, 4 or 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberExtent {
+    /// Smallest and largest as unsigned numbers.
+    pub unsigned: (u64, u64),
+    /// Smallest and largest in two's complement.
+    pub signed: (i64, i64),
+}
+
+/// In which order the values of a page come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SortOrder {
+    /// No value is smaller than the one before.
+    Ascending,
+    /// No value is larger than the one before.
+    Descending,
+}
+
+/// What is known of floating-point numbers of 4 or 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FloatFacts {
+    /// NaNs and infinities.
+    pub n_special: usize,
+    /// Numbers equal to zero whose sign is negative.
+    pub n_negative_zero: usize,
+    /// Numbers without digits behind the point.
+    pub n_integral: usize,
+    /// Smallest and largest biased exponent of those that are neither zero nor special.
+    pub exponents: Option<(u16, u16)>,
+}
+
+#[derive(Default)]
+enum DistinctSoFar {
+    #[default]
+    Unknown,
+    Found(Rc<Distinct>),
+    /// More than so many, or more bytes than that.
+    More {
+        cap: usize,
+        entry_bytes_max: u64,
+    },
+}
+
+impl core::fmt::Debug for Statistics<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Statistics")
+            .field("n_values", &self.values.len())
+            .field("value_type", &self.values.value_type())
+            .field("facts", &self.facts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'v> Statistics<'v> {
+    /// Of these values; nothing is computed yet.
+    pub fn new(values: Values<'v>, facts: Facts<'v>) -> Self {
+        Self {
+            values,
+            facts,
+            unit_values: limits::BLOCK_VALUES_MAX as usize,
+            is_constant: OnceCell::new(),
+            extent: OnceCell::new(),
+            widths: OnceCell::new(),
+            n_runs: OnceCell::new(),
+            sort_order: OnceCell::new(),
+            floats: OnceCell::new(),
+            lengths: OnceCell::new(),
+            is_mostly_distinct: OnceCell::new(),
+            distinct: RefCell::default(),
+            cached: RefCell::default(),
+        }
+    }
+
+    /// Of the values of a part of a proposal, under a node whose units have at most `unit_values`.
+    ///
+    /// # Errors
+    /// As [`Part::values`].
+    pub fn of_part(part: &'v Part<'_>, unit_values: usize) -> Result<Self> {
+        let facts = Facts {
+            logical_type: part.logical_type,
+            all_distinct: part.all_distinct,
+            shared: None,
+            rows: None,
+        };
+        Ok(Self {
+            unit_values: part.unit_values.min(unit_values),
+            ..Self::new(part.values()?, facts)
+        })
+    }
+
+    /// The values.
+    pub fn values(&self) -> Values<'v> {
+        self.values
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// What is known of the values beside them.
+    pub fn facts(&self) -> &Facts<'v> {
+        &self.facts
+    }
+
+    /// At most so many values come in a unit, so formulas that depend on the number of units are to assume this many.
+    pub fn unit_values(&self) -> usize {
+        self.unit_values
+    }
+
+    /// Units that there are at least.
+    pub fn n_units(&self) -> u64 {
+        self.len().div_ceil(self.unit_values.max(1)) as u64
+    }
+
+    /// Whether all values are equal, bit for bit; true for no value and for one.
+    pub fn is_constant(&self) -> bool {
+        *self.is_constant.get_or_init(|| is_constant(self.values))
+    }
+
+    /// Smallest and largest; `None` for no values, and for those that are no numbers of 1, 2, 4 or 8 bytes.
+    pub fn extent(&self) -> Option<NumberExtent> {
+        *self.extent.get_or_init(|| {
+            let fixed = self.values.as_fixed().ok()?;
+            match fixed.width() {
+                1 => extent_of::<u8>(fixed),
+                2 => extent_of::<u16>(fixed),
+                4 => extent_of::<u32>(fixed),
+                8 => extent_of::<u64>(fixed),
+                _ => None,
+            }
+        })
+    }
+
+    /// How many values need each number of bits above the smallest (unsigned) one; `None` where [`Statistics::extent`] is.
+    pub fn widths(&self) -> Option<&WidthHistogram> {
+        let base = self.extent()?.unsigned.0;
+        let widths = self.widths.get_or_init(|| {
+            let fixed = self.values.as_fixed().ok()?;
+            let bytes = fixed.bytes();
+            match fixed.width() {
+                1 => tarsia_bits::width_histogram::<u8>(bytes, base as u8).ok(),
+                2 => tarsia_bits::width_histogram::<u16>(bytes, base as u16).ok(),
+                4 => tarsia_bits::width_histogram::<u32>(bytes, base as u32).ok(),
+                8 => tarsia_bits::width_histogram::<u64>(bytes, base).ok(),
+                _ => None,
+            }
+        });
+        widths.as_ref()
+    }
+
+    /// Number of runs of equal values, bit for bit.
+    pub fn n_runs(&self) -> usize {
+        *self.n_runs.get_or_init(|| {
+            let n = self.len();
+            let n_changes = match self.values {
+                Values::Bits(bits) => (1..n).filter(|i| bits.get(*i) != bits.get(i - 1)).count(),
+                Values::Fixed(fixed) => match fixed.width() {
+                    1 => changes::<1>(fixed),
+                    2 => changes::<2>(fixed),
+                    4 => changes::<4>(fixed),
+                    8 => changes::<8>(fixed),
+                    16 => changes::<16>(fixed),
+                    _ => (1..n).filter(|i| fixed.get(*i) != fixed.get(i - 1)).count(),
+                },
+                Values::Bytes(strings) => (1..n)
+                    .filter(|i| strings.get(*i) != strings.get(i - 1))
+                    .count(),
+            };
+            n_changes + usize::from(n > 0)
+        })
+    }
+
+    /// The order in which the values come: numbers of 1, 2, 4 or 8 bytes as unsigned ones if the logical type says so and in two's complement otherwise,
+    /// byte strings byte by byte. `None` for no order, and for other values. Values that are all equal ascend.
+    pub fn sort_order(&self) -> Option<SortOrder> {
+        *self.sort_order.get_or_init(|| match self.values {
+            Values::Fixed(fixed) => {
+                let is_unsigned = self.facts.logical_type == crate::LogicalType::Unsigned;
+                match fixed.width() {
+                    1 => order_of::<u8>(fixed, is_unsigned),
+                    2 => order_of::<u16>(fixed, is_unsigned),
+                    4 => order_of::<u32>(fixed, is_unsigned),
+                    8 => order_of::<u64>(fixed, is_unsigned),
+                    _ => None,
+                }
+            }
+            Values::Bytes(strings) => {
+                let n = strings.len();
+                let ordered = |before: core::cmp::Ordering| {
+                    (1..n).all(|i| strings.get(i - 1).cmp(strings.get(i)) != before)
+                };
+                order(
+                    || ordered(core::cmp::Ordering::Greater),
+                    || ordered(core::cmp::Ordering::Less),
+                )
+            }
+            Values::Bits(_) => None,
+        })
+    }
+
+    /// Facts about floating-point numbers; `None` unless the values are such, of 4 or 8 bytes.
+    pub fn floats(&self) -> Option<FloatFacts> {
+        *self.floats.get_or_init(|| {
+            let fixed = self.values.as_fixed().ok()?;
+            if self.facts.logical_type != crate::LogicalType::Float {
+                return None;
+            }
+            let mut facts = FloatFacts::default();
+            match fixed.width() {
+                4 => {
+                    for bytes in fixed.bytes().as_chunks::<4>().0 {
+                        let bits = u32::from_le_bytes(*bytes);
+                        let exponent = (bits >> 23 & 0xff) as u16;
+                        let is_integral = is_integral((bits & 0x7f_ffff).into(), exponent, 127, 23);
+                        let is_zero = bits << 1 == 0;
+                        facts.add((exponent, 0xff), is_zero, bits >> 31 == 1, is_integral);
+                    }
+                }
+                8 => {
+                    for bytes in fixed.bytes().as_chunks::<8>().0 {
+                        let bits = u64::from_le_bytes(*bytes);
+                        let exponent = (bits >> 52 & 0x7ff) as u16;
+                        let mantissa = bits & 0xf_ffff_ffff_ffff;
+                        let is_integral = is_integral(mantissa, exponent, 1023, 52);
+                        let is_zero = bits << 1 == 0;
+                        facts.add((exponent, 0x7ff), is_zero, bits >> 63 == 1, is_integral);
+                    }
+                }
+                _ => return None,
+            }
+            Some(facts)
+        })
+    }
+
+    /// The length of each byte string as a number of 4 bytes; `None` for other values.
+    pub fn lengths(&self) -> Option<&Rc<OwnedValues>> {
+        let lengths = self.lengths.get_or_init(|| {
+            let strings = self.values.as_bytes().ok()?;
+            Some(Rc::new(lengths_of(&strings)))
+        });
+        lengths.as_ref()
+    }
+
+    /// Runs of values, evenly spread over the page: 16 of 64 values, or all of a short page. Always the same for the same number of values.
+    pub fn sample(&self) -> Vec<Range<usize>> {
+        let n = self.len();
+        if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
+            return alloc::vec![0..n];
+        }
+        let start = |run: usize| run * (n - SAMPLE_RUN_VALUES) / (SAMPLE_RUNS - 1);
+        let runs = (0..SAMPLE_RUNS).map(|run| start(run)..start(run) + SAMPLE_RUN_VALUES);
+        runs.collect()
+    }
+
+    /// Whether nearly all of an evenly spread sample differ: then counting the distinct values is not worth its time.
+    pub fn is_mostly_distinct(&self) -> bool {
+        let n = self.len();
+        *self.is_mostly_distinct.get_or_init(|| {
+            self.facts.all_distinct
+                || n > 2 * DISTINCT_SAMPLE
+                    && Distinct::count_sampled(self.values, DISTINCT_SAMPLE) * 20
+                        > DISTINCT_SAMPLE * 19
+        })
+    }
+
+    /// The distinct values; `None` where there are more than `cap`, or where they take more than `entry_bytes_max`. Found once; asked for with
+    /// a higher limit than before, more time is spent only where it can help.
+    pub fn distinct(&self, cap: usize, entry_bytes_max: u64) -> Option<Rc<Distinct>> {
+        let fits = |distinct: &Distinct| {
+            distinct.n_entries() <= cap && distinct.entry_bytes(self.values) <= entry_bytes_max
+        };
+        match &*self.distinct.borrow() {
+            DistinctSoFar::Unknown => {}
+            DistinctSoFar::Found(found) => return fits(found).then(|| found.clone()),
+            DistinctSoFar::More {
+                cap: tried,
+                entry_bytes_max: tried_bytes,
+            } if cap <= *tried && entry_bytes_max <= *tried_bytes => return None,
+            DistinctSoFar::More { .. } => {}
+        }
+        let found = Distinct::within(self.values, cap, entry_bytes_max).map(Rc::new);
+        *self.distinct.borrow_mut() = match &found {
+            Some(found) => DistinctSoFar::Found(found.clone()),
+            None => DistinctSoFar::More {
+                cap,
+                entry_bytes_max,
+            },
+        };
+        found
+    }
+
+    /// What `make` finds out, kept for the next one who asks for a `T`: for what one encoding alone wants to know.
+    pub fn cached<T: Any>(&self, make: impl FnOnce() -> T) -> Rc<T> {
+        let find = |cached: &Vec<Box<dyn Any>>| {
+            let mut found = cached.iter();
+            found.find_map(|known| known.downcast_ref::<Rc<T>>().cloned())
+        };
+        if let Some(found) = find(&self.cached.borrow()) {
+            return found;
+        }
+        let made = Rc::new(make());
+        self.cached.borrow_mut().push(Box::new(made.clone()));
+        made
+    }
+}
+
+impl FloatFacts {
+    fn add(&mut self, exponent: (u16, u16), is_zero: bool, is_negative: bool, is_integral: bool) {
+        let (exponent, special) = exponent;
+        self.n_special += usize::from(exponent == special);
+        self.n_negative_zero += usize::from(is_zero && is_negative);
+        self.n_integral += usize::from(is_zero || is_integral && exponent != special);
+        if !is_zero && exponent != special {
+            let (low, high) = self.exponents.unwrap_or((exponent, exponent));
+            self.exponents = Some((low.min(exponent), high.max(exponent)));
+        }
+    }
+}
+
+/// Whether a number with these parts has no digits behind the point.
+fn is_integral(mantissa: u64, exponent: u16, bias: u16, mantissa_bits: u32) -> bool {
+    match u32::from(exponent).checked_sub(bias.into()) {
+        None => false,
+        Some(shift) if shift >= mantissa_bits => true,
+        Some(shift) => mantissa.trailing_zeros() >= mantissa_bits - shift,
+    }
+}
+
+/// The length of each string, little-endian.
+pub fn lengths_of(strings: &BytesSlice<'_>) -> OwnedValues {
+    let len = strings.len();
+    let mut bytes = AlignedBuf::zeroed(len * LENGTH_BYTES);
+    let (to, _) = bytes.as_chunks_mut::<LENGTH_BYTES>();
+    for (to, pair) in to.iter_mut().zip(strings.offsets().windows(2)) {
+        *to = (pair[1] - pair[0]).to_le_bytes();
+    }
+    OwnedValues::Fixed {
+        bytes,
+        width: LENGTH_BYTES,
+        len,
+    }
+}
+
+fn extent_of<T: Word>(values: FixedSlice<'_>) -> Option<NumberExtent> {
+    let extent = tarsia_bits::extent::<T>(values.bytes()).ok()??;
+    let shift = 64 - 8 * T::BYTES as u32;
+    let signed = |value: T| ((value.to_u64() << shift) as i64) >> shift;
+    Some(NumberExtent {
+        unsigned: (extent.unsigned.0.to_u64(), extent.unsigned.1.to_u64()),
+        signed: (signed(extent.signed.0), signed(extent.signed.1)),
+    })
+}
+
+/// How many values differ from the one before.
+fn changes<const W: usize>(values: FixedSlice<'_>) -> usize {
+    let (values, _) = values.bytes().as_chunks::<W>();
+    let later = values.get(1..).unwrap_or_default();
+    let pairs = values.iter().zip(later);
+    pairs.filter(|(before, after)| before != after).count()
+}
+
+fn order_of<T: Word>(values: FixedSlice<'_>, is_unsigned: bool) -> Option<SortOrder> {
+    let flip = if is_unsigned { T::ZERO } else { T::SIGN };
+    let number = |i: usize| T::read_le(values.get(i)).unwrap_or(T::ZERO).xor(flip);
+    let n = values.len();
+    order(
+        || (1..n).all(|i| number(i - 1) <= number(i)),
+        || (1..n).all(|i| number(i - 1) >= number(i)),
+    )
+}
+
+fn order(ascends: impl Fn() -> bool, descends: impl Fn() -> bool) -> Option<SortOrder> {
+    match ascends() {
+        true => Some(SortOrder::Ascending),
+        false => descends().then_some(SortOrder::Descending),
+    }
+}
+
+/// Whether all values are equal, bit for bit; true for no value and for one. Runs at the speed of a memory comparison
+/// and stops at the first difference.
+///
+/// ```
+/// use tarsia_codec::{FixedSlice, Values, is_constant};
+/// let values = |bytes| Values::Fixed(FixedSlice::new(bytes, 2, 3).unwrap());
+/// assert!(is_constant(values(&[7, 1, 7, 1, 7, 1])));
+/// assert!(!is_constant(values(&[7, 1, 7, 1, 7, 0])));
+/// ```
+pub fn is_constant(values: Values<'_>) -> bool {
+    match values {
+        Values::Bits(bits) => {
+            let expected = if bits.get(0) { u64::MAX } else { 0 };
+            (0..bits.len()).step_by(64).all(|at| {
+                let used = match bits.len() - at {
+                    n @ 0..64 => (1 << n) - 1,
+                    _ => u64::MAX,
+                };
+                bits.word(at) == expected & used
+            })
+        }
+        Values::Fixed(values) => is_periodic(values.bytes(), values.width()),
+        Values::Bytes(values) => {
+            let first = values.value_bytes(0);
+            is_stepped(values.offsets(), first) && is_periodic(values.value_data(), first as usize)
+        }
+    }
+}
+
+/// Whether `offsets` are `step` apart.
+fn is_stepped(offsets: &[u32], step: u32) -> bool {
+    let later = offsets.get(1..).unwrap_or_default();
+    // Inside a chunk all are compared, which vectorises; after it the loop may end.
+    let mut chunks = offsets.chunks(256).zip(later.chunks(256));
+    chunks.all(|(starts, ends)| {
+        let differences = starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| (end - start) ^ step);
+        differences.fold(0, |all, difference| all | difference) == 0
+    })
+}
+
+/// Whether `bytes` repeats its first `period` bytes.
+fn is_periodic(bytes: &[u8], period: usize) -> bool {
+    match (bytes.get(period..), bytes.len().checked_sub(period)) {
+        (Some(shifted), Some(n)) => bytes.get(..n) == Some(shifted),
+        _ => true,
+    }
+}

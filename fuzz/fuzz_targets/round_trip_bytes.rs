@@ -1,4 +1,0 @@
-//! libFuzzer glue; the body is in `tarsia_fuzz`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tarsia_fuzz::run_named("round_trip_bytes", bytes));

@@ -1,0 +1,257 @@
+//! The parts of the docs that are made of the table of encodings, the crates' descriptions and the pages of the specification.
+
+use std::fs;
+use std::path::Path;
+
+use tarsia_codec::{EncodingWriter, ValueType};
+use tarsia_encodings::{KERNELS, Row};
+
+use crate::{Outcome, spec};
+
+const OVERVIEW: &str = "docs/spec/encodings/README.md";
+const ERASURE: &str = "docs/spec/erasure.md";
+
+/// What stands between these lines of [`ERASURE`] is made.
+const START: &str = "<!-- generated: encodings -->\n";
+const END: &str = "<!-- end -->\n";
+
+const REPAIR: &str = "run `cargo xtask docs` and commit what it writes";
+
+/// Writes what is made.
+pub(crate) fn write(root: &Path) -> Outcome {
+    for (path, content) in make(&reader(root))? {
+        let path = root.join(path);
+        fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Compares what is committed with what would be made.
+pub(crate) fn check(root: &Path) -> Outcome {
+    let read = reader(root);
+    for (path, content) in make(&read)? {
+        if read(path).as_ref() != Ok(&content) {
+            return Err(format!(
+                "{path} is not what would be made of the table of encodings\nrepair: {REPAIR}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn reader(root: &Path) -> impl Fn(&str) -> Result<String, String> {
+    let root = root.to_owned();
+    move |path| fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// All files that are made, or that have parts that are.
+fn make(
+    read: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<[(&'static str, String); 2], String> {
+    let mut encodings = tarsia_encodings::rows()
+        .map(|row| Described::new(row, read))
+        .collect::<Result<Vec<_>, _>>()?;
+    encodings.sort_by(|a, b| a.id.cmp(b.id));
+    let erasure = replaced(&read(ERASURE)?, &erasure_table(&encodings))?;
+    Ok([(OVERVIEW, overview(&encodings)), (ERASURE, erasure)])
+}
+
+/// An encoding as the docs show it.
+struct Described {
+    id: &'static str,
+    name: &'static str,
+    version: String,
+    kernels: String,
+    value_types: String,
+    about: String,
+    erasure: spec::Erasure,
+}
+
+impl Described {
+    fn new(row: &Row, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, String> {
+        let id = row.encoding.id();
+        let name = id.strip_prefix("tarsia.");
+        let name =
+            name.ok_or_else(|| format!("{id}: the ids of the table start with `tarsia.`"))?;
+        let manifest = format!("crates/encodings/{name}/Cargo.toml");
+        let about = description(&read(&manifest)?);
+        let about = about.ok_or_else(|| {
+            format!(
+                "{manifest}: the crate has no description\nrepair: say in one line what it is for"
+            )
+        })?;
+        let page = format!("{}{name}.md", spec::FOLDER);
+        let erasure = spec::erasure(&read(&page)?);
+        let erasure = erasure.ok_or_else(|| {
+            format!("{page} does not say what an erasure leaves\nrepair: add `**Erasure.** Fit: <sentence>. Residue: <sentence>.`")
+        })?;
+        let kernels = KERNELS.iter().filter(|kernel| {
+            let mut rows = kernel.rows.iter();
+            rows.any(|other| other.encoding.id() == id)
+        });
+        let kernels: Vec<_> = kernels.map(|kernel| kernel.name).collect();
+        Ok(Self {
+            id,
+            name,
+            version: row.encoding.version().to_string(),
+            kernels: kernels.join(", "),
+            value_types: value_types(row.writer),
+            about,
+            erasure,
+        })
+    }
+}
+
+/// The description in a crate's manifest.
+fn description(manifest: &str) -> Option<String> {
+    let mut lines = manifest.lines();
+    let value = lines.find_map(|line| line.strip_prefix("description = "))?;
+    Some(value.trim().trim_matches('"').to_owned())
+}
+
+/// The types of values that an encoding's samples are of.
+fn value_types(writer: &dyn EncodingWriter) -> String {
+    let types: Vec<_> = writer
+        .samples()
+        .iter()
+        .map(|sample| sample.value_type)
+        .collect();
+    describe_types(&types)
+}
+
+fn describe_types(types: &[ValueType]) -> String {
+    let mut widths: Vec<u32> = types
+        .iter()
+        .filter_map(|value_type| match value_type {
+            ValueType::Fixed(width) => Some(*width),
+            ValueType::Bits | ValueType::Bytes => None,
+        })
+        .collect();
+    widths.sort_unstable();
+    widths.dedup();
+    let mut words = vec![];
+    if types.contains(&ValueType::Bits) {
+        words.push("bits".to_owned());
+    }
+    match widths.as_slice() {
+        [] => {}
+        // Samples cannot be of every width; those that are of others than numbers stand for all.
+        widths if widths.iter().any(|width| ![1, 2, 4, 8].contains(width)) => {
+            words.push("fixed width".to_owned());
+        }
+        widths => {
+            let widths: Vec<_> = widths.iter().map(u32::to_string).collect();
+            words.push(format!("numbers of {} bytes", widths.join(", ")));
+        }
+    }
+    if types.contains(&ValueType::Bytes) {
+        words.push("byte strings".to_owned());
+    }
+    words.join("; ")
+}
+
+fn overview(encodings: &[Described]) -> String {
+    let rows = encodings.iter().map(|it| {
+        let page = format!("[`{}`]({}.md)", it.id, it.name);
+        row(&[
+            &page,
+            &it.version,
+            &it.about,
+            &it.value_types,
+            &it.kernels,
+            &it.erasure.fit,
+            &it.erasure.residue,
+        ])
+    });
+    format!(
+        "# Encodings\n\n\
+         Made by `cargo xtask docs` of the table in `crates/all-encodings`, the crates' descriptions and the pages; do not\n\
+         edit. *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean is in\n\
+         [erasure.md](../erasure.md).\n\n\
+         | encoding | version | what it is | values | kernels | survivors of an erasure fit | residue |\n\
+         |---|---|---|---|---|---|---|\n{}",
+        rows.collect::<String>()
+    )
+}
+
+fn erasure_table(encodings: &[Described]) -> String {
+    let rows = encodings.iter().map(|it| {
+        let page = format!("[`{}`](encodings/{}.md)", it.id, it.name);
+        row(&[&page, &it.erasure.residue, &it.erasure.fit])
+    });
+    format!(
+        "| encoding | residue | survivors fit |\n|---|---|---|\n{}",
+        rows.collect::<String>()
+    )
+}
+
+fn row(cells: &[&str]) -> String {
+    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// The text with `made` between the two lines that mark its place.
+fn replaced(text: &str, made: &str) -> Result<String, String> {
+    let lacks = || {
+        format!(
+            "{ERASURE} has no place for the table of encodings\nrepair: put back the lines {START:?} and {END:?}"
+        )
+    };
+    let (before, rest) = text.split_once(START).ok_or_else(lacks)?;
+    let (_, after) = rest.split_once(END).ok_or_else(lacks)?;
+    Ok(format!("{before}{START}{made}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_are_what_would_be_made() {
+        assert_eq!(check(&crate::root()), Ok(()));
+    }
+
+    #[test]
+    fn every_encoding_has_a_line_in_both_tables() {
+        let [(_, overview), (_, erasure)] = make(&reader(&crate::root())).unwrap();
+        for row in tarsia_encodings::rows() {
+            let id = format!("| [`{}`](", row.encoding.id());
+            assert_eq!(overview.matches(&id).count(), 1, "{id}");
+            assert_eq!(erasure.matches(&id).count(), 1, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_says_nothing_of_erasures_is_named() {
+        let read = |path: &str| match path {
+            "docs/spec/encodings/plain.md" => Ok("**Erasure.** Survivors fit.".to_owned()),
+            path => reader(&crate::root())(path),
+        };
+        let error = make(&read).unwrap_err();
+        assert!(error.starts_with("docs/spec/encodings/plain.md"), "{error}");
+    }
+
+    #[test]
+    fn only_the_marked_part_is_replaced() {
+        let text = format!("a\n{START}old\n{END}b\n");
+        let expect = format!("a\n{START}new\n{END}b\n");
+        assert_eq!(replaced(&text, "new\n"), Ok(expect));
+        assert!(replaced("a\n", "new\n").is_err());
+        assert_eq!(row(&["a|b", "c"]), "| a\\|b | c |\n");
+    }
+
+    #[test]
+    fn types_are_named() {
+        let fixed = |widths: &[u32]| {
+            widths
+                .iter()
+                .copied()
+                .map(ValueType::Fixed)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(describe_types(&fixed(&[8, 4, 4])), "numbers of 4, 8 bytes");
+        assert_eq!(describe_types(&fixed(&[4, 16])), "fixed width");
+        let all = [ValueType::Bytes, ValueType::Fixed(0), ValueType::Bits];
+        assert_eq!(describe_types(&all), "bits; fixed width; byte strings");
+    }
+}

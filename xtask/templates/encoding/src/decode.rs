@@ -1,0 +1,53 @@
+//! The decoder.
+
+use alloc::boxed::Box;
+
+use tarsia_codec::{
+    Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
+    Unit, Version, children_of,
+};
+
+use crate::{{Type}};
+use crate::layout::{self, ID, VERSION};
+
+impl Encoding for {{Type}} {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        layout::check_node(node)
+    }
+
+    fn init(
+        &self,
+        _node: &Node<'_>,
+        children: Children,
+        _shared: &[SharedBuffer],
+    ) -> Result<Box<dyn Decoder>> {
+        let [values] = children_of(children)?;
+        Ok(Box::new(UnitDecoder { values }))
+    }
+}
+
+struct UnitDecoder {
+    values: Box<dyn Decoder>,
+}
+
+impl Decoder for UnitDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        // FILL IN: take the unit apart, and decode what is selected. Where that takes the whole unit, answer `Selection::All`
+        // and leave all others to `tarsia_codec::decode_by_gather`.
+        self.values.decode(unit, selection, scratch, out)
+    }
+}

@@ -1,0 +1,32 @@
+//! FILL IN: what it makes of values, and which data it is for.
+//!
+//! # Layout (`n` values)
+//! | offset | bytes | field | rule |
+//! |---|---|---|---|
+//! | 0 | all | `values` | FILL IN: the child's unit of `n` values |
+//!
+//! The node has no parameters and one child, `values`, of the node's type.
+//!
+//! # Limits
+//! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. Survivors of an erasure fit when the child's do.
+//!
+//! # What this crate does not do
+//! FILL IN.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod decode;
+#[cfg(feature = "encode")]
+mod encode;
+mod layout;
+
+pub use layout::{ID, VERSION, tree};
+
+/// The encoding, for a [`tarsia_codec::Registry`].
+pub static {{STATIC}}: {{Type}} = {{Type}};
+
+/// The type of [`{{STATIC}}`].
+#[derive(Debug, Clone, Copy)]
+pub struct {{Type}};
