@@ -1,4 +1,5 @@
-//! Trees of any mix of the table's encodings: what one of them writes it reads, whatever stands below it. No encoding is named here.
+//! Trees of any mix of the table's encodings: what one of them writes it reads, whatever stands below it. No encoding
+//! is named here.
 
 use std::collections::BTreeMap;
 

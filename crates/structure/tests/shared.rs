@@ -1,5 +1,5 @@
-//! A page whose tree has three shared buffers of different kinds: it comes back, rows are erased from it, and of what it shares only the
-//! entries that no row refers to any more are wiped.
+//! A page whose tree has three shared buffers of different kinds: it comes back, rows are erased from it, and of what
+//! it shares only the entries that no row refers to any more are wiped.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use tarsia_structure::{
     PageDecoder, RawColumn, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
 };
 
-/// Strings that all start alike, each byte of the rest replaced by that of a table: where they start and the table are shared by
-/// the page, the rest is the child's.
+/// Strings that all start alike, each byte of the rest replaced by that of a table: where they start and the table are
+/// shared by the page, the rest is the child's.
 struct Cipher;
 
 const ID: &str = "test.cipher";
@@ -246,7 +246,8 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 const WOODS: [&str; 7] = ["oak", "elm", "ash", "walnut", "a rarer one", "", "yew"];
 
-/// Filler of null items is the empty string, which the cipher does not hold, so there are none in a page without dropped values.
+/// Filler of null items is the empty string, which the cipher does not hold, so there are none in a page without
+/// dropped values.
 fn array(null_percent: usize) -> StringArray {
     let is_null = |i: usize| i * 7919 % 100 < null_percent;
     let row = |i: usize| (!is_null(i)).then(|| format!("wood: {}", WOODS[i * 31 % 11 % 7]));

@@ -149,7 +149,8 @@ pub struct Report {
     pub n_erased: usize,
     /// Those whose survivors did not fit the place.
     pub n_moved: usize,
-    /// Those whose survivors, some of them, are under the page's first tree: a law says nothing of a tree that never holds them.
+    /// Those whose survivors, some of them, are under the page's first tree: a law says nothing of a tree that never
+    /// holds them.
     pub n_first_tree: usize,
     /// Canaries that a search found before they were erased: a law that finds none proves nothing.
     pub n_canaries_found: usize,
@@ -573,7 +574,8 @@ impl Laws<'_> {
     }
 }
 
-/// A canary as bytes that an encoding might leave: raw, other byte order, less the smallest value with and without it, varint.
+/// A canary as bytes that an encoding might leave: raw, other byte order, less the smallest value with and without it,
+/// varint.
 fn patterns(canary: &[u8], rows: &Rows, row: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut patterns = vec![("raw", canary.to_vec())];
     let mut reversed = canary.to_vec();

@@ -47,7 +47,8 @@ pub struct LawCase<'a> {
     pub tree: &'a Tree,
     /// All values of the page; at most [`limits::BLOCK_VALUES_MAX`], since they are also encoded as one block.
     pub values: Values<'a>,
-    /// The page's shared buffers, where they exist before encoding. Where this is empty, those the encoder makes are used.
+    /// The page's shared buffers, where they exist before encoding. Where this is empty, those the encoder makes are
+    /// used.
     pub shared: &'a [SharedBuffer],
     /// Seed of cuts, selections and mutations.
     pub seed: u64,
@@ -119,8 +120,9 @@ pub fn check_encoding(case: &LawCase<'_>) {
     }
 }
 
-/// Checks the laws of writing and reading where the tree holds the values, and says whether it does: what a tree that was made by chance
-/// ([`crate::trees`]) has to obey. A tree may refuse the page or a block of it, but what it writes is read. Bytes are not mutated.
+/// Checks the laws of writing and reading where the tree holds the values, and says whether it does: what a tree that
+/// was made by chance ([`crate::trees`]) has to obey. A tree may refuse the page or a block of it, but what it writes
+/// is read. Bytes are not mutated.
 ///
 /// # Panics
 /// Where a law is broken.
@@ -277,6 +279,7 @@ impl<'a> Laws<'a> {
     fn check_counts(&self) {
         let mut n_nodes = 0;
         self.case.tree.visit(&mut |_| n_nodes += 1);
+        type Change<'c> = &'c dyn Fn(&mut Tree);
         let more_child = |node: &mut Tree| {
             let added = node.children.last().cloned();
             let added = added.unwrap_or_else(|| Tree::leaf(&node.id, node.version, &node.params));
@@ -289,7 +292,7 @@ impl<'a> Laws<'a> {
         };
         let fewer_shared =
             |node: &mut Tree| node.shared.truncate(node.shared.len().saturating_sub(1));
-        let changes: [(&str, &dyn Fn(&mut Tree)); 4] = [
+        let changes: [(&str, Change<'_>); 4] = [
             ("tree.n_children", &more_child),
             ("tree.n_children", &fewer_child),
             ("tree.n_shared", &more_shared),
@@ -541,7 +544,8 @@ impl<'a> Laws<'a> {
         }
     }
 
-    /// A filter that evaluates a predicate finds what comparing the values finds; one that does not leaves its output alone.
+    /// A filter that evaluates a predicate finds what comparing the values finds; one that does not leaves its output
+    /// alone.
     fn check_filter(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let n = values.len();
         let mut operands = vec![match self.value_type {
@@ -1157,7 +1161,8 @@ fn decode_hostile(
         }
     }));
     reached.unwrap_or_else(|panic| panic!("{what}: its reach panicked: {}", panic_text(&*panic)));
-    // Children may decode the whole unit into scratch, at up to 8 bytes per value and level, rounded up to powers of two.
+    // Children may decode the whole unit into scratch, at up to 8 bytes per value and level, rounded up to powers of
+    // two.
     let width = value_type.fixed_bytes().unwrap_or(1) as u64 + 8;
     let decoded_bytes = u64::from(unit.len) * width + u64::from(unit.decoded_bytes);
     let bound = (1 << 20) + 16 * (decoded_bytes + unit.bytes.len() as u64);

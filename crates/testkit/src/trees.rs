@@ -1,5 +1,6 @@
-//! Trees of whatever encodings a registry has, made of their samples ([`EncodingWriter::samples`](tarsia_codec::EncodingWriter::samples)):
-//! for tests that hold for all encodings and name none.
+//! Trees of whatever encodings a registry has, made of their samples
+//! ([`EncodingWriter::samples`](tarsia_codec::EncodingWriter::samples)): for tests that hold for all encodings and name
+//! none.
 
 use tarsia_codec::{Node, NodeSpec, OwnedValues, Registry, Sample, Tree, ValueType, Values};
 
@@ -28,7 +29,8 @@ struct Candidate {
     spec: NodeSpec,
 }
 
-/// All nodes that hold values of the type. A sample of another width counts where the encoding has nothing against this one.
+/// All nodes that hold values of the type. A sample of another width counts where the encoding has nothing against this
+/// one.
 fn candidates(registry: &Registry, value_type: ValueType) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = vec![];
     for known in registry.writers() {
@@ -57,9 +59,9 @@ fn candidates(registry: &Registry, value_type: ValueType) -> Vec<Candidate> {
     found
 }
 
-/// A tree of any mix of the registry's encodings with at most `depth` levels, its shared buffers numbered. Whether values fit it is not
-/// known, even those that `fit` makes: a child may not hold what its parent makes of them. `None` where no encoding holds
-/// the type, or none without more levels.
+/// A tree of any mix of the registry's encodings with at most `depth` levels, its shared buffers numbered. Whether
+/// values fit it is not known, even those that `fit` makes: a child may not hold what its parent makes of them. `None`
+/// where no encoding holds the type, or none without more levels.
 pub fn random_tree(
     registry: &Registry,
     value_type: ValueType,
@@ -124,8 +126,8 @@ pub fn any_tree(registry: &Registry, value_type: ValueType) -> Option<Tree> {
         })
 }
 
-/// Each node that holds values of the type, in the order of the registry: over children that hold any values, and with each of its
-/// children in turn replaced by every other leaf. Shared buffers are numbered.
+/// Each node that holds values of the type, in the order of the registry: over children that hold any values, and with
+/// each of its children in turn replaced by every other leaf. Shared buffers are numbered.
 ///
 /// # Panics
 /// For an encoding that counts on children that no encoding of the registry is.
