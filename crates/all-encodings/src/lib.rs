@@ -49,7 +49,8 @@ pub static CORE: &[Row] = &[
     row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 25),
     row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 45),
     row!(tarsia_bytes::BYTES, value_ps: 400, byte_ps: 40),
-    row!(tarsia_dict::DICT, value_ps: 30, byte_ps: 20),
+    row!(tarsia_dict::DICT, value_ps: 40, byte_ps: 25),
+    row!(tarsia_delta::DELTA, value_ps: 500, byte_ps: 0),
 ];
 
 /// The rows of every kernel's encodings: all rows there are.
