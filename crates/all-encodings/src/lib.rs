@@ -44,13 +44,13 @@ macro_rules! row {
 /// The encodings of the kernels `core` and `nested`: those that the default chooser writes, and small.
 #[rustfmt::skip]
 pub static CORE: &[Row] = &[
-    row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 20),
-    row!(tarsia_bitmap::BITMAP, value_ps: 2, byte_ps: 0),
-    row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 25),
-    row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 45),
-    row!(tarsia_bytes::BYTES, value_ps: 400, byte_ps: 40),
-    row!(tarsia_dict::DICT, value_ps: 40, byte_ps: 25),
-    row!(tarsia_delta::DELTA, value_ps: 500, byte_ps: 0),
+    row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 25),
+    row!(tarsia_bitmap::BITMAP, value_ps: 4, byte_ps: 0),
+    row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 34),
+    row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 70),
+    row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45),
+    row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40),
+    row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
 ];
 
 /// The rows of every kernel's encodings: all rows there are.

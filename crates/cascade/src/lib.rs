@@ -45,7 +45,7 @@ pub enum Objective {
 /// What a search weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
-    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else.
+    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the 200 MB/s of a network.
     pub byte_ps: u64,
     /// The most bytes that a shared buffer of values of fixed width is worth. Up to 64 KiB it stays in the search cache.
     pub shared_bytes_max: u64,
@@ -59,25 +59,28 @@ impl Objective {
     /// The weights that the preset stands for.
     pub fn weights(self) -> Weights {
         let balanced = Weights {
-            byte_ps: 1_000,
+            byte_ps: 5_000,
             shared_bytes_max: 64 << 10,
             depth_max: 3,
             must_fit: false,
         };
         match self {
             Self::Fast => Weights {
-                byte_ps: 150,
+                byte_ps: 500,
                 ..balanced
             },
             Self::Balanced => balanced,
             Self::Compact => Weights {
-                byte_ps: 20_000,
+                byte_ps: 50_000,
                 shared_bytes_max: 1 << 20,
                 ..balanced
             },
         }
     }
 }
+
+/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree saves so many per cent.
+const GAIN_PERCENT_MIN: u64 = 2;
 
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
@@ -256,9 +259,15 @@ impl Choose for Chooser {
             }),
             _ => self.search(values)?,
         };
-        let found = found.unwrap_or_else(|| Found {
+        let plain_bytes = all.decoded_bytes();
+        let gains_enough = |found: &Found| {
+            let is_fixed = matches!(value_type, ValueType::Fixed(_));
+            let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
+            self.tree.is_some() || !is_fixed || found.bytes * 100 < most
+        };
+        let found = found.filter(gains_enough).unwrap_or_else(|| Found {
             tree: fallback.clone(),
-            bytes: all.decoded_bytes(),
+            bytes: plain_bytes,
             cost_ps: 0,
             is_uniform: value_type != ValueType::Bytes,
         });
