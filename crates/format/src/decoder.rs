@@ -1,6 +1,5 @@
 //! What decodes the blocks of a page: this build's own decoders, or the kernel that the file carries.
 
-#[cfg(feature = "kernels")]
 use std::sync::Arc;
 
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch};

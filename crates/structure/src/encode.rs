@@ -1015,12 +1015,21 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Appends the unit under the first tree, or under the last where that is no larger. Returns the tree's index.
+    /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the values. Returns the
+    /// tree's index.
     fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
         let start = self.bytes.len();
         let last = self.trees.len() - 1;
         let block = Block::new(self.values, values)?;
-        self.trees[0].encode(block, &mut self.bytes)?;
+        match self.trees[0].encode(block, &mut self.bytes) {
+            Ok(()) => {}
+            Err(_) if last > 0 => {
+                self.bytes.truncate(start);
+                self.trees[last].encode(block, &mut self.bytes)?;
+                return Ok(last as u8);
+            }
+            Err(error) => return Err(error),
+        }
         let plain_bytes = match self.values {
             Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,
             _ => decoded,

@@ -1,0 +1,189 @@
+//! Shapes of values, and the trees that a search finds for them: under Balanced unless a line says otherwise. What is expected are the trees' texts,
+//! the same on every machine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tarsia_cascade::{Chooser, Objective, Weights};
+use tarsia_codec::{Facts, LogicalType, Registry, Statistics, Tree, ValueType, Version};
+use tarsia_structure::Choose;
+use tarsia_testkit::cases::Case;
+use tarsia_testkit::rng::Rng;
+
+const N: usize = 50_000;
+
+fn registry() -> Arc<Registry> {
+    Arc::new(tarsia_encodings::registry())
+}
+
+fn chooser(objective: Objective) -> Chooser {
+    Chooser::new(registry(), objective)
+}
+
+fn numbers(width: usize, n: usize, number: impl FnMut(usize) -> u64) -> Case {
+    let numbers: Vec<u128> = (0..n).map(number).map(u128::from).collect();
+    Case::numbers("", width, &numbers)
+}
+
+fn trees_of(chooser: &Chooser, case: &Case, logical_type: LogicalType) -> Vec<String> {
+    let values = Statistics::new(case.values(), Facts::of(logical_type));
+    let choice = chooser.choose(&values).expect("a choice");
+    choice.trees.iter().map(Tree::to_string).collect()
+}
+
+fn check(case: &Case, logical_type: LogicalType, expect: &[&str]) {
+    let found = trees_of(&chooser(Objective::Balanced), case, logical_type);
+    assert_eq!(found, expect, "{logical_type:?}");
+}
+
+#[test]
+fn numbers_by_their_shape() {
+    let mut rng = Rng::new(1);
+    let signed = LogicalType::Signed;
+    check(&numbers(8, N, |_| 7), signed, &["constant", "plain"]);
+    check(&numbers(8, N, |_| rng.u64()), signed, &["plain"]);
+    check(&numbers(4, N, |_| rng.below(1000) as u64), signed, &["bitpack", "plain"]);
+    // Few values far apart.
+    let far: Vec<u64> = (0..40).map(|_| rng.u64()).collect();
+    check(&numbers(8, N, |_| far[rng.below(40)]), signed, &["dict(bitpack)", "plain"]);
+    let mut time = 1 << 40;
+    let clock = numbers(8, N, |_| {
+        time += rng.below(1000) as u64;
+        time
+    });
+    let unit = tarsia_codec::TimeUnit::Millisecond;
+    let timestamp = LogicalType::Timestamp(unit);
+    check(&clock, timestamp, &["delta(bitpack)", "plain"]);
+    check(&numbers(8, N, |i| 5 + 250 * i as u64), timestamp, &["delta(constant)", "plain"]);
+    // What has no order has no use for differences, and bits of floats are no integers.
+    check(&clock, LogicalType::Float, &["bitpack", "plain"]);
+    // A width that nothing packs.
+    let wide = Case::fixed("", 12, 1000, rng.bytes(12_000));
+    check(&wide, LogicalType::Unknown, &["plain"]);
+    check(&numbers(4, 0, |_| 0), signed, &["plain"]);
+}
+
+#[test]
+fn a_dictionary_lies_in_the_block_where_the_page_is_one() {
+    let mut rng = Rng::new(2);
+    let words: Vec<String> = (0..30).map(|i| format!("a rather long word {i}")).collect();
+    let text = |n: usize, rng: &mut Rng| {
+        let all: Vec<&str> = (0..n).map(|_| words[rng.below(30)].as_str()).collect();
+        Case::strings("", &all)
+    };
+    let fallback = "bytes(plain)";
+    let text_type = LogicalType::Text;
+    check(&text(2000, &mut rng), text_type, &["dict(bitpack, bytes(bitpack))", fallback]);
+    check(&text(N, &mut rng), text_type, &["dict(bitpack)", fallback]);
+    // The entries of a dictionary are not looked through for entries.
+    let values = text(N, &mut rng);
+    let facts = Facts {
+        all_distinct: true,
+        ..Facts::of(text_type)
+    };
+    let entries = Statistics::new(values.values(), facts);
+    let choice = chooser(Objective::Balanced).choose(&entries).unwrap();
+    assert_eq!(choice.trees[0].to_string(), "bytes(bitpack)");
+}
+
+#[test]
+fn strings_and_bits_by_their_shape() {
+    let mut rng = Rng::new(3);
+    let all: Vec<Vec<u8>> = (0..5000)
+        .map(|_| {
+            let n = rng.below(40);
+            rng.bytes(n)
+        })
+        .collect();
+    let text = Case::strings("", &all);
+    check(&text, LogicalType::Binary, &["bytes(bitpack)", "bytes(plain)"]);
+    let same = Case::strings("", &["same"; 900]);
+    check(&same, LogicalType::Text, &["constant", "bytes(plain)"]);
+    let bits: Vec<bool> = (0..900).map(|_| rng.flip()).collect();
+    check(&Case::bits("", &bits), LogicalType::Boolean, &["bitmap"]);
+    check(&Case::bits("", &[true; 900]), LogicalType::Boolean, &["constant", "bitmap"]);
+}
+
+#[test]
+fn presets_weigh_size_against_time() {
+    let mut rng = Rng::new(4);
+    // A dictionary saves a bit or two of ten.
+    let some: Vec<u64> = (0..200).map(|_| rng.below(1000) as u64).collect();
+    let case = numbers(8, N, |_| some[rng.below(200)]);
+    let tree = |objective| trees_of(&chooser(objective), &case, LogicalType::Signed)[0].clone();
+    assert_eq!(tree(Objective::Fast), "bitpack");
+    assert_eq!(tree(Objective::Compact), "dict(bitpack)");
+}
+
+#[test]
+fn columns_that_are_erased_in_place_have_trees_that_always_fit() {
+    let mut rng = Rng::new(5);
+    let mut time = 0;
+    let case = numbers(8, N, |_| {
+        time += rng.below(100) as u64;
+        time
+    });
+    let weights = Weights {
+        must_fit: true,
+        ..Objective::Balanced.weights()
+    };
+    let chooser = chooser(Objective::Balanced).with_weights(weights);
+    let values = Statistics::new(case.values(), Facts::of(LogicalType::Signed));
+    let choice = chooser.choose(&values).unwrap();
+    for tree in &choice.trees {
+        let writer = tarsia_codec::TreeWriter::new(&registry(), tree, ValueType::Fixed(8)).unwrap();
+        assert_eq!(writer.erase_fit(), tarsia_codec::EraseFit::Always, "{tree}");
+    }
+    assert_eq!(choice.trees[0].to_string(), "bitpack");
+    assert_eq!(choice.trees[0].params, [1], "one width for the unit");
+}
+
+#[test]
+fn what_the_registry_lacks_is_not_chosen() {
+    let case = numbers(8, N, |i| 5 + 250 * i as u64);
+    let mut registry = tarsia_encodings::registry();
+    assert!(registry.remove_writer("tarsia.delta") && !registry.remove_writer("tarsia.delta"));
+    // Versions that do not exist cannot be asked for.
+    assert!(registry.limit_version("tarsia.bitpack", Version::new(1, 0)));
+    assert!(!registry.limit_version("tarsia.bitpack", Version::new(9, 0)));
+    let registry = Arc::new(registry);
+    let chooser = Chooser::new(registry.clone(), Objective::Balanced);
+    let found = trees_of(&chooser, &case, LogicalType::Signed);
+    assert_eq!(found, ["bitpack", "plain"]);
+    let mut fewer = Registry::clone(&registry);
+    fewer.remove("tarsia.plain");
+    fewer.remove("tarsia.constant");
+    let chooser = Chooser::new(Arc::new(fewer), Objective::Balanced);
+    // Something else is the fallback then.
+    assert_eq!(trees_of(&chooser, &case, LogicalType::Signed)[0], "bitpack");
+    let none = Chooser::new(Arc::default(), Objective::Balanced);
+    let values = Statistics::new(case.values(), Facts::default());
+    assert!(none.choose(&values).is_err());
+}
+
+#[test]
+fn choosing_again_gives_the_same_and_takes_less_time_than_encoding_with_it() {
+    let mut rng = Rng::new(6);
+    let words: Vec<String> = (0..3000).map(|_| format!("{:x}", rng.u64())).collect();
+    let cases = [
+        (numbers(8, N, |_| rng.below(1 << 20) as u64), LogicalType::Signed),
+        (numbers(4, N, |i| i as u64 * 3 + rng.below(3) as u64), LogicalType::Signed),
+        (
+            Case::strings("", &(0..N).map(|_| &words[rng.below(3000)]).collect::<Vec<_>>()),
+            LogicalType::Text,
+        ),
+    ];
+    let chooser = chooser(Objective::Balanced);
+    let (mut choosing, mut looks) = (Duration::ZERO, 0);
+    for (case, logical_type) in &cases {
+        let first = trees_of(&chooser, case, *logical_type);
+        let started = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(trees_of(&chooser, case, *logical_type), first);
+            looks += 1;
+        }
+        choosing += started.elapsed();
+    }
+    // No time is promised here, a slow machine may be anything; but a search that has gone astray takes a thousand times as long.
+    assert!(choosing / looks < Duration::from_secs(2), "{choosing:?}");
+}
