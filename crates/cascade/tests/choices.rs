@@ -42,10 +42,18 @@ fn numbers_by_their_shape() {
     let signed = LogicalType::Signed;
     check(&numbers(8, N, |_| 7), signed, &["constant", "plain"]);
     check(&numbers(8, N, |_| rng.u64()), signed, &["plain"]);
-    check(&numbers(4, N, |_| rng.below(1000) as u64), signed, &["bitpack", "plain"]);
+    check(
+        &numbers(4, N, |_| rng.below(1000) as u64),
+        signed,
+        &["bitpack", "plain"],
+    );
     // Few values far apart.
     let far: Vec<u64> = (0..40).map(|_| rng.u64()).collect();
-    check(&numbers(8, N, |_| far[rng.below(40)]), signed, &["dict(bitpack)", "plain"]);
+    check(
+        &numbers(8, N, |_| far[rng.below(40)]),
+        signed,
+        &["dict(bitpack)", "plain"],
+    );
     let mut time = 1 << 40;
     let clock = numbers(8, N, |_| {
         time += rng.below(1000) as u64;
@@ -54,7 +62,11 @@ fn numbers_by_their_shape() {
     let unit = tarsia_codec::TimeUnit::Millisecond;
     let timestamp = LogicalType::Timestamp(unit);
     check(&clock, timestamp, &["delta(bitpack)", "plain"]);
-    check(&numbers(8, N, |i| 5 + 250 * i as u64), timestamp, &["delta(constant)", "plain"]);
+    check(
+        &numbers(8, N, |i| 5 + 250 * i as u64),
+        timestamp,
+        &["delta(constant)", "plain"],
+    );
     // What has no order has no use for differences, and bits of floats are no integers.
     check(&clock, LogicalType::Float, &["bitpack", "plain"]);
     // A width that nothing packs.
@@ -73,7 +85,11 @@ fn a_dictionary_lies_in_the_block_where_the_page_is_one() {
     };
     let fallback = "bytes(plain)";
     let text_type = LogicalType::Text;
-    check(&text(2000, &mut rng), text_type, &["dict(bitpack, bytes(bitpack))", fallback]);
+    check(
+        &text(2000, &mut rng),
+        text_type,
+        &["dict(bitpack, bytes(bitpack))", fallback],
+    );
     check(&text(N, &mut rng), text_type, &["dict(bitpack)", fallback]);
     // The entries of a dictionary are not looked through for entries.
     let values = text(N, &mut rng);
@@ -96,20 +112,28 @@ fn strings_and_bits_by_their_shape() {
         })
         .collect();
     let text = Case::strings("", &all);
-    check(&text, LogicalType::Binary, &["bytes(bitpack)", "bytes(plain)"]);
+    check(
+        &text,
+        LogicalType::Binary,
+        &["bytes(bitpack)", "bytes(plain)"],
+    );
     let same = Case::strings("", &["same"; 900]);
     check(&same, LogicalType::Text, &["constant", "bytes(plain)"]);
     let bits: Vec<bool> = (0..900).map(|_| rng.flip()).collect();
     check(&Case::bits("", &bits), LogicalType::Boolean, &["bitmap"]);
-    check(&Case::bits("", &[true; 900]), LogicalType::Boolean, &["constant", "bitmap"]);
+    check(
+        &Case::bits("", &[true; 900]),
+        LogicalType::Boolean,
+        &["constant", "bitmap"],
+    );
 }
 
 #[test]
 fn presets_weigh_size_against_time() {
     let mut rng = Rng::new(4);
-    // A dictionary saves a bit or two of ten.
-    let some: Vec<u64> = (0..200).map(|_| rng.below(1000) as u64).collect();
-    let case = numbers(8, N, |_| some[rng.below(200)]);
+    // A dictionary saves two bits of eleven.
+    let some: Vec<u64> = (0..400).map(|_| rng.below(2048) as u64).collect();
+    let case = numbers(8, N, |_| some[rng.below(400)]);
     let tree = |objective| trees_of(&chooser(objective), &case, LogicalType::Signed)[0].clone();
     assert_eq!(tree(Objective::Fast), "bitpack");
     assert_eq!(tree(Objective::Compact), "dict(bitpack)");
@@ -166,10 +190,19 @@ fn choosing_again_gives_the_same_and_takes_less_time_than_encoding_with_it() {
     let mut rng = Rng::new(6);
     let words: Vec<String> = (0..3000).map(|_| format!("{:x}", rng.u64())).collect();
     let cases = [
-        (numbers(8, N, |_| rng.below(1 << 20) as u64), LogicalType::Signed),
-        (numbers(4, N, |i| i as u64 * 3 + rng.below(3) as u64), LogicalType::Signed),
         (
-            Case::strings("", &(0..N).map(|_| &words[rng.below(3000)]).collect::<Vec<_>>()),
+            numbers(8, N, |_| rng.below(1 << 20) as u64),
+            LogicalType::Signed,
+        ),
+        (
+            numbers(4, N, |i| i as u64 * 3 + rng.below(3) as u64),
+            LogicalType::Signed,
+        ),
+        (
+            Case::strings(
+                "",
+                &(0..N).map(|_| &words[rng.below(3000)]).collect::<Vec<_>>(),
+            ),
             LogicalType::Text,
         ),
     ];

@@ -347,6 +347,12 @@ pub struct Verify {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
 }
 
 /// Names of columns, in the order asked for; at least one.

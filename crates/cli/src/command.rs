@@ -766,7 +766,8 @@ enum VerifyResult<'a> {
 
 fn verify(args: &Verify) -> Result<(), Failure> {
     let name = || args.file.display().to_string();
-    let checked = tarsia::File::open(&args.file).and_then(|file| match (&args.column, args.page) {
+    let opened = tarsia::File::open_with(&args.file, trusting(&args.trust));
+    let checked = opened.and_then(|file| match (&args.column, args.page) {
         (None, _) => file.verify(),
         (Some(column), None) => file.verify_column(column),
         // A page number that does not fit is beyond every file, and the facade says so.

@@ -175,7 +175,7 @@ mod tests {
             needs(false, &[("a", 1), ("b", 0)]),
         );
         check(&[], &[], &[]);
-        check(&[flat.clone()], &["small"], &[0]);
+        check(std::slice::from_ref(&flat), &["small"], &[0]);
         // One that decodes both is smaller than one for each.
         check(&[flat.clone(), nested.clone()], &["nested"], &[0, 0]);
         check(&[flat.clone(), other.clone()], &["small", "other"], &[0, 1]);

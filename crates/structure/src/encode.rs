@@ -333,6 +333,9 @@ fn expected_bytes(values: Values<'_>, choice: &Choice) -> usize {
     (bytes + bytes / 16).min(CAPACITY_BYTES_MAX) as usize
 }
 
+/// One for each tree.
+type Encoders = Vec<Box<dyn PageEncoder>>;
+
 /// Encoders of a page that were prepared so far, and the shared buffers they made.
 #[derive(Default)]
 struct Prepared {
@@ -347,7 +350,7 @@ impl Prepared {
         choice: &Choice,
         values: &Statistics<'_>,
         context: &EncodeContext<'_>,
-    ) -> Result<(Vec<Tree>, Vec<Box<dyn PageEncoder>>)> {
+    ) -> Result<(Vec<Tree>, Encoders)> {
         let mut trees = choice.trees.clone();
         let mut encoders = Vec::with_capacity(trees.len());
         let (first, value_type) = (self.n_shared, values.values().value_type());

@@ -19,6 +19,6 @@ fn frozen_bytes_stay() {
     check("none", &Case::numbers("", 4, &[]));
     check("one", &Case::numbers("", 2, &[0x1234]));
     check("wrapping", &Case::numbers("", 1, &[250, 4, 0, 255, 128]));
-    let groups: Vec<u128> = (0..1030).map(|i| 1 << 50 | i * 77).collect();
+    let groups: Vec<u128> = (0..1030).map(|i| (1 << 50) + i * 77).collect();
     check("two_groups", &Case::numbers("", 8, &groups));
 }

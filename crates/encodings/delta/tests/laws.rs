@@ -34,7 +34,7 @@ fn delta_obeys_the_laws_over_bitpack() {
 
 #[test]
 fn a_steady_rise_takes_a_base_per_group() {
-    let rising: Vec<u128> = (0..5000).map(|i| 1 << 40 | i * 1000).collect();
+    let rising: Vec<u128> = (0..5000).map(|i| (1 << 40) + i * 1000).collect();
     let case = Case::numbers("rising", 8, &rising);
     let tree = tarsia_delta::tree(tarsia_bitpack::tree());
     let (encoded, _) = units::encode(&registry(), &tree, case.values()).unwrap();

@@ -36,6 +36,7 @@ pub const ID: &str = "org.example.linear";
 pub const VERSION: Version = Version::new(1, 0);
 
 const VALUE: ValueType = ValueType::Fixed(8);
+#[cfg(feature = "encode")]
 const HEADER_BYTES: usize = 16;
 
 /// The tree `linear(distances)`.

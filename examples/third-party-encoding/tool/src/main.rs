@@ -44,7 +44,11 @@ fn registry() -> Arc<Registry> {
 
 /// A clock that ticks every few milliseconds, and a text.
 fn table() -> Result<RecordBatch, Box<dyn Error>> {
-    let jitter = |i: i64| i * 7919 % 13;
+    let jitter = |i: i64| {
+        let mixed = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 40) as i64 % 61
+    };
     let times = (0..ROWS).map(|i| 1_700_000_000_000 + i * 250 + jitter(i));
     let names = (0..ROWS).map(|i| format!("sensor {}", i % 7));
     let schema = Schema::new(vec![

@@ -1,0 +1,205 @@
+//! What a writer's and a reader's options say of encodings, trees and kernels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use tarsia::codec::{LogicalType, Statistics};
+use tarsia::{
+    ColumnOptions, EmbedKernels, ErrorKind, Kernel, KernelEncoding, OpenOptions, PageChooser,
+    Preset, Registry, Tree, WriteOptions, Writer,
+};
+use tarsia_structure::{Choice, Choose};
+
+fn table() -> RecordBatch {
+    let fields = Fields::from(vec![Field::new("at", DataType::Int64, false)]);
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("name", DataType::Utf8, false),
+        Field::new("event", DataType::Struct(fields.clone()), false),
+    ]);
+    let ids = Int64Array::from_iter_values((0..5000).map(|i| i % 7));
+    let names = StringArray::from_iter_values((0..5000).map(|i| format!("name {}", i % 11)));
+    let times = Arc::new(Int64Array::from_iter_values((0..5000).map(|i| i * 1000)));
+    let events = StructArray::new(fields, vec![times], None);
+    let columns: Vec<Arc<dyn arrow_array::Array>> =
+        vec![Arc::new(ids), Arc::new(names), Arc::new(events)];
+    RecordBatch::try_new(Arc::new(schema), columns).unwrap()
+}
+
+fn write(options: WriteOptions) -> tarsia::Result<(tarsia::WriteSummary, tempfile::TempPath)> {
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    let batch = table();
+    let mut writer = Writer::create(&path, batch.schema(), options)?;
+    writer.write(&batch)?;
+    Ok((writer.finish()?, path))
+}
+
+fn trees(path: &std::path::Path, column: &str) -> Vec<String> {
+    let file = tarsia::File::open(path).unwrap();
+    assert_eq!(file.take(&[4999, 3]).unwrap(), {
+        let indices = arrow_array::UInt64Array::from(vec![4999, 3]);
+        arrow_select::take::take_record_batch(&table(), &indices).unwrap()
+    });
+    let inspected = file.inspect_columns(column).unwrap();
+    inspected[0]
+        .trees
+        .iter()
+        .map(|(tree, _)| tree.clone())
+        .collect()
+}
+
+fn plain() -> Tree {
+    Tree::leaf("tarsia.plain", tarsia::codec::Version::new(1, 0), &[])
+}
+
+#[test]
+fn a_column_has_the_tree_or_the_preset_that_its_options_name() {
+    let tree = |tree| ColumnOptions {
+        tree: Some(tree),
+        ..ColumnOptions::default()
+    };
+    let columns = HashMap::from([
+        ("id".to_owned(), tree(plain())),
+        ("event.at".to_owned(), tree(plain())),
+        (
+            "name".to_owned(),
+            ColumnOptions {
+                preset: Some(Preset::Compact),
+                ..ColumnOptions::default()
+            },
+        ),
+    ]);
+    let (_, path) = write(WriteOptions {
+        columns,
+        ..WriteOptions::default()
+    })
+    .unwrap();
+    assert_eq!(trees(&path, "id"), ["plain"]);
+    assert_eq!(trees(&path, "event"), ["plain"]);
+    assert!(trees(&path, "name")[0].starts_with("dict"));
+    let (_, path) = write(WriteOptions::default()).unwrap();
+    assert_eq!(trees(&path, "id"), ["bitpack"]);
+    assert_eq!(trees(&path, "event"), ["delta(constant)"]);
+}
+
+#[test]
+fn options_for_no_column_and_trees_that_cannot_be_are_refused() {
+    let with = |name: &str, tree: Tree| WriteOptions {
+        columns: HashMap::from([(
+            name.to_owned(),
+            ColumnOptions {
+                tree: Some(tree),
+                ..ColumnOptions::default()
+            },
+        )]),
+        ..WriteOptions::default()
+    };
+    let error = write(with("idd", plain())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("idd"), "{error}");
+    let unknown = Tree::leaf("org.example.nobody", tarsia::codec::Version::new(1, 0), &[]);
+    assert_eq!(
+        write(with("id", unknown)).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    // Of a type that the encoding does not hold, or without the child it needs.
+    let error = write(with("name", plain())).unwrap_err();
+    assert!(error.to_string().contains("name"), "{error}");
+    let childless = Tree::leaf("tarsia.delta", tarsia::codec::Version::new(1, 0), &[]);
+    assert!(write(with("id", childless)).is_err());
+}
+
+/// Plain values, whatever they are.
+struct Nothing(Registry);
+
+impl Choose for Nothing {
+    fn choose(&self, values: &Statistics<'_>) -> tarsia::codec::Result<Choice> {
+        let chooser =
+            tarsia_cascade::Chooser::new(Arc::new(self.0.clone()), tarsia_cascade::Objective::Fast);
+        assert_ne!(values.facts().logical_type, LogicalType::Unknown);
+        Ok(Choice {
+            trees: vec![chooser.fallback(values.values().value_type())?],
+            bytes: values.values().decoded_bytes(),
+            uniform: true,
+        })
+    }
+}
+
+#[test]
+fn a_policy_of_ones_own_chooses() {
+    let nothing = Nothing(Registry::clone(tarsia::registry()));
+    let (_, path) = write(WriteOptions {
+        chooser: Some(PageChooser(Arc::new(nothing))),
+        ..WriteOptions::default()
+    })
+    .unwrap();
+    assert_eq!(trees(&path, "id"), ["plain"]);
+    assert_eq!(trees(&path, "name"), ["bytes(plain)"]);
+}
+
+#[test]
+fn pages_that_no_kernel_decodes_are_an_error_unless_kernels_are_left_out() {
+    // An encoding that the kernels know under another version only.
+    let (summary, _) = write(WriteOptions::default()).unwrap();
+    assert_eq!(summary.kernels, ["nested"]);
+    assert!(summary.kernel_bytes > 10_000);
+    let (summary, path) = write(WriteOptions {
+        kernels: EmbedKernels::Omit,
+        ..WriteOptions::default()
+    })
+    .unwrap();
+    assert!(summary.kernels.is_empty() && summary.kernel_bytes == 0);
+    let inspection = tarsia::File::open(&path).unwrap().inspect().unwrap();
+    assert!(inspection.kernels.is_empty());
+}
+
+#[test]
+fn a_smaller_kernel_that_decodes_everything_is_the_one_that_is_embedded() {
+    // It is not run here: only what it says of itself counts.
+    let mut encodings: Vec<KernelEncoding> = tarsia_kernels_encodings();
+    encodings.sort();
+    let mine = Kernel {
+        name: "mine".into(),
+        digest: [7; 32],
+        raw_bytes: 2000,
+        compressed: vec![1; 1000].into(),
+        nested: true,
+        encodings: encodings.into(),
+    };
+    let (summary, path) = write(WriteOptions {
+        kernels_to_embed: vec![Arc::new(mine)],
+        ..WriteOptions::default()
+    })
+    .unwrap();
+    assert_eq!(summary.kernels, ["mine"]);
+    let file = tarsia::File::open(&path).unwrap();
+    let inspected = file.inspect().unwrap().kernels;
+    assert_eq!(inspected.len(), 1);
+    assert_eq!((inspected[0].digest, &inspected[0].name), ([7; 32], &None));
+    assert_eq!(inspected[0].descriptions.0, inspected[0].descriptions.1);
+    // A reader without the encodings is told what to pass.
+    let empty = OpenOptions {
+        registry: Arc::default(),
+        ..OpenOptions::default()
+    };
+    let error = tarsia::File::open_with(&path, empty)
+        .and_then(|file| file.take(&[0]))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let digest = "07".repeat(32);
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("--trust-kernel {digest}")),
+        "{error}"
+    );
+}
+
+fn tarsia_kernels_encodings() -> Vec<KernelEncoding> {
+    let encodings = tarsia::registry().encodings().iter();
+    encodings
+        .map(|it| KernelEncoding::new(it.id(), it.version().major, it.version().minor))
+        .collect()
+}
