@@ -255,9 +255,12 @@ fn truncated_files_exit_with_1() {
 #[test]
 fn a_changed_byte_in_a_page_is_found_with_its_place() {
     let folder = Folder::new();
-    let values = Int64Array::from_iter_values(
-        (0..100_000_i64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64)),
-    );
+    // Mixed twice: the differences of multiples are all the same.
+    let noise = |i: u64| {
+        let mixed = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as i64
+    };
+    let values = Int64Array::from_iter_values((0..100_000).map(noise));
     let batch = RecordBatch::try_from_iter([("noise", Arc::new(values) as ArrayRef)]).unwrap();
     folder.import(&batch.schema(), &[batch]);
     let mut bytes = std::fs::read(folder.path("t.tarsia")).unwrap();
