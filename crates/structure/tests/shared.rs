@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StringArray};
 use tarsia_codec::{
-    AlignedBuf, Block as ValuesOfBlock, BytesSlice, Children, DecodeCost, Decoder, Encoding,
-    EncodingWriter, EraseFit, Error, ErrorKind, LogicalType, Node, NodeSpec, Output, OwnedValues,
-    PageEncoder, Prepare, Proposals, Reader, Registry, Result, Sample, Scratch, Selection,
-    SharedBuffer, SharedKind, SharedSpec, Statistics, Tree, Unit, UsedEntries, ValueType, Values,
-    Version, children_of,
+    BytesSlice, DecodeCost, Error, ErrorKind, LogicalType, OwnedValues, Reader, Registry, Result,
+    Scratch, Selection, SharedKind, Statistics, Tree, UsedEntries, Values,
 };
 use tarsia_dict::CodeBytes;
 use tarsia_structure::arrow::{LeafBuffer, Pool, array_from_raw};
@@ -17,192 +14,7 @@ use tarsia_structure::{
     Block, BlockContext, BlockErasure, BlockRows, Choice, Choose, EncodeContext, EncodedPage, Meta,
     PageDecoder, RawColumn, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
 };
-
-/// Strings that all start alike, each byte of the rest replaced by that of a table: where they start and the table are
-/// shared by the page, the rest is the child's.
-struct Cipher;
-
-const ID: &str = "test.cipher";
-const V: Version = Version::new(1, 0);
-static CIPHER: Cipher = Cipher;
-
-const TABLE: SharedSpec = SharedSpec {
-    kind: SharedKind::SymbolTable,
-    value_type: ValueType::Fixed(1),
-};
-
-const START: SharedSpec = SharedSpec {
-    kind: SharedKind::CodecDictionary,
-    value_type: ValueType::Bytes,
-};
-
-impl Encoding for Cipher {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn version(&self) -> Version {
-        V
-    }
-
-    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
-        node.without_params("cipher.params_len")?;
-        node.only(ValueType::Bytes, "values other than byte strings in a test")?;
-        Ok(NodeSpec::with_children(&[ValueType::Bytes]).with_shared(&[TABLE, START]))
-    }
-
-    fn init(
-        &self,
-        _: &Node<'_>,
-        children: Children,
-        shared: &[SharedBuffer],
-    ) -> Result<Box<dyn Decoder>> {
-        let [rest] = children_of(children)?;
-        let [table, start] = shared else {
-            return Err(Error::invalid("two shared buffers"));
-        };
-        Ok(Box::new(CipherDecoder {
-            rest,
-            table: table.values().as_values()?.as_fixed()?.bytes().to_vec(),
-            start: start.values().as_values()?.as_bytes()?.get(0).to_vec(),
-        }))
-    }
-}
-
-struct CipherDecoder {
-    rest: Box<dyn Decoder>,
-    table: Vec<u8>,
-    start: Vec<u8>,
-}
-
-impl Decoder for CipherDecoder {
-    fn decode(
-        &self,
-        unit: Unit<'_>,
-        selection: Selection<'_>,
-        scratch: &mut Scratch,
-        out: Output<'_>,
-    ) -> Result<usize> {
-        let n = selection.check(unit.len)?;
-        let (ends, base, data) = out.into_bytes(n)?;
-        let decoded_bytes = unit.decoded_bytes - unit.len * self.start.len() as u32;
-        let child = Unit {
-            decoded_bytes,
-            ..unit
-        };
-        let mut rest = vec![0; data.len()];
-        let to = Output::Bytes {
-            ends,
-            base: 0,
-            data: &mut rest,
-        };
-        self.rest.decode(child, selection, scratch, to)?;
-        let (mut from, mut at) = (0, 0);
-        for end in ends {
-            let rest = &rest[from..*end as usize];
-            from = *end as usize;
-            let plain = rest.iter().map(|code| {
-                let plain = self.table.iter().position(|it| it == code);
-                plain.unwrap_or_default() as u8
-            });
-            let value: Vec<u8> = self.start.iter().copied().chain(plain).collect();
-            data[at..at + value.len()].copy_from_slice(&value);
-            at += value.len();
-            *end = base + at as u32;
-        }
-        Ok(at)
-    }
-}
-
-struct CipherPage {
-    rest: OwnedValues,
-    child: Box<dyn PageEncoder>,
-}
-
-impl PageEncoder for CipherPage {
-    fn encode(&self, block: ValuesOfBlock<'_>, out: &mut Vec<u8>) -> Result<()> {
-        self.child.encode(block.of(self.rest.as_values()?)?, out)
-    }
-}
-
-impl EncodingWriter for Cipher {
-    fn propose<'v>(&self, _: &Statistics<'v>, _: &mut Proposals<'v>) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &Node<'_>,
-        values: Values<'_>,
-        page: &mut Prepare<'_>,
-    ) -> Result<Box<dyn PageEncoder>> {
-        let strings = values.as_bytes()?;
-        let table = match page.shared(0)? {
-            Some(table) => table,
-            None => {
-                let codes: Vec<u8> = (0..=u8::MAX)
-                    .map(|byte| byte.wrapping_mul(167).wrapping_add(13))
-                    .collect();
-                let codes = OwnedValues::Fixed {
-                    bytes: AlignedBuf::copy_of(&codes),
-                    width: 1,
-                    len: 256,
-                };
-                page.make_shared(0, codes)?
-            }
-        };
-        let start = match page.shared(1)? {
-            Some(start) => start,
-            None => page.make_shared(1, owned([&b"wood: "[..]].into_iter()))?,
-        };
-        let (table, start) = (table.as_values()?.as_fixed()?, start.as_values()?);
-        let start = start.as_bytes()?.get(0);
-        let mut rest: Vec<Vec<u8>> = vec![];
-        for i in 0..strings.len() {
-            let string = strings.get(i).strip_prefix(start);
-            let string = string.ok_or_else(|| Error::invalid("a string that starts otherwise"))?;
-            rest.push(
-                string
-                    .iter()
-                    .map(|byte| table.bytes()[usize::from(*byte)])
-                    .collect(),
-            );
-        }
-        let rest = owned(rest.iter().map(Vec::as_slice));
-        let child = page.child(0, rest.as_values()?)?;
-        Ok(Box::new(CipherPage { rest, child }))
-    }
-
-    fn encoded_bytes_max(
-        &self,
-        _: &Node<'_>,
-        n_values: u64,
-        decoded_bytes: u64,
-        child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
-    ) -> u64 {
-        child(0, ValueType::Bytes, n_values, decoded_bytes)
-    }
-
-    fn erase_fit(&self, _: &Node<'_>) -> EraseFit {
-        EraseFit::Always
-    }
-
-    fn samples(&self) -> Vec<Sample> {
-        vec![]
-    }
-}
-
-fn owned<'a>(strings: impl Iterator<Item = &'a [u8]>) -> OwnedValues {
-    let (mut offsets, mut data) = (vec![0], vec![]);
-    for string in strings {
-        data.extend_from_slice(string);
-        offsets.push(data.len() as u32);
-    }
-    OwnedValues::Bytes {
-        offsets,
-        data: AlignedBuf::copy_of(&data),
-    }
-}
+use tarsia_testkit::cipher::{self, CIPHER};
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -225,9 +37,7 @@ impl Choose for Shared {
             LogicalType::Validity => vec![tarsia_bitmap::tree()],
             _ => {
                 let rest = tarsia_dict::page_tree(CodeBytes::One, tarsia_plain::tree());
-                let mut tree = Tree::node(ID, V, &[], vec![rest]);
-                registry().number_shared(&mut tree, ValueType::Bytes, &mut 0)?;
-                vec![tree, tarsia_bytes::tree(tarsia_plain::tree())]
+                vec![cipher::tree(rest), tarsia_bytes::tree(tarsia_plain::tree())]
             }
         };
         Ok(Choice {

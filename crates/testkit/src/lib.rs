@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`laws`] | what every encoding promises, checked for one tree and one set of values |
 //! | [`cases`] | named value sets: edge sizes, extremes, NaN payloads, skewed strings |
+//! | [`cipher`] | an encoding with shared buffers of two kinds |
 //! | `erasure` (feature `erasure`) | what is left of a block after rows were erased |
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
@@ -28,6 +29,7 @@ pub mod arrays;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod cases;
+pub mod cipher;
 #[cfg(feature = "erasure")]
 pub mod erasure;
 pub mod faults;
