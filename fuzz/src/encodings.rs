@@ -1,5 +1,5 @@
-//! Decoders and encoders: generic targets, which take the encoding from the input. None of them names an encoding, so a new row of the table is fuzzed
-//! without anything here.
+//! Decoders and encoders: generic targets, which take the encoding from the input. None of them names an encoding, so a
+//! new row of the table is fuzzed without anything here.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,5 @@
-//! The parts of the docs that are made of the table of encodings, the crates' descriptions and the pages of the specification.
+//! The parts of the docs that are made of the table of encodings, the crates' descriptions and the pages of the
+//! specification.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `cargo xtask new-encoding NAME`: a crate that compiles and passes values through, and its places in the repository. What has to be written is
-//! marked: `tidy` refuses the marks, and a test that panics says what it wants.
+//! `cargo xtask new-encoding NAME`: a crate that compiles and passes values through, and its places in the repository.
+//! What has to be written is marked: `tidy` refuses the marks, and a test that panics says what it wants.
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! The table of encodings: one crate, one row each. Whoever needs all of them iterates over it: registries of readers and writers, the search
-//! for trees, kernels, erasure and fuzz tests, the tables in the docs, the command. Nothing else in the workspace names an encoding in order to
-//! use it.
+//! The table of encodings: one crate, one row each. Whoever needs all of them iterates over it: registries of readers
+//! and writers, the search for trees, kernels, erasure and fuzz tests, the tables in the docs, the command. Nothing
+//! else in the workspace names an encoding in order to use it.
 //!
-//! The order of rows is the order in which a search tries encodings: cheap proposals first, so that dear ones know what they have to beat. Of
-//! equally good trees the first wins.
+//! The order of rows is the order in which a search tries encodings: cheap proposals first, so that dear ones know what
+//! they have to beat. Of equally good trees the first wins.
 //!
 //! # What this crate does not do
 //! It chooses nothing, and an encoding from outside the workspace needs no row: it is added to a copy of [`registry`].
@@ -23,7 +23,8 @@ pub struct Row {
     /// Its encoder.
     #[cfg(feature = "encode")]
     pub writer: &'static dyn EncodingWriter,
-    /// How long its decoder takes, without its children: measured by the crate's `benches/codec.rs` on the machine of `docs/benchmarks.md`.
+    /// How long its decoder takes, without its children: measured by the crate's `benches/codec.rs` on the machine of
+    /// `docs/benchmarks.md`.
     pub cost: DecodeCost,
 }
 

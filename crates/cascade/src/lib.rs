@@ -1,21 +1,23 @@
 //! Chooses a tree of encodings for the values of a page: a search over what the encodings propose.
 //!
-//! Every encoding in the registry proposes nodes for the values ([`tarsia_codec::EncodingWriter::propose`]): parameters, what its children and shared
-//! buffers would hold, and bytes by an exact formula or a trial on a sample. The search finds trees for children and shared
-//! buffers in the same way, adds everything up in units of time, and takes the cheapest tree:
+//! Every encoding in the registry proposes nodes for the values ([`tarsia_codec::EncodingWriter::propose`]):
+//! parameters, what its children and shared buffers would hold, and bytes by an exact formula or a trial on a sample.
+//! The search finds trees for children and shared buffers in the same way, adds everything up in units of time, and
+//! takes the cheapest tree:
 //!
 //! ```text
 //! cost = bytes x (picoseconds that a byte is worth) + values x (picoseconds per value) + decoded bytes x (picoseconds per byte)
 //! ```
 //!
-//! What a byte is worth is the user's [`Objective`]; the times of decoders are in the registry, next to the encodings. Nothing here names an encoding.
+//! What a byte is worth is the user's [`Objective`]; the times of decoders are in the registry, next to the encodings.
+//! Nothing here names an encoding.
 //!
-//! The search is a branch and bound: an encoding is told how many bytes it has to beat, a child is searched for only while its parent can still win,
-//! and the number of nodes looked at is bounded. All of it is a function of the values, the registry and the options, so the same input gives the same
-//! bytes on every machine.
+//! The search is a branch and bound: an encoding is told how many bytes it has to beat, a child is searched for only
+//! while its parent can still win, and the number of nodes looked at is bounded. All of it is a function of the values,
+//! the registry and the options, so the same input gives the same bytes on every machine.
 //!
-//! Exact closed-form sizes decide wherever an encoding has them, not trial encodes of samples: sampling was measured to lose 5–9 % of size on integer
-//! columns (design notes, `ENCODINGS.md`).
+//! Exact closed-form sizes decide wherever an encoding has them, not trial encodes of samples: sampling was measured to
+//! lose 5–9 % of size on integer columns (design notes, `ENCODINGS.md`).
 //!
 //! # What this crate does not do
 //! It encodes nothing, and it does not know what an encoding is.
@@ -45,9 +47,11 @@ pub enum Objective {
 /// What a search weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
-    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the 200 MB/s of a network.
+    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the
+    /// 200 MB/s of a network.
     pub byte_ps: u64,
-    /// The most bytes that a shared buffer of values of fixed width is worth. Up to 64 KiB it stays in the search cache.
+    /// The most bytes that a shared buffer of values of fixed width is worth. Up to 64 KiB it stays in the search
+    /// cache.
     pub shared_bytes_max: u64,
     /// Levels of a tree, the root counted.
     pub depth_max: u32,
@@ -79,7 +83,8 @@ impl Objective {
     }
 }
 
-/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree saves so many per cent.
+/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
+/// saves so many per cent.
 const GAIN_PERCENT_MIN: u64 = 2;
 
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
@@ -128,8 +133,8 @@ impl Chooser {
         }
     }
 
-    /// The same with this tree for the values (not for lengths and validity) of every page, whatever a search would find. Blocks that it does not
-    /// hold have the fallback.
+    /// The same with this tree for the values (not for lengths and validity) of every page, whatever a search would
+    /// find. Blocks that it does not hold have the fallback.
     #[must_use]
     pub fn with_tree(self, tree: Tree) -> Self {
         Self {
@@ -141,7 +146,8 @@ impl Chooser {
     /// The smallest tree that holds any values of a type, of those without a search: what blocks fall back on.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all values of the type.
+    /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all
+    /// values of the type.
     pub fn fallback(&self, value_type: ValueType) -> Result<Tree> {
         let lock = || {
             self.fallbacks
@@ -204,8 +210,8 @@ impl Chooser {
         best.map(|(_, tree)| tree).ok_or_else(none)
     }
 
-    /// The cheapest tree for the values that a search finds, its shared buffers numbered from 0 on, and the bytes it expects all units to take
-    /// together. `None` where no encoding proposes anything.
+    /// The cheapest tree for the values that a search finds, its shared buffers numbered from 0 on, and the bytes it
+    /// expects all units to take together. `None` where no encoding proposes anything.
     ///
     /// # Errors
     /// What encodings refuse of their own proposals.

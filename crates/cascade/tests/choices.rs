@@ -1,5 +1,5 @@
-//! Shapes of values, and the trees that a search finds for them: under Balanced unless a line says otherwise. What is expected are the trees' texts,
-//! the same on every machine.
+//! Shapes of values, and the trees that a search finds for them: under Balanced unless a line says otherwise. What is
+//! expected are the trees' texts, the same on every machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,6 +217,7 @@ fn choosing_again_gives_the_same_and_takes_less_time_than_encoding_with_it() {
         }
         choosing += started.elapsed();
     }
-    // No time is promised here, a slow machine may be anything; but a search that has gone astray takes a thousand times as long.
+    // No time is promised here, a slow machine may be anything; but a search that has gone astray takes a thousand
+    // times as long.
     assert!(choosing / looks < Duration::from_secs(2), "{choosing:?}");
 }

@@ -40,6 +40,17 @@ pub enum Command {
     Inspect(Inspect),
     /// Check every checksum and digest, and decode everything
     Verify(Verify),
+    /// Show the encodings that this program reads and writes, and the kernels that decode them
+    Encodings(Encodings),
+}
+
+/// Arguments of `tarsia encodings`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia encodings --json")]
+pub struct Encodings {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `tarsia import`.
@@ -175,8 +186,8 @@ pub struct Export {
 /// The option `--trust-kernel` of commands that decode.
 #[derive(Debug, Default, Args)]
 pub struct Trust {
-    /// Run this kernel of the file where this program does not know an encoding: its BLAKE3 digest, which `tarsia inspect` shows; may be given
-    /// again. The kernels that this program ships are trusted without it
+    /// Run this kernel of the file where this program does not know an encoding: its BLAKE3 digest, which `tarsia
+    /// inspect` shows; may be given again. The kernels that this program ships are trusted without it
     #[arg(long = "trust-kernel", value_name = "DIGEST", value_parser = parse_digest)]
     pub kernels: Vec<[u8; 32]>,
 }

@@ -12,8 +12,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Inspect, Names, Rows, Scan, Schema as SchemaArgs,
-    Take, Trust, Verify,
+    ColumnLayout, Command, Encodings, Export, Head, Import, Inspect, Names, Rows, Scan,
+    Schema as SchemaArgs, Take, Trust, Verify,
 };
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -41,6 +41,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Scan(args) => scan(&args),
         Command::Inspect(args) => inspect(&args),
         Command::Verify(args) => verify(&args),
+        Command::Encodings(args) => encodings(&args),
     }
 }
 
@@ -735,6 +736,53 @@ fn inspect(args: &Inspect) -> Result<(), Failure> {
         ]);
     }
     out.line("")?;
+    out.table(&table)?;
+    out.finish()
+}
+
+#[derive(Serialize)]
+struct EncodingDocument {
+    id: &'static str,
+    version: String,
+    /// Whether this program writes it, too.
+    written: bool,
+    /// Those of this program that decode it.
+    kernels: Vec<String>,
+}
+
+fn encodings(args: &Encodings) -> Result<(), Failure> {
+    let registry = tarsia::registry();
+    let writers = registry.writers();
+    let mut documents: Vec<EncodingDocument> = registry
+        .encodings()
+        .iter()
+        .map(|encoding| {
+            let (id, version) = (encoding.id(), encoding.version());
+            let kernels = tarsia::kernels().iter();
+            let decoding = kernels.filter(|it| it.decodes(id, version.major, version.minor));
+            EncodingDocument {
+                id,
+                version: version.to_string(),
+                written: writers.iter().any(|known| known.writer.id() == id),
+                kernels: decoding.map(|it| it.name.to_string()).collect(),
+            }
+        })
+        .collect();
+    documents.sort_by_key(|document| document.id);
+    let mut out = Out::new();
+    if args.json {
+        out.document(&documents)?;
+        return out.finish();
+    }
+    let mut table = new_table(&["encoding", "version", "written", "kernels"]);
+    for document in &documents {
+        table.add_row([
+            document.id.to_owned(),
+            document.version.clone(),
+            if document.written { "yes" } else { "no" }.to_owned(),
+            document.kernels.join(", "),
+        ]);
+    }
     out.table(&table)?;
     out.finish()
 }

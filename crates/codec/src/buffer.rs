@@ -115,7 +115,8 @@ impl Scratch {
         self.free.push(buf);
     }
 
-    /// The thread's one `T`: the context of a library (zstd's, say) that is too dear to make for every block. Made when first asked for.
+    /// The thread's one `T`: the context of a library (zstd's, say) that is too dear to make for every block. Made when
+    /// first asked for.
     pub fn context<T: Any + Send + Default>(&mut self) -> &mut T {
         let found = self.contexts.iter().position(|known| known.is::<T>());
         let at = found.unwrap_or_else(|| {

@@ -61,7 +61,8 @@ impl Selection<'_> {
     /// Number of values selected from a unit of `unit_len`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the selection reaches beyond the unit or falls.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the selection reaches beyond the unit or
+    /// falls.
     pub fn check(&self, unit_len: u32) -> Result<usize> {
         match self {
             Self::All => Ok(unit_len as usize),
@@ -187,8 +188,9 @@ pub trait Decoder: Send + Sync {
     /// Every decoder honours every selection.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for bad bytes, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or output
-    /// that does not fit. After an error the output holds anything.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for
+    /// bad bytes, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or output that does not
+    /// fit. After an error the output holds anything.
     fn decode(
         &self,
         unit: Unit<'_>,
@@ -197,9 +199,9 @@ pub trait Decoder: Send + Sync {
         out: Output<'_>,
     ) -> Result<usize>;
 
-    /// Which bytes of `unit` decoding the values of `range` depends on, so that a few of a large unit can be read alone: where all others
-    /// are zero, or what they are, the values are the same. Only the first `front` bytes are at hand; the others of `unit.bytes`, which is
-    /// as long as the unit, mean nothing yet.
+    /// Which bytes of `unit` decoding the values of `range` depends on, so that a few of a large unit can be read
+    /// alone: where all others are zero, or what they are, the values are the same. Only the first `front` bytes are at
+    /// hand; the others of `unit.bytes`, which is as long as the unit, mean nothing yet.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -214,8 +216,8 @@ pub trait Decoder: Send + Sync {
         Ok(Reach::All)
     }
 
-    /// Where the byte strings of `unit` lie, where they lie in it as they are: then a reader lends them instead of copying them. `None` for
-    /// all other units.
+    /// Where the byte strings of `unit` lie, where they lie in it as they are: then a reader lends them instead of
+    /// copying them. `None` for all other units.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -224,8 +226,9 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// The most bytes that the byte strings of a unit of these `bytes` and `len` values decode to, so that a parent that does not store it can
-    /// take memory for a child; `None` where the unit does not say. A limit, not a promise: decoding may still fail.
+    /// The most bytes that the byte strings of a unit of these `bytes` and `len` values decode to, so that a parent
+    /// that does not store it can take memory for a child; `None` where the unit does not say. A limit, not a promise:
+    /// decoding may still fail.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -234,12 +237,13 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// Evaluates a predicate on every value of `unit` without decoding all of them: sets bit `offset + i` of `out` where it holds for value `i`
-    /// and clears it where it does not. Returns `false`, and leaves `out` as it is, where this decoder can do no better than
-    /// decoding and comparing, which is then up to the caller.
+    /// Evaluates a predicate on every value of `unit` without decoding all of them: sets bit `offset + i` of `out`
+    /// where it holds for value `i` and clears it where it does not. Returns `false`, and leaves `out` as it is, where
+    /// this decoder can do no better than decoding and comparing, which is then up to the caller.
     ///
     /// # Errors
-    /// As [`Decoder::decode`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an output that does not fit.
+    /// As [`Decoder::decode`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an output that does not
+    /// fit.
     fn filter(
         &self,
         unit: Unit<'_>,
@@ -260,9 +264,9 @@ pub trait Decoder: Send + Sync {
         Ok(Aggregates::default())
     }
 
-    /// Decodes the selected byte strings as views of Arrow's layout: 16 bytes each, little-endian. A string of up to 12 bytes stands in its view
-    /// behind its length; of a longer one the view holds length, first four bytes, `out.buffer` and the place in
-    /// `out.data`, counted from `out.base`. Returns the bytes of data written.
+    /// Decodes the selected byte strings as views of Arrow's layout: 16 bytes each, little-endian. A string of up to 12
+    /// bytes stands in its view behind its length; of a longer one the view holds length, first four bytes,
+    /// `out.buffer` and the place in `out.data`, counted from `out.base`. Returns the bytes of data written.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -334,8 +338,8 @@ pub enum Predicate<'a> {
 }
 
 impl Predicate<'_> {
-    /// Whether it holds for a value of this type, of bits one byte that is 0 or 1; `None` where it cannot be said: a form of predicate that is not known, or values that
-    /// cannot be compared so.
+    /// Whether it holds for a value of this type, of bits one byte that is 0 or 1; `None` where it cannot be said: a
+    /// form of predicate that is not known, or values that cannot be compared so.
     pub fn holds(&self, value_type: ValueType, value: &[u8]) -> Option<bool> {
         match self {
             Self::Compare {
@@ -500,7 +504,8 @@ pub type Children = Vec<Box<dyn Decoder>>;
 /// The children as an array, for an encoding that knows how many it has.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another number, which [`build_decoder`](crate::build_decoder) has refused before.
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another number, which
+/// [`build_decoder`](crate::build_decoder) has refused before.
 pub fn children_of<const N: usize>(children: Children) -> Result<[Box<dyn Decoder>; N]> {
     children
         .try_into()
@@ -512,25 +517,28 @@ pub trait Encoding: Send + Sync {
     /// `tarsia.bitpack`, `org.example.leco`: never reused for another layout.
     fn id(&self) -> &'static str;
 
-    /// The newest version of the layout: of those that are read, and the one that is written unless the writer's options ask for
-    /// an older one.
+    /// The newest version of the layout: of those that are read, and the one that is written unless the writer's
+    /// options ask for an older one.
     fn version(&self) -> Version;
 
-    /// Whether units of this version are read: by default the same major version and any minor one up to [`Encoding::version`]. An encoding that
-    /// still reads an older major version says so here and looks at [`Node::version`].
+    /// Whether units of this version are read: by default the same major version and any minor one up to
+    /// [`Encoding::version`]. An encoding that still reads an older major version says so here and looks at
+    /// [`Node::version`].
     fn reads(&self, written: Version) -> bool {
         self.version().reads(written)
     }
 
-    /// **check**: parses the node's parameters and says what it needs. Readers and writers both call it for every node of a tree before anything
-    /// else, so that a tree that one of them refuses is refused by the other.
+    /// **check**: parses the node's parameters and says what it needs. Readers and writers both call it for every node
+    /// of a tree before anything else, so that a tree that one of them refuses is refused by the other.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for bad parameters, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for values of a type that
-    /// the encoding does not hold.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for
+    /// bad parameters, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for values of a type that the encoding
+    /// does not hold.
     fn check(&self, node: &Node<'_>) -> Result<NodeSpec>;
 
-    /// **init**: a decoder for all units of a page. Children and shared buffers are those that [`Encoding::check`] asked for.
+    /// **init**: a decoder for all units of a page. Children and shared buffers are those that [`Encoding::check`]
+    /// asked for.
     ///
     /// # Errors
     /// As [`Encoding::check`], and for shared buffers whose content is bad.

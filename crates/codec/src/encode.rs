@@ -13,15 +13,15 @@ use crate::{
 
 /// The writing side of an encoding.
 pub trait EncodingWriter: Encoding {
-    /// Proposes nodes for values: none, one, or several with other parameters. A search over the proposals of all encodings decides, so a
-    /// proposal that is not worth much costs only the time to make it.
+    /// Proposes nodes for values: none, one, or several with other parameters. A search over the proposals of all
+    /// encodings decides, so a proposal that is not worth much costs only the time to make it.
     ///
     /// # Errors
     /// What the encoding's own formulas and trials refuse.
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()>;
 
-    /// Sees the values of a whole page (or of the one block that is encoded again) and prepares. The node has been checked
-    /// ([`Encoding::check`]), and the values are of its type.
+    /// Sees the values of a whole page (or of the one block that is encoded again) and prepares. The node has been
+    /// checked ([`Encoding::check`]), and the values are of its type.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for values the node cannot hold.
@@ -42,12 +42,13 @@ pub trait EncodingWriter: Encoding {
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64;
 
-    /// Whether survivors of an erasure, encoded again under the same node, always fit into their old place when the children's do. A search for
-    /// columns that are to be erased in place takes only trees that say [`EraseFit::Always`].
+    /// Whether survivors of an erasure, encoded again under the same node, always fit into their old place when the
+    /// children's do. A search for columns that are to be erased in place takes only trees that say
+    /// [`EraseFit::Always`].
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
-    /// Nodes to test the encoding with: for each type of values it holds, and for each kind of parameters, at least one. Fuzzing, erasure tests
-    /// and random trees are made of these.
+    /// Nodes to test the encoding with: for each type of values it holds, and for each kind of parameters, at least
+    /// one. Fuzzing, erasure tests and random trees are made of these.
     fn samples(&self) -> Vec<Sample>;
 }
 
@@ -67,8 +68,8 @@ pub struct Sample {
     pub value_type: ValueType,
     /// The node's parameters.
     pub params: Vec<u8>,
-    /// Whether the node holds any values of the type, if its children do. Such nodes without expensive decoders are what blocks fall back on
-    /// that another tree does not hold, or not in less than their plain size.
+    /// Whether the node holds any values of the type, if its children do. Such nodes without expensive decoders are
+    /// what blocks fall back on that another tree does not hold, or not in less than their plain size.
     pub holds_any: bool,
     /// Makes values that the node holds of any values of the type; `None` where it holds any.
     pub fit: Option<fn(Values<'_>) -> OwnedValues>,
@@ -111,7 +112,8 @@ impl<'a> Block<'a> {
     /// The values of `range` of a page's.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a range beyond the page; [`ErrorKind::LimitExceeded`] for more than a unit may hold.
+    /// [`ErrorKind::InvalidInput`] for a range beyond the page; [`ErrorKind::LimitExceeded`] for more than a unit may
+    /// hold.
     pub fn new(page: Values<'a>, range: Range<usize>) -> Result<Self> {
         if range.start > range.end || range.end > page.len() {
             return Err(Error::invalid("a block reaches beyond the values it is of"));
@@ -176,9 +178,10 @@ impl<'a> Block<'a> {
 
 /// Encodes the blocks of one page.
 pub trait PageEncoder: Send + Sync {
-    /// Appends the unit of a block to `out`. The block is a range of the values given to [`EncodingWriter::prepare`], or (from a parent
-    /// that cuts its children's values per block) values of the same type that all occur among those. A parent whose children
-    /// get other values than that, as differences and run ends are, prepares them block by block with [`Prepare::block_child`].
+    /// Appends the unit of a block to `out`. The block is a range of the values given to [`EncodingWriter::prepare`],
+    /// or (from a parent that cuts its children's values per block) values of the same type that all occur among those.
+    /// A parent whose children get other values than that, as differences and run ends are, prepares them block by
+    /// block with [`Prepare::block_child`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for values the node cannot hold.
@@ -210,8 +213,9 @@ impl TreeWriter {
     /// Looks up and checks all nodes of `tree` over values of `value_type`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for an unknown encoder or a version that it does not write, [`ErrorKind::Corrupt`] for a number of children or shared buffers that
-    /// the encoding does not have, [`ErrorKind::LimitExceeded`] for a tree that is too deep, and what [`Encoding::check`] refuses.
+    /// [`ErrorKind::Unsupported`] for an unknown encoder or a version that it does not write, [`ErrorKind::Corrupt`]
+    /// for a number of children or shared buffers that the encoding does not have, [`ErrorKind::LimitExceeded`] for a
+    /// tree that is too deep, and what [`Encoding::check`] refuses.
     pub fn new(registry: &Registry, tree: &Tree, value_type: ValueType) -> Result<Self> {
         Self::at(registry, tree, value_type, 1)
     }
@@ -244,7 +248,8 @@ impl TreeWriter {
         })
     }
 
-    /// Prepares an encoder for a page of `values`. Shared buffers that are there are used as they are; others are made and added.
+    /// Prepares an encoder for a page of `values`. Shared buffers that are there are used as they are; others are made
+    /// and added.
     ///
     /// # Errors
     /// What [`EncodingWriter::prepare`] refuses; [`ErrorKind::InvalidInput`] for values of another type.
@@ -311,8 +316,8 @@ impl Prepare<'_> {
         child.ok_or_else(|| Error::invalid("the tree lacks a child that the encoding has"))
     }
 
-    /// The encoder of child `index` for its `values` of the whole page: blocks may be any ranges of them, or values that occur among
-    /// them.
+    /// The encoder of child `index` for its `values` of the whole page: blocks may be any ranges of them, or values
+    /// that occur among them.
     ///
     /// # Errors
     /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] where the tree has no such child.
@@ -323,8 +328,9 @@ impl Prepare<'_> {
         child.prepare(values, self.shared, None)
     }
 
-    /// The encoder of child `index` whose values are made block by block. Where the child's tree has shared buffers, they are made from `training`:
-    /// values like those that will come, since blocks cannot add to what all of them share.
+    /// The encoder of child `index` whose values are made block by block. Where the child's tree has shared buffers,
+    /// they are made from `training`: values like those that will come, since blocks cannot add to what all of them
+    /// share.
     ///
     /// # Errors
     /// As [`Prepare::child`].
@@ -365,8 +371,8 @@ impl Prepare<'_> {
         }
     }
 
-    /// What was found out about the values while a tree was chosen, where that was done: an encoder need not find it again. They are of all values
-    /// given to [`EncodingWriter::prepare`].
+    /// What was found out about the values while a tree was chosen, where that was done: an encoder need not find it
+    /// again. They are of all values given to [`EncodingWriter::prepare`].
     pub fn statistics(&self) -> Option<&Statistics<'_>> {
         self.statistics
     }

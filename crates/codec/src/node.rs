@@ -51,8 +51,8 @@ impl Node<'_> {
     }
 }
 
-/// What a node needs: the types of its children and its shared buffers, both in the encoding's order. The tree must have exactly these;
-/// whoever builds a decoder or an encoder from a tree checks that, so encodings need not.
+/// What a node needs: the types of its children and its shared buffers, both in the encoding's order. The tree must
+/// have exactly these; whoever builds a decoder or an encoder from a tree checks that, so encodings need not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeSpec {
     /// The types of the values that the children decode to.
@@ -95,7 +95,8 @@ pub enum SharedKind {
     SymbolTable,
     /// What a general-purpose codec starts from (zstd): needed whole, like a symbol table.
     CodecDictionary,
-    /// Tokens that values are sequences of (OnPair), each referred to by its number; an erasure wipes them like entries.
+    /// Tokens that values are sequences of (OnPair), each referred to by its number; an erasure wipes them like
+    /// entries.
     TokenDictionary,
 }
 

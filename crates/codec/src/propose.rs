@@ -71,7 +71,8 @@ pub enum TimeUnit {
 
 /// Where the rows of a page begin among its values: of lists, whose rows have any number of values.
 pub trait RowStarts {
-    /// For each row the number of values in front of it, and at last the number of all values: one more than there are rows, rising.
+    /// For each row the number of values in front of it, and at last the number of all values: one more than there are
+    /// rows, rising.
     fn row_starts(&self) -> Vec<u32>;
 }
 
@@ -168,7 +169,8 @@ impl<'v> Part<'v> {
     /// The values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the parts of owned values do not fit each other.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the parts of owned values do not fit each
+    /// other.
     pub fn values(&self) -> Result<Values<'_>> {
         match &self.values {
             PartValues::Borrowed(values) => Ok(*values),
@@ -184,14 +186,15 @@ pub struct Proposal<'v> {
     pub version: Version,
     /// The node's parameters.
     pub params: Vec<u8>,
-    /// Bytes that all units of the page take together, without what the children's units take: by an exact formula, or by a trial on a
-    /// sample.
+    /// Bytes that all units of the page take together, without what the children's units take: by an exact formula, or
+    /// by a trial on a sample.
     pub bytes: u64,
     /// One for each child.
     pub children: Vec<Part<'v>>,
     /// One for each shared buffer.
     pub shared: Vec<Part<'v>>,
-    /// The proposal holds only if node, children and shared buffers take no more than this: a dictionary inside a page's only block.
+    /// The proposal holds only if node, children and shared buffers take no more than this: a dictionary inside a
+    /// page's only block.
     pub bytes_max: u64,
     /// Whether values take about equally many bytes, so that blocks can have equally many rows.
     pub is_uniform: bool,
@@ -246,12 +249,14 @@ impl<'v> Proposals<'v> {
         }
     }
 
-    /// The most bytes that a shared buffer of values of fixed width is worth: it is read before the first value, and is to stay in the cache.
+    /// The most bytes that a shared buffer of values of fixed width is worth: it is read before the first value, and is
+    /// to stay in the cache.
     pub fn shared_bytes_max(&self) -> u64 {
         self.shared_bytes_max
     }
 
-    /// The same for values that are to be erased in place: only nodes that say [`EraseFit::Always`](crate::EraseFit::Always) are of use.
+    /// The same for values that are to be erased in place: only nodes that say
+    /// [`EraseFit::Always`](crate::EraseFit::Always) are of use.
     #[must_use]
     pub fn that_fit(self, must_fit: bool) -> Self {
         Self { must_fit, ..self }
@@ -262,8 +267,8 @@ impl<'v> Proposals<'v> {
         self.must_fit
     }
 
-    /// The bytes of the best tree found so far, less what this encoding's decoder takes longer: a proposal that needs as many or more is
-    /// not taken, so an encoding may stop computing as soon as it knows that.
+    /// The bytes of the best tree found so far, less what this encoding's decoder takes longer: a proposal that needs
+    /// as many or more is not taken, so an encoding may stop computing as soon as it knows that.
     pub fn bytes_to_beat(&self) -> u64 {
         self.bytes_to_beat
     }

@@ -10,8 +10,8 @@ use crate::{
     TreeWriter, ValueType, Version, limits,
 };
 
-/// How long a decoder takes, as measured on one core with everything in the cache. Searches for trees compare these times with the time to
-/// read and keep bytes, so only their ratios matter.
+/// How long a decoder takes, as measured on one core with everything in the cache. Searches for trees compare these
+/// times with the time to read and keep bytes, so only their ratios matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeCost {
     /// Picoseconds for each value.
@@ -33,7 +33,8 @@ pub struct RegisteredWriter {
 
 /// The encodings that a reader or a writer knows. Small enough that a linear search by id beats a map.
 ///
-/// Readers and writers of files take one in their options. An encoding from outside is added to a copy of the built-in ones:
+/// Readers and writers of files take one in their options. An encoding from outside is added to a copy of the built-in
+/// ones:
 ///
 /// ```
 /// # use tarsia_codec::{DecodeCost, EncodingWriter, Registry};
@@ -104,8 +105,8 @@ impl Registry {
         self.encodings.len() < n
     }
 
-    /// Lets the encoder of an id write no newer layout than `version_max`, so that older readers can read what is written. Returns whether there
-    /// is such an encoder, and whether it knows that version.
+    /// Lets the encoder of an id write no newer layout than `version_max`, so that older readers can read what is
+    /// written. Returns whether there is such an encoder, and whether it knows that version.
     pub fn limit_version(&mut self, id: &str, version_max: Version) -> bool {
         let mut known = self.writers.iter_mut();
         match known.find(|known| known.writer.id() == id) {
@@ -197,8 +198,8 @@ impl Registry {
         Ok(tree.encoded_bytes_max(n_values, decoded_bytes))
     }
 
-    /// Numbers the shared buffers that the nodes of a tree ask for, parents first, from `next` on, and leaves `next` behind the last. The trees of a
-    /// page are numbered one after the other.
+    /// Numbers the shared buffers that the nodes of a tree ask for, parents first, from `next` on, and leaves `next`
+    /// behind the last. The trees of a page are numbered one after the other.
     ///
     /// # Errors
     /// [`ErrorKind::LimitExceeded`] for more than a page may have, and what [`Encoding::check`] refuses.
@@ -236,11 +237,12 @@ impl core::fmt::Debug for Registry {
     }
 }
 
-/// **init** for a whole tree: children first, each with the type its parent names. `shared` are all shared buffers of the page, by their numbers.
+/// **init** for a whole tree: children first, each with the type its parent names. `shared` are all shared buffers of
+/// the page, by their numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for encodings this build does not know, [`ErrorKind::Corrupt`] for a tree whose nodes do not have the children
-/// and shared buffers they need, else what [`Encoding::check`] and [`Encoding::init`] refuse.
+/// [`ErrorKind::Unsupported`] for encodings this build does not know, [`ErrorKind::Corrupt`] for a tree whose nodes do
+/// not have the children and shared buffers they need, else what [`Encoding::check`] and [`Encoding::init`] refuse.
 pub fn build_decoder(
     registry: &Registry,
     tree: &Tree,

@@ -49,9 +49,9 @@ impl SharedBuffer {
         &self.values
     }
 
-    /// Where a decoder has to note the number of every entry that a decoded value refers to; `None` unless somebody wants to know.
-    /// A decoder of a kind with entries ([`SharedKind::has_entries`](crate::SharedKind::has_entries)) must do so, a law in the test kit
-    /// holds it to that: an erasure wipes all other entries.
+    /// Where a decoder has to note the number of every entry that a decoded value refers to; `None` unless somebody
+    /// wants to know. A decoder of a kind with entries ([`SharedKind::has_entries`](crate::SharedKind::has_entries))
+    /// must do so, a law in the test kit holds it to that: an erasure wipes all other entries.
     #[inline]
     pub fn used(&self) -> Option<&UsedEntries> {
         match cfg!(feature = "kernel") {
@@ -143,8 +143,8 @@ impl SharedBuffers {
     /// Adds buffer `index`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is one already, where the values are not of the type that `spec` says, or where no
-    /// buffers can be added.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is one already, where the values are not
+    /// of the type that `spec` says, or where no buffers can be added.
     pub fn insert(
         &mut self,
         index: u8,

@@ -102,12 +102,12 @@ impl TreeNode {
         }
     }
 
-    /// **check** for one node of a tree, at `depth` (the root's is 1): what it needs, which is what it has. One predicate for readers and
-    /// writers.
+    /// **check** for one node of a tree, at `depth` (the root's is 1): what it needs, which is what it has. One
+    /// predicate for readers and writers.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for another number of children or shared buffers, and what
-    /// [`Encoding::check`] refuses.
+    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for another number of children
+    /// or shared buffers, and what [`Encoding::check`] refuses.
     pub fn check(
         &self,
         encoding: &(impl Encoding + ?Sized),
@@ -242,8 +242,8 @@ impl TreeNode {
         })
     }
 
-    /// Adds `offset` to the numbers of all shared buffers, so that trees whose numbers start at 0 can follow each other in a page. Returns the number
-    /// behind the last.
+    /// Adds `offset` to the numbers of all shared buffers, so that trees whose numbers start at 0 can follow each other
+    /// in a page. Returns the number behind the last.
     ///
     /// # Errors
     /// [`ErrorKind::LimitExceeded`] for numbers that a page cannot have.

@@ -479,7 +479,8 @@ impl Column {
         Ok(())
     }
 
-    /// Block tables, indexes of rows, and shared pages, of pages with some of the rows `sorted` (rising) that were not read before.
+    /// Block tables, indexes of rows, and shared pages, of pages with some of the rows `sorted` (rising) that were not
+    /// read before.
     pub(crate) fn push_tables_to_read(
         &self,
         file: &Inner,

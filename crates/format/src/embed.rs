@@ -74,8 +74,8 @@ pub(crate) fn check(candidates: &[Arc<Kernel>], needs: &Needs) -> Result<()> {
     ))
 }
 
-/// The kernels to embed, which together decode the pages of all descriptions and take the fewest bytes to do so; and for each description which of
-/// them is the smallest that decodes it.
+/// The kernels to embed, which together decode the pages of all descriptions and take the fewest bytes to do so; and
+/// for each description which of them is the smallest that decodes it.
 ///
 /// # Errors
 /// As [`check`].

@@ -123,8 +123,8 @@ pub struct Reads {
     pub requests: u64,
     /// For blocks.
     pub bytes: u64,
-    /// For records, page lists, block tables, shared buffers: read once and kept, so zero where a page was touched before. While other threads
-    /// read, theirs count too.
+    /// For records, page lists, block tables, shared buffers: read once and kept, so zero where a page was touched
+    /// before. While other threads read, theirs count too.
     pub metadata_requests: u64,
     /// For the same.
     pub metadata_bytes: u64,

@@ -74,7 +74,7 @@ pub use options::{
     Access, Checksums, ColumnOptions, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, PageChooser,
     Preset, Threads, WriteOptions,
 };
-pub use registry::registry;
+pub use registry::{kernels, registry};
 pub use scan::{Scan, ScanBuilder};
 /// What encodings are made of, and what registries hold.
 pub use tarsia_codec as codec;

@@ -86,8 +86,9 @@ pub enum Kernels {
 /// Whether a writer puts a kernel into the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmbedKernels {
-    /// Of this build's kernels and those of [`WriteOptions::kernels_to_embed`] those that together decode all pages of the file and are the smallest to
-    /// do so; each page names the smallest of them that decodes it. A page that none decodes is an error.
+    /// Of this build's kernels and those of [`WriteOptions::kernels_to_embed`] those that together decode all pages of
+    /// the file and are the smallest to do so; each page names the smallest of them that decodes it. A page that none
+    /// decodes is an error.
     #[default]
     Embed,
     /// None: smaller by some 37 KB, and readable only by programs that know the encodings.
@@ -124,8 +125,9 @@ impl fmt::Debug for PageChooser {
 pub struct ColumnOptions {
     /// Size against speed.
     pub preset: Option<Preset>,
-    /// The tree of encodings for the values of every page, whatever a search would find. Its shared buffers are numbered from 0 on
-    /// ([`Registry::number_shared`]). Blocks whose values it does not hold fall back on plain values.
+    /// The tree of encodings for the values of every page, whatever a search would find. Its shared buffers are
+    /// numbered from 0 on ([`Registry::number_shared`]). Blocks whose values it does not hold fall back on plain
+    /// values.
     pub tree: Option<Tree>,
     /// A policy of one's own. Comes before `tree`.
     pub chooser: Option<PageChooser>,
@@ -136,10 +138,11 @@ pub struct ColumnOptions {
 pub struct WriteOptions {
     /// The encodings that may be written. Default: those of this build ([`crate::registry`]).
     pub registry: Arc<Registry>,
-    /// A policy of one's own for all columns, in place of the search over the proposals of the registry's encodings. Default `None`.
+    /// A policy of one's own for all columns, in place of the search over the proposals of the registry's encodings.
+    /// Default `None`.
     pub chooser: Option<PageChooser>,
-    /// What differs for single columns, by name: of a top-level field, or of one leaf of it (`user.ids.item`), which comes first. Default: nothing. A
-    /// name that no column has is an error.
+    /// What differs for single columns, by name: of a top-level field, or of one leaf of it (`user.ids.item`), which
+    /// comes first. Default: nothing. A name that no column has is an error.
     pub columns: HashMap<String, ColumnOptions>,
     /// Kernels that may be embedded beside those of this build: of encodings from outside. Default: none.
     pub kernels_to_embed: Vec<Arc<Kernel>>,

@@ -538,7 +538,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends the pages of shared buffers, each unless the column has one like it, and returns where their list starts.
+    /// Appends the pages of shared buffers, each unless the column has one like it, and returns where their list
+    /// starts.
     fn append_shared(&mut self, column: usize, shared: Vec<EncodedShared>) -> Result<Option<u16>> {
         let mut numbers = Vec::with_capacity(shared.len());
         for EncodedShared { page, shared } in shared {

@@ -56,8 +56,9 @@ impl Kernel {
         known.any(|known| known.id == id && known.major == major && known.minor >= minor)
     }
 
-    /// A kernel of one's own, of the module that was built of a crate with `tarsia_kernel_guest::export_kernel!`: for writers to embed.
-    /// `nested` says whether it was built with the feature of that name, `encodings` (id, major and minor version) what its registry holds.
+    /// A kernel of one's own, of the module that was built of a crate with `tarsia_kernel_guest::export_kernel!`: for
+    /// writers to embed. `nested` says whether it was built with the feature of that name, `encodings` (id, major and
+    /// minor version) what its registry holds.
     ///
     /// # Errors
     /// What zstd says of a module that cannot be compressed.

@@ -403,7 +403,8 @@ pub struct ColumnMeta {
     pub pages: Vec<PageDescriptor>,
     /// Shared pages, in the order of their indices.
     pub shared_pages: Vec<PageDescriptor>,
-    /// Lists of indices of shared pages, one behind the other, each behind its length; [`ColumnMeta::push_list`] makes them.
+    /// Lists of indices of shared pages, one behind the other, each behind its length; [`ColumnMeta::push_list`] makes
+    /// them.
     pub shared_lists: Vec<u16>,
 }
 
@@ -440,7 +441,8 @@ impl ColumnMeta {
         })
     }
 
-    /// Adds a list of shared pages unless there is one like it, and returns what [`PageDescriptor::shared`] says of it; `None` for an empty list.
+    /// Adds a list of shared pages unless there is one like it, and returns what [`PageDescriptor::shared`] says of it;
+    /// `None` for an empty list.
     ///
     /// # Errors
     /// [`Error::LimitExceeded`] for more than a column may have.

@@ -83,8 +83,8 @@ pub struct Choice {
 
 /// Chooses trees; the policy lives above this crate.
 pub trait Choose {
-    /// Trees for values: those of a page, filler and nulls already dealt with, or the validity or the lengths of a level
-    /// ([`LogicalType`] says which). The shared buffers of all trees together are numbered from 0 on.
+    /// Trees for values: those of a page, filler and nulls already dealt with, or the validity or the lengths of a
+    /// level ([`LogicalType`] says which). The shared buffers of all trees together are numbered from 0 on.
     ///
     /// # Errors
     /// What encodings refuse.
@@ -131,7 +131,8 @@ pub struct EncodedPage {
     pub null_count: u64,
     /// How to decode it.
     pub meta: Meta,
-    /// What the shared buffers that `meta` lists hold, in the order of their numbers; they are stored as pages of their own.
+    /// What the shared buffers that `meta` lists hold, in the order of their numbers; they are stored as pages of their
+    /// own.
     pub shared: Vec<Arc<OwnedValues>>,
 }
 
@@ -1018,8 +1019,8 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the values. Returns the
-    /// tree's index.
+    /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the
+    /// values. Returns the tree's index.
     fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
         let start = self.bytes.len();
         let last = self.trees.len() - 1;

@@ -25,7 +25,8 @@ pub struct BlockContext<'a> {
     pub registry: &'a Registry,
     /// How the page is encoded.
     pub meta: &'a Meta,
-    /// What the page's shared buffers decode to, in the order of their numbers; they are used as they are and never added to.
+    /// What the page's shared buffers decode to, in the order of their numbers; they are used as they are and never
+    /// added to.
     pub shared: &'a [Arc<OwnedValues>],
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
@@ -415,12 +416,13 @@ fn indexed_survivors(form: ZipForm, block: &Block<'_>) -> Result<Survivors> {
     })
 }
 
-/// Notes in `used`, which has one for each shared buffer of the page, which entries of buffers of a kind with entries the present rows of a block
-/// refer to, whatever encodings stand between the rows and the buffer. The filler of null items refers to nothing: were its entry
-/// wiped, it would read as another filler.
+/// Notes in `used`, which has one for each shared buffer of the page, which entries of buffers of a kind with entries
+/// the present rows of a block refer to, whatever encodings stand between the rows and the buffer. The filler of null
+/// items refers to nothing: were its entry wiped, it would read as another filler.
 ///
 /// # Errors
-/// As [`decode_survivors`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one for each buffer.
+/// As [`decode_survivors`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one
+/// for each buffer.
 pub fn mark_used(
     context: &BlockContext<'_>,
     place: &[u8],
@@ -508,8 +510,9 @@ pub fn mark_used(
     Ok(())
 }
 
-/// A copy of a shared buffer whose unused entries are zero, or strings of length 0. Entries keep their numbers. A buffer of a kind that is needed whole
-/// ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
+/// A copy of a shared buffer whose unused entries are zero, or strings of length 0. Entries keep their numbers. A
+/// buffer of a kind that is needed whole ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied
+/// as it is.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry.

@@ -26,7 +26,8 @@ const TREES_MAX: usize = 254;
 /// Two for each of the 64 levels a schema may have, and the items' own.
 const LAYERS_MAX: usize = 129;
 
-/// The pages of shared buffers may have shared buffers themselves, and theirs once more: so many in a row lead to a column's values.
+/// The pages of shared buffers may have shared buffers themselves, and theirs once more: so many in a row lead to a
+/// column's values.
 pub const SHARED_DEPTH_MAX: u32 = 2;
 
 /// What a layer says about the items under it.

@@ -43,7 +43,8 @@ impl core::fmt::Debug for PageDecoder {
 }
 
 impl PageDecoder {
-    /// **init** for every tree of the page. `shared` are what its shared buffers decode to, in the order of their numbers.
+    /// **init** for every tree of the page. `shared` are what its shared buffers decode to, in the order of their
+    /// numbers.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;

@@ -1,7 +1,8 @@
-//! What the benchmarks of encodings share: one page of one block, encoded, decoded, and read at 256 places. A crate's `benches/codec.rs` says what
-//! is measured and leaves the rest to [`codec_benches`](crate::codec_benches).
+//! What the benchmarks of encodings share: one page of one block, encoded, decoded, and read at 256 places. A crate's
+//! `benches/codec.rs` says what is measured and leaves the rest to [`codec_benches`](crate::codec_benches).
 //!
-//! All speeds are in bytes of decoded values per second, so that encodings can be compared with each other and with the memory they write to.
+//! All speeds are in bytes of decoded values per second, so that encodings can be compared with each other and with the
+//! memory they write to.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -174,8 +175,8 @@ impl Codec {
     }
 }
 
-/// The benchmarks of an encoding, for a `benches/codec.rs` without a harness: for each function `fn(Data) -> Codec` that is named, `encode`, `decode`
-/// and `decode_256` with each kind of [`Data`].
+/// The benchmarks of an encoding, for a `benches/codec.rs` without a harness: for each function `fn(Data) -> Codec`
+/// that is named, `encode`, `decode` and `decode_256` with each kind of [`Data`].
 #[macro_export]
 macro_rules! codec_benches {
     ($($codec:ident),+) => {

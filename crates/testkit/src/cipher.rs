@@ -1,4 +1,5 @@
-//! An encoding for tests of shared buffers: one node with two of them, of kinds that an erasure leaves whole, above a child that may have more.
+//! An encoding for tests of shared buffers: one node with two of them, of kinds that an erasure leaves whole, above a
+//! child that may have more.
 
 use tarsia_codec::{
     AlignedBuf, Block, Children, Decoder, Encoding, EncodingWriter, EraseFit, Error, Node,
@@ -23,7 +24,8 @@ pub static CIPHER: Cipher = Cipher;
 /// What all strings start with.
 pub const START_TEXT: &str = "wood: ";
 
-/// The tree `cipher(rest)`, its shared buffers numbered from 0 on and those of `rest`, which are numbered from 0 on too, behind them.
+/// The tree `cipher(rest)`, its shared buffers numbered from 0 on and those of `rest`, which are numbered from 0 on
+/// too, behind them.
 ///
 /// # Panics
 /// Where `rest` has more shared buffers than a page may have.

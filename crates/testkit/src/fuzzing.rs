@@ -566,8 +566,9 @@ pub(crate) fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
     }
 }
 
-/// Encodes a range of `values` that `input` chooses under `tree`, and decodes it under several selections. A tree that holds all values of the page may refuse
-/// some of them by themselves (what is between the entries of a block's dictionary need not be between those of the page's): writers fall back then.
+/// Encodes a range of `values` that `input` chooses under `tree`, and decodes it under several selections. A tree that
+/// holds all values of the page may refuse some of them by themselves (what is between the entries of a block's
+/// dictionary need not be between those of the page's): writers fall back then.
 ///
 /// # Panics
 /// Where the values do not come back, the bytes exceed `encoded_bytes_max`, or encoding again gives other bytes.

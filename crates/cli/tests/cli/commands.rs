@@ -25,6 +25,21 @@ fn fact<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
+fn encodings_are_those_of_the_table() {
+    let folder = Folder::new();
+    let text = folder.run(&["encodings"]).ok();
+    let document = folder.run(&["encodings", "--json"]).json();
+    let listed = document.as_array().unwrap();
+    assert_eq!(listed.len(), tarsia::registry().encodings().len());
+    for encoding in listed {
+        assert!(text.contains(encoding["id"].as_str().unwrap()), "{text}");
+        assert_eq!(encoding["written"], true);
+        // What is written by default is decoded by each kernel that is embedded by default.
+        assert_eq!(encoding["kernels"], serde_json::json!(["core", "nested"]));
+    }
+}
+
+#[test]
 fn import_and_export_say_what_they_did() {
     let folder = Folder::new();
     folder.write("a.csv", "n,t\n".to_owned() + &"1,hello\n".repeat(1_000));

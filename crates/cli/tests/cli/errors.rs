@@ -9,8 +9,16 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use crate::run::{Folder, small_table, write_table};
 
-const COMMANDS: [&str; 8] = [
-    "import", "export", "schema", "head", "take", "scan", "inspect", "verify",
+const COMMANDS: [&str; 9] = [
+    "import",
+    "export",
+    "schema",
+    "head",
+    "take",
+    "scan",
+    "inspect",
+    "verify",
+    "encodings",
 ];
 
 /// The commands that read a Tarsia file of this name.

@@ -8,13 +8,15 @@ use alloc::vec::Vec;
 
 use crate::{AlignedBuf, OwnedValues, ValueType, Values, limits};
 
-/// Numbers that span no more than this, and no more than there are values, have a table with a slot for each instead of hashing.
+/// Numbers that span no more than this, and no more than there are values, have a table with a slot for each instead of
+/// hashing.
 const DIRECT_SLOTS_MAX: usize = 1 << 16;
 
 /// Strings of at most so many bytes are compared and hashed as one number that holds bytes and length.
 const SHORT_BYTES_MAX: u32 = 15;
 
-/// Multipliers of the hash: odd, and half of their bits set. They stay the same from version to version so that speed does too.
+/// Multipliers of the hash: odd, and half of their bits set. They stay the same from version to version so that speed
+/// does too.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
 /// The distinct values in the order in which they first appear, and the code of every value.
@@ -47,8 +49,8 @@ impl Distinct {
         Self::within(values, cap, u64::MAX)
     }
 
-    /// The same; `None` also as soon as the distinct ones take more than `entry_bytes_max`: packed bits, or their bytes without
-    /// offsets.
+    /// The same; `None` also as soon as the distinct ones take more than `entry_bytes_max`: packed bits, or their bytes
+    /// without offsets.
     pub fn within(values: Values<'_>, cap: usize, entry_bytes_max: u64) -> Option<Self> {
         if values.len() as u64 > u64::from(limits::UNIT_VALUES_MAX) {
             return None;
@@ -90,7 +92,8 @@ impl Distinct {
         narrow.chain(wide.iter().copied())
     }
 
-    /// The codes as little-endian numbers of `code_bytes`, 1, 2 or 4: the lowest bytes of each. No codes for other widths.
+    /// The codes as little-endian numbers of `code_bytes`, 1, 2 or 4: the lowest bytes of each. No codes for other
+    /// widths.
     pub fn codes_of(&self, code_bytes: usize) -> OwnedValues {
         match &self.codes {
             Codes::Narrow(codes) => narrow_numbers(codes, code_bytes),
@@ -186,8 +189,8 @@ pub fn narrow_numbers<C: Copy + Into<u32>>(numbers: &[C], width: usize) -> Owned
     OwnedValues::Fixed { bytes, width, len }
 }
 
-/// For each value the number of the first entry equal to it. `None` where an entry is missing or its number is not below
-/// `cap`.
+/// For each value the number of the first entry equal to it. `None` where an entry is missing or its number is not
+/// below `cap`.
 pub fn find_codes(entries: Values<'_>, values: Values<'_>, cap: usize) -> Option<Vec<u32>> {
     if entries.value_type() != values.value_type() {
         return None;
@@ -282,8 +285,8 @@ trait Key<'a>: Copy + Eq {
     /// Equal keys have equal hashes, and the lowest bits are as good as any.
     fn hash(self) -> u32;
 
-    /// The smallest value, and how many numbers there are from it to the largest; `None` where keys are no numbers, or too far apart to
-    /// count.
+    /// The smallest value, and how many numbers there are from it to the largest; `None` where keys are no numbers, or
+    /// too far apart to count.
     fn base_and_span(_: Values<'a>) -> Option<(Self, usize)> {
         None
     }
@@ -458,8 +461,8 @@ impl PartialEq for Long<'_> {
         if a.len() != b.len() {
             return false;
         }
-        // Strings of a table are mostly of a few words, for which calling the library's comparison takes longer than comparing. Front
-        // and back of what is compared at once may overlap.
+        // Strings of a table are mostly of a few words, for which calling the library's comparison takes longer than
+        // comparing. Front and back of what is compared at once may overlap.
         match a.len() {
             8..=64 => {
                 a.last_chunk::<8>().map(|last| u64::from_le_bytes(*last))

@@ -25,8 +25,8 @@ const SAMPLE_RUN_VALUES: usize = 64;
 /// Bytes of a length.
 const LENGTH_BYTES: usize = 4;
 
-/// The values of one node's page, and what is known of them. Whatever is asked for first is computed then and kept, so that all encodings that
-/// propose something share it. All of it is a function of the values alone.
+/// The values of one node's page, and what is known of them. Whatever is asked for first is computed then and kept, so
+/// that all encodings that propose something share it. All of it is a function of the values alone.
 pub struct Statistics<'v> {
     values: Values<'v>,
     facts: Facts<'v>,
@@ -182,7 +182,8 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// How many values need each number of bits above the smallest (unsigned) one; `None` where [`Statistics::extent`] is.
+    /// How many values need each number of bits above the smallest (unsigned) one; `None` where [`Statistics::extent`]
+    /// is.
     pub fn widths(&self) -> Option<&WidthHistogram> {
         let base = self.extent()?.unsigned.0;
         let widths = self.widths.get_or_init(|| {
@@ -221,8 +222,9 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// The order in which the values come: numbers of 1, 2, 4 or 8 bytes as unsigned ones if the logical type says so and in two's complement otherwise,
-    /// byte strings byte by byte. `None` for no order, and for other values. Values that are all equal ascend.
+    /// The order in which the values come: numbers of 1, 2, 4 or 8 bytes as unsigned ones if the logical type says so
+    /// and in two's complement otherwise, byte strings byte by byte. `None` for no order, and for other values. Values
+    /// that are all equal ascend.
     pub fn sort_order(&self) -> Option<SortOrder> {
         *self.sort_order.get_or_init(|| match self.values {
             Values::Fixed(fixed) => {
@@ -292,7 +294,8 @@ impl<'v> Statistics<'v> {
         lengths.as_ref()
     }
 
-    /// Runs of values, evenly spread over the page: 16 of 64 values, or all of a short page. Always the same for the same number of values.
+    /// Runs of values, evenly spread over the page: 16 of 64 values, or all of a short page. Always the same for the
+    /// same number of values.
     pub fn sample(&self) -> Vec<Range<usize>> {
         let n = self.len();
         if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
@@ -314,8 +317,8 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// The distinct values; `None` where there are more than `cap`, or where they take more than `entry_bytes_max`. Found once; asked for with
-    /// a higher limit than before, more time is spent only where it can help.
+    /// The distinct values; `None` where there are more than `cap`, or where they take more than `entry_bytes_max`.
+    /// Found once; asked for with a higher limit than before, more time is spent only where it can help.
     pub fn distinct(&self, cap: usize, entry_bytes_max: u64) -> Option<Rc<Distinct>> {
         let fits = |distinct: &Distinct| {
             distinct.n_entries() <= cap && distinct.entry_bytes(self.values) <= entry_bytes_max

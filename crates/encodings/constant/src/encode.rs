@@ -62,7 +62,8 @@ impl EncodingWriter for Constant {
     }
 }
 
-/// As many values as there are, all equal to the first. Long strings are cut: so many copies of them would be much more than they are.
+/// As many values as there are, all equal to the first. Long strings are cut: so many copies of them would be much more
+/// than they are.
 fn repeat_first(values: Values<'_>) -> OwnedValues {
     const STRING_BYTES_MAX: usize = 64;
     let n = values.len();

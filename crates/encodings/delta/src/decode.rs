@@ -67,7 +67,8 @@ impl Decoder for DeltaDecoder {
 }
 
 impl DeltaDecoder {
-    /// The values from `start` to `end`. Only the groups that hold some are decoded, the last one as far as it is needed.
+    /// The values from `start` to `end`. Only the groups that hold some are decoded, the last one as far as it is
+    /// needed.
     fn range(
         &self,
         parts: &Parts<'_>,
@@ -183,7 +184,8 @@ fn misfit() -> Error {
     Error::invalid("the output is not sized for these fixed-width values")
 }
 
-/// Writes the sums of `base` and the first differences, from the one behind `n_skipped` of them on; one more value than there are differences.
+/// Writes the sums of `base` and the first differences, from the one behind `n_skipped` of them on; one more value than
+/// there are differences.
 fn running_sum<T: Word>(base: &[u8], differences: &[u8], n_skipped: usize, to: &mut [u8]) {
     let number = |bytes: &[u8]| T::read_le(bytes).unwrap_or(T::from_u64(0));
     let mut sum = number(base);

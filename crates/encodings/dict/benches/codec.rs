@@ -1,4 +1,5 @@
-//! `cargo bench -p tarsia-dict`: bytes of decoded values per second, of bit-packed codes into a dictionary of the page, or of the block.
+//! `cargo bench -p tarsia-dict`: bytes of decoded values per second, of bit-packed codes into a dictionary of the page,
+//! or of the block.
 
 use tarsia_bitpack::BITPACK;
 use tarsia_bytes::BYTES;

@@ -15,7 +15,8 @@ use tarsia_codec::{
 use crate::Dict;
 use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
 
-/// A dictionary's strings are at most this long together, however large other shared buffers may be: it is read whole before the first code.
+/// A dictionary's strings are at most this long together, however large other shared buffers may be: it is read whole
+/// before the first code.
 const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
 
 impl EncodingWriter for Dict {
@@ -44,7 +45,8 @@ impl EncodingWriter for Dict {
         let n_entries = distinct.n_entries();
         let entry_bytes = distinct.entry_bytes(all);
         let codes_bytes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
-        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or two.
+        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or
+        // two.
         let codes_bytes_min = codes_bytes_max * 3 / 4;
         if codes_bytes_min + entry_bytes >= to_beat {
             return Ok(());
@@ -53,7 +55,8 @@ impl EncodingWriter for Dict {
         let codes = Rc::new(distinct.codes_of(code_bytes.bytes().into()));
         let codes = Part::owned(codes, LogicalType::Code);
         let entries = Part::owned(Rc::new(distinct.entries(all)), logical_type).distinct();
-        // A dictionary inside the block serves pages of one block, and what is left of the block's target is for what else it holds.
+        // A dictionary inside the block serves pages of one block, and what is left of the block's target is for what
+        // else it holds.
         let block_bytes_max = limits::UNIT_BYTES_TARGET as u64 * 7 / 8;
         let header_bytes = (HEADER_BYTES + VALUES_ALIGN) as u64;
         let is_one_unit = n <= values.unit_values();
@@ -117,8 +120,8 @@ impl EncodingWriter for Dict {
         match Params::parse(node).map(|params| params.scope) {
             // The codes of survivors are a subsequence of the codes.
             Ok(Scope::Page) => EraseFit::Always,
-            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it had,
-            // and then a child that packs most codes narrowly and patches the others needs more bytes.
+            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it
+            // had, and then a child that packs most codes narrowly and patches the others needs more bytes.
             Ok(Scope::Block) | Err(_) => EraseFit::MayGrow,
         }
     }

@@ -1,7 +1,7 @@
 //! Linear: a straight line through the values of a unit, and how far each value is from it.
 //!
-//! Source: the idea of "LeCo: Lightweight Compression via Learning Serial Correlations" (SIGMOD 2024), with one line per unit and without its
-//! search for the best partition.
+//! Source: the idea of "LeCo: Lightweight Compression via Learning Serial Correlations" (SIGMOD 2024), with one line
+//! per unit and without its search for the best partition.
 //!
 //! # Layout (little-endian; `n` values of 8 bytes)
 //! | offset | bytes | field | rule |

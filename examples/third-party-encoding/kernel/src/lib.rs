@@ -1,4 +1,5 @@
-//! The kernel that files with the example's encoding carry. `scripts/example` builds it for wasm32; elsewhere it is the list of its encodings.
+//! The kernel that files with the example's encoding carry. `scripts/example` builds it for wasm32; elsewhere it is the
+//! list of its encodings.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 

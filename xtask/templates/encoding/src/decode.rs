@@ -46,8 +46,8 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        // FILL IN: take the unit apart, and decode what is selected. Where that takes the whole unit, answer `Selection::All`
-        // and leave all others to `tarsia_codec::decode_by_gather`.
+        // FILL IN: take the unit apart, and decode what is selected. Where that takes the whole unit, answer
+        // `Selection::All` and leave all others to `tarsia_codec::decode_by_gather`.
         self.values.decode(unit, selection, scratch, out)
     }
 }

@@ -12,9 +12,9 @@ use crate::{{Type}};
 
 impl EncodingWriter for {{Type}} {
     fn propose<'v>(&self, _values: &Statistics<'v>, _proposals: &mut Proposals<'v>) -> Result<()> {
-        // FILL IN: where it may be worth its while, `proposals.push` a `Proposal` of the bytes that all units take without the
-        // child's, by a formula or by a trial on `values.sample()`, and of the child's values:
-        // `Proposal { children: vec![Part::owned(..)], ..Proposal::leaf(self, bytes) }`.
+        // FILL IN: where it may be worth its while, `proposals.push` a `Proposal` of the bytes that all units take
+        // without the child's, by a formula or by a trial on `values.sample()`, and of the child's values: `Proposal {
+        // children: vec![Part::owned(..)], ..Proposal::leaf(self, bytes) }`.
         Ok(())
     }
 
@@ -24,7 +24,8 @@ impl EncodingWriter for {{Type}} {
         values: Values<'_>,
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        // FILL IN: hand the child its own values. Those that are made block by block are prepared with `page.block_child`.
+        // FILL IN: hand the child its own values. Those that are made block by block are prepared with
+        // `page.block_child`.
         let values = page.child(0, values)?;
         Ok(Box::new(UnitEncoder { values }))
     }

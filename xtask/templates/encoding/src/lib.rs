@@ -8,7 +8,8 @@
 //! The node has no parameters and one child, `values`, of the node's type.
 //!
 //! # Limits
-//! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. Survivors of an erasure fit when the child's do.
+//! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. Survivors of an erasure fit when the child's
+//! do.
 //!
 //! # What this crate does not do
 //! FILL IN.
