@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::{
-    Encoding, Error, ErrorKind, LogicalType, Node, NodeSpec, OwnedValues, Proposals, Registry,
-    Result, SharedBuffers, Statistics, Tree, ValueType, Values, Version, limits,
+    Encoding, Error, ErrorKind, Facts, Node, NodeSpec, OwnedValues, Proposals, Registry, Result,
+    SharedBuffers, Statistics, Tree, ValueType, Values, Version, limits,
 };
 
 /// The writing side of an encoding.
@@ -377,10 +377,10 @@ impl Prepare<'_> {
         self.statistics
     }
 
-    /// What the values mean, where that is known: row boundaries of lists among it, which encoders of whole rows need.
-    pub fn logical_type(&self) -> LogicalType {
-        let facts = self.statistics.map(Statistics::facts);
-        facts.map_or(LogicalType::Unknown, |facts| facts.logical_type)
+    /// What is known of the values beside them: what they mean, and where rows begin, which encoders of whole rows need.
+    /// Nothing below the root of a tree and where a block is encoded again.
+    pub fn facts(&self) -> Facts<'_> {
+        self.statistics.map_or(Facts::default(), |it| *it.facts())
     }
 }
 

@@ -1081,6 +1081,26 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_lists_begin_where_their_values_do() {
+        let lengths = [2, 0, 3, 1];
+        let mut shape = Shape::new([LevelForm::Lengths].into_iter());
+        shape.push_lengths(0, lengths.into_iter()).unwrap();
+        shape.end_rows(4);
+        let slice = ShapeSlice::new(&shape, 0..4).unwrap();
+        let starts = |validity| {
+            let rows = PageRows {
+                shape: Some(slice),
+                validity,
+            };
+            rows.row_starts()
+        };
+        assert_eq!(starts(None), [0, 2, 2, 5, 6]);
+        // Null items have no values in a compact page.
+        let valid = BitSlice::new(&[0b101101], 0, 6).unwrap();
+        assert_eq!(starts(Some(valid)), [0, 1, 1, 3, 4]);
+    }
+
+    #[test]
     fn filler_is_the_value_before_in_its_group() {
         for width in [1, 2, 3, 4, 8, 16, 20] {
             for rows in [0, 1, 63, 64, 65, 200, 300] {

@@ -480,3 +480,108 @@ fn is_periodic(bytes: &[u8], period: usize) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BitSlice, LogicalType};
+    use alloc::vec;
+
+    fn check<T>(
+        bytes: &[u8],
+        width: usize,
+        logical_type: LogicalType,
+        look: impl Fn(&Statistics<'_>) -> T,
+    ) -> T {
+        let values = FixedSlice::new(bytes, width, bytes.len() / width).unwrap();
+        look(&Statistics::new(
+            Values::Fixed(values),
+            Facts::of(logical_type),
+        ))
+    }
+
+    #[test]
+    fn extents_are_those_of_both_orders() {
+        let numbers = [-5i16, 300, 7].map(i16::to_le_bytes).concat();
+        let extent = check(&numbers, 2, LogicalType::Signed, |it| it.extent()).unwrap();
+        assert_eq!(extent.signed, (-5, 300));
+        assert_eq!(extent.unsigned, (7, 0xfffb));
+        let widths = check(&numbers, 2, LogicalType::Signed, |it| *it.widths().unwrap());
+        assert_eq!((widths[0], widths[9], widths[16]), (1, 1, 1));
+        let wide = check(&[0; 32], 16, LogicalType::Signed, |it| it.extent());
+        assert_eq!(wide, None);
+    }
+
+    #[test]
+    fn runs_and_orders_are_found() {
+        let of = |bytes: &[u8], logical_type| {
+            let order = check(bytes, 1, logical_type, |it| it.sort_order());
+            (check(bytes, 1, logical_type, |it| it.n_runs()), order)
+        };
+        let (unsigned, signed) = (LogicalType::Unsigned, LogicalType::Signed);
+        assert_eq!(of(&[], signed), (0, Some(SortOrder::Ascending)));
+        assert_eq!(
+            of(&[1, 1, 2, 200], unsigned),
+            (3, Some(SortOrder::Ascending))
+        );
+        // 200 is -56 there.
+        assert_eq!(of(&[1, 1, 2, 200], signed), (3, None));
+        assert_eq!(of(&[9, 4, 4], signed), (2, Some(SortOrder::Descending)));
+        let strings = BytesSlice::new(&[0, 1, 1, 3], b"baa").unwrap();
+        let strings = Statistics::new(Values::Bytes(strings), Facts::default());
+        assert_eq!((strings.n_runs(), strings.sort_order()), (3, None));
+        let bits = BitSlice::new(&[0b0110], 0, 4).unwrap();
+        let bits = Statistics::new(Values::Bits(bits), Facts::default());
+        assert_eq!((bits.n_runs(), bits.sort_order()), (3, None));
+    }
+
+    #[test]
+    fn floats_are_told_apart() {
+        let numbers = [1.5, -0.0, 0.0, 3.0, f64::NAN, f64::INFINITY, 1e300, -2.0];
+        let bytes = numbers.map(f64::to_le_bytes).concat();
+        let facts = check(&bytes, 8, LogicalType::Float, |it| it.floats()).unwrap();
+        assert_eq!((facts.n_special, facts.n_negative_zero), (2, 1));
+        // Both zeros, 3, 1e300 and -2.
+        assert_eq!(facts.n_integral, 5);
+        let exponent = |number: f64| (number.to_bits() >> 52 & 0x7ff) as u16;
+        assert_eq!(facts.exponents, Some((1023, exponent(1e300))));
+        let small = [0.25f32, 8.0].map(f32::to_le_bytes).concat();
+        let facts = check(&small, 4, LogicalType::Float, |it| it.floats()).unwrap();
+        assert_eq!((facts.n_integral, facts.exponents), (1, Some((125, 130))));
+        assert_eq!(
+            check(&small, 4, LogicalType::Signed, |it| it.floats()),
+            None
+        );
+    }
+
+    #[test]
+    fn samples_are_spread_and_inside() {
+        for n in [0, 1, 1024, 1025, 100_000] {
+            let bytes = vec![0; n];
+            let sample = check(&bytes, 1, LogicalType::Unknown, |it| it.sample());
+            let sampled: usize = sample.iter().map(Range::len).sum();
+            assert_eq!(sampled, n.min(1024));
+            assert!(sample.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            assert_eq!(sample.last().map(|run| run.end), Some(n));
+        }
+    }
+
+    #[test]
+    fn distinct_values_and_facts_of_ones_own_are_found_once() {
+        let bytes: Vec<u8> = (0..3000u32).map(|i| (i % 50) as u8).collect();
+        check(&bytes, 1, LogicalType::Unknown, |statistics| {
+            assert!(statistics.distinct(10, u64::MAX).is_none());
+            let found = statistics.distinct(60, u64::MAX).unwrap();
+            assert_eq!(found.n_entries(), 50);
+            let again = statistics.distinct(50, 50).unwrap();
+            assert!(Rc::ptr_eq(&found, &again));
+            assert!(statistics.distinct(49, u64::MAX).is_none());
+            assert!(statistics.distinct(50, 49).is_none());
+            assert!(!statistics.is_mostly_distinct());
+            struct Sum(u64);
+            let sum = statistics.cached(|| Sum(7));
+            let again = statistics.cached(|| -> Sum { panic!("made before") });
+            assert_eq!((sum.0, again.0), (7, 7));
+        });
+    }
+}

@@ -1,4 +1,4 @@
-//! Plain: bits or fixed-width values as they are. The fallback of every page but those of byte strings.
+//! Plain: bits or fixed-width values as they are. The fallback of every page of fixed-width values.
 //!
 //! # Layout (little-endian; `n` values)
 //! | type | offset | bytes | field | rule |
