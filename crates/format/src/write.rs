@@ -676,9 +676,10 @@ fn random_id() -> Result<[u8; 16]> {
     Ok(id)
 }
 
-/// What chooses the trees of a leaf column of this name.
+/// What chooses the trees of a leaf column of this name. All columns share what `base` finds out about fallbacks.
 fn column_chooser(
     options: &WriteOptions,
+    base: &Chooser,
     names: (&str, &str),
     full_zip_bytes_min: Option<u32>,
     named: &mut HashSet<String>,
@@ -697,7 +698,9 @@ fn column_chooser(
         return ColumnChooser::Custom(custom, full_zip_bytes_min);
     }
     let preset = own.and_then(|own| own.preset).unwrap_or(options.preset);
-    let chooser = Chooser::new(options.registry.clone(), preset.objective())
+    let chooser = base
+        .clone()
+        .with_weights(preset.objective().weights())
         .with_full_zip_bytes_min(full_zip_bytes_min);
     ColumnChooser::Search(match own.and_then(|own| own.tree.clone()) {
         None => chooser,
@@ -706,6 +709,7 @@ fn column_chooser(
 }
 
 fn column_writers(schema: &SchemaRef, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
+    let base = Chooser::new(options.registry.clone(), options.preset.objective());
     let mut named = HashSet::new();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
@@ -742,7 +746,7 @@ fn column_writers(schema: &SchemaRef, options: &WriteOptions) -> Result<Vec<Colu
                 .join(".");
             let names = (field.name().as_str(), leaf_name.as_str());
             columns.push(ColumnWriter {
-                chooser: column_chooser(options, names, full_zip_bytes_min, &mut named),
+                chooser: column_chooser(options, &base, names, full_zip_bytes_min, &mut named),
                 shared_lists: Vec::new(),
                 shared_numbers: HashMap::new(),
                 field: field.clone(),

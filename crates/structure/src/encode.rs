@@ -1083,7 +1083,7 @@ mod tests {
     #[test]
     fn rows_of_lists_begin_where_their_values_do() {
         let lengths = [2, 0, 3, 1];
-        let mut shape = Shape::new([LevelForm::Lengths].into_iter());
+        let mut shape = Shape::new([LevelForm::Lengths]);
         shape.push_lengths(0, lengths.into_iter()).unwrap();
         shape.end_rows(4);
         let slice = ShapeSlice::new(&shape, 0..4).unwrap();
