@@ -7,6 +7,7 @@ mod kernels;
 mod machine;
 mod peers;
 mod report;
+mod search;
 mod sizes;
 mod speed;
 
@@ -28,6 +29,8 @@ enum Benchmark {
     Speed(speed::Arguments),
     /// What it costs to decode by the kernel in the file instead of natively.
     Kernels(kernels::Arguments),
+    /// What part of writing the search for trees of encodings takes.
+    Search(search::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`.
@@ -42,6 +45,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Sizes(arguments) => sizes::run(&arguments),
         Benchmark::Speed(arguments) => speed::run(&arguments),
         Benchmark::Kernels(arguments) => kernels::run(&arguments),
+        Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

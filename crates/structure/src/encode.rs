@@ -72,6 +72,7 @@ impl<'a> PageInput<'a> {
 }
 
 /// How a page's values are to be encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Best first; the last holds any values of the type.
     pub trees: Vec<Tree>,
