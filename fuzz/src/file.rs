@@ -305,7 +305,7 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
         }
         let verified = file.verify();
         let scanned: tarsia::Result<Vec<RecordBatch>> =
-            file.scan().build().and_then(Iterator::collect);
+            file.scan().build().and_then(tarsia::Scan::read_all);
         if let (Ok(_), Err(error)) = (&verified, &scanned) {
             panic!("verified, yet it does not scan: {error}");
         }
@@ -373,9 +373,9 @@ fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_
         .rows(range.clone())
         .batch_rows(batch_rows)
         .build()
-        .and_then(Iterator::collect);
+        .and_then(tarsia::Scan::read_all);
     let places: Vec<u64> = (0..1 + input.below(6)).map(|_| row(input)).collect();
-    let taken = file.take(&places);
+    let taken = file.take(&places).read();
     if let Ok(schema) = file.schema()
         && let Some(field) = schema.fields().get(input.below(schema.fields().len()))
     {
@@ -385,8 +385,8 @@ fn read_parts(file: &File, scanned: Option<&[RecordBatch]>, input: &mut Input<'_
         };
         // Names may hold what ends one.
         if let Ok(path) = path.parse() {
-            let elements = file.take_element(&places, &path);
-            elements.iter().for_each(|(batch, _)| assert_valid(batch));
+            let elements = file.take(&places).element(&path).read();
+            elements.iter().for_each(assert_valid);
         }
     }
     let Some(batches) = scanned else {
@@ -653,7 +653,7 @@ fn round_trip_of(
         let places: Vec<u64> = (0..input.below(200))
             .map(|_| input.below(rows) as u64)
             .collect();
-        match file.take(&places) {
+        match file.take(&places).read() {
             Ok(taken) => {
                 let order = arrow_array::UInt64Array::from(places);
                 for (got, all) in taken.columns().iter().zip(batch.columns()) {

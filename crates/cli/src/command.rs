@@ -143,7 +143,7 @@ fn export(args: &Export) -> Result<(), Failure> {
     let total = selected_rows(&file, &args.rows);
     let mut rows = 0;
     for batch in scan {
-        let batch = batch.map_err(|error| Failure::of_tarsia(&args.input, &error))?;
+        let batch = batch.map_err(|error| Failure::of_tarsia(&args.input, &error.into()))?;
         target.write(&batch)?;
         rows += batch.num_rows() as u64;
         bar.set(rows, total, rows);
@@ -181,7 +181,7 @@ fn merged_dictionaries(
     );
     let mut dictionaries = Dictionaries::default();
     for batch in build_scan(path, file, Some(&names), rows)? {
-        let batch = batch.map_err(|error| Failure::of_tarsia(path, &error))?;
+        let batch = batch.map_err(|error| Failure::of_tarsia(path, &error.into()))?;
         dictionaries
             .merge(&batch, &columns)
             .map_err(|what| Failure::bad(path, what))?;
@@ -279,7 +279,7 @@ fn head(args: &Head) -> Result<(), Failure> {
         .build()
         .map_err(|error| bad(&error))?;
     let schema = scan.schema();
-    let batches = scan.map(|batch| batch.map_err(|error| bad(&error)));
+    let batches = scan.map(|batch| batch.map_err(|error| bad(&error.into())));
     print_rows(&args.file, &schema, batches, args.json)
 }
 
@@ -292,13 +292,16 @@ fn take(args: &Take) -> Result<(), Failure> {
             args.file.display()
         )));
     }
-    let names = args.columns.names.as_ref();
-    let names: Option<Vec<&str>> = names.map(|names| names.0.iter().map(String::as_str).collect());
-    let taken = match &args.element {
-        Some(path) => file.take_element(&args.rows.0, path),
-        None => file.take_counted(&args.rows.0, names.as_deref()),
-    };
-    let (batch, reads) = taken.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let mut taken = file.take(&args.rows.0);
+    if let Some(path) = &args.element {
+        taken = taken.element(path);
+    }
+    if let Some(names) = &args.columns.names {
+        taken = taken.columns(&names.0);
+    }
+    let taken = taken.read_counted();
+    let tarsia::Taken { batch, reads, .. } =
+        taken.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
     if args.stats {
         let document = ReadsDocument {
             requests: reads.requests,
@@ -408,7 +411,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
         refuse_repeated_names(&args.file, &schema)?;
         let mut buffer = Vec::new();
         for batch in scan {
-            let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+            let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error.into()))?;
             let rows = JsonRows::new(&batch).map_err(|what| Failure::bad(&args.file, what))?;
             for row in 0..batch.num_rows() {
                 rows.write(row, &mut buffer)
@@ -425,7 +428,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     let (mut rows, mut bytes) = (0, 0);
     let mut dictionaries = vec![None; schema.fields().len()];
     for batch in scan {
-        let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+        let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error.into()))?;
         rows += batch.num_rows() as u64;
         for (array, dictionary) in batch.columns().iter().zip(&mut dictionaries) {
             bytes += arrow_bytes(array, dictionary);
@@ -831,6 +834,7 @@ fn verify(args: &Verify) -> Result<(), Failure> {
                 pages,
                 blocks,
                 bytes,
+                ..
             } = report;
             if args.json {
                 out.document(&VerifyDocument {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use arrow_schema::ArrowError;
+
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -167,6 +169,34 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<Error> for ArrowError {
+    /// An [`ArrowError::ExternalError`] that carries the error; [`Error::from`] gives it back.
+    fn from(error: Error) -> Self {
+        Self::ExternalError(Box::new(error))
+    }
+}
+
+impl From<ArrowError> for Error {
+    /// The error of this crate that is inside; of others, what Arrow says.
+    fn from(error: ArrowError) -> Self {
+        let kind = match &error {
+            ArrowError::ExternalError(_) | ArrowError::IoError(..) => ErrorKind::Io,
+            ArrowError::NotYetImplemented(_) => ErrorKind::Unsupported,
+            ArrowError::MemoryError(_)
+            | ArrowError::DictionaryKeyOverflowError
+            | ArrowError::OffsetOverflowError(_) => ErrorKind::LimitExceeded,
+            _ => ErrorKind::InvalidInput,
+        };
+        match error {
+            ArrowError::ExternalError(inside) => match inside.downcast::<Self>() {
+                Ok(error) => *error,
+                Err(other) => Self::with_source(kind, ArrowError::ExternalError(other)),
+            },
+            other => Self::with_source(kind, other),
+        }
+    }
+}
+
 impl From<tarsia_codec::Error> for Error {
     fn from(error: tarsia_codec::Error) -> Self {
         use tarsia_codec::ErrorKind as E;
@@ -202,5 +232,29 @@ impl From<tarsia_metadata::Error> for Error {
             _ => ErrorKind::InvalidInput,
         };
         Self::with_source(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrow_errors_give_back_what_they_carry() {
+        let error = Error::new(ErrorKind::Corrupt, "bad")
+            .in_block(7)
+            .in_column("a");
+        let text = error.to_string();
+        let arrow = ArrowError::from(error);
+        assert!(arrow.to_string().contains(&text), "{arrow}");
+        let back = Error::from(arrow);
+        assert_eq!((back.kind(), back.block()), (ErrorKind::Corrupt, Some(7)));
+        assert_eq!(back.to_string(), text);
+        let other = Error::from(ArrowError::SchemaError(String::from("no such field")));
+        assert_eq!(other.kind(), ErrorKind::InvalidInput);
+        assert!(other.to_string().contains("no such field"));
+        let outside = io::Error::other("gone");
+        let outside = Error::from(ArrowError::ExternalError(Box::new(outside)));
+        assert_eq!(outside.kind(), ErrorKind::Io);
     }
 }

@@ -47,35 +47,36 @@
 //! that an eraser has changed.
 #![forbid(unsafe_code)]
 
-mod column;
-mod decoder;
-mod element;
+mod api;
+mod decode;
 mod embed;
 mod error;
-mod file;
-mod inspect;
+mod exec;
 mod options;
-mod page;
-mod partial;
 mod plan;
-mod projection;
 mod registry;
-mod scan;
-mod take;
-mod verify;
-mod views;
+mod session;
+mod source;
+mod table;
 mod write;
 
-pub use element::ElementPath;
+pub use api::{
+    ColumnInspection, ElementPath, File, Inspection, KernelInspection, Scan, ScanBuilder,
+    TakeBuilder, Taken, VerifyReport,
+};
+/// The arrays that are written and read.
+pub use arrow_array;
+/// Their types.
+pub use arrow_schema;
+pub use decode::DecoderCounts;
 pub use error::{Error, ErrorKind, Result};
-pub use file::{DecoderCounts, File, FileMetadata, Reads};
-pub use inspect::{ColumnInspection, Inspection, KernelInspection, Region};
 pub use options::{
     Access, Checksums, ColumnOptions, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, PageChooser,
     Preset, Threads, WriteOptions,
 };
 pub use registry::{kernels, registry};
-pub use scan::{Scan, ScanBuilder};
+pub use source::Reads;
+pub use table::{FileMetadata, Region};
 /// The search for trees of encodings, and what a policy of your own has to implement.
 pub mod choose {
     pub use tarsia_cascade::{Chooser, Found, Objective, Weights};
@@ -84,6 +85,7 @@ pub mod choose {
 /// What encodings are made of, and what registries hold.
 pub use tarsia_codec as codec;
 pub use tarsia_codec::{Registry, Tree};
+/// Readers and sinks of bytes.
+pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
-pub use verify::VerifyReport;
 pub use write::{WriteSummary, Writer};

@@ -20,10 +20,10 @@ use tarsia_structure::{
     BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, SHARED_DEPTH_MAX, encode_page,
 };
 
-use crate::column::Stored;
 use crate::embed::{self, Needs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{EmbedKernels, LAYOUT_KEY, PageChooser, Threads, WriteOptions};
+use crate::table::Stored;
 
 /// Pages hold multiples of this many rows where they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;

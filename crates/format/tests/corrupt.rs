@@ -176,7 +176,7 @@ fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
     batches.iter().flatten().for_each(assert_valid);
     let rows = file.num_rows();
     if rows > 0 {
-        let taken = file.take(&[rows - 1, 0, rows / 2, 0]);
+        let taken = file.take(&[rows - 1, 0, rows / 2, 0]).read();
         taken.iter().for_each(assert_valid);
         let scan = file.scan().rows(rows / 3..rows / 2 + 1).batch_rows(100);
         for part in scan.build()? {
@@ -189,8 +189,8 @@ fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
         for path in ["[1]", "[0..3]", "[2][0]", ".id", ".name"] {
             let path = format!("{}{path}", field.name()).parse();
             if let (Ok(path), true) = (path, rows > 0) {
-                let taken = file.take_element(&[rows - 1, 0, 0], &path);
-                taken.iter().for_each(|(batch, _)| assert_valid(batch));
+                let taken = file.take(&[rows - 1, 0, 0]).element(&path).read();
+                taken.iter().for_each(assert_valid);
             }
         }
     }
@@ -605,7 +605,7 @@ fn a_payload_length_that_lies_takes_no_memory() {
         unchecked(),
     ] {
         let file = open_with(&bad, options).unwrap();
-        let (taken, allocated) = measure(|| file.take(&[0]).map(drop));
+        let (taken, allocated) = measure(|| file.take(&[0]).read().map(drop));
         assert_eq!(taken.unwrap_err().kind(), ErrorKind::Corrupt);
         assert!(
             allocated.largest_bytes < 1 << 20,

@@ -116,7 +116,11 @@ fn elements_are_those_of_the_rows() {
                 let (file, batch) = table(&data_type, &profile);
                 let mut rng = Rng::new(3);
                 let rows: Vec<u64> = (0..80).map(|_| rng.below(500) as u64).collect();
-                let (taken, _) = file.take_element(&rows, &path.parse().unwrap()).unwrap();
+                let taken = file
+                    .take(&rows)
+                    .element(&path.parse().unwrap())
+                    .read()
+                    .unwrap();
                 assert_eq!(taken.schema().field(0).name(), path);
                 let column = taken.column(0);
                 for (i, row) in rows.iter().enumerate() {
@@ -134,8 +138,10 @@ fn ranges_of_items_are_cut_to_what_is_there() {
     let profile = NestedProfile::new(Nulls::Percent(30), Distribution::Random, Lengths::Short, 5);
     let (file, batch) = table(&list(DataType::Int64), &profile);
     let rows: Vec<u64> = (0..500).rev().collect();
-    let (taken, _) = file
-        .take_element(&rows, &"x[1..3]".parse().unwrap())
+    let taken = file
+        .take(&rows)
+        .element(&"x[1..3]".parse().unwrap())
+        .read()
         .unwrap();
     let column = taken.column(0).as_list::<i32>();
     for (i, row) in rows.iter().enumerate() {
@@ -165,8 +171,8 @@ fn a_union_without_fields_is_no_element() {
         deterministic(),
     );
     let file = open(&bytes).unwrap();
-    assert_eq!(file.take(&[0, 2]).unwrap().num_rows(), 2);
-    let refused = file.take_element(&[0], &"x[0]".parse().unwrap());
+    assert_eq!(file.take(&[0, 2]).read().unwrap().num_rows(), 2);
+    let refused = file.take(&[0]).element(&"x[0]".parse().unwrap()).read();
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
@@ -180,11 +186,15 @@ fn paths_that_lead_nowhere_are_refused() {
         ("y[0]", ErrorKind::NoSuchColumn),
         ("x[0..2][1]", ErrorKind::InvalidInput),
     ] {
-        let refused = file.take_element(&[0], &path.parse().unwrap()).unwrap_err();
+        let refused = file
+            .take(&[0])
+            .element(&path.parse().unwrap())
+            .read()
+            .unwrap_err();
         assert_eq!(refused.kind(), kind, "{path}: {refused}");
     }
     let path = "x[0]".parse().unwrap();
-    let refused = file.take_element(&[500], &path).unwrap_err();
+    let refused = file.take(&[500]).element(&path).read().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::OutOfRange);
     for text in [
         "",
@@ -200,8 +210,10 @@ fn paths_that_lead_nowhere_are_refused() {
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{text}");
     }
     // No item is the last one.
-    let (none, _) = file
-        .take_element(&[0, 1], &"x[4294967295]".parse().unwrap())
+    let none = file
+        .take(&[0, 1])
+        .element(&"x[4294967295]".parse().unwrap())
+        .read()
         .unwrap();
     assert_eq!(none.column(0).null_count(), 2);
 }

@@ -104,7 +104,7 @@ impl Table<'_> {
         ];
         for rows in single.chain(takes) {
             let read = format!("take {rows:?}");
-            let taken = file.take(&rows);
+            let taken = file.take(&rows).read();
             let taken = taken.unwrap_or_else(|error| panic!("{what}, {read}: {error}"));
             self.same(&taken, rows.iter().map(|row| *row as usize), &read);
         }

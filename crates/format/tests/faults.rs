@@ -147,19 +147,16 @@ fn a_file_that_changes_while_it_is_open_is_noticed() {
         ..OpenOptions::default()
     };
     let file = File::open_with(&path, options).unwrap();
-    file.take(&[1]).unwrap();
+    file.take(&[1]).read().unwrap();
     let raw = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     // As an eraser would: the other slot is written.
     raw.write_all_at(&[1; 64], 128).unwrap();
-    assert_eq!(file.take(&[1]).unwrap_err().kind(), ErrorKind::FileChanged);
     assert_eq!(
-        file.scan()
-            .build()
-            .unwrap()
-            .next()
-            .unwrap()
-            .unwrap_err()
-            .kind(),
+        file.take(&[1]).read().unwrap_err().kind(),
+        ErrorKind::FileChanged
+    );
+    assert_eq!(
+        file.scan().build().unwrap().read_all().unwrap_err().kind(),
         ErrorKind::FileChanged
     );
 }

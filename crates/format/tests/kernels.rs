@@ -50,7 +50,7 @@ fn check_takes(file: &File, whole: &RecordBatch, seed: u64) {
         run.take(5000).collect(),
         (0..200).map(|_| rng.below(n_rows) as u64).collect(),
     ] {
-        let taken = file.take(&rows).unwrap();
+        let taken = file.take(&rows).read().unwrap();
         let places = UInt64Array::from(rows);
         for (got, want) in taken.columns().iter().zip(whole.columns()) {
             assert_bit_equal(got.as_ref(), reorder(want, &places).unwrap().as_ref());
@@ -89,7 +89,7 @@ fn real_tables_come_back_by_the_kernel_alone() {
         assert_by_kernel(&file, true);
         // The same file, read by this build's own decoders, runs no kernel.
         let native = open(&bytes).unwrap();
-        assert_eq!(native.take(&[0]).unwrap().num_rows(), 1, "{name}");
+        assert_eq!(native.take(&[0]).read().unwrap().num_rows(), 1, "{name}");
         assert_eq!(native.decoder_counts().kernel, 0, "{name}");
     }
 }

@@ -54,7 +54,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
     same_rows(&parts, &batch.slice(start, end - start), what);
     for n in [1, 2, 40] {
         let picked: Vec<u64> = (0..n).map(|_| rng.below(rows) as u64).collect();
-        let taken = file.take(&picked).unwrap();
+        let taken = file.take(&picked).read().unwrap();
         for (at, row) in picked.iter().enumerate() {
             same(&taken.slice(at, 1), &batch.slice(*row as usize, 1), what);
         }
@@ -108,13 +108,13 @@ fn real_nested_tables_come_back_by_the_kernel_alone() {
         let bytes = write(schema, std::slice::from_ref(&whole), embedded());
         let file = forced(&bytes);
         same_rows(&read_all(&file).unwrap(), &whole, name);
-        let taken = file.take(&[3, 0, 3]).unwrap();
+        let taken = file.take(&[3, 0, 3]).read().unwrap();
         same(&taken.slice(0, 1), &whole.slice(3, 1), name);
         assert_no_native(&file, name);
         assert!(file.decoder_counts().kernel > 0, "{name}");
         // The same file, read by this build's own decoders, runs no kernel.
         let native = open(&bytes).unwrap();
-        same(&native.take(&[0]).unwrap(), &whole.slice(0, 1), name);
+        same(&native.take(&[0]).read().unwrap(), &whole.slice(0, 1), name);
         assert_eq!(native.decoder_counts().kernel, 0, "{name}");
     }
 }
@@ -137,8 +137,8 @@ fn elements_are_those_that_are_decoded_natively() {
             let rows: Vec<u64> = (0..400).step_by(3).collect();
             for path in ["c[0]", "c[2]", "c[1..3]"] {
                 let path: ElementPath = path.parse().unwrap();
-                let (got, _) = file.take_element(&rows, &path).unwrap();
-                let (want, _) = native.take_element(&rows, &path).unwrap();
+                let got = file.take(&rows).element(&path).read().unwrap();
+                let want = native.take(&rows).element(&path).read().unwrap();
                 same(&got, &want, &format!("{data_type}, profile {i}"));
             }
             assert_no_native(&file, "elements");
@@ -163,8 +163,8 @@ fn elements_of_long_rows_come_out_of_whole_blocks() {
     let (file, native) = (forced(&bytes), open(&bytes).unwrap());
     for path in ["c[0]", "c[39]", "c[7..9]", "c[40]"] {
         let path: ElementPath = path.parse().unwrap();
-        let (got, _) = file.take_element(&[2, 0], &path).unwrap();
-        let (want, _) = native.take_element(&[2, 0], &path).unwrap();
+        let got = file.take(&[2, 0]).element(&path).read().unwrap();
+        let want = native.take(&[2, 0]).element(&path).read().unwrap();
         same(&got, &want, "frames");
     }
     assert_no_native(&file, "frames");

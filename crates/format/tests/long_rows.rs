@@ -128,10 +128,22 @@ fn check(what: &str, array: ArrayRef, n_columns: u64) -> Reads {
         let path = format!("x[{i}]").parse().unwrap();
         for row in 0..ROWS {
             let rows = [row as u64];
-            let (from_memory, reads) = mapped.take_element(&rows, &path).unwrap();
-            by_requests.take_element(&rows, &path).unwrap();
+            let tarsia::Taken {
+                batch: from_memory,
+                reads,
+                ..
+            } = mapped.take(&rows).element(&path).read_counted().unwrap();
+            by_requests.take(&rows).element(&path).read().unwrap();
             reader.reset();
-            let (taken, counted) = by_requests.take_element(&rows, &path).unwrap();
+            let tarsia::Taken {
+                batch: taken,
+                reads: counted,
+                ..
+            } = by_requests
+                .take(&rows)
+                .element(&path)
+                .read_counted()
+                .unwrap();
             assert_eq!(taken, from_memory, "{what} {row} {i}");
             let asked = reader.stats();
             // And once whether the file was changed.
@@ -150,7 +162,7 @@ fn check(what: &str, array: ArrayRef, n_columns: u64) -> Reads {
         }
         // All rows together, one of them twice.
         let rows = [5, 0, 0, 1, 2, 4, 3];
-        let (taken, _) = by_requests.take_element(&rows, &path).unwrap();
+        let taken = by_requests.take(&rows).element(&path).read().unwrap();
         for (place, row) in rows.iter().enumerate() {
             let got = taken.column(0).slice(place, 1);
             match item(&batch, *row as usize, i) {
@@ -188,7 +200,11 @@ fn ranges_and_fields_of_long_rows() {
     let batch = one_column(frames(true));
     let file = open_with(&file_of(&batch), OpenOptions::default()).unwrap();
     let path = "x[3..6]".parse().unwrap();
-    let (taken, reads) = file.take_element(&[4, 0], &path).unwrap();
+    let tarsia::Taken {
+        batch: taken,
+        reads,
+        ..
+    } = file.take(&[4, 0]).element(&path).read_counted().unwrap();
     let (got, all) = (
         taken.column(0).as_list::<i32>(),
         batch.column(0).as_list::<i32>(),
@@ -202,7 +218,7 @@ fn ranges_and_fields_of_long_rows() {
     let batch = one_column(people());
     let file = open_with(&file_of(&batch), OpenOptions::default()).unwrap();
     let path = "x[7].face".parse().unwrap();
-    let (taken, _) = file.take_element(&[3], &path).unwrap();
+    let taken = file.take(&[3]).element(&path).read().unwrap();
     let want = batch.column(0).as_list::<i32>().value(3);
     let want = want.as_struct().column(1).slice(7, 1);
     assert_logically_equal(taken.column(0).as_ref(), want.as_ref());
@@ -224,7 +240,7 @@ fn one_frame_of_rows_that_would_not_fit_one_array() {
     // 12 MB each, 2.4 GB together.
     let rows: Vec<u64> = (0..200).map(|i| i % 4).collect();
     let path = "x[3]".parse().unwrap();
-    let (taken, _) = file.take_element(&rows, &path).unwrap();
+    let taken = file.take(&rows).element(&path).read().unwrap();
     let frames = taken.column(0).as_binary::<i32>();
     assert!((0..200).all(|i| frames.value(i) == &frame[..60_000 - 3]));
 }
@@ -249,9 +265,13 @@ fn damage_is_found_where_it_is_read() {
             ..OpenOptions::default()
         };
         let file = open_with(&bad, options).unwrap();
-        let element = |i: usize| file.take_element(&[0], &format!("x[{i}]").parse().unwrap());
+        let element = |i: usize| {
+            file.take(&[0])
+                .element(&format!("x[{i}]").parse().unwrap())
+                .read()
+        };
         assert_logically_equal(
-            element(0).unwrap().0.column(0).as_ref(),
+            element(0).unwrap().column(0).as_ref(),
             item(&batch, 0, 0).unwrap().as_ref(),
         );
         for _ in 0..2 {
@@ -265,8 +285,8 @@ fn damage_is_found_where_it_is_read() {
                 }
             }
         }
-        assert_eq!(file.take(&[0]).is_err(), found);
-        assert!(file.take(&[3]).is_ok());
+        assert_eq!(file.take(&[0]).read().is_err(), found);
+        assert!(file.take(&[3]).read().is_ok());
         assert!(file.verify().is_err());
     }
 }

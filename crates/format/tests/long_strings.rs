@@ -85,7 +85,7 @@ fn check(batch: &RecordBatch, options: WriteOptions, what: &str) {
             for n in [1, 2, 60] {
                 let mut picked: Vec<u64> = (0..n).map(|_| rng.below(rows) as u64).collect();
                 picked.push(picked[0]);
-                let taken = file.take(&picked).unwrap();
+                let taken = file.take(&picked).read().unwrap();
                 for (at, row) in picked.iter().enumerate() {
                     same(&taken.slice(at, 1), &batch.slice(*row as usize, 1), what);
                 }
@@ -197,7 +197,7 @@ fn long_strings_alone_lie_row_by_row() {
     let file = open_with(&bytes, OpenOptions::default()).unwrap();
     same_rows(&read_all(&file).unwrap(), &batch, "three blocks");
     let picked = [149_999, 65_535, 65_536, 0, 131_072];
-    let taken = file.take(&picked).unwrap();
+    let taken = file.take(&picked).read().unwrap();
     for (at, row) in picked.into_iter().enumerate() {
         same(&taken.slice(at, 1), &batch.slice(row as usize, 1), "taken");
     }
@@ -234,7 +234,7 @@ impl Counted {
     /// What rows cost, whose index was read before.
     fn take(&self, rows: &[u64]) -> Reads {
         self.reader.reset();
-        let (_, reads) = self.file.take_counted(rows, None).unwrap();
+        let tarsia::Taken { reads, .. } = self.file.take(rows).read_counted().unwrap();
         assert_eq!((reads.metadata_requests, reads.metadata_bytes), (0, 0));
         let asked = self.reader.stats();
         // And once whether the file was changed.
@@ -249,9 +249,9 @@ fn a_row_costs_one_request_of_its_bytes() {
     let array = blobs(400, 9000..40_000, 10);
     let counted = Counted::open(&one_column(Arc::new(array.clone())));
     // The index of a page is read with its first row, and kept.
-    let (_, first) = counted.file.take_counted(&[17], None).unwrap();
+    let tarsia::Taken { reads: first, .. } = counted.file.take(&[17]).read_counted().unwrap();
     assert!(first.metadata_requests > 0 && first.requests == 1);
-    let (_, last) = counted.file.take_counted(&[399], None).unwrap();
+    let tarsia::Taken { reads: last, .. } = counted.file.take(&[399]).read_counted().unwrap();
     assert!(last.metadata_requests == 1 && last.requests == 1);
     for row in [0, 5, 16, 17, 203, 399] {
         let reads = counted.take(&[row]);
@@ -309,10 +309,10 @@ fn scans_lend_what_lies_back_to_back() {
     assert_eq!(rows, 900);
     // One row is where it lies, some that do not lie side by side are copied.
     let value = |batch: &RecordBatch| batch.column(0).as_binary::<i32>().value_data().to_vec();
-    let one = mapped.file.take(&[5]).unwrap();
+    let one = mapped.file.take(&[5]).read().unwrap();
     assert!(mapped.holds(one.column(0).as_binary::<i32>().value_data()));
     assert_eq!(value(&one), array.value(5));
-    let two = mapped.file.take(&[7, 5]).unwrap();
+    let two = mapped.file.take(&[7, 5]).read().unwrap();
     assert!(!mapped.holds(two.column(0).as_binary::<i32>().value_data()));
     // What is lent outlives the file.
     drop(mapped);
@@ -346,8 +346,8 @@ fn scans_lend_what_is_below_structures() {
     // Elements of them, and rows that do not lie side by side.
     let path = "x.bytes".parse().unwrap();
     let picked = [3, 499, 250, 251, 0];
-    let (taken, _) = mapped.file.take_element(&picked, &path).unwrap();
-    let whole = mapped.file.take(&picked).unwrap();
+    let taken = mapped.file.take(&picked).element(&path).read().unwrap();
+    let whole = mapped.file.take(&picked).read().unwrap();
     same(&whole.slice(0, 1), &batch.slice(3, 1), "taken");
     let want = whole.column(0).as_struct().column(0).as_binary::<i32>();
     let valid = whole.column(0).nulls();
@@ -396,7 +396,7 @@ fn damage_is_found_where_it_is_read() {
         damaged[flipped] ^= 4;
         let file = open_with(&damaged, OpenOptions::default()).unwrap();
         for row in [0u64, 9, 10, 11, 199] {
-            let taken = file.take(&[row]);
+            let taken = file.take(&[row]).read();
             match hurts.contains(&row) {
                 true => {
                     let error = taken.unwrap_err();
@@ -436,7 +436,7 @@ fn the_kernel_in_the_file_reads_them_alone() {
         let file = open_with(&bytes, options).unwrap();
         same_rows(&read_all(&file).unwrap(), &batch, "scanned");
         let picked = [5, 1, 5, 299, 120];
-        let taken = file.take(&picked).unwrap();
+        let taken = file.take(&picked).read().unwrap();
         for (at, row) in picked.into_iter().enumerate() {
             same(&taken.slice(at, 1), &batch.slice(row as usize, 1), "taken");
         }
@@ -464,12 +464,16 @@ fn rows_come_in_the_order_that_was_asked_for() {
     let falling: Vec<u64> = (0..500).rev().collect();
     let runs: Vec<u64> = (250..500).chain(0..300).chain([7, 7, 7, 8, 9]).collect();
     for picked in [vec![], vec![498], random, falling, runs] {
-        let taken = file.take(&picked).unwrap();
+        let taken = file.take(&picked).read().unwrap();
         assert_eq!(taken.num_rows(), picked.len());
         for (at, row) in picked.iter().enumerate() {
             same(&taken.slice(at, 1), &batch.slice(*row as usize, 1), "taken");
         }
-        let (counted, reads) = file.take_counted(&picked, Some(&["x"])).unwrap();
+        let tarsia::Taken {
+            batch: counted,
+            reads,
+            ..
+        } = file.take(&picked).columns(&["x"]).read_counted().unwrap();
         assert!(counted.column(0) == taken.column(0));
         assert_eq!(reads.requests > 0, !picked.is_empty());
     }

@@ -83,6 +83,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
         }
         let back = file
             .take(&picked)
+            .read()
             .unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(back.num_rows(), n);
         for (i, row) in picked.iter().enumerate() {

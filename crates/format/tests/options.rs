@@ -38,7 +38,7 @@ fn write(options: WriteOptions) -> tarsia::Result<(tarsia::WriteSummary, tempfil
 
 fn trees(path: &std::path::Path, column: &str) -> Vec<String> {
     let file = tarsia::File::open(path).unwrap();
-    assert_eq!(file.take(&[4999, 3]).unwrap(), {
+    assert_eq!(file.take(&[4999, 3]).read().unwrap(), {
         let indices = arrow_array::UInt64Array::from(vec![4999, 3]);
         arrow_select::take::take_record_batch(&table(), &indices).unwrap()
     });
@@ -185,7 +185,7 @@ fn a_smaller_kernel_that_decodes_everything_is_the_one_that_is_embedded() {
         ..OpenOptions::default()
     };
     let error = tarsia::File::open_with(&path, empty)
-        .and_then(|file| file.take(&[0]))
+        .and_then(|file| file.take(&[0]).read())
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let digest = "07".repeat(32);

@@ -113,7 +113,7 @@ fn check(batch: &RecordBatch, options: WriteOptions, what: &str) {
     }
     let mut rng = Rng::new(at as u64);
     let rows: Vec<u64> = (0..20).map(|_| rng.below(at) as u64).collect();
-    let back = file.take(&rows).unwrap();
+    let back = file.take(&rows).read().unwrap();
     for (i, row) in rows.iter().enumerate() {
         same(&back.slice(i, 1), &batch.slice(*row as usize, 1), what);
     }
@@ -149,7 +149,7 @@ fn kernels_decode_packed_rows() {
     };
     let file: File = open_with(&bytes, forced).unwrap();
     same(
-        &file.take(&(0..3000).collect::<Vec<_>>()).unwrap(),
+        &file.take(&(0..3000).collect::<Vec<_>>()).read().unwrap(),
         &batch,
         "forced",
     );
@@ -235,9 +235,11 @@ fn a_row_of_many_fields_costs_one_request() {
         let bytes = write(batch.schema(), std::slice::from_ref(batch), deterministic());
         let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
         let file = File::open_reader(reader.clone(), OpenOptions::default()).unwrap();
-        file.take(&[n as u64 / 2]).unwrap();
+        file.take(&[n as u64 / 2]).read().unwrap();
         reader.reset();
-        let (row, reads) = file.take_counted(&[n as u64 / 2], None).unwrap();
+        let tarsia::Taken {
+            batch: row, reads, ..
+        } = file.take(&[n as u64 / 2]).read_counted().unwrap();
         same(&row, &batch.slice(n as usize / 2, 1), "a row");
         // And once whether the file was changed.
         assert_eq!(reader.stats().requests, reads.requests + 1);
@@ -273,7 +275,15 @@ fn elements_are_taken_out_of_the_row() {
     let file: File = open_with(&bytes, OpenOptions::default()).unwrap();
     let rows = [400, 3, 3, 77, 499, 0];
     let element = |path: &str| {
-        let (taken, reads) = file.take_element(&rows, &path.parse().unwrap()).unwrap();
+        let tarsia::Taken {
+            batch: taken,
+            reads,
+            ..
+        } = file
+            .take(&rows)
+            .element(&path.parse().unwrap())
+            .read_counted()
+            .unwrap();
         assert!(reads.requests >= 1);
         assert_eq!(taken.schema().field(0).name(), path);
         taken.column(0).clone()
@@ -307,7 +317,11 @@ fn elements_are_taken_out_of_the_row() {
         assert!(element("s.v[9]").is_null(i));
     }
     for bad in ["s.none", "s.v[0][0]", "s.in[0]", "s.v.x"] {
-        let error = file.take_element(&rows, &bad.parse().unwrap()).unwrap_err();
+        let error = file
+            .take(&rows)
+            .element(&bad.parse().unwrap())
+            .read()
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad}");
     }
 }

@@ -125,7 +125,7 @@ fn check(file: &File, batch: &RecordBatch, names: &[&str], schema: &Schema) {
     }
     assert_eq!(at, want.num_rows());
     let rows = [5, 5, 0, want.num_rows() as u64 - 1];
-    let taken = file.take_columns(&rows, names).unwrap();
+    let taken = file.take(&rows).columns(names).read().unwrap();
     assert_eq!(taken.schema().as_ref(), schema, "{what}");
     for (at, row) in rows.into_iter().enumerate() {
         same(&taken.slice(at, 1), &want.slice(row as usize, 1), &what);
@@ -237,7 +237,7 @@ fn nothing_else_is_read() {
     );
     let file = open(&bytes).unwrap();
     let requests = |names: &[&str]| {
-        let (_, reads) = file.take_counted(&[1000], Some(names)).unwrap();
+        let tarsia::Taken { reads, .. } = file.take(&[1000]).columns(names).read_counted().unwrap();
         reads.requests
     };
     assert_eq!(requests(&["user.id"]), 1);
@@ -311,7 +311,11 @@ fn strings_of_parts_come_as_views_where_all_do() {
         ..OpenOptions::default()
     };
     let file = open_with(&bytes, options).unwrap();
-    let taken = file.take_columns(&[7], &["user.address.city"]).unwrap();
+    let taken = file
+        .take(&[7])
+        .columns(&["user.address.city"])
+        .read()
+        .unwrap();
     let city = fields(&[("city", DataType::Utf8View)]);
     let of = fields(&[("address", city)]);
     assert_eq!(taken.schema().field(0).data_type(), &of);

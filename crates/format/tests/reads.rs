@@ -45,9 +45,9 @@ fn column(array: ArrayRef) -> RecordBatch {
 impl Counted {
     /// What a row costs when the search cache is warm; checked against what the reader was really asked for.
     fn row(&self, row: u64) -> Reads {
-        self.file.take(&[row]).unwrap();
+        self.file.take(&[row]).read().unwrap();
         self.reader.reset();
-        let (batch, reads) = self.file.take_counted(&[row], None).unwrap();
+        let tarsia::Taken { batch, reads, .. } = self.file.take(&[row]).read_counted().unwrap();
         assert_eq!(batch.num_rows(), 1);
         let asked = self.reader.stats();
         // And once whether the file was changed.
@@ -160,7 +160,7 @@ fn a_field_and_the_options_choose_the_layout() {
             Arc::new(MemoryFile::new(handle.take().unwrap())),
             OpenOptions::default(),
         )?;
-        assert_eq!(file.take(&(0..500).collect::<Vec<_>>())?, batch);
+        assert_eq!(file.take(&(0..500).collect::<Vec<_>>()).read()?, batch);
         let inspected = file.inspect_columns("x")?.remove(0);
         Ok::<_, tarsia::Error>(inspected.trees[0].0.starts_with("full-zip"))
     };
@@ -192,14 +192,14 @@ fn a_damaged_vector_is_found_and_its_neighbours_are_read() {
         .unwrap();
     bytes[at + 500] ^= 4;
     let file = File::open_reader(Arc::new(MemoryFile::new(bytes)), OpenOptions::default()).unwrap();
-    let error = file.take(&[100]).unwrap_err();
+    let error = file.take(&[100]).read().unwrap_err();
     assert_eq!(error.kind(), tarsia::ErrorKind::Corrupt, "{error}");
     assert!(
         error.to_string().contains("column `x.item`, page 0, block"),
         "{error}"
     );
     for row in [99, 101] {
-        let taken = file.take(&[row]).unwrap();
+        let taken = file.take(&[row]).read().unwrap();
         assert_eq!(taken, batch.slice(row as usize, 1));
     }
     assert!(file.scan().build().unwrap().any(|batch| batch.is_err()));
@@ -235,17 +235,29 @@ fn the_first_touch_reads_metadata_and_dictionaries() {
     let words = ["oak", "elm", "ash"];
     let array = StringArray::from_iter_values((0..100_000).map(|i| words[i * i % 7 % 3]));
     let counted = open(&column(Arc::new(array)));
-    let (_, first) = counted.file.take_counted(&[77], Some(&["x"])).unwrap();
+    let tarsia::Taken { reads: first, .. } = counted
+        .file
+        .take(&[77])
+        .columns(&["x"])
+        .read_counted()
+        .unwrap();
     assert!(
         first.metadata_requests >= 2 && first.requests == 1,
         "{first:?}"
     );
-    let (_, second) = counted.file.take_counted(&[78], Some(&["x"])).unwrap();
+    let tarsia::Taken { reads: second, .. } = counted
+        .file
+        .take(&[78])
+        .columns(&["x"])
+        .read_counted()
+        .unwrap();
     assert_eq!(second.metadata_requests, 0, "{second:?}");
     // Neighbours share a request, a block is asked for once, and the order does not matter.
-    let (_, many) = counted
+    let tarsia::Taken { reads: many, .. } = counted
         .file
-        .take_counted(&[9, 1, 9, 2], Some(&["x"]))
+        .take(&[9, 1, 9, 2])
+        .columns(&["x"])
+        .read_counted()
         .unwrap();
     assert_eq!(many.requests, 1);
     assert!(many.bytes <= BLOCK_BYTES_MAX);

@@ -27,7 +27,7 @@ fn flat_tables_come_back_bit_equal() {
         let rows: Vec<u64> = (0..200)
             .map(|_| rng.below(whole.num_rows()) as u64)
             .collect();
-        let taken = file.take(&rows).unwrap();
+        let taken = file.take(&rows).read().unwrap();
         let places = UInt64Array::from(rows);
         for (got, want) in taken.columns().iter().zip(whole.columns()) {
             assert_bit_equal(got.as_ref(), reorder(want, &places).unwrap().as_ref());
@@ -68,7 +68,7 @@ fn nested_tables_come_back_equal() {
         let rows: Vec<u64> = (0..200)
             .map(|_| rng.below(whole.num_rows()) as u64)
             .collect();
-        let taken = file.take(&rows).unwrap();
+        let taken = file.take(&rows).read().unwrap();
         let places = UInt64Array::from(rows);
         let columns = whole.columns().iter();
         let columns = columns.map(|column| reorder(column, &places).unwrap());

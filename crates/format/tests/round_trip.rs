@@ -54,7 +54,7 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
     for n in [1, 3, 100] {
         let picked: Vec<u64> = (0..n).map(|_| rng.below(rows) as u64).collect();
         let places = UInt64Array::from(picked.clone());
-        match file.take(&picked) {
+        match file.take(&picked).read() {
             Ok(back) => {
                 for (got, want) in back.columns().iter().zip(batch.columns()) {
                     let want = reorder(want, &places).unwrap();
@@ -203,7 +203,7 @@ fn readers_of_every_kind_agree() {
                 let back = read_all(&file).unwrap();
                 assert_rows(&back, &batch);
                 file.verify().unwrap();
-                let back = file.take(&[5, 1, 1, 2999]).unwrap();
+                let back = file.take(&[5, 1, 1, 2999]).read().unwrap();
                 assert_eq!(back.num_rows(), 4);
             }
         }
@@ -454,7 +454,7 @@ fn tables_without_rows_or_columns() {
     assert_eq!(file.num_rows(), 7);
     let back: Vec<_> = file.scan().build().unwrap().map(Result::unwrap).collect();
     assert_eq!(back.iter().map(RecordBatch::num_rows).sum::<usize>(), 7);
-    assert_eq!(file.take(&[6, 6]).unwrap().num_rows(), 2);
+    assert_eq!(file.take(&[6, 6]).read().unwrap().num_rows(), 2);
     file.verify().unwrap();
 }
 
@@ -496,10 +496,10 @@ fn a_dictionary_whose_keys_would_overflow_ends_a_batch() {
     assert_eq!(got, want);
     let all: Vec<u64> = (0..3000).collect();
     assert_eq!(
-        file.take(&all).unwrap_err().kind(),
+        file.take(&all).read().unwrap_err().kind(),
         ErrorKind::LimitExceeded
     );
-    assert_eq!(file.take(&all[..100]).unwrap().num_rows(), 100);
+    assert_eq!(file.take(&all[..100]).read().unwrap().num_rows(), 100);
 }
 
 #[test]
@@ -588,9 +588,12 @@ fn callers_mistakes_are_named() {
     ))
     .unwrap();
     let kind = |result: tarsia::Result<()>| result.unwrap_err().kind();
-    assert_eq!(kind(file.take(&[3]).map(drop)), ErrorKind::OutOfRange);
     assert_eq!(
-        kind(file.take_columns(&[0], &["y"]).map(drop)),
+        kind(file.take(&[3]).read().map(drop)),
+        ErrorKind::OutOfRange
+    );
+    assert_eq!(
+        kind(file.take(&[0]).columns(&["y"]).read().map(drop)),
         ErrorKind::NoSuchColumn
     );
     assert_eq!(
@@ -612,7 +615,7 @@ fn callers_mistakes_are_named() {
         kind(file.verify_page("x", 1).map(drop)),
         ErrorKind::OutOfRange
     );
-    assert_eq!(file.take(&[]).unwrap().num_rows(), 0);
+    assert_eq!(file.take(&[]).read().unwrap().num_rows(), 0);
     assert_eq!(file.verify_page("x", 0).unwrap().blocks, 1);
     assert_eq!(
         kind(File::open("does/not/exist.tarsia").map(drop)),
@@ -639,7 +642,7 @@ fn columns_of_one_name_are_kept_but_cannot_be_named() {
     check(&bytes, &batch, "same names");
     let file = open(&bytes).unwrap();
     assert_eq!(
-        file.take_columns(&[0], &["x"]).unwrap_err().kind(),
+        file.take(&[0]).columns(&["x"]).read().unwrap_err().kind(),
         ErrorKind::NoSuchColumn
     );
 }

@@ -91,7 +91,11 @@ fn tables_are_read_when_their_pages_are_touched() {
         let file = open();
         let names = [field.name().as_str()];
         let touch = |row: usize| {
-            let (_, reads) = file.take_counted(&[row as u64], Some(&names)).unwrap();
+            let tarsia::Taken { reads, .. } = file
+                .take(&[row as u64])
+                .columns(&names)
+                .read_counted()
+                .unwrap();
             (reads.metadata_requests, reads.metadata_bytes)
         };
         assert!(inspected.pages >= 5 && inspected.blocks >= 5 * inspected.pages);
@@ -126,7 +130,11 @@ fn a_scan_of_some_rows_reads_the_tables_of_their_pages() {
         10
     );
     let touch = |row: usize, name: &str| {
-        let (_, reads) = file.take_counted(&[row as u64], Some(&[name])).unwrap();
+        let tarsia::Taken { reads, .. } = file
+            .take(&[row as u64])
+            .columns(&[name])
+            .read_counted()
+            .unwrap();
         reads.metadata_requests
     };
     assert_eq!(touch(5, "flat"), 0);

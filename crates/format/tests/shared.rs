@@ -74,7 +74,7 @@ fn check(path: &std::path::Path, options: OpenOptions) -> tarsia::File {
     let rows = [39_999, 7, 7, 20_000];
     let indices = arrow_array::UInt64Array::from(rows.to_vec());
     let taken = arrow_select::take::take_record_batch(&expect, &indices).unwrap();
-    assert_eq!(file.take(&rows).unwrap(), taken);
+    assert_eq!(file.take(&rows).read().unwrap(), taken);
     file.verify().unwrap();
     file
 }
@@ -101,7 +101,7 @@ fn three_kinds_in_one_tree_are_written_verified_and_read() {
         "{kept} bytes of shared buffers, more than {most}"
     );
     // Whoever does not know the encoding is told so.
-    let unknown = tarsia::File::open(&path).and_then(|file| file.take(&[0]));
+    let unknown = tarsia::File::open(&path).and_then(|file| file.take(&[0]).read());
     assert_eq!(unknown.unwrap_err().kind(), ErrorKind::Unsupported);
 }
 

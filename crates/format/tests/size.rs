@@ -81,7 +81,7 @@ fn opening_reads_no_column() {
         let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
         let file = File::open_reader(reader.clone(), OpenOptions::default()).unwrap();
         let opened = reader.reset();
-        file.take_columns(&[3], &["f00003"]).unwrap();
+        file.take(&[3]).columns(&["f00003"]).read().unwrap();
         (opened, reader.stats())
     };
     let ((open_few, take_few), (open_many, take_many)) = (bytes_read(10), bytes_read(5000));

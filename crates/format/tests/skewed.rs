@@ -158,7 +158,7 @@ fn check_reads(what: &str, file: &File, array: &ArrayRef, batch_rows: usize) {
     for picked in takes {
         let read = format!("take of {} rows from {}", picked.len(), picked[0]);
         let indices: Vec<u64> = picked.iter().map(|row| *row as u64).collect();
-        let taken = file.take(&indices);
+        let taken = file.take(&indices).read();
         let taken = taken.unwrap_or_else(|error| panic!("{what}, {read}: {error}"));
         same(&taken, &mut picked.into_iter(), &read);
     }
@@ -318,6 +318,7 @@ fn lists_of_a_million_empty_lists() {
                 let rows: Vec<u64> = picked.iter().map(|row| *row as u64).collect();
                 let taken = file
                     .take(&rows)
+                    .read()
                     .unwrap_or_else(|error| panic!("{what}: {error}"));
                 picked_logical_difference(taken.column(0), &array, picked).unwrap();
             }

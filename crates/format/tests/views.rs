@@ -69,7 +69,7 @@ fn every_type_comes_with_views_of_its_strings() {
                 deterministic(),
             );
             let file = File::open_reader(Arc::new(MemoryFile::new(bytes)), views()).unwrap();
-            let got = file.take(&(0..120).collect::<Vec<_>>()).unwrap();
+            let got = file.take(&(0..120).collect::<Vec<_>>()).read().unwrap();
             let what = format!("{data_type}");
             assert_eq!(file.schema().unwrap(), got.schema(), "{what}");
             let left = has(got.schema().field(0).data_type(), is_no_view);
@@ -160,7 +160,7 @@ fn images_are_lent() {
             assert_eq!(at as u64, rows.end);
         }
         for rows in [vec![7], vec![399, 0, 3, 3], vec![20, 21, 22, 23]] {
-            let taken = mapped.file.take(&rows).unwrap();
+            let taken = mapped.file.take(&rows).read().unwrap();
             let taken = taken.column(0).as_binary_view();
             let want = rows.iter().map(|row| {
                 array
@@ -176,7 +176,7 @@ fn images_are_lent() {
 fn what_is_lent_outlives_the_file_and_is_little_more_than_the_values() {
     let array = images(50, 20_000..30_000, 0);
     let mapped = map(&column(Arc::new(array.clone())), deterministic());
-    let taken = mapped.file.take(&[3, 40]).unwrap();
+    let taken = mapped.file.take(&[3, 40]).read().unwrap();
     let scanned: Vec<_> = mapped
         .file
         .scan()
@@ -233,7 +233,11 @@ fn items_of_lists_are_lent_and_spread_below_nulls() {
     let parents =
         arrow_array::StructArray::new(fields, vec![Arc::new(images.clone())], Some(nulls));
     let mapped = map(&column(Arc::new(parents.clone())), deterministic());
-    let batch = mapped.file.take(&(0..100).collect::<Vec<_>>()).unwrap();
+    let batch = mapped
+        .file
+        .take(&(0..100).collect::<Vec<_>>())
+        .read()
+        .unwrap();
     let got = batch.column(0).as_struct();
     let views = got.column(0).as_binary_view();
     assert!(mapped.lends(views));
@@ -263,7 +267,7 @@ fn files_that_are_read_give_copies_and_mapped_ones_do_not() {
         let file = File::open_with(&path, options).unwrap();
         let first: Vec<_> = (0..2)
             .map(|_| {
-                let batch = file.take(&[5]).unwrap();
+                let batch = file.take(&[5]).read().unwrap();
                 let views = batch.column(0).as_binary_view();
                 assert_eq!(views.value(0), array.value(5));
                 views.data_buffers()[0].as_ptr() as usize

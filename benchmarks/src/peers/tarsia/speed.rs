@@ -89,11 +89,8 @@ impl Opened for File {
 
     fn take(&self, rows: &[u64], columns: Option<&[String]>, consumer: Consumer<'_>) -> Result<()> {
         consumer(match columns {
-            Some(columns) => {
-                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-                File::take_columns(self, rows, &columns)?
-            }
-            None => File::take(self, rows)?,
+            Some(columns) => File::take(self, rows).columns(columns).read()?,
+            None => File::take(self, rows).read()?,
         });
         Ok(())
     }

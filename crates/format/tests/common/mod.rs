@@ -43,7 +43,7 @@ pub(crate) fn open_with(bytes: &[u8], options: OpenOptions) -> tarsia::Result<Fi
 
 /// All batches of a scan.
 pub(crate) fn read_all(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
-    file.scan().build()?.collect()
+    file.scan().build()?.read_all()
 }
 
 /// The batches hold exactly the rows of `want`. They are compared one by one: laid end to end, the dictionaries of several batches

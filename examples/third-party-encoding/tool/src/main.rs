@@ -114,7 +114,7 @@ fn read(file: &str) -> Result<(), Box<dyn Error>> {
         }
         first += batch.num_rows();
     }
-    let taken = file.take(&[99_999, 5, 5])?;
+    let taken = file.take(&[99_999, 5, 5]).read()?;
     let times = taken.column(0).as_primitive::<Int64Type>();
     let of_table = expect.column(0).as_primitive::<Int64Type>();
     if times.values()[..] != [of_table.value(99_999), of_table.value(5), of_table.value(5)] {

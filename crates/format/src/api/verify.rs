@@ -10,13 +10,13 @@ use tarsia_compliance as compliance;
 use tarsia_metadata::PageDescriptor;
 use tarsia_structure::Budget;
 
-use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::Inner;
+use crate::exec::{
+    OpenFile, Schedule, batch_budget, batch_rows, blocks_of, decode_leaf, emit, plan_rows,
+    shared_blocks_of,
+};
 use crate::options::Threads;
-use crate::page::{Page, check_crc};
-use crate::projection::Projection;
-use crate::scan::{Scan, batch_budget, decode_leaf, emit};
+use crate::table::{Blocks, Column, Page, Projection, TableField, check_block};
 
 /// Rows decoded at a time, to see that everything decodes.
 const STEP_ROWS: u64 = 65_536;
@@ -26,6 +26,7 @@ const GAP_STEP_BYTES: u64 = 1 << 20;
 
 /// What was checked and found good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// Columns.
     pub columns: u64,
@@ -52,36 +53,36 @@ fn corrupt(what: impl Into<String>) -> Error {
 }
 
 /// Every byte of the file outside the state slots.
-pub(crate) fn file(inner: &Arc<Inner>) -> Result<VerifyReport> {
-    let mut report = metadata(inner)?;
-    let columns = &inner.all_columns()?;
-    let reports: Vec<VerifyReport> = match inner.threads {
+pub(crate) fn all(file: &Arc<OpenFile>) -> Result<VerifyReport> {
+    let mut report = metadata(file)?;
+    let columns = &file.catalog.all_columns(&file.source)?;
+    let reports: Vec<VerifyReport> = match file.session.threads {
         Threads::All => columns
             .par_iter()
-            .map(|column| self::column(inner, column))
+            .map(|column| self::column(file, column))
             .collect::<Result<_>>()?,
         Threads::One => columns
             .iter()
-            .map(|column| self::column(inner, column))
+            .map(|column| self::column(file, column))
             .collect::<Result<_>>()?,
     };
     report = reports.into_iter().fold(report, VerifyReport::add);
-    for field in inner.all_fields()? {
+    for field in file.catalog.all_fields(&file.source)? {
         if !field.is_flat() {
-            nested(inner, field)?;
+            nested(file, field)?;
         }
     }
-    gaps(inner, columns)?;
-    inner.check_unchanged()?;
+    gaps(file, columns)?;
+    file.check_unchanged()?;
     Ok(report)
 }
 
 /// Footer, postscript, header and metadata region, against the root digest.
-fn metadata(inner: &Inner) -> Result<VerifyReport> {
-    let region = inner.meta_range();
-    let region_bytes = inner.read(region.clone())?;
+fn metadata(file: &OpenFile) -> Result<VerifyReport> {
+    let region = file.catalog.meta_range();
+    let region_bytes = file.source.read(region.clone())?;
     let tree = compliance::DigestTree::build(&region_bytes);
-    let stored = inner.read(inner.tree_range())?;
+    let stored = file.source.read(file.catalog.tree_range())?;
     if let Err(error) = compliance::verify_region(&region_bytes, &stored) {
         return Err(corrupt(format!(
             "metadata at byte {}: {error}",
@@ -89,18 +90,18 @@ fn metadata(inner: &Inner) -> Result<VerifyReport> {
         )));
     }
     let root = compliance::root_digest(
-        inner.header_bytes(),
+        file.catalog.header_bytes(),
         &tree.top,
-        inner.footer_bytes(),
-        &inner.postscript_for_digest()?,
+        file.catalog.footer_bytes(),
+        &file.catalog.postscript_for_digest()?,
     );
-    if root != inner.root_digest() {
+    if root != file.catalog.root_digest() {
         return Err(corrupt(
             "root digest: header, metadata, footer or postscript were changed",
         ));
     }
-    for section in &inner.footer().sections {
-        let bytes = inner.read(section.range.clone())?;
+    for section in file.catalog.sections() {
+        let bytes = file.source.read(section.range.clone())?;
         if compliance::section_digest(section.id, &bytes) != section.digest {
             return Err(corrupt(format!(
                 "section at byte {}: digest",
@@ -115,25 +116,25 @@ fn metadata(inner: &Inner) -> Result<VerifyReport> {
 }
 
 /// Some columns, one after the other.
-pub(crate) fn columns(inner: &Inner, columns: &[Arc<Column>]) -> Result<VerifyReport> {
+pub(crate) fn columns(file: &OpenFile, columns: &[Arc<Column>]) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
     for column in columns {
-        report = report.add(self::column(inner, column)?);
+        report = report.add(self::column(file, column)?);
     }
     Ok(report)
 }
 
 /// That the columns of a nested field agree on what stands above them, and make its arrays.
-fn nested(inner: &Arc<Inner>, field: &Arc<TableField>) -> Result<()> {
+fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
     let projection = Projection::of(vec![field.clone()], HashMap::new());
-    let batch_rows = projection.batch_rows();
-    let mut scan = Scan::start(inner.clone(), projection, 0..inner.rows(), batch_rows);
+    let batch_rows = batch_rows(&projection);
+    let mut scan = Schedule::new(file.clone(), projection, 0..file.rows(), batch_rows);
     scan.try_for_each(|batch| batch.map(drop))
         .map_err(|error| error.in_column(field.field.name()))
 }
 
 /// All pages of a column, their digests up to the column's, and that every row decodes.
-pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
+pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
     let check = || {
         let mut report = VerifyReport {
             columns: 1,
@@ -141,12 +142,13 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
         };
         for (number, entries) in column.shared_pages.iter().enumerate() {
             let bound = compliance::SHARED_PAGE_FIRST + number as u32;
-            let checked = page_digests(inner, column, entries, bound)
+            let checked = shared_blocks_of(file, column, number)
+                .and_then(|blocks| page_digests(file, column, entries, blocks, bound))
                 .map_err(|error| error.prefixed(&format!("shared page {number}")))?;
             report = report.add(checked);
         }
         for number in 0..column.pages.len() {
-            report = report.add(page(inner, column, number)?);
+            report = report.add(page(file, column, number)?);
         }
         let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
             pages.iter().map(|page| page.descriptor.digest).collect()
@@ -168,7 +170,7 @@ pub(crate) fn column(inner: &Inner, column: &Column) -> Result<VerifyReport> {
 }
 
 /// One page: checksums and digests of its blocks, and that every row decodes.
-pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<VerifyReport> {
+pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<VerifyReport> {
     let found = column.pages.get(number).ok_or_else(|| {
         Error::new(
             ErrorKind::OutOfRange,
@@ -177,10 +179,16 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
         .in_column(column.name())
     })?;
     let check = || {
-        let report = page_digests(inner, column, found, number as u32)?;
+        let report = page_digests(
+            file,
+            column,
+            found,
+            blocks_of(file, column, number)?,
+            number as u32,
+        )?;
         let rows = found.descriptor.row_range();
         for start in rows.clone().step_by(STEP_ROWS as usize) {
-            decodes(inner, column, start..rows.end.min(start + STEP_ROWS))?;
+            decodes(file, column, start..rows.end.min(start + STEP_ROWS))?;
         }
         Ok(report)
     };
@@ -188,37 +196,43 @@ pub(crate) fn page(inner: &Inner, column: &Column, number: usize) -> Result<Veri
 }
 
 /// That rows of a column decode: all at once, or half by half where their items are too many for one batch.
-fn decodes(inner: &Inner, column: &Column, rows: Range<u64>) -> Result<()> {
-    let plan = column.plan_rows(inner, rows.clone())?;
-    let fetched = inner.fetch(&plan.parts)?;
+fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<()> {
+    let plan = plan_rows(file, column, rows.clone())?;
+    let fetched = file.source.fetch(&plan)?;
+    let read = file.column_read(column, &plan, &fetched);
     let done = match column.is_flat() {
-        true => emit(inner, column, &plan, &fetched).map(drop),
+        true => emit(file, &read).map(drop),
         false => {
-            let of_row = || Budget::new(column.nested_bytes_max(&plan, &fetched));
+            let of_row = || Budget::new(read.nested_bytes_max());
             let budget = batch_budget(rows.end - rows.start, of_row);
-            decode_leaf(inner, column, &plan, &fetched, &budget).map(drop)
+            decode_leaf(file, &read, &budget).map(drop)
         }
     };
     match done {
         Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {
             let middle = rows.start + (rows.end - rows.start) / 2;
-            decodes(inner, column, rows.start..middle)?;
-            decodes(inner, column, middle..rows.end)
+            decodes(file, column, rows.start..middle)?;
+            decodes(file, column, middle..rows.end)
         }
         done => done,
     }
 }
 
-fn page_digests(inner: &Inner, column: &Column, page: &Page, bound: u32) -> Result<VerifyReport> {
+fn page_digests(
+    file: &OpenFile,
+    column: &Column,
+    page: &Page,
+    blocks: &Blocks,
+    bound: u32,
+) -> Result<VerifyReport> {
     let descriptor = &page.descriptor;
-    let stored = stored_digests(inner, descriptor)?;
-    let blocks = column.blocks(inner, page)?;
+    let stored = stored_digests(file, descriptor)?;
     for block in 0..descriptor.n_blocks {
         let check = || {
             let range = blocks.block_range(block)?;
             let place = descriptor.place + range.start..descriptor.place + range.end;
-            let bytes = inner.read(place)?;
-            check_crc(&bytes)?;
+            let bytes = file.source.read(place)?;
+            check_block(&bytes)?;
             let digest = compliance::block_digest(column.leaf, bound, block, &bytes);
             let equal = match &stored {
                 // A page of one block has its block's digest.
@@ -251,25 +265,25 @@ fn page_digests(inner: &Inner, column: &Column, page: &Page, bound: u32) -> Resu
     })
 }
 
-fn stored_digests(inner: &Inner, descriptor: &PageDescriptor) -> Result<Option<Vec<[u8; 16]>>> {
+fn stored_digests(file: &OpenFile, descriptor: &PageDescriptor) -> Result<Option<Vec<[u8; 16]>>> {
     match descriptor.digests_range() {
         None => Ok(None),
         Some(range) => {
-            let bytes = inner.read(range)?;
+            let bytes = file.source.read(range)?;
             Ok(Some(bytes.as_chunks::<16>().0.to_vec()))
         }
     }
 }
 
 /// Between header, pages and metadata there are only zeros.
-fn gaps(inner: &Inner, columns: &[Arc<Column>]) -> Result<()> {
+fn gaps(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
     let mut used: Vec<Range<u64>> = columns
         .iter()
         .flat_map(|column| column.pages.iter().chain(&column.shared_pages))
         .map(|page| page.descriptor.range())
         .collect();
     used.sort_unstable_by_key(|range| (range.start, range.end));
-    let meta_start = inner.meta_range().start;
+    let meta_start = file.catalog.meta_range().start;
     let mut at = tarsia_metadata::limits::HEADER_BYTES as u64;
     for range in used.into_iter().chain(iter::once(meta_start..meta_start)) {
         if range.start < at && !range.is_empty() {
@@ -277,7 +291,7 @@ fn gaps(inner: &Inner, columns: &[Arc<Column>]) -> Result<()> {
         }
         while at < range.start {
             let end = range.start.min(at + GAP_STEP_BYTES);
-            let bytes = inner.read(at..end)?;
+            let bytes = file.source.read(at..end)?;
             if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
                 return Err(corrupt(format!(
                     "byte {} lies between pages and is not zero",

@@ -1,40 +1,16 @@
 //! Which columns a read touches, and of nested ones which fields.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use tarsia_structure::arrow::{Emitted, leaf_paths, reorder};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use tarsia_structure::arrow::leaf_paths;
 
-use crate::column::{Column, TableField};
-use crate::error::{Error, ErrorKind, Result};
-use crate::file::Inner;
-use crate::scan::BATCH_BYTES_MAX;
-
-/// Batches are multiples of this many rows, so that they align with blocks.
-const BATCH_ROWS_MULTIPLE: usize = 8192;
-const BATCH_ROWS_MAX: usize = 65_536;
-
-/// A batch aims at this many bytes: decoded and looked at it stays in the processor's cache, and the next one takes its place. With 16 MiB,
-/// and up to 64 where rows are long, scans of tables of 5 MB and more took 1.5 to 5 times as long.
-const BATCH_BYTES_TARGET: usize = 3 << 20;
-
-/// But its columns at this many each in the mean: planning and fetching a column's part of a batch takes as long as decoding that.
-const BATCH_COLUMN_BYTES_TARGET: usize = 64 << 10;
-
-/// Other threads take work off a scan's own only where there is so much of it: they are woken in 50 µs, and what they decode comes from
-/// another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second thread as without, or half as long again.
-const THREADS_NANOS_MIN: u64 = 500_000;
-
-/// About what decoding takes: a nanosecond for so many bytes that are written, or are read.
-const DECODED_BYTES_PER_NANO: u64 = 8;
-const ENCODED_BYTES_PER_NANO: u64 = 4;
-/// And so much for a column of a batch.
-const COLUMN_NANOS: u64 = 1_000;
+use super::catalog::Catalog;
+use super::column::{Column, TableField};
+use crate::error::{ErrorKind, Result};
+use crate::source::Source;
 
 /// The columns of a read and the schema they make.
 pub(crate) struct Projection {
@@ -45,12 +21,20 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    pub(crate) fn new(inner: &Arc<Inner>, names: Option<&[String]>) -> Result<Self> {
+    /// The columns of these names, or of the whole table.
+    pub(crate) fn new(
+        catalog: &Catalog,
+        source: &Source,
+        names: Option<&[String]>,
+    ) -> Result<Self> {
         let (fields, metadata) = match names {
-            Some(names) => (named(inner, names)?, inner.schema_metadata().clone()),
+            Some(names) => {
+                let fields = named(catalog, source, names)?;
+                (fields, catalog.schema_metadata().clone())
+            }
             None => (
-                inner.all_fields()?.to_vec(),
-                inner.schema()?.metadata().clone(),
+                catalog.all_fields(source)?.to_vec(),
+                catalog.schema(source)?.metadata().clone(),
             ),
         };
         Ok(Self::of(fields, metadata))
@@ -69,57 +53,16 @@ impl Projection {
         }
     }
 
-    /// Whether there is so much to read that other threads pay off: by batches or, where they `split_columns`, by columns, of which the
-    /// largest takes as long as it takes.
-    pub(crate) fn takes_threads(
-        &self,
-        inner: &Inner,
-        rows: &Range<u64>,
-        (n_batches, split_columns): (u64, bool),
-    ) -> bool {
-        let n_rows = rows.end - rows.start;
-        let (mut all, mut largest) = (0, 0);
-        for column in &self.columns {
-            let decoded = (column.written_row_bytes(inner) as u64).saturating_mul(n_rows);
-            let encoded = column.encoded_bytes(inner, rows);
-            let nanos = decoded / DECODED_BYTES_PER_NANO + encoded / ENCODED_BYTES_PER_NANO;
-            let nanos = nanos.saturating_add(COLUMN_NANOS.saturating_mul(n_batches));
-            all = nanos.saturating_add(all);
-            largest = nanos.max(largest);
-            let own = match split_columns {
-                true => largest,
-                false => all / n_batches.max(1),
-            };
-            if all - own > THREADS_NANOS_MIN {
-                return true;
-            }
-        }
-        false
-    }
-
-    pub(crate) fn batch_rows(&self) -> usize {
-        let row_bytes = self.row_bytes().max(1);
-        let rows = BATCH_BYTES_TARGET / row_bytes;
-        if rows >= BATCH_ROWS_MULTIPLE {
-            return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
-        }
-        let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(self.columns.len()) / row_bytes;
-        // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many columns.
-        let rows_max = BATCH_ROWS_MULTIPLE.min(BATCH_BYTES_MAX as usize / row_bytes);
-        let rows = rows.max(of_columns).clamp(1, rows_max.max(1));
-        1 << rows.ilog2()
-    }
-
     /// About what a row decodes to.
-    fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.row_bytes()).sum()
     }
 }
 
 /// The fields that names lead to: where several lead into one field, that field once, at the place of the first, with what all of them
 /// name.
-fn named(inner: &Arc<Inner>, names: &[String]) -> Result<Vec<Arc<TableField>>> {
-    let found = names.iter().map(|name| found(inner, name));
+fn named(catalog: &Catalog, source: &Source, names: &[String]) -> Result<Vec<Arc<TableField>>> {
+    let found = names.iter().map(|name| found(catalog, source, name));
     let found = found.collect::<Result<Vec<_>>>()?;
     if found.iter().all(|(_, part)| *part == Part::All) {
         // The same name twice is the column twice.
@@ -142,14 +85,14 @@ fn named(inner: &Arc<Inner>, names: &[String]) -> Result<Vec<Arc<TableField>>> {
 }
 
 /// The field that a name is, or leads into.
-fn found(inner: &Arc<Inner>, name: &str) -> Result<(Arc<TableField>, Part)> {
-    let missing = match inner.field(name) {
+fn found(catalog: &Catalog, source: &Source, name: &str) -> Result<(Arc<TableField>, Part)> {
+    let missing = match catalog.field(source, name) {
         Ok(field) => return Ok((field, Part::All)),
         Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
         Err(error) => return Err(error),
     };
     for (dot, _) in name.match_indices('.') {
-        let field = match inner.field(&name[..dot]) {
+        let field = match catalog.field(source, &name[..dot]) {
             Ok(field) => field,
             Err(error) if error.kind() == ErrorKind::NoSuchColumn => continue,
             Err(error) => return Err(error),
@@ -288,62 +231,6 @@ fn pruned(field: &TableField, part: &Part) -> TableField {
     TableField {
         field: retyped(&field.field, data_type),
         columns,
-    }
-}
-
-/// Whole rows of packed structures, less what is not wanted of them.
-pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
-    let parts = emitted.parts.iter();
-    let parts = parts
-        .map(|array| narrow(array, to, &[]))
-        .collect::<Result<_>>()?;
-    Ok(Emitted { parts })
-}
-
-/// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the outermost one inwards, the
-/// items from `starts` on; from the first where it says nothing.
-pub(crate) fn narrow(array: &ArrayRef, to: &DataType, starts: &[u32]) -> Result<ArrayRef> {
-    if array.data_type() == to {
-        return Ok(array.clone());
-    }
-    let misfit = |error: ArrowError| Error::new(ErrorKind::Corrupt, error.to_string());
-    let rows = array.len();
-    match (array.data_type(), to) {
-        (DataType::Struct(_), DataType::Struct(fields)) => {
-            let whole = array.as_struct();
-            let children = fields.iter().map(|field| {
-                let child = whole.column_by_name(field.name());
-                let child = child
-                    .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a struct without its field"))?;
-                narrow(child, field.data_type(), starts)
-            });
-            let (children, nulls) = (children.collect::<Result<_>>()?, whole.nulls().cloned());
-            let narrow = StructArray::try_new_with_length(fields.clone(), children, nulls, rows);
-            Ok(Arc::new(narrow.map_err(misfit)?))
-        }
-        (DataType::FixedSizeList(..), DataType::FixedSizeList(item, length)) => {
-            let whole = array.as_fixed_size_list();
-            let (start, starts) = starts.split_first().unwrap_or((&0, &[]));
-            let items = match whole.value_length() == *length {
-                true => whole.values().clone(),
-                false => {
-                    let of_row = |row: usize| {
-                        let first = row as u64 * whole.value_length() as u64 + u64::from(*start);
-                        first..first + *length as u64
-                    };
-                    let places: UInt64Array = (0..rows).flat_map(of_row).map(Some).collect();
-                    reorder(whole.values().as_ref(), &places).map_err(misfit)?
-                }
-            };
-            let (items, nulls) = (narrow(&items, item.data_type(), starts)?, whole.nulls());
-            let (item, nulls) = (item.clone(), nulls.cloned());
-            let narrow = FixedSizeListArray::try_new_with_length(item, *length, items, nulls, rows);
-            Ok(Arc::new(narrow.map_err(misfit)?))
-        }
-        (_, other) => Err(Error::new(
-            ErrorKind::InvalidInput,
-            format!("{other} is no part of a packed struct"),
-        )),
     }
 }
 

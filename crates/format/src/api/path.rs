@@ -1,4 +1,4 @@
-//! Single elements of nested rows: which columns a path leads to, and what of their lists is decoded.
+//! Paths to single elements of nested rows: which columns a path leads to, and what of their lists is decoded.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,16 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use tarsia_structure::Cut;
-use tarsia_structure::arrow::{assemble, logical_type, reorder};
+use tarsia_structure::arrow::reorder;
 
-use crate::column::Column;
-use crate::error::{Error, ErrorKind, Result, while_reading};
-use crate::file::{Inner, Reads};
-use crate::partial::{BlockBytes, Partial};
-use crate::plan::{BlockPart, Plan};
-use crate::projection::{n_leaves, narrow, retyped};
-use crate::scan::{batch, rows_budget, too_many_values, with_scratch};
-use crate::take::{Order, take_counted};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::batch;
+use crate::table::{n_leaves, retyped};
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
 ///
@@ -34,6 +29,22 @@ enum Step {
     Field(String),
     Item(u32),
     Items(u32, u32),
+}
+
+impl ElementPath {
+    /// The name of the top-level field.
+    pub(crate) fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Where the path begins in each fixed-size list, from the outermost one inwards.
+    pub(crate) fn starts(&self) -> Vec<u32> {
+        let starts = self.steps.iter().filter_map(|step| match step {
+            Step::Field(_) => None,
+            Step::Item(start) | Step::Items(start, _) => Some(*start),
+        });
+        starts.collect()
+    }
 }
 
 impl FromStr for ElementPath {
@@ -85,24 +96,29 @@ impl FromStr for ElementPath {
 }
 
 /// What of a field is decoded.
-struct Pruned {
+pub(crate) struct Pruned {
     /// The type with only the fields on the way, and fixed-size lists cut.
-    data_type: DataType,
+    pub(crate) data_type: DataType,
     /// Its leaf columns among those of the whole field.
-    first_leaf: usize,
-    n_leaves: usize,
-    cuts: Vec<(usize, Cut)>,
+    pub(crate) first_leaf: usize,
+    pub(crate) n_leaves: usize,
+    pub(crate) cuts: Vec<(usize, Cut)>,
 }
 
 impl ElementPath {
-    fn refused(&self, what: impl std::fmt::Display) -> Error {
+    pub(crate) fn refused(&self, what: impl std::fmt::Display) -> Error {
         Error::new(ErrorKind::InvalidInput, format!("`{}`: {what}", self.text))
     }
 
     /// A column named like the path.
-    fn batch(&self, element: ArrayRef, rows: usize) -> Result<RecordBatch> {
+    pub(crate) fn batch(&self, element: ArrayRef, rows: usize) -> Result<RecordBatch> {
         let named = Field::new(&self.text, element.data_type().clone(), true);
         batch(&Arc::new(Schema::new(vec![named])), vec![element], rows)
+    }
+
+    /// What of a column of this type the path leads to.
+    pub(crate) fn pruned(&self, data_type: &DataType) -> Result<Pruned> {
+        self.prune(data_type, &self.steps, 0)
     }
 
     fn prune(&self, data_type: &DataType, steps: &[Step], level: usize) -> Result<Pruned> {
@@ -180,6 +196,10 @@ impl ElementPath {
     }
 
     /// The element of each row, of arrays that were decoded by [`Pruned`].
+    pub(crate) fn element_of(&self, array: ArrayRef) -> Result<ArrayRef> {
+        self.element(array, &self.steps)
+    }
+
     fn element(&self, array: ArrayRef, steps: &[Step]) -> Result<ArrayRef> {
         let Some((step, steps)) = steps.split_first() else {
             return Ok(array);
@@ -231,135 +251,4 @@ impl ElementPath {
             }
         }
     }
-}
-
-/// The blocks of plans: of long rows the front, which says where their items lie.
-fn fetch<'f>(
-    inner: &'f Inner,
-    columns: &[Arc<Column>],
-    plans: &[Plan],
-) -> Result<Vec<Vec<BlockBytes<'f>>>> {
-    let is_long = |part: &BlockPart| Partial::front_place(part).is_some();
-    let parts = || plans.iter().flat_map(|plan| &plan.parts);
-    let fronts: Vec<_> = parts().filter_map(Partial::front_place).collect();
-    inner.prefetch(&fronts);
-    let others: Vec<Plan> = plans
-        .iter()
-        .map(|plan| Plan {
-            parts: plan
-                .parts
-                .iter()
-                .filter(|part| !is_long(part))
-                .cloned()
-                .collect(),
-            ..Plan::default()
-        })
-        .collect();
-    let others = inner.fetch_all(&others)?;
-    let fetched = columns.iter().zip(plans.iter().zip(others));
-    let fetched = fetched.map(|(column, (plan, others))| {
-        let mut others = others.into_iter();
-        let parts = plan.parts.iter().filter_map(|part| match is_long(part) {
-            true => Some(column.fetch_front(inner, part)),
-            false => others.next().map(|bytes| Ok(BlockBytes::Whole(bytes))),
-        });
-        parts.collect()
-    });
-    fetched.collect()
-}
-
-/// What was read of the file: whole blocks, neighbours together, and parts of others.
-fn reads_of(inner: &Inner, mut plans: Vec<Plan>, fetched: &[Vec<BlockBytes<'_>>]) -> Reads {
-    for (plan, blocks) in plans.iter_mut().zip(fetched) {
-        let mut blocks = blocks.iter();
-        let is_whole = |_: &BlockPart| blocks.next().is_some_and(|block| !block.is_partial());
-        plan.parts.retain(is_whole);
-    }
-    let mut reads = inner.reads(&plans);
-    for block in fetched.iter().flatten() {
-        if let BlockBytes::Partial(partial) = block {
-            reads.requests += partial.requests;
-            reads.bytes += partial.read_bytes;
-        }
-    }
-    reads
-}
-
-/// Whether there is a type without values, of which Arrow cannot make a null.
-fn has_empty_union(data_type: &DataType) -> bool {
-    let logical = logical_type(data_type);
-    let is_one = matches!(logical, DataType::Union(fields, _) if fields.is_empty());
-    let mut children = tarsia_metadata::children(data_type).into_iter();
-    is_one || children.any(|field| has_empty_union(field.data_type()))
-}
-
-/// The elements of the rows of a packed struct, which are read whole.
-fn take_packed(
-    inner: &Arc<Inner>,
-    rows: &[u64],
-    path: &ElementPath,
-    pruned: &DataType,
-) -> Result<(RecordBatch, Reads)> {
-    let columns = [path.column.clone()];
-    let (whole, reads) = take_counted(inner, rows, Some(&columns))?;
-    let starts = path.steps.iter().filter_map(|step| match step {
-        Step::Field(_) => None,
-        Step::Item(start) | Step::Items(start, _) => Some(*start),
-    });
-    let starts: Vec<u32> = starts.collect();
-    let array = narrow(whole.column(0), pruned, &starts)?;
-    let element = path.element(array, &path.steps)?;
-    Ok((path.batch(element, rows.len())?, reads))
-}
-
-/// The elements of rows, in the order asked for, as a column named like the path.
-pub(crate) fn take(
-    inner: &Arc<Inner>,
-    rows: &[u64],
-    path: &ElementPath,
-) -> Result<(RecordBatch, Reads)> {
-    let order = Order::of(inner, rows)?;
-    let before = inner.reads(&[]);
-    let field = inner.field(&path.column)?;
-    let pruned = path.prune(field.field.data_type(), &path.steps, 0)?;
-    if field.columns.iter().any(|column| column.packing.is_some()) {
-        return take_packed(inner, rows, path, &pruned.data_type);
-    }
-    let range = pruned.first_leaf..pruned.first_leaf + pruned.n_leaves;
-    let columns: &[Arc<Column>] = field.columns.get(range).unwrap_or_default();
-    if field.is_flat() {
-        return Err(path.refused("the column is not nested"));
-    }
-    if has_empty_union(&pruned.data_type) {
-        return Err(
-            path.refused("there is a union without fields, which is never anything, nor null")
-        );
-    }
-    inner.prefetch_tables(columns, &order.sorted);
-    let plans: Vec<Plan> = columns
-        .iter()
-        .map(|column| column.plan_indices(inner, &order.sorted))
-        .collect::<Result<_>>()?;
-    let with_plans = || columns.iter().zip(&plans);
-    let mut fetched = fetch(inner, columns, &plans)?;
-    let budget = rows_budget(columns, &plans, &fetched);
-    let leaves = with_plans()
-        .zip(&mut fetched)
-        .map(|((column, plan), blocks)| {
-            with_scratch(|scratch| {
-                column.decode_elements(inner, plan, blocks, &pruned.cuts, &budget, scratch)
-            })
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let mut reads = reads_of(inner, plans, &fetched);
-    let of_field = retyped(&field.field, pruned.data_type);
-    let array = assemble(&of_field, leaves, rows.len(), &inner.pool, &budget)
-        .map_err(|error| while_reading(error).in_column(&path.column))?
-        .ok_or_else(too_many_values)?;
-    let element = order.restore(path.element(array, &path.steps)?)?;
-    inner.check_unchanged()?;
-    let after = inner.reads(&[]);
-    reads.metadata_requests = after.metadata_requests - before.metadata_requests;
-    reads.metadata_bytes = after.metadata_bytes - before.metadata_bytes;
-    Ok((path.batch(element, rows.len())?, reads))
 }

@@ -1,21 +1,20 @@
 //! What a file is made of.
 
-use std::sync::Arc;
-
 use arrow_schema::DataType;
 use tarsia_codec::ValueType;
+use tarsia_metadata::KernelSection;
 use tarsia_structure::arrow::logical_type;
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};
 
-use crate::column::Column;
 use crate::error::{Result, while_reading};
-use crate::file::{FileMetadata, Inner};
-use crate::page::Page;
+use crate::exec::{OpenFile, blocks_of, prepare_shared};
+use crate::table::{Column, FileMetadata, Page, Region};
 
 /// The whole file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Rows, sizes, identity.
     pub file: FileMetadata,
@@ -29,6 +28,7 @@ pub struct Inspection {
 
 /// A kernel in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelInspection {
     /// BLAKE3 over the module: what [`OpenOptions::trusted_kernels`](crate::OpenOptions::trusted_kernels) wants.
     pub digest: [u8; 32],
@@ -42,19 +42,9 @@ pub struct KernelInspection {
     pub descriptions: (u64, u64),
 }
 
-/// A part of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// What it is.
-    pub name: &'static str,
-    /// Its first byte.
-    pub place: u64,
-    /// Its length.
-    pub bytes: u64,
-}
-
 /// One column.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ColumnInspection {
     /// The field's name; in nested fields the names from the top-level field down, joined by dots.
     pub name: String,
@@ -96,38 +86,61 @@ impl ColumnInspection {
     }
 }
 
-pub(crate) fn file(inner: &Arc<Inner>) -> Result<Inspection> {
-    let columns = inner
-        .all_columns()?
+/// The whole file.
+pub(crate) fn file(file: &OpenFile) -> Result<Inspection> {
+    let columns = file
+        .catalog
+        .all_columns(&file.source)?
         .iter()
-        .map(|column| self::column(inner, column))
+        .map(|column| self::column(file, column))
         .collect::<Result<_>>()?;
     Ok(Inspection {
-        file: inner.metadata(),
-        layout: inner.layout(),
-        kernels: inner.inspect_kernels()?,
+        file: file.catalog.file_metadata(file.source.len()),
+        layout: file.catalog.layout(),
+        kernels: kernels(file)?,
         columns,
     })
 }
 
-pub(crate) fn column(inner: &Inner, column: &Column) -> Result<ColumnInspection> {
+/// What is known of the kernels in the file without running them.
+fn kernels(file: &OpenFile) -> Result<Vec<KernelInspection>> {
+    let metas = file.catalog.metas();
+    let sections = file.catalog.kernel_sections().enumerate();
+    let kernels = sections.map(|(number, section)| {
+        let bytes = file.source.read(section.range.clone())?;
+        let kernel = KernelSection::parse(&bytes)?;
+        let mut known = tarsia_kernels::ALL.iter();
+        let known = known.find(|known| known.digest == kernel.digest);
+        Ok(KernelInspection {
+            digest: kernel.digest,
+            name: known.map(|known| known.name.to_string()),
+            bytes: section.range.end - section.range.start,
+            raw_bytes: kernel.raw_bytes,
+            descriptions: (metas.naming(number) as u64, metas.len() as u64),
+        })
+    });
+    kernels.collect()
+}
+
+/// One leaf column.
+pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspection> {
     let mut trees: Vec<(String, u64)> = Vec::new();
     let mut counts = Counts::default();
-    for (number, page) in column.pages.iter().enumerate() {
-        page_blocks(inner, column, page, &mut trees, &mut counts)
+    for number in 0..column.pages.len() {
+        page_blocks(file, column, number, &mut trees, &mut counts)
             .map_err(|error| error.in_page(number).in_column(column.name()))?;
     }
     trees.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut search_cache_bytes = 0;
-    for page in &column.pages {
-        search_cache_bytes += column.blocks(inner, page)?.memory_bytes() as u64;
-        search_cache_bytes += page.index_bytes(inner);
+    for (number, page) in column.pages.iter().enumerate() {
+        search_cache_bytes += blocks_of(file, column, number)?.memory_bytes() as u64;
+        search_cache_bytes += page.index_bytes(file.catalog.metas(), file.source.is_mapped());
     }
     let mut shared_cache_bytes = 0;
     for number in 0..column.shared_pages.len() {
-        shared_cache_bytes += column.entries(inner, number)?.memory_bytes() as u64;
+        shared_cache_bytes += prepare_shared(file, column, number)?.memory_bytes() as u64;
     }
-    let rows = inner.rows();
+    let rows = file.rows();
     let items = match column.path.forms() {
         [] => rows,
         _ => counts.items,
@@ -204,14 +217,15 @@ struct Counts {
 
 /// Counts what is in the blocks of a page, and blocks per tree.
 fn page_blocks(
-    inner: &Inner,
+    file: &OpenFile,
     column: &Column,
-    page: &Page,
+    number: usize,
     trees: &mut Vec<(String, u64)>,
     counts: &mut Counts,
 ) -> Result<()> {
-    let meta = inner.meta(page.descriptor.meta)?;
-    let blocks = column.blocks(inner, page)?;
+    let page = column.page(number)?;
+    let meta = file.catalog.metas().get(page.descriptor.meta)?;
+    let blocks = blocks_of(file, column, number)?;
     let mut of_trees = vec![0u64; meta.trees.len()];
     for block in 0..page.descriptor.n_blocks {
         let range = blocks.block_range(block)?;
@@ -223,11 +237,11 @@ fn page_blocks(
                 .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64),
             _ => range.end,
         };
-        let bytes = inner.read(start..page.descriptor.place + end)?;
+        let bytes = file.source.read(start..page.descriptor.place + end)?;
         let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
             let header = BlockHeader::parse(&bytes)?;
             if !column.path.forms().is_empty() {
-                let expect = BlockExpectation::of(&meta, header.logical_rows)?;
+                let expect = BlockExpectation::of(meta, header.logical_rows)?;
                 let parsed = Block::parse(&bytes, &expect)?;
                 if let Some(form) = expect.zip {
                     counts.items += parsed.zip_items(form);

@@ -1,0 +1,215 @@
+//! Opening a file, and what can be asked of an open one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use tarsia_io::{LocalFile, MappedFile, MemoryFile, ReadAt};
+
+use super::inspect::{self, ColumnInspection, Inspection};
+use super::scan::ScanBuilder;
+use super::take::TakeBuilder;
+use super::verify::{self, VerifyReport};
+use crate::decode::DecoderCounts;
+use crate::error::Result;
+use crate::exec::OpenFile;
+use crate::options::{Access, OpenOptions};
+use crate::session::Session;
+use crate::source::Source;
+use crate::table::FileMetadata;
+
+/// An open file. Cloning shares it; all methods can be called from many threads.
+///
+/// Opening reads the header, the postscript, the footer and the root's record, however many columns there are. A
+/// column's metadata is read and checked when the column is first used.
+///
+/// ```no_run
+/// let file = tarsia::File::open("ads.tarsia")?;
+/// for batch in file.scan().columns(&["user_id", "label"]).rows(0..1_000_000).build()? {
+///     println!("{} rows", batch?.num_rows());
+/// }
+/// let rows = file.take(&[17, 3, 17]).columns(&["label"]).read()?;
+/// assert_eq!(rows.num_rows(), 3);
+/// # Ok::<(), tarsia::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct File {
+    file: Arc<OpenFile>,
+}
+
+impl File {
+    /// Opens a local file, memory-mapped; each block's checksum is checked before the block is first used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no file of
+    /// this format or is damaged; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a version or feature
+    /// that this build cannot read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, OpenOptions::default())
+    }
+
+    /// Opens a local file.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let open = || -> Result<Self> {
+            let reader: Arc<dyn ReadAt> = match options.access {
+                Access::Map => Arc::new(MappedFile::open(path)?),
+                Access::Read => Arc::new(LocalFile::open(path)?),
+            };
+            Self::open_named(reader, name.clone(), options)
+        };
+        open().map_err(|error| error.in_file(&name))
+    }
+
+    /// Opens a file that is in memory: `bytes::Bytes`, a vector, an Arrow buffer. It is read zero-copy;
+    /// [`OpenOptions::access`] does not matter.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tarsia::arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    /// let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    /// let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+    /// let sink = tarsia::io::MemorySink::new();
+    /// let written = sink.handle();
+    /// let mut writer = tarsia::Writer::new(Box::new(sink), batch.schema(), Default::default())?;
+    /// writer.write(&batch)?;
+    /// writer.finish()?;
+    /// let bytes = written.take().unwrap();
+    /// let file = tarsia::File::from_bytes(bytes, Default::default())?;
+    /// assert_eq!(file.take(&[0, 1, 2]).read()?.column(0), batch.column(0));
+    /// # Ok::<(), tarsia::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn from_bytes(
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+        options: OpenOptions,
+    ) -> Result<Self> {
+        let reader = Arc::new(MemoryFile::new(bytes));
+        Self::open_named(reader, String::from("<memory>"), options)
+    }
+
+    /// Opens anything that can be read at any place. [`OpenOptions::access`] does not matter.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_reader(reader: Arc<dyn ReadAt>, options: OpenOptions) -> Result<Self> {
+        Self::open_named(reader, String::from("<reader>"), options)
+    }
+
+    fn open_named(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
+        let views = options.views;
+        let source = Source::new(reader, name);
+        let file = OpenFile::open(source, Session::new(options), views)?;
+        Ok(Self {
+            file: Arc::new(file),
+        })
+    }
+
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.in_file(self.file.source.name()))
+    }
+
+    /// Rows of the table.
+    pub fn num_rows(&self) -> u64 {
+        self.file.rows()
+    }
+
+    /// Top-level fields.
+    pub fn num_columns(&self) -> u32 {
+        self.file.catalog.n_columns()
+    }
+
+    /// The whole schema, with the metadata of schema and fields. Reads the records of all columns, once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt),
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.named(self.file.catalog.schema(&self.file.source).cloned())
+    }
+
+    /// What the file says of itself.
+    pub fn metadata(&self) -> FileMetadata {
+        self.file.catalog.file_metadata(self.file.source.len())
+    }
+
+    /// What decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is native.
+    pub fn decoder_counts(&self) -> DecoderCounts {
+        self.file.decoders.counts()
+    }
+
+    /// Describes a scan; see [`ScanBuilder`].
+    pub fn scan(&self) -> ScanBuilder {
+        ScanBuilder::new(self.file.clone())
+    }
+
+    /// Describes a take of single rows, counted from 0, in any order; see [`TakeBuilder`].
+    pub fn take<'r>(&self, rows: &'r [u64]) -> TakeBuilder<'r> {
+        TakeBuilder::new(self.file.clone(), rows)
+    }
+
+    /// Sizes, trees and layout of the whole file. Reads every block's header.
+    ///
+    /// # Errors
+    /// What reading may meet.
+    pub fn inspect(&self) -> Result<Inspection> {
+        self.named(inspect::file(&self.file))
+    }
+
+    /// The same for the columns of one field, or for one column of it, named from the field down with dots
+    /// (`user.ids.item`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn), and what reading may meet.
+    pub fn inspect_columns(&self, name: &str) -> Result<Vec<ColumnInspection>> {
+        let inspect = || {
+            let columns = self.file.catalog.columns_of(&self.file.source, name)?;
+            let columns = columns.iter();
+            columns
+                .map(|column| inspect::column(&self.file, column))
+                .collect()
+        };
+        self.named(inspect())
+    }
+
+    /// Checks every byte of the file (state slots apart) against the digests, and that all of it decodes.
+    ///
+    /// # Errors
+    /// The first thing that is bad, with its place.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.named(verify::all(&self.file))
+    }
+
+    /// Checks one field, or one column of it, named from the field down with dots.
+    ///
+    /// # Errors
+    /// As [`File::verify`], and [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn).
+    pub fn verify_column(&self, name: &str) -> Result<VerifyReport> {
+        let columns = self.file.catalog.columns_of(&self.file.source, name);
+        self.named(columns.and_then(|columns| verify::columns(&self.file, &columns)))
+    }
+
+    /// Checks one page of a column, which a nested field's name is not enough for; pages count from 0.
+    ///
+    /// # Errors
+    /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange).
+    pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
+        let column = self.file.catalog.column(&self.file.source, name);
+        self.named(column.and_then(|column| verify::page(&self.file, &column, page)))
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File")
+            .field("name", &self.file.source.name())
+            .field("rows", &self.num_rows())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,16 @@
+//! What users of an open file see; each file is thin, the layers below do the work.
+
+mod element;
+mod file;
+mod inspect;
+mod path;
+mod scan;
+mod take;
+mod verify;
+
+pub use file::File;
+pub use inspect::{ColumnInspection, Inspection, KernelInspection};
+pub use path::ElementPath;
+pub use scan::{Scan, ScanBuilder};
+pub use take::{TakeBuilder, Taken};
+pub use verify::VerifyReport;

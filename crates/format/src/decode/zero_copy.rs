@@ -1,0 +1,175 @@
+//! Byte strings that are not copied: arrays that refer to the file's own memory.
+
+use std::ops::Range;
+
+use arrow_buffer::Buffer;
+use tarsia_codec::Selection;
+use tarsia_structure::{LentStrings, RawColumn, RawParts, Shown};
+
+use super::column_read::ColumnRead;
+use super::memory::Memory;
+use crate::error::{Result, while_reading};
+use crate::plan::{BlockPart, Piece, Selected};
+
+/// A batch of a scan is cut where its byte strings cannot be borrowed in one piece, if the pieces have so many bytes in
+/// the mean.
+const BORROWED_PIECE_BYTES_MIN: usize = 256 << 10;
+
+/// Views, and the buffers that they refer to.
+pub(crate) struct Views {
+    pub(crate) views: RawParts,
+    pub(crate) buffers: Vec<Buffer>,
+}
+
+/// Offsets, and the run of the file's bytes that they count in.
+pub(crate) struct BorrowedRun {
+    pub(crate) ends: RawParts,
+    pub(crate) bytes: Buffer,
+}
+
+impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
+    /// Whether byte strings of this column come as views of the file.
+    pub(crate) fn has_views(&self) -> bool {
+        self.column.has_views(self.decoding.source.is_mapped())
+    }
+
+    /// The rows of a flat plan as views of the file, where [`ColumnRead::decode_views`] can: not of rows picked out of a
+    /// block.
+    pub(crate) fn decode_flat_views(&self, memory: &mut Memory<'_>) -> Result<Option<Views>> {
+        if !self.has_views() || !self.is_native()? {
+            return Ok(None);
+        }
+        let range = |part: &BlockPart| match part.selected {
+            Selected::Range { start, len } => Some(start..start + len),
+            Selected::Indices(_) => None,
+        };
+        let parts = self.plan.parts.iter();
+        match parts.map(range).collect::<Option<Vec<_>>>() {
+            Some(items) => self.decode_views(items.chunks(1), true, memory),
+            None => Ok(None),
+        }
+    }
+
+    /// The items of each part as views of the file, where they are byte strings that come as views and all lie in the
+    /// file's memory as they are. `None` of others. With `check`, blocks are checked first.
+    pub(crate) fn decode_views<'i>(
+        &self,
+        mut items: impl Iterator<Item = &'i [Range<u32>]> + Clone,
+        check: bool,
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<Views>> {
+        let source = self.decoding.source;
+        let Some(mapped) = source.mapped().filter(|_| self.has_views()) else {
+            return Ok(None);
+        };
+        let Memory { scratch, take } = memory;
+        let n_items = items.clone().flatten().map(|range| range.len()).sum();
+        let mut strings = LentStrings::new(mapped, n_items, take)
+            .map_err(|error| while_reading(error).in_column(self.column.name()))?;
+        let mut are_borrowed = true;
+        self.each_block(
+            |_| check,
+            |_, decoder, block| {
+                for range in items.next().into_iter().flatten() {
+                    are_borrowed = are_borrowed
+                        && strings.push(decoder, block, range.clone(), scratch, take)?;
+                }
+                Ok(())
+            },
+        )?;
+        if !are_borrowed {
+            return Ok(None);
+        }
+        let (views, shown) = strings.finish();
+        let buffers = shown.into_iter().map(|shown| match shown {
+            Shown::Lent(place) => source.borrow(place),
+            Shown::Copied(bytes) => Buffer::from(bytes),
+        });
+        Ok(Some(Views {
+            views,
+            buffers: buffers.collect(),
+        }))
+    }
+
+    /// The pieces of a plan of byte strings that may be borrowed from the file, since they lie there back to back.
+    /// `None` where they may not, or some do not lie so.
+    fn borrowed_pieces(&self) -> Result<Option<Vec<Piece<'_>>>> {
+        let Self { column, plan, .. } = self;
+        if !column.borrows_runs(self.decoding.source.is_mapped()) || plan.parts.is_empty() {
+            return Ok(None);
+        }
+        for part in &plan.parts {
+            let page = column.page(part.page as usize)?;
+            if part.lone_rows.is_none() || !page.is_indexed(self.decoding.metas) {
+                return Ok(None);
+            }
+        }
+        if !self.is_native()? {
+            return Ok(None);
+        }
+        Ok(Some(plan.pieces()))
+    }
+
+    /// The items of each part where they lie in the file, in one piece. `None` of others.
+    pub(crate) fn decode_items_in_place(
+        &self,
+        items: &[Vec<Range<u32>>],
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<BorrowedRun>> {
+        let pieces = self.borrowed_pieces()?;
+        let Some([Piece { place, .. }]) = pieces.as_deref() else {
+            return Ok(None);
+        };
+        let n_items = items.iter().flatten().map(|range| range.len()).sum();
+        let mut ends = RawColumn::ends(n_items, place.len(), memory.take)
+            .map_err(|error| while_reading(error).in_column(self.column.name()))?;
+        self.push_items(items, &mut ends, memory)?;
+        // Rows without an item have no bytes, so these are all of the run, unless only some items of it are wanted.
+        let are_all = ends.data_bytes() == place.len();
+        Ok(are_all.then(|| BorrowedRun {
+            ends: ends.finish(),
+            bytes: self.decoding.source.borrow(place.clone()),
+        }))
+    }
+
+    /// The rows of a flat plan of byte strings where they lie in the file, back to back: in one piece, or in few large
+    /// ones where the plan may be cut. `None` of others.
+    pub(crate) fn decode_in_place(
+        &self,
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<Vec<BorrowedRun>>> {
+        if !self.column.is_flat() {
+            return Ok(None);
+        }
+        let Some(pieces) = self.borrowed_pieces()? else {
+            return Ok(None);
+        };
+        let bytes: usize = pieces.iter().map(|piece| piece.place.len()).sum();
+        let may_be_cut = self.plan.may_be_cut;
+        let are_few = may_be_cut && bytes / pieces.len().max(1) >= BORROWED_PIECE_BYTES_MIN;
+        if pieces.len() > 1 && !are_few {
+            return Ok(None);
+        }
+        let Memory { scratch, take } = memory;
+        let mut blocks = self.blocks;
+        let mut runs = Vec::new();
+        for Piece { place, parts } in pieces {
+            let (now, later) = blocks.split_at(parts.len().min(blocks.len()));
+            blocks = later;
+            let rows = parts.iter().map(|part| part.rows as usize).sum();
+            let mut ends = RawColumn::ends(rows, place.len(), take)
+                .map_err(|error| while_reading(error).in_column(self.column.name()))?;
+            self.each_part(
+                parts,
+                now,
+                |_| true,
+                |_, decoder, block| ends.push(decoder, block, Selection::All, scratch, take),
+            )?;
+            runs.push(BorrowedRun {
+                ends: ends.finish(),
+                bytes: self.decoding.source.borrow(place),
+            });
+        }
+        Ok(Some(runs))
+    }
+}

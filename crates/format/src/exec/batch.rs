@@ -1,0 +1,109 @@
+//! Arrays to record batches.
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use tarsia_structure::arrow::Emitted;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// What a dictionary's keys or the ends of runs cannot number.
+pub(crate) fn too_many_values() -> Error {
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "the rows hold more distinct values or runs than the type's keys or ends can number; read fewer rows at once",
+    )
+}
+
+/// One batch of columns that have all its rows.
+pub(crate) fn batch(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| Error::new(ErrorKind::Corrupt, error.to_string()))
+}
+
+/// Batches of columns of which some may come in several parts: cut wherever any is.
+pub(crate) fn batches(
+    schema: &SchemaRef,
+    emitted: Vec<Emitted>,
+    rows: usize,
+) -> Result<Vec<RecordBatch>> {
+    let mut cuts: Vec<usize> = vec![rows];
+    for column in &emitted {
+        let mut at = 0;
+        for part in &column.parts {
+            at += part.len();
+            cuts.push(at);
+        }
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut start = 0;
+    let mut batches = Vec::with_capacity(cuts.len());
+    for end in cuts {
+        if end == start && rows > 0 {
+            continue;
+        }
+        let columns = emitted
+            .iter()
+            .map(|column| slice_parts(&column.parts, start, end))
+            .collect::<Result<Vec<_>>>()?;
+        batches.push(batch(schema, columns, end - start)?);
+        start = end;
+    }
+    Ok(batches)
+}
+
+/// Rows `start..end` of parts laid end to end; they lie inside one part.
+fn slice_parts(parts: &[ArrayRef], start: usize, end: usize) -> Result<ArrayRef> {
+    let mut first = 0;
+    for part in parts {
+        if start >= first && end <= first + part.len() {
+            return Ok(match (start - first, end - start) {
+                (0, len) if len == part.len() => part.clone(),
+                (offset, len) => part.slice(offset, len),
+            });
+        }
+        first += part.len();
+    }
+    Err(Error::new(
+        ErrorKind::Corrupt,
+        "columns decoded to different numbers of rows",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::Int32Array;
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn parts(parts: &[std::ops::Range<i32>]) -> Emitted {
+        let arrays = parts.iter().cloned();
+        let arrays = arrays.map(|part| Arc::new(Int32Array::from_iter_values(part)) as ArrayRef);
+        Emitted {
+            parts: arrays.collect(),
+        }
+    }
+
+    #[test]
+    fn batches_are_cut_wherever_a_column_is() {
+        let field = |name| Field::new(name, DataType::Int32, false);
+        let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
+        let emitted = vec![parts(&[0..4, 4..10]), parts(&[0..7, 7..10])];
+        let cut = batches(&schema, emitted, 10).unwrap();
+        let rows: Vec<usize> = cut.iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(rows, [4, 3, 3]);
+        assert!(cut.iter().all(|batch| batch.column(0) == batch.column(1)));
+        let short = vec![parts(&[0..4]), parts(&[0..3])];
+        assert!(batches(&schema, short, 4).is_err());
+        let none = batches(&schema, vec![parts(&[0..0]), parts(&[0..0])], 0).unwrap();
+        assert_eq!(none.len(), 1);
+    }
+}

@@ -1,0 +1,177 @@
+//! Plans and bytes of several columns to the arrays of their fields.
+
+use std::sync::Arc;
+
+use arrow_array::Array;
+use rayon::prelude::*;
+use tarsia_codec::Result as CodecResult;
+use tarsia_structure::Budget;
+#[cfg(feature = "kernels")]
+use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
+use tarsia_structure::arrow::{
+    Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views, assemble,
+};
+
+use super::narrow::narrowed;
+use super::open_file::OpenFile;
+use super::prepare::prepare;
+use super::scratch::with_scratch;
+use crate::decode::{ColumnRead, Decoded, Memory};
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::plan::Plan;
+use crate::table::{Column, TableField};
+
+/// Several fields of a read, planned and fetched.
+pub(crate) struct FieldsRead<'a, B> {
+    pub(crate) file: &'a OpenFile,
+    pub(crate) fields: &'a [Arc<TableField>],
+    /// The leaf columns of all fields, in order.
+    pub(crate) columns: &'a [Arc<Column>],
+    /// Of each column.
+    pub(crate) plans: &'a [Plan],
+    /// The bytes of each part of each plan.
+    pub(crate) blocks: &'a [Vec<B>],
+    pub(crate) rows: usize,
+}
+
+/// A field, and the place of its first column among those of all fields.
+#[derive(Clone, Copy)]
+struct FieldAt<'a> {
+    field: &'a TableField,
+    first: usize,
+}
+
+impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
+    /// One of the columns.
+    pub(crate) fn column(&self, index: usize) -> ColumnRead<'a, B> {
+        let (column, plan) = (&self.columns[index], &self.plans[index]);
+        self.file.column_read(column, plan, &self.blocks[index])
+    }
+
+    /// Decodes all columns into the arrays of their fields. `None` where a nested field's dictionary keys or run ends
+    /// cannot number so many rows.
+    pub(crate) fn decode(&self, parallel: bool, budget: &Budget) -> Result<Option<Vec<Emitted>>>
+    where
+        B: Sync,
+    {
+        let mut first = 0;
+        let fields = self.fields.iter().map(|field| {
+            let at = FieldAt { field, first };
+            first += field.columns.len();
+            at
+        });
+        let one = |field| self.decode_field(field, parallel, budget);
+        match parallel {
+            true => {
+                let fields: Vec<_> = fields.collect();
+                fields.into_par_iter().map(one).collect()
+            }
+            false => fields.map(one).collect(),
+        }
+    }
+
+    fn decode_field(
+        &self,
+        at: FieldAt<'_>,
+        parallel: bool,
+        budget: &Budget,
+    ) -> Result<Option<Emitted>>
+    where
+        B: Sync,
+    {
+        let FieldAt { field, first } = at;
+        if let [column] = field.columns.as_slice()
+            && column.is_flat()
+        {
+            let flat = emit(self.file, &self.column(first))?;
+            return match column.packing {
+                None => Ok(Some(flat)),
+                Some(_) => narrowed(flat, field.field.data_type()).map(Some),
+            };
+        }
+        let leaf = |index| decode_leaf(self.file, &self.column(index), budget);
+        // The columns of a field follow those of the fields before it.
+        let columns = first..first + field.columns.len();
+        let leaves: Vec<LeafParts> = match parallel && columns.len() > 1 {
+            true => columns.into_par_iter().map(leaf).collect::<Result<_>>()?,
+            false => columns.map(leaf).collect::<Result<_>>()?,
+        };
+        let pool = &self.file.session.pool;
+        let array = assemble(&field.field, leaves, self.rows, pool, budget)
+            .map_err(|error| while_reading(error).in_column(field.field.name()))?;
+        Ok(array.map(|array| Emitted { parts: vec![array] }))
+    }
+}
+
+/// Decodes one nested column into levels and items.
+pub(crate) fn decode_leaf<B: AsRef<[u8]>>(
+    file: &OpenFile,
+    read: &ColumnRead<'_, B>,
+    budget: &Budget,
+) -> Result<LeafParts> {
+    prepare(file, read.column, read.plan)?;
+    with_memory(file, |memory| read.decode_nested(budget, memory))
+}
+
+/// Gives the thread's scratch memory, and output memory from the file's pool, to `work`.
+pub(crate) fn with_memory<T>(file: &OpenFile, work: impl FnOnce(&mut Memory<'_>) -> T) -> T {
+    let pool = &file.session.pool;
+    with_scratch(|scratch| {
+        work(&mut Memory {
+            scratch,
+            take: &mut |len| pool.take(len),
+        })
+    })
+}
+
+/// Decodes one flat column into Arrow arrays.
+pub(crate) fn emit<B: AsRef<[u8]>>(file: &OpenFile, read: &ColumnRead<'_, B>) -> Result<Emitted> {
+    let column = read.column;
+    if column.value_type.is_none() {
+        return Ok(Emitted::nulls(read.plan.rows));
+    }
+    prepare(file, column, read.plan)?;
+    let decoded = with_memory(file, |memory| read.decode(memory))?;
+    let emitted = arrays(file, column, decoded)
+        .map_err(|error| while_reading(error).in_column(column.name()))?;
+    let has_nulls = emitted.parts.iter().any(|part| part.null_count() > 0);
+    if has_nulls && !column.path.nullable() {
+        let what = "nulls in a column that allows none";
+        return Err(Error::new(ErrorKind::Corrupt, what).in_column(column.name()));
+    }
+    let Some(packing) = &column.packing else {
+        return Ok(emitted);
+    };
+    let parts = emitted.parts.iter();
+    let parts = parts.map(|rows| packing.unpack(rows.as_ref(), &file.session.pool));
+    let parts = parts.collect::<CodecResult<_>>();
+    parts
+        .map(|parts| Emitted { parts })
+        .map_err(|error| while_reading(error).in_column(column.name()))
+}
+
+/// Arrow arrays of the column's type around what was decoded.
+fn arrays(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<Emitted> {
+    let (data_type, pool) = (&column.data_type, &file.session.pool);
+    match decoded {
+        Decoded::Raw(raw) => array_from_raw(data_type, raw.finish(), pool),
+        Decoded::Views(views) => {
+            let array = array_of_views(views.views, views.buffers, pool)?;
+            Ok(Emitted { parts: vec![array] })
+        }
+        Decoded::InPlace(runs) => {
+            let parts = runs.into_iter();
+            let parts = parts.map(|run| array_of_lent(data_type, run.ends, run.bytes, pool));
+            Ok(Emitted {
+                parts: parts.collect::<CodecResult<_>>()?,
+            })
+        }
+        #[cfg(feature = "kernels")]
+        Decoded::InKernel(column) => {
+            let (validity, offsets, values) =
+                (column.validity(), column.offsets(), column.values());
+            let buffers = ColumnBuffers::from_owners(column.rows(), validity, offsets, values)?;
+            array_from_buffers(data_type, buffers)
+        }
+    }
+}

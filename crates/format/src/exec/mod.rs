@@ -1,0 +1,24 @@
+//! Running reads: drives plans until they are ready, prepares pages, decodes columns and makes arrays and batches of
+//! them, on one thread or several.
+
+mod batch;
+mod budget;
+mod elements;
+mod fields;
+mod narrow;
+mod open_file;
+mod prepare;
+mod schedule;
+mod scratch;
+
+pub(crate) use batch::{batch, too_many_values};
+pub(crate) use budget::{batch_budget, rows_budget};
+pub(crate) use elements::{decode_elements, fetch_elements, reads_of_elements};
+pub(crate) use fields::{FieldsRead, decode_leaf, emit};
+pub(crate) use narrow::narrow;
+pub(crate) use open_file::OpenFile;
+pub(crate) use prepare::{
+    blocks_of, plan_in_order, plan_indices, plan_rows, prefetch_tables, prepare_shared,
+    shared_blocks_of,
+};
+pub(crate) use schedule::{Schedule, batch_rows};

@@ -1,0 +1,79 @@
+//! An open file: its bytes, what it says of itself, its decoders, and how it is read.
+
+use crate::decode::{ColumnRead, DecoderCache, Decoding};
+use crate::error::Result;
+use crate::plan::{Plan, Planner};
+use crate::session::Session;
+use crate::source::Source;
+use crate::table::{Catalog, Column, Estimates};
+
+/// The four parts of an open file, each of which its own layer knows.
+pub(crate) struct OpenFile {
+    pub(crate) source: Source,
+    pub(crate) catalog: Catalog,
+    pub(crate) decoders: DecoderCache,
+    pub(crate) session: Session,
+}
+
+impl OpenFile {
+    /// Reads what the file says of itself. With `views`, strings come as views.
+    pub(crate) fn open(source: Source, session: Session, views: bool) -> Result<Self> {
+        let catalog = Catalog::open(&source, views)?;
+        Ok(Self {
+            decoders: DecoderCache::new(catalog.metas().len()),
+            source,
+            catalog,
+            session,
+        })
+    }
+
+    pub(crate) fn planner(&self) -> Planner<'_> {
+        Planner {
+            metas: self.catalog.metas(),
+            mapped: self.source.mapped(),
+            session: &self.session,
+        }
+    }
+
+    pub(crate) fn decoding(&self) -> Decoding<'_> {
+        Decoding {
+            source: &self.source,
+            metas: self.catalog.metas(),
+            session: &self.session,
+            decoders: &self.decoders,
+        }
+    }
+
+    pub(crate) fn estimates(&self) -> Estimates<'_> {
+        Estimates {
+            metas: self.catalog.metas(),
+            is_mapped: self.source.is_mapped(),
+            checksums: self.session.checksums,
+        }
+    }
+
+    /// A column of a read whose blocks were fetched.
+    pub(crate) fn column_read<'a, B>(
+        &'a self,
+        column: &'a Column,
+        plan: &'a Plan,
+        blocks: &'a [B],
+    ) -> ColumnRead<'a, B> {
+        ColumnRead {
+            decoding: self.decoding(),
+            column,
+            plan,
+            blocks,
+        }
+    }
+
+    /// That nobody changed the file since it was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.catalog.check_unchanged(&self.source)
+    }
+
+    /// Rows of the table.
+    pub(crate) fn rows(&self) -> u64 {
+        self.catalog.rows()
+    }
+}

@@ -1,0 +1,186 @@
+//! The synchronous driver: asks planners, reads what they need, and makes pages ready to be decoded.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tarsia_codec::OwnedValues;
+use tarsia_structure::SHARED_DEPTH_MAX;
+
+use super::open_file::OpenFile;
+use crate::decode::{SharedRead, decode_shared, values_of};
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{Need, Plan, Planned, Planner};
+use crate::source::Ranges;
+use crate::table::{Blocks, Column, Page};
+
+/// Asks for a plan until it is ready. A planner that was supplied with what it needed gets further the next time.
+fn drive(
+    file: &OpenFile,
+    column: &Column,
+    plan: impl Fn(&Planner<'_>) -> Result<Planned>,
+) -> Result<Plan> {
+    let planner = file.planner();
+    loop {
+        match plan(&planner)? {
+            Planned::Ready(plan) => return Ok(plan),
+            Planned::Needs(needs) => supply(file, column, &needs)?,
+        }
+    }
+}
+
+fn supply(file: &OpenFile, column: &Column, needs: &[Need]) -> Result<()> {
+    for need in needs {
+        let bytes = file.source.read_metadata(need.range.clone())?;
+        file.planner().supply(column, need, &bytes)?;
+    }
+    Ok(())
+}
+
+/// The blocks that hold `rows` of the table.
+pub(crate) fn plan_rows(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<Plan> {
+    drive(file, column, |planner| planner.rows(column, rows.clone()))
+}
+
+/// The blocks that hold the rows `sorted` (rising, repeats allowed).
+pub(crate) fn plan_indices(file: &OpenFile, column: &Column, sorted: &[u64]) -> Result<Plan> {
+    drive(file, column, |planner| planner.indices(column, sorted))
+}
+
+/// The blocks that hold `rows`, in their order.
+pub(crate) fn plan_in_order(file: &OpenFile, column: &Column, rows: &[u64]) -> Result<Plan> {
+    drive(file, column, |planner| planner.in_order(column, rows))
+}
+
+/// The block table of a page.
+pub(crate) fn blocks_of<'c>(
+    file: &OpenFile,
+    column: &'c Column,
+    index: usize,
+) -> Result<&'c Blocks> {
+    supply(file, column, &file.planner().block_table(column, index)?)?;
+    known_blocks(column.page(index)?)
+}
+
+/// The block table of a shared page.
+pub(crate) fn shared_blocks_of<'c>(
+    file: &OpenFile,
+    column: &'c Column,
+    number: usize,
+) -> Result<&'c Blocks> {
+    let needs = file.planner().shared_block_table(column, number)?;
+    supply(file, column, &needs)?;
+    known_blocks(column.shared_page(number)?)
+}
+
+fn known_blocks(page: &Page) -> Result<&Blocks> {
+    let none = || Error::new(ErrorKind::Corrupt, "a page without its block table");
+    page.blocks()?.ok_or_else(none)
+}
+
+/// Tells the system what plans for these rows (rising) will need beside their blocks, of all columns at once.
+pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: &[u64]) {
+    if !file.source.is_mapped() {
+        return;
+    }
+    let planner = file.planner();
+    let mut ranges = Vec::new();
+    for column in columns {
+        planner.push_tables(column, sorted, &mut ranges);
+    }
+    if !ranges.is_empty() {
+        file.source.prefetch(&ranges);
+    }
+}
+
+/// Makes the decoders of all pages of a plan: reads and decodes shared pages, and loads kernels, that they name.
+pub(crate) fn prepare(file: &OpenFile, column: &Column, plan: &Plan) -> Result<()> {
+    for index in plan.page_indexes() {
+        let page = column.page(index)?;
+        if page.kept.is_set() {
+            continue;
+        }
+        prepare_page(file, column, page).map_err(|error| column.at(error, index))?;
+    }
+    Ok(())
+}
+
+/// Makes the decoders of one data page.
+fn prepare_page(file: &OpenFile, column: &Column, page: &Page) -> Result<()> {
+    load_what_it_names(file, column, page, 0)?;
+    file.decoding().prepare(column, page)
+}
+
+/// Reads what the decoders of a page are made of; `depth` shared pages lead to it.
+fn load_what_it_names(file: &OpenFile, column: &Column, page: &Page, depth: u32) -> Result<()> {
+    let list = column.shared_of(page);
+    if !list.is_empty() && depth > SHARED_DEPTH_MAX {
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("shared buffers of shared buffers more than {SHARED_DEPTH_MAX} deep"),
+        ));
+    }
+    for number in list {
+        load_shared(file, column, (*number).into(), depth)?;
+    }
+    load_kernel(file, page)
+}
+
+/// The decoded values of a shared page, which are read and decoded once.
+pub(crate) fn prepare_shared(
+    file: &OpenFile,
+    column: &Column,
+    number: usize,
+) -> Result<Arc<OwnedValues>> {
+    load_shared(file, column, number, 0)?;
+    values_of(column.shared_page(number)?)
+}
+
+fn load_shared(file: &OpenFile, column: &Column, number: usize, depth: u32) -> Result<()> {
+    let page = column.shared_page(number)?;
+    if page.kept.is_set() {
+        return Ok(());
+    }
+    let load = || {
+        load_what_it_names(file, column, page, depth + 1)?;
+        let plan = drive(file, column, |planner| planner.shared(column, number))?;
+        let blocks = file.source.fetch(&plan)?;
+        file.source.count_metadata(&plan.extent());
+        let read = SharedRead {
+            column,
+            page,
+            plan: &plan,
+            blocks: &blocks,
+        };
+        decode_shared(file.decoding(), &read)
+    };
+    load().map_err(|error: Error| error.prefixed(&format!("shared page {number}")))
+}
+
+/// Loads the kernel that decodes a page, if one does.
+#[cfg(feature = "kernels")]
+fn load_kernel(file: &OpenFile, page: &Page) -> Result<()> {
+    let metas = file.catalog.metas();
+    let index = page.descriptor.meta;
+    let (meta, kernel) = (metas.get(index)?, metas.kernel(index));
+    if file.session.decodes_natively(meta, kernel.is_some()) {
+        return Ok(());
+    }
+    let Some(number) = kernel else {
+        let what = "the file carries no kernel for these pages";
+        return Err(Error::new(ErrorKind::Unsupported, what));
+    };
+    if file.decoders.kernel(number).is_some() {
+        return Ok(());
+    }
+    let section = file.catalog.kernel_sections().nth(number.into());
+    let none = || Error::new(ErrorKind::Corrupt, format!("kernel {number}"));
+    let section = file.source.read(section.ok_or_else(none)?.range.clone())?;
+    let kernel = crate::decode::load_kernel(&section, &file.session.trusted_kernels)?;
+    file.decoders.keep_kernel(number, kernel);
+    Ok(())
+}
+
+#[cfg(not(feature = "kernels"))]
+fn load_kernel(_: &OpenFile, _: &Page) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! Batches in row order, several decoded at once ahead of the caller.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::batch::{batches, too_many_values};
+use super::budget::{batch_budget, rows_budget};
+use super::fields::FieldsRead;
+use super::open_file::OpenFile;
+use super::prepare::plan_rows;
+use crate::error::{ErrorKind, Result};
+use crate::options::Threads;
+use crate::table::Projection;
+
+/// A batch that would decode to more is cut.
+const BATCH_BYTES_MAX: u64 = 64 << 20;
+
+/// Batches are multiples of this many rows, so that they align with blocks.
+const BATCH_ROWS_MULTIPLE: usize = 8192;
+const BATCH_ROWS_MAX: usize = 65_536;
+
+/// A batch aims at this many bytes: decoded and looked at it stays in the processor's cache, and the next one takes its
+/// place. With 16 MiB, and up to 64 where rows are long, scans of tables of 5 MB and more took 1.5 to 5 times as long.
+const BATCH_BYTES_TARGET: usize = 3 << 20;
+
+/// But its columns at this many each in the mean: planning and fetching a column's part of a batch takes as long as
+/// decoding that.
+const BATCH_COLUMN_BYTES_TARGET: usize = 64 << 10;
+
+/// Other threads take work off a scan's own only where there is so much of it: they are woken in 50 µs, and what they
+/// decode comes from another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second thread as
+/// without, or half as long again.
+const THREADS_NANOS_MIN: u64 = 500_000;
+
+/// About what decoding takes: a nanosecond for so many bytes that are written, or are read.
+const DECODED_BYTES_PER_NANO: u64 = 8;
+const ENCODED_BYTES_PER_NANO: u64 = 4;
+/// And so much for a column of a batch.
+const COLUMN_NANOS: u64 = 1_000;
+
+/// Rows of a batch of these columns, by default.
+pub(crate) fn batch_rows(projection: &Projection) -> usize {
+    let row_bytes = projection.row_bytes().max(1);
+    let rows = BATCH_BYTES_TARGET / row_bytes;
+    if rows >= BATCH_ROWS_MULTIPLE {
+        return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
+    }
+    let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(projection.columns.len()) / row_bytes;
+    // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many
+    // columns.
+    let rows_max = BATCH_ROWS_MULTIPLE.min(BATCH_BYTES_MAX as usize / row_bytes);
+    let rows = rows.max(of_columns).clamp(1, rows_max.max(1));
+    1 << rows.ilog2()
+}
+
+/// The batches of some rows and columns, in row order.
+pub(crate) struct Schedule {
+    job: Arc<Job>,
+    pending: VecDeque<Arc<Task>>,
+    ready: VecDeque<RecordBatch>,
+    next_row: u64,
+    rows: Range<u64>,
+    batch_rows: usize,
+    /// Batches that are begun before the caller asks for them.
+    ahead: usize,
+    failed: bool,
+}
+
+/// What all tasks share.
+struct Job {
+    file: Arc<OpenFile>,
+    projection: Projection,
+    /// Few batches: their columns are decoded in parallel too.
+    split_columns: bool,
+}
+
+enum State {
+    Waiting,
+    Running,
+    /// With a panic, if there was one: it goes on in the thread that takes the result.
+    Done(std::thread::Result<Result<Vec<RecordBatch>>>),
+    Taken,
+}
+
+/// The rows of one batch, which are decoded once, by whoever comes first.
+struct Task {
+    rows: Range<u64>,
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+impl Task {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic elsewhere must not hide behind a second one; the state itself is always whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs unless somebody else does.
+    fn run(&self, job: &Job) {
+        {
+            let mut state = self.lock();
+            if !matches!(*state, State::Waiting) {
+                return;
+            }
+            *state = State::Running;
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            job.decode(self.rows.clone())
+        }));
+        *self.lock() = State::Done(result);
+        self.done.notify_all();
+    }
+
+    /// The result; runs the task here if nobody has begun, so that a scan never waits for a pool that is busy with its
+    /// caller.
+    ///
+    /// # Panics
+    /// Where decoding did: a bug of the reader must not pass for a damaged file.
+    fn take(&self, job: &Job) -> Result<Vec<RecordBatch>> {
+        self.run(job);
+        let mut state = self.lock();
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Done(Ok(result)) => return result,
+                State::Done(Err(panic)) => {
+                    drop(state);
+                    std::panic::resume_unwind(panic)
+                }
+                other => *state = other,
+            }
+            state = self
+                .done
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Schedule {
+    /// Batches of `batch_rows`, at least one.
+    pub(crate) fn new(
+        file: Arc<OpenFile>,
+        projection: Projection,
+        rows: Range<u64>,
+        batch_rows: usize,
+    ) -> Self {
+        let batch_rows = batch_rows.max(1);
+        let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
+        let threads = match file.session.threads {
+            Threads::All => rayon::current_num_threads(),
+            Threads::One => 1,
+        };
+        let mut job = Job {
+            split_columns: n_batches < 2 * threads as u64 && projection.columns.len() > 1,
+            file,
+            projection,
+        };
+        let threads = match threads > 1 && job.takes_threads(&rows, n_batches) {
+            true => threads,
+            false => 1,
+        };
+        job.split_columns &= threads > 1;
+        Self {
+            // One more than threads, so that none is idle while the caller looks at a batch.
+            ahead: match threads > 1 && !job.split_columns {
+                true => threads + 1,
+                false => 1,
+            },
+            job: Arc::new(job),
+            pending: VecDeque::new(),
+            ready: VecDeque::new(),
+            next_row: rows.start,
+            rows,
+            batch_rows,
+            failed: false,
+        }
+    }
+
+    /// The schema of the batches.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.job.projection.schema
+    }
+
+    pub(crate) fn file(&self) -> &OpenFile {
+        &self.job.file
+    }
+
+    fn fill(&mut self) {
+        while self.pending.len() < self.ahead && self.next_row < self.rows.end {
+            let end = (self.next_row + self.batch_rows as u64).min(self.rows.end);
+            let task = Arc::new(Task {
+                rows: self.next_row..end,
+                state: Mutex::new(State::Waiting),
+                done: Condvar::new(),
+            });
+            self.next_row = end;
+            if self.ahead > 1 {
+                let (job, task) = (self.job.clone(), task.clone());
+                rayon::spawn(move || task.run(&job));
+            }
+            self.pending.push_back(task);
+        }
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
+            }
+            if self.failed {
+                return None;
+            }
+            self.fill();
+            let task = self.pending.pop_front()?;
+            // Unless it comes back with rows; not even a caller that catches a panic gets those behind a gap.
+            self.failed = true;
+            match task.take(&self.job) {
+                Ok(batches) => self.ready.extend(batches),
+                Err(error) => return Some(Err(error)),
+            }
+            self.failed = false;
+            // Keep the pool busy while the caller looks at this batch.
+            self.fill();
+        }
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        // Tasks that nobody has begun are not worth beginning.
+        for task in &self.pending {
+            let mut state = task.lock();
+            if matches!(*state, State::Waiting) {
+                *state = State::Taken;
+            }
+        }
+    }
+}
+
+impl Job {
+    /// Whether there is so much to read that other threads pay off: by batches or, where they split columns, by
+    /// columns, of which the largest takes as long as it takes.
+    fn takes_threads(&self, rows: &Range<u64>, n_batches: u64) -> bool {
+        let n_rows = rows.end - rows.start;
+        let estimates = self.file.estimates();
+        let (mut all, mut largest) = (0, 0);
+        for column in &self.projection.columns {
+            let decoded = (column.written_row_bytes(estimates) as u64).saturating_mul(n_rows);
+            let encoded = column.encoded_bytes(estimates, rows);
+            let nanos = decoded / DECODED_BYTES_PER_NANO + encoded / ENCODED_BYTES_PER_NANO;
+            let nanos = nanos.saturating_add(COLUMN_NANOS.saturating_mul(n_batches));
+            all = nanos.saturating_add(all);
+            largest = nanos.max(largest);
+            let own = match self.split_columns {
+                true => largest,
+                false => all / n_batches.max(1),
+            };
+            if all - own > THREADS_NANOS_MIN {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
+        let (file, columns) = (&*self.file, &self.projection.columns);
+        let plans = columns
+            .iter()
+            .map(|column| plan_rows(file, column, rows.clone()))
+            .collect::<Result<Vec<_>>>()?;
+        let blocks = file.source.fetch_once(&plans)?;
+        let n_rows = rows.end - rows.start;
+        let read = FieldsRead {
+            file,
+            fields: &self.projection.fields,
+            columns,
+            plans: &plans,
+            blocks: &blocks,
+            rows: n_rows as usize,
+        };
+        let mut decoded_bytes = 0;
+        for index in 0..columns.len() {
+            decoded_bytes += read.column(index).expected_bytes()?;
+        }
+        let halves = || -> Result<Vec<RecordBatch>> {
+            let middle = rows.start + n_rows / 2;
+            let mut batches = self.decode(rows.start..middle)?;
+            batches.extend(self.decode(middle..rows.end)?);
+            Ok(batches)
+        };
+        if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
+            drop(blocks);
+            return halves();
+        }
+        let budget = batch_budget(n_rows, || rows_budget(&read));
+        let decoded = match read.decode(self.split_columns, &budget) {
+            // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have
+            // fewer.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => None,
+            decoded => decoded?,
+        };
+        let Some(emitted) = decoded else {
+            if n_rows > 1 {
+                drop(blocks);
+                return halves();
+            }
+            return Err(too_many_values());
+        };
+        file.check_unchanged()?;
+        batches(&self.projection.schema, emitted, n_rows as usize)
+    }
+}
+
+impl std::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schedule")
+            .field("rows", &self.rows)
+            .field("batch_rows", &self.batch_rows)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,517 @@
+//! Makes plans, of what is known of a column's pages.
+
+use std::ops::Range;
+
+use tarsia_codec::ValueType;
+use tarsia_structure::ZipForm;
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
+
+use super::{BlockPart, LoneRows, Plan, Selected};
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::options::{Checksums, Kernels};
+use crate::session::Session;
+use crate::table::{Blocks, Column, IndexOfRows, Metas, Page};
+
+/// Rows of byte strings that are handed to a kernel together.
+const KERNEL_PIECE_BYTES: u32 = 64 << 10;
+
+/// What came of planning.
+#[derive(Debug)]
+pub(crate) enum Planned {
+    /// All that was asked for.
+    Ready(Plan),
+    /// The planner has to be supplied with these, and asked again.
+    Needs(Vec<Need>),
+}
+
+/// A range of the file that a planner wants to know, and what for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// The bytes to read.
+    pub(crate) range: Range<u64>,
+    page: PageNumber,
+    what: What,
+}
+
+/// A page of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageNumber {
+    Data(usize),
+    Shared(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// The block table of the page.
+    BlockTable,
+    /// The index of the rows of a block.
+    IndexOfRows(u32),
+}
+
+/// Plans reads of columns, of what is in memory alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Planner<'a> {
+    pub(crate) metas: &'a Metas,
+    /// All bytes of a file in memory.
+    pub(crate) mapped: Option<&'a [u8]>,
+    pub(crate) session: &'a Session,
+}
+
+/// A plan being made, or a list of what it needs.
+#[derive(Default)]
+struct Draft {
+    plan: Plan,
+    needs: Vec<Need>,
+}
+
+impl Draft {
+    fn finish(self) -> Planned {
+        match self.needs.is_empty() {
+            true => Planned::Ready(self.plan),
+            false => Planned::Needs(self.needs),
+        }
+    }
+}
+
+/// A page of a column, as it is planned.
+#[derive(Clone, Copy)]
+struct PlannedPage<'a> {
+    page: &'a Page,
+    number: PageNumber,
+    /// The form of its rows, if they are read without their blocks.
+    rows: Option<ZipForm>,
+}
+
+impl PlannedPage<'_> {
+    fn index(&self) -> u32 {
+        match self.number {
+            PageNumber::Data(index) => index as u32,
+            PageNumber::Shared(_) => 0,
+        }
+    }
+
+    /// Its block table, or the note that it is needed.
+    fn blocks(&self, needs: &mut Vec<Need>) -> Result<Option<&Blocks>> {
+        let blocks = self.page.blocks()?;
+        if blocks.is_none() {
+            needs.push(Need {
+                // A page whose table is not known has one.
+                range: self.page.descriptor.table_range().unwrap_or(0..0),
+                page: self.number,
+                what: What::BlockTable,
+            });
+        }
+        Ok(blocks)
+    }
+}
+
+impl<'a> Planner<'a> {
+    /// The blocks that hold `rows` of the table.
+    pub(crate) fn rows(&self, column: &Column, rows: Range<u64>) -> Result<Planned> {
+        let mut draft = Draft::default();
+        draft.plan.may_be_cut = true;
+        if rows.is_empty() || column.value_type.is_none() {
+            draft.plan.rows = (rows.end - rows.start) as usize;
+            return Ok(draft.finish());
+        }
+        self.add_run(column, rows, &mut draft)?;
+        Ok(draft.finish())
+    }
+
+    /// The blocks that hold the rows `sorted` (rising, repeats allowed). Blocks of which every row is asked for once
+    /// are read as ranges.
+    pub(crate) fn indices(&self, column: &Column, sorted: &[u64]) -> Result<Planned> {
+        let mut draft = Draft::default();
+        draft.plan.rows = sorted.len();
+        if column.value_type.is_none() {
+            return Ok(draft.finish());
+        }
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            let index = column.page_of(*row)?;
+            let page = column.page(index)?;
+            let page_end = at + sorted[at..].partition_point(|row| *row < page.rows().end);
+            self.planned_page(column, index)
+                .and_then(|page| self.add_indices(page, &sorted[at..page_end], &mut draft))
+                .map_err(|error| column.at(error, index))?;
+            at = page_end;
+        }
+        Ok(draft.finish())
+    }
+
+    /// The blocks that hold `rows`, in their order: a block for each run of them that follow each other. As
+    /// [`Planner::indices`] where rows are about as long as a block, which is then read for one of them.
+    pub(crate) fn in_order(&self, column: &Column, rows: &[u64]) -> Result<Planned> {
+        let mut draft = Draft::default();
+        draft.plan.is_of_long_rows = true;
+        if column.value_type.is_none() {
+            draft.plan.rows = rows.len();
+            return Ok(draft.finish());
+        }
+        for run in rows.chunk_by(|a, b| a + 1 == *b) {
+            self.add_run(column, run[0]..run[0] + run.len() as u64, &mut draft)?;
+        }
+        Ok(draft.finish())
+    }
+
+    /// All blocks of a shared page.
+    pub(crate) fn shared(&self, column: &Column, number: usize) -> Result<Planned> {
+        let mut draft = Draft::default();
+        let page = PlannedPage {
+            page: column.shared_page(number)?,
+            number: PageNumber::Shared(number),
+            rows: None,
+        };
+        self.add_range(page, 0..page.page.descriptor.rows, &mut draft)?;
+        Ok(draft.finish())
+    }
+
+    /// The block table of a data page, or what has to be supplied for it.
+    pub(crate) fn block_table(&self, column: &Column, index: usize) -> Result<Vec<Need>> {
+        let page = column.page(index)?;
+        let mut needs = Vec::new();
+        let planned = PlannedPage {
+            page,
+            number: PageNumber::Data(index),
+            rows: None,
+        };
+        planned.blocks(&mut needs)?;
+        Ok(needs)
+    }
+
+    /// The same of a shared page.
+    pub(crate) fn shared_block_table(&self, column: &Column, number: usize) -> Result<Vec<Need>> {
+        let page = column.shared_page(number)?;
+        let mut needs = Vec::new();
+        let planned = PlannedPage {
+            page,
+            number: PageNumber::Shared(number),
+            rows: None,
+        };
+        planned.blocks(&mut needs)?;
+        Ok(needs)
+    }
+
+    /// Keeps what a planner needed, with the column it planned for.
+    pub(crate) fn supply(&self, column: &Column, need: &Need, bytes: &[u8]) -> Result<()> {
+        let page = match need.page {
+            PageNumber::Data(index) => column.page(index)?,
+            PageNumber::Shared(number) => column.shared_page(number)?,
+        };
+        let supply = || match need.what {
+            What::BlockTable => page.keep_blocks(bytes.to_vec()).map(drop),
+            What::IndexOfRows(block) => {
+                let keep = || {
+                    let meta = self.metas.get(page.descriptor.meta)?;
+                    let form = ZipForm::of(meta).map_err(while_reading)?;
+                    let (Some(form), Some(blocks)) = (form, page.blocks()?) else {
+                        let what = "an index of rows where there is none";
+                        return Err(Error::new(ErrorKind::InvalidInput, what));
+                    };
+                    let rows = blocks.rows_of(block)?;
+                    let index = self.parse_index(bytes, form, rows.end - rows.start)?;
+                    let _ = page.index_of_rows(block)?.set(index);
+                    Ok(())
+                };
+                keep().map_err(|error| error.in_block(block.into()))
+            }
+        };
+        supply().map_err(|error| match need.page {
+            PageNumber::Data(index) => column.at(error, index),
+            PageNumber::Shared(_) => error.in_column(column.name()),
+        })
+    }
+
+    /// What a plan for the rows `sorted` (rising) is going to need and read beside its blocks, as far as it is not
+    /// known: block tables, indexes of rows, and shared pages, of pages that were not touched before.
+    pub(crate) fn push_tables(
+        &self,
+        column: &Column,
+        sorted: &[u64],
+        ranges: &mut Vec<Range<u64>>,
+    ) {
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            let Ok(index) = column.page_of(*row) else {
+                return;
+            };
+            let Some(page) = column.pages.get(index) else {
+                return;
+            };
+            if !page.has_blocks() {
+                let table = page.descriptor.table_range();
+                if table.is_none() && page.is_indexed(self.metas) {
+                    let Range { start, end } = page.descriptor.range();
+                    let front = IndexFront::bytes_max(page.descriptor.rows);
+                    ranges.push(start..end.min(start + front));
+                }
+                ranges.extend(table);
+                for number in column.shared_of(page) {
+                    let shared = column.shared_pages.get(usize::from(*number));
+                    if let Some(shared) = shared.filter(|page| !page.kept.is_set()) {
+                        ranges.extend(shared.descriptor.table_range());
+                        ranges.push(shared.descriptor.range());
+                    }
+                }
+            }
+            at += sorted[at..].partition_point(|row| *row < page.rows().end);
+        }
+    }
+
+    fn planned_page<'c>(&self, column: &'c Column, index: usize) -> Result<PlannedPage<'c>> {
+        let page = column.page(index)?;
+        Ok(PlannedPage {
+            page,
+            number: PageNumber::Data(index),
+            rows: self.form_of_rows(column, page)?,
+        })
+    }
+
+    /// What the rows of a full-zip page look like, if they are read without their blocks; `None` for mini-blocks.
+    fn form_of_rows(&self, column: &Column, page: &Page) -> Result<Option<ZipForm>> {
+        if column.is_flat() && column.value_type != Some(ValueType::Bytes) {
+            return Ok(None);
+        }
+        let index = page.descriptor.meta;
+        let meta = self.metas.get(index)?;
+        let form = ZipForm::of(meta).map_err(while_reading)?;
+        let names_kernel = self.metas.kernel(index).is_some();
+        // A kernel is given whole blocks of rows of a fixed width.
+        Ok(form
+            .filter(|form| form.is_indexed() || self.session.decodes_natively(meta, names_kernel)))
+    }
+
+    /// Adds the blocks that hold a run of rows.
+    fn add_run(&self, column: &Column, rows: Range<u64>, draft: &mut Draft) -> Result<()> {
+        let mut row = rows.start;
+        let mut index = column.page_of(row)?;
+        while row < rows.end {
+            let held = column.page(index)?.rows();
+            if !held.contains(&row) {
+                let error = Error::new(ErrorKind::Corrupt, format!("no page holds row {row}"));
+                return Err(column.at(error, index));
+            }
+            let upto = held.end.min(rows.end);
+            // Inside a page, whose rows are counted in 32 bits.
+            let of_page = (row - held.start) as u32..(upto - held.start) as u32;
+            self.planned_page(column, index)
+                .and_then(|page| self.add_range(page, of_page, draft))
+                .map_err(|error| column.at(error, index))?;
+            row = upto;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the blocks of a page that hold `rows` of it.
+    fn add_range(&self, page: PlannedPage<'_>, rows: Range<u32>, draft: &mut Draft) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let Some(blocks) = page.blocks(&mut draft.needs)? else {
+            return Ok(());
+        };
+        let mut block = blocks.block_of_row(rows.start)?;
+        let mut row = rows.start;
+        while row < rows.end {
+            let held = blocks.rows_of(block)?;
+            if !held.contains(&row) {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    "block rows do not follow each other",
+                ));
+            }
+            let upto = rows.end.min(held.end);
+            let whole = held == (row..upto);
+            match page.rows.filter(|form| !whole || form.is_indexed()) {
+                Some(form) => self.add_lone_rows(page, block, form, row..upto, draft)?,
+                None => draft.plan.parts.push(BlockPart {
+                    page: page.index(),
+                    block,
+                    place: page.page.place_of(blocks, block)?,
+                    rows: held.end - held.start,
+                    selected: Selected::Range {
+                        start: row - held.start,
+                        len: upto - row,
+                    },
+                    lone_rows: None,
+                }),
+            }
+            draft.plan.rows += (upto - row) as usize;
+            row = upto;
+            block += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the blocks of a page that hold the rows `sorted` of the table.
+    fn add_indices(&self, page: PlannedPage<'_>, sorted: &[u64], draft: &mut Draft) -> Result<()> {
+        let first_row = page.page.descriptor.first_row;
+        let Some(blocks) = page.blocks(&mut draft.needs)? else {
+            return Ok(());
+        };
+        let mut at = 0;
+        while let Some(row) = sorted.get(at) {
+            // Inside a page, whose rows are counted in 32 bits.
+            let block = blocks.block_of_row((row - first_row) as u32)?;
+            let held = blocks.rows_of(block)?;
+            let n_rows = held.end - held.start;
+            let start = first_row + u64::from(held.start);
+            let end = first_row + u64::from(held.end);
+            let block_end = at + sorted[at..].partition_point(|row| *row < end);
+            let rows = &sorted[at..block_end];
+            at = block_end;
+            if let Some(form) = page.rows {
+                // Each run of rows by itself: what lies close together is read together all the same.
+                for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                    let first = (run[0] - first_row) as u32;
+                    let run = first..first + run.len() as u32;
+                    self.add_lone_rows(page, block, form, run, draft)?;
+                }
+                continue;
+            }
+            let contiguous = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+            let plan = &mut draft.plan;
+            let selected = if contiguous {
+                Selected::Range {
+                    start: (row - start) as u32,
+                    len: rows.len() as u32,
+                }
+            } else {
+                let from = plan.indices.len();
+                let in_block = rows.iter().map(|row| (row - start) as u32);
+                plan.indices.extend(in_block);
+                Selected::Indices(from..plan.indices.len())
+            };
+            plan.parts.push(BlockPart {
+                page: page.index(),
+                block,
+                place: page.page.place_of(blocks, block)?,
+                rows: n_rows,
+                selected,
+                lone_rows: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds `rows` (counted in the page) of a block of a full-zip page, which are read without their block.
+    fn add_lone_rows(
+        &self,
+        page: PlannedPage<'_>,
+        block: u32,
+        form: ZipForm,
+        rows: Range<u32>,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let Some(blocks) = page.blocks(&mut draft.needs)? else {
+            return Ok(());
+        };
+        let held = blocks.rows_of(block)?;
+        let place = page.page.place_of(blocks, block)?;
+        let in_block = rows.start - held.start..rows.end - held.start;
+        let part = |rows: Range<u32>, of_rows: Range<u64>, entries: Range<usize>| {
+            if of_rows.end > place.end || of_rows.start > of_rows.end {
+                let what = "a block is shorter than its rows";
+                return Err(Error::new(ErrorKind::Corrupt, what).in_block(block.into()));
+            }
+            let n_rows = rows.end - rows.start;
+            Ok(BlockPart {
+                page: page.index(),
+                block,
+                place: of_rows,
+                rows: n_rows,
+                selected: Selected::Range {
+                    start: 0,
+                    len: n_rows,
+                },
+                lone_rows: Some(LoneRows {
+                    first: held.start + rows.start,
+                    entries,
+                }),
+            })
+        };
+        if let Some(stride) = form.stride() {
+            let values_at = place.start + BLOCK_HEADER_BYTES as u64;
+            let at = |row: u32| values_at + u64::from(row) * stride as u64;
+            let of_rows = at(in_block.start)..at(in_block.end);
+            draft.plan.parts.push(part(in_block, of_rows, 0..0)?);
+            return Ok(());
+        }
+        let index = self.index_of_rows(page.page, block, form, held.end - held.start, &place);
+        let Some(index) = index.map_err(|error| error.in_block(block.into()))? else {
+            let need = Need {
+                range: IndexOfRows::range(&place, held.end - held.start),
+                page: page.number,
+                what: What::IndexOfRows(block),
+            };
+            // Several runs of rows may lie in the block.
+            if draft.needs.last() != Some(&need) {
+                draft.needs.push(need);
+            }
+            return Ok(());
+        };
+        let front = index
+            .front(self.mapped, &place)
+            .map_err(|error| error.in_block(block.into()))?;
+        let values_at = place.start + front.values_at as u64;
+        // A kernel decodes blocks that are made of the rows: not too large ones, which stay in the cache.
+        let piece_bytes_max = match self.session.kernels {
+            Kernels::Forced => KERNEL_PIECE_BYTES,
+            Kernels::Never | Kernels::Trusted => u32::MAX,
+        };
+        let mut first = in_block.start;
+        while first < in_block.end {
+            let start = front.index.place(first).start;
+            let fits =
+                |row: &u32| front.index.place(*row).end.saturating_sub(start) <= piece_bytes_max;
+            let n_rows = (first..in_block.end).take_while(fits).count().max(1) as u32;
+            let rows = front.index.slice(first..first + n_rows);
+            let entries = &mut draft.plan.row_entries;
+            let first_entry = entries.len();
+            rows.copy_to(entries);
+            let entries = first_entry..entries.len();
+            let extent = rows.extent();
+            let of_rows = values_at + u64::from(extent.start)..values_at + u64::from(extent.end);
+            let part = part(first..first + n_rows, of_rows, entries)?;
+            draft.plan.parts.push(part);
+            first += n_rows;
+        }
+        Ok(())
+    }
+
+    /// The index of a block's rows, if it was read before or lies in memory.
+    fn index_of_rows<'p>(
+        &self,
+        page: &'p Page,
+        block: u32,
+        form: ZipForm,
+        rows: u32,
+        place: &Range<u64>,
+    ) -> Result<Option<&'p IndexOfRows>> {
+        let cell = page.index_of_rows(block)?;
+        let parse = || -> Result<Option<IndexOfRows>> {
+            let range = IndexOfRows::range(place, rows);
+            let bytes = usize::try_from(range.start)
+                .ok()
+                .zip(usize::try_from(range.end).ok())
+                .and_then(|(start, end)| self.mapped?.get(start..end));
+            bytes
+                .map(|bytes| self.parse_index(bytes, form, rows))
+                .transpose()
+        };
+        if cell.get().is_some() {
+            if self.session.checksums == Checksums::Always {
+                parse()?;
+            }
+        } else if let Some(index) = parse()? {
+            let _ = cell.set(index);
+        }
+        Ok(cell.get())
+    }
+
+    fn parse_index(&self, bytes: &[u8], form: ZipForm, rows: u32) -> Result<IndexOfRows> {
+        let checksums = self.session.checksums;
+        IndexOfRows::parse(bytes, form, rows, checksums, self.mapped.is_some())
+    }
+}

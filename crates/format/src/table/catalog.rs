@@ -1,0 +1,541 @@
+//! What header, postscript and footer say of a file, and the fields that its records describe. Opening reads the
+//! header, the postscript, the footer and the root's record; a field's records are read when it is first named.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use tarsia_io::ReadBytes;
+use tarsia_metadata as metadata;
+use tarsia_metadata::{
+    ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, NodeRecord, PageDescriptor, Postscript,
+    Section, limits,
+};
+use tarsia_structure::arrow::{LeafPath, leaf_paths};
+
+use super::column::{Column, Stored, TableField};
+use super::metas::Metas;
+use super::page::Page;
+use super::views;
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::Source;
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileMetadata {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Top-level fields.
+    pub columns: u32,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Format version: major, minor.
+    pub version: (u8, u8),
+    /// Random, or zero where the writer was deterministic.
+    pub file_id: [u8; 16],
+    /// BLAKE3 over everything but the state slots.
+    pub root_digest: [u8; 32],
+    /// Grows with every change of the file; a new file's is 1.
+    pub epoch: u64,
+    /// The writer's name and version.
+    pub created_by: String,
+}
+
+/// A part of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Region {
+    /// What it is.
+    pub name: &'static str,
+    /// Its first byte.
+    pub place: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// What the end of a file is expected to hold of its metadata: it is prefetched in one piece.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// A file of so many bytes is prefetched as a whole: a disk gives it in the time of a few requests, and a row of a few
+/// columns takes as many.
+const SMALL_FILE_BYTES: u64 = 128 << 10;
+
+/// The parsed metadata of an open file.
+pub(crate) struct Catalog {
+    header_bytes: Vec<u8>,
+    header: Header,
+    epoch: u64,
+    footer_bytes: Vec<u8>,
+    footer: Footer,
+    postscript: Postscript,
+    shape: metadata::FileShape,
+    root: Root,
+    /// Whether strings come as views.
+    views: bool,
+    metas: Metas,
+    fields: Mutex<HashMap<String, Arc<TableField>>>,
+    all_fields: OnceLock<Vec<Arc<TableField>>>,
+    schema: OnceLock<SchemaRef>,
+}
+
+/// What the root's record says.
+struct Root {
+    /// Top-level fields.
+    n_columns: u32,
+    /// The schema's metadata.
+    metadata: HashMap<String, String>,
+}
+
+/// A field as its records describe it, before its columns are made.
+struct FieldRecords<'a> {
+    first_leaf: u32,
+    field: Field,
+    columns: &'a [ColumnRecord],
+}
+
+/// A leaf of a field, and where the file says its pages are.
+struct LeafRecord<'a> {
+    leaf: u32,
+    /// The name of its top-level field.
+    field: &'a str,
+    stored: &'a Stored,
+    path: LeafPath,
+    record: &'a ColumnRecord,
+}
+
+impl Catalog {
+    /// Reads and checks what a file says of itself. With `views`, strings come as views.
+    pub(crate) fn open(source: &Source, views: bool) -> Result<Self> {
+        let file_bytes = source.len();
+        let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
+        if file_bytes < least {
+            let what = format!("{file_bytes} bytes are too few for a file of this format");
+            return Err(Error::new(ErrorKind::Corrupt, what));
+        }
+        let read = |range: Range<u64>| source.read_once(range).map(|bytes| bytes.to_vec());
+        let tail_start = match file_bytes {
+            ..=SMALL_FILE_BYTES => 0,
+            _ => file_bytes - TAIL_BYTES,
+        };
+        source.prefetch(&[0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
+        let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
+        if !header_bytes.starts_with(&metadata::MAGIC) {
+            return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
+        }
+        let header = Header::parse(&header_bytes)?;
+        let committed = header.committed(file_bytes)?;
+        let end = committed.bytes;
+        let too_few = || {
+            Error::new(
+                ErrorKind::Corrupt,
+                format!("committed length of {end} bytes"),
+            )
+        };
+        let start = end
+            .checked_sub(limits::POSTSCRIPT_BYTES as u64)
+            .ok_or_else(too_few)?;
+        let postscript_bytes = read(start..end)?;
+        let footer_bytes = read(Postscript::footer_range(&postscript_bytes, end)?)?;
+        let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
+        let mut footer = Footer::parse(&footer_bytes, &postscript, &[])?;
+        footer.check_header(&header)?;
+        let shape = footer.shape(&postscript);
+        let metas = Metas::new(std::mem::take(&mut footer.metas));
+        let mut catalog = Self {
+            header_bytes,
+            header,
+            epoch: committed.epoch,
+            shape,
+            footer_bytes,
+            footer,
+            postscript,
+            root: Root {
+                n_columns: 0,
+                metadata: HashMap::new(),
+            },
+            views,
+            metas,
+            fields: Mutex::new(HashMap::new()),
+            all_fields: OnceLock::new(),
+            schema: OnceLock::new(),
+        };
+        catalog.root = catalog.read_root(source)?;
+        Ok(catalog)
+    }
+
+    fn read_root(&self, source: &Source) -> Result<Root> {
+        let (place, length) = (self.footer.root_place, Some(self.footer.root_bytes));
+        let bytes = self.record_bytes(source, place, length)?;
+        let record = NodeRecord::parse(&bytes)?;
+        let children = record.children.as_ref();
+        Ok(Root {
+            n_columns: children.map_or(0, |children| children.n_children),
+            metadata: record.metadata_map(),
+        })
+    }
+
+    /// Rows of the table.
+    pub(crate) fn rows(&self) -> u64 {
+        self.postscript.rows
+    }
+
+    /// Top-level fields.
+    pub(crate) fn n_columns(&self) -> u32 {
+        self.root.n_columns
+    }
+
+    /// The page descriptions.
+    pub(crate) fn metas(&self) -> &Metas {
+        &self.metas
+    }
+
+    pub(crate) fn file_metadata(&self, file_bytes: u64) -> FileMetadata {
+        FileMetadata {
+            rows: self.rows(),
+            columns: self.n_columns(),
+            file_bytes,
+            // A byte each in the postscript.
+            version: (limits::VERSION_MAJOR as u8, limits::VERSION_MINOR as u8),
+            file_id: self.header.file_id,
+            root_digest: self.postscript.root_digest,
+            epoch: self.epoch,
+            created_by: self.footer.created_by.clone(),
+        }
+    }
+
+    /// That the file's header is what it was when the file was opened: whoever erases from it says so there.
+    pub(crate) fn check_unchanged(&self, source: &Source) -> Result<()> {
+        let now = source.read(0..limits::HEADER_BYTES as u64)?;
+        match *now == *self.header_bytes {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::FileChanged,
+                "the file was changed while it was open",
+            )),
+        }
+    }
+
+    /// The kernels in the file, in the order in which page descriptions number them.
+    pub(crate) fn kernel_sections(&self) -> impl Iterator<Item = &Section> {
+        self.footer.sections_of(metadata::SECTION_KERNEL)
+    }
+
+    /// All sections of the file.
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.footer.sections
+    }
+
+    /// The field of a name. Reads one bucket, its record, the records below it and, where a column has several pages,
+    /// their list; once.
+    pub(crate) fn field(&self, source: &Source, name: &str) -> Result<Arc<TableField>> {
+        let lock = || self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(field) = lock().get(name) {
+            return Ok(field.clone());
+        }
+        let path = metadata::encode_path([name])?;
+        let hash = metadata::path_hash(&path);
+        let buckets = self.footer.buckets(&self.postscript)?;
+        let bytes = source.read_metadata(buckets.range(hash))?;
+        let bucket = metadata::Bucket::parse(&bytes, &buckets, buckets.index(hash))
+            .map_err(|error| Error::from(error).prefixed("bucket"))?;
+        let records = bucket
+            .lookup(hash)
+            .map(|entry| self.record_bytes(source, entry.place, entry.record_bytes))
+            .collect::<Result<Vec<_>>>()?;
+        let parsed = records
+            .iter()
+            .map(|bytes| NodeRecord::parse(bytes))
+            .collect::<metadata::Result<Vec<_>>>()?;
+        let record = metadata::unique_record(&path, parsed)?.ok_or_else(|| no_such_column(name))?;
+        let (place, below) = match record.descendants_range() {
+            Some(range) => (range.start, Some(self.records(source, range)?)),
+            None => (0, None),
+        };
+        let below = below.as_deref().unwrap_or_default();
+        let found = metadata::read_field(&record, below, place)?;
+        let field = match self.views {
+            true => views::field(&Arc::new(found.field)).as_ref().clone(),
+            false => found.field,
+        };
+        let records = FieldRecords {
+            first_leaf: found.first_leaf,
+            field,
+            columns: &found.columns,
+        };
+        let field = Arc::new(self.make_field(source, records)?);
+        lock().insert(name.to_owned(), field.clone());
+        Ok(field)
+    }
+
+    /// The leaf columns of a field, or one by its own name.
+    pub(crate) fn columns_of(&self, source: &Source, name: &str) -> Result<Vec<Arc<Column>>> {
+        match self.field(source, name) {
+            Ok(field) => Ok(field.columns.clone()),
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => {
+                Ok(vec![self.column(source, name)?])
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The leaf column of a name: that of a field with one column, or names from a field down, joined by dots.
+    pub(crate) fn column(&self, source: &Source, name: &str) -> Result<Arc<Column>> {
+        let several = |field: &TableField| {
+            let names: Vec<_> = field.columns.iter().map(|column| column.name()).collect();
+            let what = format!("`{name}` has several columns: {}", names.join(", "));
+            Error::new(ErrorKind::InvalidInput, what)
+        };
+        let missing = match self.field(source, name) {
+            Ok(field) => {
+                return match field.columns.as_slice() {
+                    [column] => Ok(column.clone()),
+                    _ => Err(several(&field)),
+                };
+            }
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
+            Err(error) => return Err(error),
+        };
+        for (dot, _) in name.match_indices('.') {
+            let Ok(field) = self.field(source, &name[..dot]) else {
+                continue;
+            };
+            let mut columns = field.columns.iter();
+            if let Some(column) = columns.find(|column| column.name() == name) {
+                return Ok(column.clone());
+            }
+        }
+        Err(missing)
+    }
+
+    /// The bytes of a record, whose length is read where it is not known.
+    fn record_bytes<'s>(
+        &self,
+        source: &'s Source,
+        place: u64,
+        known: Option<u32>,
+    ) -> Result<ReadBytes<'s>> {
+        let length = match known {
+            Some(length) => length,
+            None => NodeRecord::length(&source.read_metadata(place..place.saturating_add(4))?)?,
+        };
+        self.records(source, place..place.saturating_add(length.into()))
+    }
+
+    /// The bytes of records.
+    fn records<'s>(&self, source: &'s Source, range: Range<u64>) -> Result<ReadBytes<'s>> {
+        let records = self.footer.records_range(&self.postscript);
+        if range.start < records.start || range.end > records.end {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("a bucket leads to byte {}, where no record is", range.start),
+            ));
+        }
+        source.read_metadata(range)
+    }
+
+    fn make_field(&self, source: &Source, records: FieldRecords<'_>) -> Result<TableField> {
+        let FieldRecords {
+            first_leaf,
+            field,
+            columns: records,
+        } = records;
+        let stored = Stored::of(&field)?;
+        let paths = leaf_paths(&stored.data_type, field.is_nullable()).map_err(|unsupported| {
+            Error::new(ErrorKind::Unsupported, format!("type {unsupported}"))
+                .in_column(field.name())
+        })?;
+        if paths.len() != records.len() {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "other columns than those of the field's type",
+            )
+            .in_column(field.name()));
+        }
+        let columns = paths.into_iter().zip(records).zip(first_leaf..);
+        let columns = columns
+            .map(|((path, record), leaf)| {
+                let record = LeafRecord {
+                    leaf,
+                    field: field.name(),
+                    stored: &stored,
+                    path,
+                    record,
+                };
+                Ok(Arc::new(self.make_column(source, record)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(TableField {
+            field: Arc::new(field),
+            columns,
+        })
+    }
+
+    fn make_column(&self, source: &Source, leaf: LeafRecord<'_>) -> Result<Column> {
+        let LeafRecord {
+            leaf,
+            field,
+            stored,
+            path,
+            record,
+        } = leaf;
+        let below = path.names().iter().map(String::as_str);
+        let name = std::iter::once(field).chain(below);
+        let name = name.collect::<Vec<_>>().join(".");
+        let value_type = path.value_type();
+        let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, what).in_column(&name);
+        let meta = ColumnMeta::load(record, &self.shape, |range| source.read_metadata(range))
+            .map_err(|error: Error| error.in_column(&name))?;
+        if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
+            return Err(corrupt("a column without pages in a file with rows"));
+        }
+        // Below lists there may be more items than rows.
+        let too_many = |page: &&PageDescriptor| page.null_count > page.rows;
+        if path.forms().is_empty() && meta.pages.iter().any(|page| too_many(&page)) {
+            return Err(corrupt("a page with more nulls than rows"));
+        }
+        let listed = match record.source {
+            ColumnSource::Meta { length, .. } => u64::from(length),
+            _ => 0,
+        };
+        let pages = meta.pages.iter().chain(&meta.shared_pages);
+        let sides: u64 = pages.map(|page| u64::from(page.side_length)).sum();
+        Ok(Column {
+            leaf,
+            data_type: match path.is_flat() {
+                true => stored.data_type.clone(),
+                false => path.data_type().clone(),
+            },
+            name,
+            path,
+            packing: stored.packing.clone(),
+            value_type,
+            pages: meta.pages.into_iter().map(Page::new).collect(),
+            shared_pages: meta.shared_pages.into_iter().map(Page::new).collect(),
+            shared_lists: meta.shared_lists,
+            digest: record.digest,
+            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
+        })
+    }
+
+    /// All fields in order. Reads all records, once.
+    pub(crate) fn all_fields(&self, source: &Source) -> Result<&[Arc<TableField>]> {
+        if let Some(fields) = self.all_fields.get() {
+            return Ok(fields);
+        }
+        let table = self.read_schema(source)?;
+        let mut fields = Vec::with_capacity(table.schema.fields().len());
+        let mut first_leaf = 0;
+        for field in table.schema.fields() {
+            let n_leaves = metadata::n_leaves(field);
+            let records = table.columns.get(first_leaf as usize..);
+            let records = records.and_then(|records| records.get(..n_leaves as usize));
+            let records = FieldRecords {
+                first_leaf,
+                field: field.as_ref().clone(),
+                columns: records.unwrap_or_default(),
+            };
+            fields.push(Arc::new(self.make_field(source, records)?));
+            first_leaf += n_leaves;
+        }
+        Ok(self.all_fields.get_or_init(|| fields))
+    }
+
+    /// All leaf columns in order.
+    pub(crate) fn all_columns(&self, source: &Source) -> Result<Vec<Arc<Column>>> {
+        let fields = self.all_fields(source)?.iter();
+        let columns = fields.flat_map(|field| field.columns.iter().cloned());
+        Ok(columns.collect())
+    }
+
+    fn read_schema(&self, source: &Source) -> Result<metadata::TableSchema> {
+        let range = self.footer.records_range(&self.postscript);
+        let bytes = source.read(range.clone())?;
+        let mut table = metadata::read_schema(&bytes, range.start, self.footer.n_nodes)?;
+        if self.views {
+            let fields = table.schema.fields().iter().map(views::field);
+            let fields: Fields = fields.collect();
+            table.schema = Schema::new_with_metadata(fields, table.schema.metadata);
+        }
+        let _ = self.schema.set(Arc::new(table.schema.clone()));
+        Ok(table)
+    }
+
+    /// The whole schema.
+    pub(crate) fn schema(&self, source: &Source) -> Result<&SchemaRef> {
+        if self.schema.get().is_none() {
+            self.read_schema(source)?;
+        }
+        let none = || Error::new(ErrorKind::Corrupt, "no schema");
+        self.schema.get().ok_or_else(none)
+    }
+
+    /// The metadata of the schema.
+    pub(crate) fn schema_metadata(&self) -> &HashMap<String, String> {
+        &self.root.metadata
+    }
+
+    pub(crate) fn header_bytes(&self) -> &[u8] {
+        &self.header_bytes
+    }
+
+    pub(crate) fn footer_bytes(&self) -> &[u8] {
+        &self.footer_bytes
+    }
+
+    pub(crate) fn root_digest(&self) -> [u8; 32] {
+        self.postscript.root_digest
+    }
+
+    /// The postscript's bytes as the root digest covers them.
+    pub(crate) fn postscript_for_digest(&self) -> Result<[u8; limits::POSTSCRIPT_BYTES]> {
+        Ok(self.postscript.bytes_for_root_digest(&self.footer_bytes)?)
+    }
+
+    /// Where the metadata lies that the digest tree covers.
+    pub(crate) fn meta_range(&self) -> Range<u64> {
+        self.footer.meta_place..self.footer.tree_place
+    }
+
+    /// Where the digest tree lies.
+    pub(crate) fn tree_range(&self) -> Range<u64> {
+        let end = self.postscript.committed_bytes - limits::POSTSCRIPT_BYTES as u64;
+        self.footer.tree_place..end - self.footer_bytes.len() as u64
+    }
+
+    /// The parts of the file, in order.
+    pub(crate) fn layout(&self) -> Vec<Region> {
+        let end = self.postscript.committed_bytes;
+        let postscript = end - limits::POSTSCRIPT_BYTES as u64;
+        let kernels = self.kernel_sections();
+        let kernels_end = kernels.map(|section| section.range.end.next_multiple_of(8));
+        let kernels_end = kernels_end.max().unwrap_or(self.footer.meta_place);
+        let starts = [
+            ("header", 0),
+            ("pages", limits::HEADER_BYTES as u64),
+            ("kernels", self.footer.meta_place),
+            ("column metadata", kernels_end),
+            ("records", self.footer.root_place),
+            ("buckets", self.postscript.bucket_place),
+            ("digest tree", self.footer.tree_place),
+            ("footer", postscript - self.footer_bytes.len() as u64),
+            ("postscript", postscript),
+        ];
+        let ends = starts.iter().skip(1).map(|(_, start)| *start).chain([end]);
+        let regions = starts.iter().zip(ends);
+        let regions = regions.map(|((name, place), end)| Region {
+            name,
+            place: *place,
+            bytes: end.saturating_sub(*place),
+        });
+        regions.collect()
+    }
+}
+
+fn no_such_column(name: &str) -> Error {
+    Error::new(
+        ErrorKind::NoSuchColumn,
+        format!("no column is named `{}`", name.escape_debug()),
+    )
+}

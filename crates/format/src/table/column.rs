@@ -1,0 +1,219 @@
+//! Fields and leaf columns: their types, names and pages, and estimates of what reading them takes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef};
+use tarsia_codec::ValueType;
+use tarsia_structure::arrow::{LeafPath, Packing};
+
+use super::metas::Metas;
+use super::page::Page;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Checksums;
+
+/// What a processor fetches at once.
+const LINE_BYTES: u64 = 64;
+
+/// A string is expected to take at least so many bytes with its offset.
+const STRING_BYTES: usize = 16;
+
+/// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
+const LONG_BYTES_MIN: u64 = 4 << 10;
+
+/// Nested rows are expected to decode to so many times their encoded bytes.
+const NESTED_EXPANSION: u64 = 3;
+
+/// A top-level field and its leaf columns.
+pub(crate) struct TableField {
+    pub(crate) field: FieldRef,
+    /// In the schema's order; one where the field is flat.
+    pub(crate) columns: Vec<Arc<Column>>,
+}
+
+/// What the columns of a field hold.
+pub(crate) struct Stored {
+    /// The field's type; where it is packed, that of whole rows.
+    pub(crate) data_type: DataType,
+    /// Of packed structs.
+    pub(crate) packing: Option<Packing>,
+}
+
+impl Stored {
+    /// What a top-level field is stored as.
+    pub(crate) fn of(field: &Field) -> Result<Self> {
+        if !tarsia_metadata::is_packed(field) {
+            return Ok(Self {
+                data_type: field.data_type().clone(),
+                packing: None,
+            });
+        }
+        let packing = Packing::of(field.data_type());
+        let packing = packing.map_err(|error| Error::from(error).in_column(field.name()))?;
+        Ok(Self {
+            data_type: packing.stored_type(),
+            packing: Some(packing),
+        })
+    }
+}
+
+/// A leaf column whose pages are known.
+pub(crate) struct Column {
+    pub(crate) leaf: u32,
+    /// Names from the top-level field down, joined by dots.
+    pub(crate) name: String,
+    /// What stands above the column's items, and their type.
+    pub(crate) path: LeafPath,
+    /// The Arrow type that the column alone decodes to: the field's where it is flat, that of whole rows where it is packed.
+    pub(crate) data_type: DataType,
+    /// Of packed structs: the column's items are their rows.
+    pub(crate) packing: Option<Packing>,
+    /// Physical type; `None` for type Null.
+    pub(crate) value_type: Option<ValueType>,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) shared_pages: Vec<Page>,
+    /// See `ColumnMeta::shared_lists`.
+    pub(crate) shared_lists: Vec<u16>,
+    /// Digest over the column, for `verify`.
+    pub(crate) digest: [u8; 32],
+    /// Bytes of metadata: record, FlatBuffer, block tables and digests.
+    pub(crate) metadata_bytes: u64,
+}
+
+/// What estimates of a column depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Estimates<'a> {
+    pub(crate) metas: &'a Metas,
+    pub(crate) is_mapped: bool,
+    pub(crate) checksums: Checksums,
+}
+
+impl TableField {
+    /// Whether rows take about a block of each column.
+    pub(crate) fn is_long(&self) -> bool {
+        let columns = self.columns.iter();
+        let bytes: u64 = columns.map(|column| column.encoded_row_bytes()).sum();
+        bytes > 0 && bytes >= LONG_BYTES_MIN * self.columns.len() as u64
+    }
+
+    pub(crate) fn is_flat(&self) -> bool {
+        self.columns.iter().all(|column| column.is_flat())
+    }
+}
+
+impl Column {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the field is this one column.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.path.is_flat()
+    }
+
+    /// Adds the place to an error.
+    pub(crate) fn at(&self, error: Error, page: usize) -> Error {
+        error.in_page(page).in_column(self.name())
+    }
+
+    /// Index of the page that holds `row`.
+    pub(crate) fn page_of(&self, row: u64) -> Result<usize> {
+        let index = self.pages.partition_point(|page| page.rows().end <= row);
+        match self.pages.get(index) {
+            Some(page) if page.rows().contains(&row) => Ok(index),
+            _ => Err(
+                Error::new(ErrorKind::Corrupt, format!("no page holds row {row}"))
+                    .in_column(self.name()),
+            ),
+        }
+    }
+
+    pub(crate) fn page(&self, index: usize) -> Result<&Page> {
+        self.pages.get(index).ok_or_else(|| {
+            Error::new(
+                ErrorKind::OutOfRange,
+                format!("the column has {} pages", self.pages.len()),
+            )
+            .in_column(self.name())
+        })
+    }
+
+    pub(crate) fn shared_page(&self, number: usize) -> Result<&Page> {
+        self.shared_pages.get(number).ok_or_else(|| {
+            let n = self.shared_pages.len();
+            Error::new(
+                ErrorKind::Corrupt,
+                format!("the page names shared page {number} of {n}"),
+            )
+        })
+    }
+
+    /// The numbers of the shared pages that a page names.
+    pub(crate) fn shared_of(&self, page: &Page) -> &[u16] {
+        tarsia_metadata::shared_list(&self.shared_lists, &page.descriptor)
+    }
+
+    /// About what a row decodes to.
+    pub(crate) fn row_bytes(&self) -> usize {
+        match self.value_type {
+            // How many items a row has is known from its encoded bytes alone.
+            _ if !self.is_flat() => 1 + (NESTED_EXPANSION * self.encoded_row_bytes()) as usize,
+            None => 0,
+            Some(ValueType::Bits) => 1,
+            Some(ValueType::Fixed(width)) => width as usize,
+            // Of a dictionary's codes nothing says how long its entries are; a batch that grows too large is cut.
+            Some(ValueType::Bytes) => STRING_BYTES.max(self.encoded_row_bytes() as usize),
+        }
+    }
+
+    /// The same, of what is written when a row is decoded: of a zero-copy column, its views.
+    pub(crate) fn written_row_bytes(&self, estimates: Estimates<'_>) -> usize {
+        match self.is_flat() && self.is_zero_copy(estimates) {
+            true => size_of::<u128>(),
+            false => self.row_bytes(),
+        }
+    }
+
+    /// Whether its byte strings come as views, of the file's own memory where they are stored as they are.
+    pub(crate) fn has_views(&self, is_mapped: bool) -> bool {
+        self.data_type == DataType::BinaryView && is_mapped
+    }
+
+    /// Whether runs of its byte strings are borrowed from the file where they lie back to back, as Arrow holds them.
+    /// Not of text: it must stay what it was when it was checked.
+    pub(crate) fn borrows_runs(&self, is_mapped: bool) -> bool {
+        let is_binary = matches!(self.data_type, DataType::Binary | DataType::LargeBinary);
+        is_binary && is_mapped
+    }
+
+    /// Whether its byte strings are not copied.
+    fn is_zero_copy(&self, estimates: Estimates<'_>) -> bool {
+        let metas = estimates.metas;
+        let lies_row_by_row = || self.pages.iter().all(|page| page.is_indexed(metas));
+        self.has_views(estimates.is_mapped)
+            || self.borrows_runs(estimates.is_mapped) && lies_row_by_row()
+    }
+
+    fn encoded_row_bytes(&self) -> u64 {
+        let pages = self.pages.iter().map(|page| &page.descriptor);
+        let bytes: u64 = pages.clone().map(|page| u64::from(page.length)).sum();
+        let rows: u64 = pages.map(|page| u64::from(page.rows)).sum();
+        bytes / rows.max(1)
+    }
+
+    /// Bytes of the pages that hold some of `rows`; of zero-copy pages that were checked before, those that lead to the
+    /// values.
+    pub(crate) fn encoded_bytes(&self, estimates: Estimates<'_>, rows: &Range<u64>) -> u64 {
+        let is_zero_copy = self.is_zero_copy(estimates);
+        let bytes = |page: &Page| match is_zero_copy && page.is_checked(estimates.checksums) {
+            true => LINE_BYTES * u64::from(page.descriptor.n_blocks),
+            false => u64::from(page.descriptor.length),
+        };
+        let overlaps = |page: &&Page| {
+            let held = page.rows();
+            held.start < rows.end && rows.start < held.end
+        };
+        let pages = self.pages.iter().filter(overlaps);
+        pages.map(bytes).sum()
+    }
+}

@@ -1,0 +1,195 @@
+//! One page of an open file, and what was made of it so far.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use tarsia_codec::ValueType;
+use tarsia_metadata::{BlockTable, PageDescriptor};
+use tarsia_structure::block::IndexFront;
+use tarsia_structure::{Layout, ROW_ENTRY_BYTES, ZipForm};
+
+use super::checks::{Checked, check_covered};
+use super::metas::Metas;
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::options::Checksums;
+
+/// The block table of a page.
+pub(crate) type Blocks = BlockTable<Vec<u8>>;
+
+/// One page: its descriptor, and what was read and made of it.
+pub(crate) struct Page {
+    pub(crate) descriptor: PageDescriptor,
+    blocks: OnceLock<Blocks>,
+    /// Of each block of a full-zip page of byte strings.
+    indexes: OnceLock<Box<[OnceLock<IndexOfRows>]>>,
+    /// Blocks whose checksum was right.
+    pub(crate) checked_blocks: Checked,
+    /// Rows of a full-zip page of byte strings, which are read without their block.
+    pub(crate) checked_rows: Checked,
+    /// What the layer that decodes keeps with the page.
+    pub(crate) kept: Kept,
+}
+
+/// A place for something that a layer above keeps: made once, never changed.
+#[derive(Default)]
+pub(crate) struct Kept(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Kept {
+    /// What is kept, if it is a `T`.
+    pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.0.get()?.downcast_ref()
+    }
+
+    /// Keeps it, unless another thread was faster.
+    pub(crate) fn set<T: Any + Send + Sync>(&self, value: T) {
+        let _ = self.0.set(Box::new(value));
+    }
+
+    /// Whether something is kept.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
+/// The front of a block with an index of its rows, whose checksum was right.
+pub(crate) struct IndexOfRows {
+    /// Where the front ends, counted from the block's start: there the values begin.
+    values_at: usize,
+    /// `None` where the file is in memory.
+    bytes: Option<Box<[u8]>>,
+}
+
+impl IndexOfRows {
+    /// Where the front lies of a block at `place` with so many rows, and perhaps some of the bytes behind it.
+    pub(crate) fn range(place: &Range<u64>, rows: u32) -> Range<u64> {
+        place.start..place.end.min(place.start + IndexFront::bytes_max(rows))
+    }
+
+    /// Parses and checks the bytes of [`IndexOfRows::range`]; they are kept unless they are in memory anyway.
+    pub(crate) fn parse(
+        bytes: &[u8],
+        form: ZipForm,
+        rows: u32,
+        checksums: Checksums,
+        is_mapped: bool,
+    ) -> Result<Self> {
+        let (front, (covered, stored)) =
+            IndexFront::parse(bytes, form, rows).map_err(while_reading)?;
+        if checksums != Checksums::Never {
+            check_covered(covered, stored)?;
+        }
+        let values_at = front.values_at;
+        Ok(Self {
+            values_at,
+            bytes: match is_mapped {
+                true => None,
+                false => bytes.get(..values_at).map(Box::from),
+            },
+        })
+    }
+
+    /// The parsed front of the block at `place`; `mapped` is the whole file where that is in memory.
+    pub(crate) fn front<'a>(
+        &'a self,
+        mapped: Option<&'a [u8]>,
+        place: &Range<u64>,
+    ) -> Result<IndexFront<'a>> {
+        let bytes = match &self.bytes {
+            Some(bytes) => Some(&**bytes),
+            None => slice_of(mapped, place.start..place.start + self.values_at as u64),
+        };
+        let none = || Error::new(ErrorKind::Corrupt, "an index beyond the end of the file");
+        Ok(IndexFront::of_parsed(bytes.ok_or_else(none)?))
+    }
+}
+
+/// A part of a file in memory; `None` of others, and beyond the end.
+pub(crate) fn slice_of(mapped: Option<&[u8]>, range: Range<u64>) -> Option<&[u8]> {
+    let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+    mapped?.get(place)
+}
+
+impl Page {
+    pub(crate) fn new(descriptor: PageDescriptor) -> Self {
+        Self {
+            descriptor,
+            blocks: OnceLock::new(),
+            indexes: OnceLock::new(),
+            checked_blocks: Checked::default(),
+            checked_rows: Checked::default(),
+            kept: Kept::default(),
+        }
+    }
+
+    /// Its rows in the table.
+    pub(crate) fn rows(&self) -> Range<u64> {
+        self.descriptor.row_range()
+    }
+
+    /// Its block table, if it was read or lies in the descriptor.
+    pub(crate) fn blocks(&self) -> Result<Option<&Blocks>> {
+        if let Some(blocks) = self.blocks.get() {
+            return Ok(Some(blocks));
+        }
+        match self.descriptor.table_range() {
+            Some(_) => Ok(None),
+            None => self.keep_blocks(Vec::new()).map(Some),
+        }
+    }
+
+    /// Whether its block table is known.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.blocks.get().is_some()
+    }
+
+    /// Parses and keeps the bytes of its block table.
+    pub(crate) fn keep_blocks(&self, bytes: Vec<u8>) -> Result<&Blocks> {
+        let blocks = BlockTable::parse(bytes, &self.descriptor)?;
+        Ok(self.blocks.get_or_init(|| blocks))
+    }
+
+    /// Where a block lies in the file.
+    pub(crate) fn place_of(&self, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
+        let range = blocks.block_range(block)?;
+        let start = self.descriptor.place;
+        Ok(start + range.start..start + range.end)
+    }
+
+    /// The slot for the index of a block's rows.
+    pub(crate) fn index_of_rows(&self, block: u32) -> Result<&OnceLock<IndexOfRows>> {
+        let indexes = self.indexes.get_or_init(|| {
+            let n_blocks = self.descriptor.n_blocks;
+            (0..n_blocks).map(|_| OnceLock::new()).collect()
+        });
+        let none = || Error::new(ErrorKind::OutOfRange, format!("block {block}"));
+        indexes.get(block as usize).ok_or_else(none)
+    }
+
+    /// Bytes that its indexes take once all of them were read.
+    pub(crate) fn index_bytes(&self, metas: &Metas, is_mapped: bool) -> u64 {
+        let is_kept = !is_mapped && self.is_indexed(metas);
+        u64::from(is_kept) * u64::from(self.descriptor.rows) * ROW_ENTRY_BYTES as u64
+    }
+
+    /// Whether nothing of it will be compared with its checksum again.
+    pub(crate) fn is_checked(&self, checksums: Checksums) -> bool {
+        let descriptor = &self.descriptor;
+        match checksums {
+            Checksums::Never => true,
+            Checksums::Once => {
+                self.checked_blocks.all(descriptor.n_blocks)
+                    || self.checked_rows.all(descriptor.rows)
+            }
+            Checksums::Always => false,
+        }
+    }
+
+    /// Whether it is a full-zip page of byte strings: each block has an index of its rows.
+    pub(crate) fn is_indexed(&self, metas: &Metas) -> bool {
+        let meta = metas.get(self.descriptor.meta);
+        meta.is_ok_and(|meta| {
+            meta.layout == Layout::FullZip && meta.value_type == Some(ValueType::Bytes)
+        })
+    }
+}
