@@ -3,6 +3,8 @@
 //! is asked again.
 
 mod planner;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
