@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, FieldRef};
+use tarsia_arrow::{LeafParts, LeafPath, LentItems, Packing};
+use tarsia_arrow::{LentStrings, Shown};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, ValueType};
 use tarsia_metadata as metadata;
 use tarsia_metadata::BlockTable;
-use tarsia_structure::arrow::{LeafParts, LeafPath, LentItems, Packing};
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::{
-    Block, BlockHeader, Budget, Cut, LentStrings, PageDecoder, RawColumn, RawLevels, RawParts,
-    RowIndex, SHARED_DEPTH_MAX, Shown, ZipForm,
+    Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels, RawParts, RowIndex,
+    SHARED_DEPTH_MAX, ZipForm,
 };
 
 use crate::decoder::{Decoder, Run};

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use tarsia_arrow::{LeafPath, Pool, leaf_paths, lent_buffer};
 use tarsia_codec::Registry;
 use tarsia_io::{LocalFile, MappedFile, ReadAt, ReadBytes, ReadOptions};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, Footer, Header, NodeRecord, Postscript, limits};
 use tarsia_structure::Meta;
-use tarsia_structure::arrow::{LeafPath, Pool, leaf_paths, lent_buffer};
 
 use crate::column::{Column, Stored, TableField};
 use crate::decoder::Decoder;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
+use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
-use tarsia_structure::arrow::logical_type;
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};

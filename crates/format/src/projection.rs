@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use tarsia_structure::arrow::{Emitted, leaf_paths, reorder};
+use tarsia_arrow::{Emitted, leaf_paths, reorder};
 
 use crate::column::{Column, TableField};
 use crate::error::{Error, ErrorKind, Result};

@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rayon::prelude::*;
-use tarsia_codec::{Scratch, ValueType};
-use tarsia_structure::Budget;
-use tarsia_structure::arrow::{
+use tarsia_arrow::{
     self as structure, Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views,
 };
 #[cfg(feature = "kernels")]
-use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
+use tarsia_arrow::{ColumnBuffers, array_from_buffers};
+use tarsia_codec::{Scratch, ValueType};
+use tarsia_structure::Budget;
 
 use crate::column::{Column, Decoded, TableField};
 use crate::error::{Error, ErrorKind, Result, while_reading};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 
-use tarsia_structure::arrow::{Emitted, reorder};
+use tarsia_arrow::{Emitted, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{Inner, Reads};

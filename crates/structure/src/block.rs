@@ -17,7 +17,7 @@ pub const BLOCK_ALIGN: usize = 8;
 pub const BLOCK_DECODED_BYTES_MAX: u32 = 16 << 20;
 
 /// A block of one row may decode to this many times its payload, beyond [`BLOCK_DECODED_BYTES_MAX`].
-pub(crate) const ROW_EXPANSION_MAX: u64 = 1024;
+pub const ROW_EXPANSION_MAX: u64 = 1024;
 
 /// The most bytes that values, and the slots of each level, of one row may decode to from so many stored ones.
 pub fn row_decoded_bytes_max(payload_bytes: u64) -> u64 {
@@ -37,19 +37,18 @@ const FLAGS_KNOWN: u8 = match cfg!(feature = "nested") {
 /// Bytes of payload that have a checksum of their own in a chunked block, so that some of them can be read alone.
 pub const CHUNK_BYTES: usize = 8 << 10;
 /// Writers give blocks of one row of a nested column with more payload than this such checksums.
-#[cfg(feature = "encode")]
-pub(crate) const CHUNKED_BYTES_MIN: usize = 64 << 10;
+pub const CHUNKED_BYTES_MIN: usize = 64 << 10;
 /// Bytes of the salt that may follow the header.
 pub const SALT_BYTES: usize = 16;
 /// The checksum comes first, so that it covers one run of bytes: the rest of the block.
 const CRC_BYTES: usize = 4;
 
 /// Layer descriptor: no bytes, every item is valid.
-pub(crate) const LAYER_ALL_VALID: u8 = 255;
+pub const LAYER_ALL_VALID: u8 = 255;
 /// Layer descriptor: no bytes, every item is null.
-pub(crate) const LAYER_ALL_NULL: u8 = 254;
+pub const LAYER_ALL_NULL: u8 = 254;
 /// Level descriptor: the one length of all slots, in four bytes.
-pub(crate) const LAYER_CONSTANT: u8 = 253;
+pub const LAYER_CONSTANT: u8 = 253;
 
 /// The fixed header of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +80,7 @@ pub struct BlockHeader {
 
 impl BlockHeader {
     /// That of so many rows of a value each, without values.
-    pub(crate) fn of_rows(n_rows: u32) -> Self {
+    pub fn of_rows(n_rows: u32) -> Self {
         Self {
             tree: 0,
             salted: false,
@@ -230,8 +229,10 @@ impl BlockHeader {
     }
 
     /// Puts the header, with the checksums, in front of the payload that ends `out`, where room for a header is at `start`, and pads it.
-    #[cfg(feature = "encode")]
-    pub(crate) fn seal(
+    ///
+    /// # Errors
+    /// What [`BlockHeader::parse`] would refuse.
+    pub fn seal(
         self,
         out: &mut alloc::vec::Vec<u8>,
         start: usize,
@@ -245,8 +246,8 @@ impl BlockHeader {
         reseal(out.get_mut(start..).unwrap_or_default(), checksum)
     }
 
-    #[cfg(feature = "encode")]
-    pub(crate) fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
+    /// The bytes of the header.
+    pub fn to_bytes(self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut out = [0; BLOCK_HEADER_BYTES];
         out[4] = self.tree;
         out[5] = if self.salted { FLAG_SALT } else { 0 };
@@ -495,7 +496,6 @@ impl<'a> Block<'a> {
     }
 
     /// Such rows of byte strings as a block of their own, which somebody can decode who decodes whole blocks. It has no checksum.
-    #[cfg(feature = "encode")]
     pub fn bytes_of_rows(
         values: &[u8],
         index: &[[u8; ROW_ENTRY_BYTES]],

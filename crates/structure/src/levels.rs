@@ -18,7 +18,7 @@ use crate::slots;
 use crate::zip::ZipRows;
 
 /// Bytes that slots of a level take when decoded: a bit each of validity, the end of each list.
-pub(crate) fn slots_bytes(form: LevelForm, n_slots: u64) -> u64 {
+pub fn slots_bytes(form: LevelForm, n_slots: u64) -> u64 {
     match form {
         LevelForm::Validity => n_slots.div_ceil(8),
         LevelForm::Lengths | LevelForm::ConstantLength(_) => n_slots.saturating_mul(4),
@@ -26,7 +26,7 @@ pub(crate) fn slots_bytes(form: LevelForm, n_slots: u64) -> u64 {
 }
 
 /// Bytes that items take when decoded, null ones too: a bit of validity at least; strings without their bytes.
-pub(crate) fn items_bytes(value_type: ValueType, n_items: u64) -> u64 {
+pub fn items_bytes(value_type: ValueType, n_items: u64) -> u64 {
     match value_type {
         ValueType::Bits | ValueType::Fixed(0) => n_items.div_ceil(8),
         ValueType::Fixed(width) => n_items.saturating_mul(width.into()),
@@ -69,8 +69,7 @@ impl Budget {
 }
 
 /// Bytes in front of a level's encoded slots.
-#[cfg(feature = "encode")]
-pub(crate) const SECTION_HEADER_BYTES: usize = 16;
+pub const SECTION_HEADER_BYTES: usize = 16;
 
 /// What one level of a block says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -182,8 +182,11 @@ impl PageDecoder {
     }
 
     /// Where a block's byte strings lie in its unit, if they do as they are.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
+    ///
+    /// # Errors
+    /// What the decoder refuses, and a tree that the page does not have.
+    #[cfg(feature = "zero-copy")]
+    pub fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
         if self.zip.is_some_and(|form| form.is_indexed()) {
             return Ok(Some(0..block.unit.len()));
         }
@@ -245,12 +248,12 @@ pub struct RawColumn {
     values: AlignedBuf,
     ends: AlignedBuf,
     data_len: usize,
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "zero-copy")]
     collects: Collects,
 }
 
 /// What is wanted of byte strings.
-#[cfg(feature = "arrow")]
+#[cfg(feature = "zero-copy")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Collects {
     /// Their ends and their bytes.
@@ -293,8 +296,7 @@ pub struct RawParts {
 
 impl RawParts {
     /// Nothing.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self {
             rows: 0,
             validity: None,
@@ -348,18 +350,18 @@ impl RawColumn {
             values: take(bytes),
             ends,
             data_len: 0,
-            #[cfg(feature = "arrow")]
+            #[cfg(feature = "zero-copy")]
             collects: Collects::All,
         })
     }
 
     /// Room for the lengths of `rows_max` byte strings, as values of 4 bytes; 0 for those that are null and not stored. Units that do not
     /// [hold them as they are](Decoder::strings) are refused.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn lengths(
-        rows_max: usize,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    #[cfg(feature = "zero-copy")]
+    pub fn lengths(rows_max: usize, take: &mut dyn FnMut(usize) -> AlignedBuf) -> Result<Self> {
         let mut lengths = Self::new(ValueType::Fixed(4), rows_max, 0, take)?;
         lengths.collects = Collects::Lengths;
         Ok(lengths)
@@ -370,7 +372,7 @@ impl RawColumn {
     ///
     /// # Errors
     /// As [`RawColumn::new`].
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "zero-copy")]
     pub fn ends(
         rows_max: usize,
         data_bytes_max: usize,
@@ -387,7 +389,7 @@ impl RawColumn {
 
     /// Whether pages with values of this type can be decoded here.
     fn takes(&self, value_type: ValueType) -> bool {
-        #[cfg(feature = "arrow")]
+        #[cfg(feature = "zero-copy")]
         if self.collects == Collects::Lengths {
             return value_type == ValueType::Bytes;
         }
@@ -401,7 +403,7 @@ impl RawColumn {
         block: &Block<'a>,
     ) -> Result<(&'a dyn Decoder, Unit<'a>)> {
         let (tree, unit) = (page.tree(block)?, Self::unit(block));
-        #[cfg(feature = "arrow")]
+        #[cfg(feature = "zero-copy")]
         match self.collects {
             Collects::All => {}
             Collects::Lengths => {
@@ -421,8 +423,8 @@ impl RawColumn {
     }
 
     /// The values of 4 bytes so far, and the validity bits, where any row is null.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn words_so_far(&self) -> (&[u32], Option<&[u8]>) {
+    #[cfg(feature = "zero-copy")]
+    pub fn words_so_far(&self) -> (&[u32], Option<&[u8]>) {
         let words = words(&self.values).get(..self.rows).unwrap_or_default();
         (
             words,
@@ -464,7 +466,7 @@ impl RawColumn {
     }
 
     /// Bytes of the strings so far, copied or not.
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "zero-copy")]
     pub fn data_bytes(&self) -> usize {
         self.data_len
     }
@@ -598,7 +600,7 @@ impl RawColumn {
         }
         let n_items = items.len();
         let lengths = items.clone().map(|row| rows.length(row));
-        #[cfg(feature = "arrow")]
+        #[cfg(feature = "zero-copy")]
         if self.collects == Collects::Lengths {
             let out = words_mut(&mut self.values);
             let out = out.get_mut(self.rows..self.rows + n_items);
@@ -619,9 +621,9 @@ impl RawColumn {
         if end as usize != self.data_len + values.len() {
             return Err(Error::invalid("no such row"));
         }
-        #[cfg(feature = "arrow")]
+        #[cfg(feature = "zero-copy")]
         let are_copied = self.collects == Collects::All;
-        #[cfg(not(feature = "arrow"))]
+        #[cfg(not(feature = "zero-copy"))]
         let are_copied = true;
         if are_copied {
             let out = self.values.get_mut(self.data_len..end as usize);
@@ -1015,14 +1017,16 @@ fn no_room() -> Error {
 }
 
 /// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.
-pub(crate) fn words(bytes: &[u8]) -> &[u32] {
+pub fn words(bytes: &[u8]) -> &[u32] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-pub(crate) fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
+/// As [`words`].
+pub fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
     bytemuck::try_cast_slice_mut(bytes).unwrap_or_default()
 }
 
-pub(crate) fn bytes_mut(words: &mut [u32]) -> &mut [u8] {
+/// Numbers as bytes.
+pub fn bytes_mut(words: &mut [u32]) -> &mut [u8] {
     bytemuck::try_cast_slice_mut(words).unwrap_or_default()
 }

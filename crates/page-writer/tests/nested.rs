@@ -6,12 +6,15 @@ use tarsia_codec::{
     AlignedBuf, BitSlice, BytesSlice, DecodeCost, ErrorKind, FixedSlice, LogicalType, Registry,
     Result, Scratch, Selection, Statistics, ValueType, Values,
 };
+use tarsia_page_writer::{
+    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, Shape, ShapeSlice,
+    encode_page,
+};
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Budget, Choice, Choose, DecodedForm, DecodedRows, DecodedSlots,
-    EncodeContext, EncodedPage, Layout, Level, LevelForm, PageDecoder, PageInput, ROW_ENTRY_BYTES,
-    RawColumn, RawLevel, RawLevels, RawParts, Shape, ShapeSlice, ZipForm, encode_page,
+    Block, Budget, DecodedForm, DecodedRows, DecodedSlots, Layout, Level, LevelForm, PageDecoder,
+    ROW_ENTRY_BYTES, RawColumn, RawLevel, RawLevels, RawParts, ZipForm,
 };
 
 use LevelForm::{ConstantLength, Lengths, Validity};
@@ -1308,57 +1311,6 @@ fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
     assert!(unread.is_empty(), "{unread:#?}");
 }
 
-/// Unions have no nulls of their own: those of keys are stored above them, also where runs stand above the keys.
-#[test]
-fn null_keys_of_unions_inside_runs_are_stored() {
-    use arrow_array::{
-        Array, ArrayRef, DictionaryArray, Int32Array, RunArray, UnionArray, types::Int8Type,
-    };
-    use arrow_schema::{DataType, Field, UnionFields};
-    use std::sync::Arc;
-    use tarsia_structure::arrow::{LeafBuffer, leaf_paths};
-
-    let arms = [Field::new("number", DataType::Int32, false)];
-    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![7, 8]));
-    let fields = UnionFields::from_fields(arms);
-    let union = UnionArray::try_new(
-        fields,
-        vec![0i8, 0].into(),
-        Some(vec![0, 1].into()),
-        vec![numbers],
-    );
-    let keys = arrow_array::Int8Array::from(vec![None, Some(1), None, Some(0)]);
-    let coded = DictionaryArray::<Int8Type>::new(keys, Arc::new(union.unwrap()));
-    let ends = Int32Array::from(vec![2, 3, 6, 7]);
-    let runs: ArrayRef = Arc::new(RunArray::try_new(&ends, &coded).unwrap());
-    for (name, array, valid) in [
-        ("runs of keys", runs.clone(), vec![0, 0, 1, 0, 0, 0, 1]),
-        ("a slice of them", runs.slice(1, 3), vec![0, 1, 0]),
-        ("keys", Arc::new(coded.clone()), vec![0, 1, 0, 1]),
-    ] {
-        for path in leaf_paths(array.data_type(), true).unwrap() {
-            let what = format!("{name}, {:?}", path.names());
-            let mut leaf = LeafBuffer::new(array.data_type(), path);
-            leaf.push(array.as_ref())
-                .unwrap_or_else(|error| panic!("{what}: {error}"));
-            let registry = registry();
-            let context = EncodeContext {
-                registry: &registry,
-                chooser: &USUAL,
-                checksum,
-            };
-            let page = leaf.page(0..array.len()).unwrap().unwrap();
-            let page = encode_page(page, &context).unwrap();
-            let decoder = PageDecoder::new(&registry, &page.meta, &[]).unwrap();
-            let forms = page.meta.levels.iter().map(|level| level.form());
-            let rows = array.len() as u32;
-            let blocks = [(page.block(0), rows, Selection::All)];
-            let got = decode(&decoder, forms, blocks.into_iter(), usize::MAX).unwrap();
-            assert_eq!(got.levels[0].1, valid, "{what}");
-        }
-    }
-}
-
 /// What no level stores takes memory all the same: the ends of lists of one length are made for every list.
 #[test]
 fn slots_that_no_byte_stands_for_are_bounded() {
@@ -1433,57 +1385,4 @@ fn a_budget_is_spent_before_memory_is_taken() {
         );
         assert_eq!(done.is_ok(), fits, "{bytes} of {all}: {done:?}");
     }
-}
-
-/// Arrow's own `take` forgets how many values of width 0 there are, and with that the length of runs of them.
-#[test]
-fn runs_of_values_without_bytes_are_reordered() {
-    use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, Int32Array, RunArray, UInt64Array};
-    use arrow_data::ArrayData;
-    use arrow_schema::DataType;
-    use std::sync::Arc;
-    use tarsia_structure::arrow::reorder;
-
-    let empty = ArrayData::builder(DataType::FixedSizeBinary(0)).len(2);
-    let empty = FixedSizeBinaryArray::from(empty.add_buffer(vec![0u8; 0].into()).build().unwrap());
-    let ends = Int32Array::from(vec![2, 5]);
-    let runs: ArrayRef = Arc::new(RunArray::try_new(&ends, &empty).unwrap());
-    let numbers = Int32Array::from(vec![Some(7), None]);
-    let numbers: ArrayRef = Arc::new(RunArray::try_new(&ends, &numbers).unwrap());
-    let outer = Int32Array::from(vec![1, 3, 9, 10, 12]);
-    let of_runs: ArrayRef = Arc::new(RunArray::try_new(&outer, runs.as_ref()).unwrap());
-    for places in [vec![4], vec![0, 1, 4, 4], vec![3, 0], vec![]] {
-        for array in [&runs, &runs.slice(0, 5), &numbers, &of_runs] {
-            let picked = reorder(array.as_ref(), &UInt64Array::from(places.clone())).unwrap();
-            assert_eq!(
-                picked.len(),
-                places.len(),
-                "{places:?} of {}",
-                array.data_type()
-            );
-            assert_eq!(picked.data_type(), array.data_type());
-            picked.to_data().validate_full().unwrap();
-            let (now, before) = (picked.logical_nulls(), array.logical_nulls());
-            for (row, place) in places.iter().enumerate() {
-                let null = |nulls: &Option<arrow_buffer::NullBuffer>, i| {
-                    nulls.as_ref().is_some_and(|nulls| nulls.is_null(i))
-                };
-                assert_eq!(
-                    null(&now, row),
-                    null(&before, *place as usize),
-                    "{places:?}"
-                );
-            }
-        }
-    }
-    let sliced = reorder(
-        numbers.slice(1, 3).as_ref(),
-        &UInt64Array::from(vec![Some(2), None, Some(0)]),
-    );
-    let nulls = sliced.unwrap().logical_nulls().unwrap();
-    assert_eq!(
-        (0..3).map(|i| nulls.is_valid(i)).collect::<Vec<_>>(),
-        [false, false, true]
-    );
-    assert!(reorder(runs.as_ref(), &UInt64Array::from(vec![5])).is_err());
 }

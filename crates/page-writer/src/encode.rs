@@ -12,14 +12,14 @@ use tarsia_codec::{
     ValueType, Values, limits,
 };
 
-use crate::block::{
+use crate::full_zip::ZipInput;
+use crate::shape::{Shape, ShapeSlice, length_values};
+use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, CHUNKED_BYTES_MIN,
     LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, ROW_EXPANSION_MAX,
 };
-use crate::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
-use crate::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
-use crate::shape::{Shape, ShapeSlice, length_values};
-use crate::zip::ZipInput;
+use tarsia_structure::levels::{SECTION_HEADER_BYTES, items_bytes, slots_bytes};
+use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 
 /// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
 pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = limits::UNIT_BYTES_TARGET;

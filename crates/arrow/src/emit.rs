@@ -19,7 +19,7 @@ use tarsia_codec::{Error, ErrorKind, Result, ValueType};
 use super::kernels::Strings;
 use super::{Pool, logical_type, value_type};
 use crate::lent::view_of;
-use crate::page::RawParts;
+use tarsia_structure::page::RawParts;
 
 /// An array, or several where the keys of a dictionary would not fit one.
 #[derive(Debug)]
@@ -553,7 +553,7 @@ pub(super) mod dictionary {
     use std::hash::BuildHasher;
 
     /// One or more dictionary arrays that hold `values` in order, null where `nulls` say so.
-    pub(in crate::arrow) fn encode(
+    pub(crate) fn encode(
         key: &DataType,
         values: &ArrayRef,
         nulls: Option<NullBuffer>,
@@ -639,7 +639,7 @@ pub(super) mod dictionary {
     }
 
     /// Rows of any flat array as comparable bytes.
-    pub(in crate::arrow) enum RowBytes<'a> {
+    pub(crate) enum RowBytes<'a> {
         Bits(&'a BooleanArray),
         Fixed(Buffer, Range<usize>, usize),
         Offsets(&'a [i32], &'a [u8]),
@@ -649,7 +649,7 @@ pub(super) mod dictionary {
     }
 
     impl<'a> RowBytes<'a> {
-        pub(in crate::arrow) fn of(array: &'a dyn Array) -> Result<Self> {
+        pub(crate) fn of(array: &'a dyn Array) -> Result<Self> {
             Ok(match array.data_type() {
                 DataType::Boolean => Self::Bits(array.as_boolean()),
                 DataType::Utf8 => {
@@ -687,7 +687,7 @@ pub(super) mod dictionary {
             })
         }
 
-        pub(in crate::arrow) fn get(&self, row: usize) -> &[u8] {
+        pub(crate) fn get(&self, row: usize) -> &[u8] {
             match self {
                 Self::Bits(array) => match array.value(row) {
                     true => &[1],

@@ -18,7 +18,7 @@ use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
 use super::path::{LeafPath, StepKind};
-use crate::shape::Shape;
+use tarsia_page_writer::Shape;
 
 pub(super) type Ranges = Vec<Range<usize>>;
 

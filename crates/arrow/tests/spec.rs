@@ -1,6 +1,6 @@
 //! The worked examples of `docs/spec/page.md`: what they say of each byte is what the encoders write, and the document shows those bytes.
 //!
-//! Where the format changes, the examples here change by hand, and `TARSIA_BLESS=1 cargo test -p tarsia-structure --test spec` renews the
+//! Where the format changes, the examples here change by hand, and `TARSIA_BLESS=1 cargo test -p tarsia-arrow --test spec` renews the
 //! document.
 
 use std::fmt::Write;
@@ -14,9 +14,9 @@ use arrow_array::{
     ListArray, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field};
+use tarsia_arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_codec::{DecodeCost, LogicalType, Registry, Result, Statistics, Values};
-use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
-use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
+use tarsia_page_writer::{Choice, Choose, EncodeContext, EncodedPage, encode_page};
 
 /// The simplest trees, and from how many bytes on rows lie one by one.
 struct Plain(u32);

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, StringArray,
 };
+use tarsia_arrow::{LeafBuffer, Pool, array_from_raw};
 use tarsia_codec::{
     AlignedBuf, DecodeCost, LogicalType, Registry, Result, Scratch, Selection, Statistics, Values,
 };
-use tarsia_structure::arrow::{LeafBuffer, Pool, array_from_raw};
-use tarsia_structure::{
-    Block, BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageDecoder, RawColumn,
-    encode_page,
-};
+use tarsia_page_writer::{BlockRows, Choice, Choose, EncodeContext, EncodedPage, encode_page};
+use tarsia_structure::{Block, PageDecoder, RawColumn};
 
 struct Plain {
     uniform_strings: bool,

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StringArray};
+use tarsia_arrow::{LeafBuffer, Pool, array_from_raw};
 use tarsia_codec::{
     BytesSlice, DecodeCost, Error, ErrorKind, LogicalType, OwnedValues, Reader, Registry, Result,
     Scratch, Selection, SharedKind, Statistics, Tree, UsedEntries, Values,
 };
 use tarsia_dict::CodeBytes;
-use tarsia_structure::arrow::{LeafBuffer, Pool, array_from_raw};
-use tarsia_structure::{
-    Block, BlockContext, BlockErasure, BlockRows, Choice, Choose, EncodeContext, EncodedPage, Meta,
-    PageDecoder, RawColumn, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
+use tarsia_page_writer::{
+    BlockContext, BlockErasure, BlockRows, Choice, Choose, EncodeContext, EncodedPage,
+    decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
 };
+use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
 use tarsia_testkit::cipher::{self, CIPHER};
 
 fn registry() -> Registry {

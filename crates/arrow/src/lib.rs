@@ -3,12 +3,25 @@
 //! A column's *leaf type* is what its pages hold: the Arrow type of the values with dictionaries resolved. A dictionary column
 //! is stored by logical value and comes back as a dictionary (its keys may be numbered differently), a run-end array as one with
 //! its runs merged. A nested field has several leaf columns, each with the levels above it ([`leaf_paths`]).
+//!
+//! | module | step |
+//! |---|---|
+//! | `collect` | a leaf column collected from arrays ([`LeafBuffer`]) |
+//! | `emit`, `assemble` | an array made of decoded memory |
+//! | `lent` | byte strings of blocks that stay in memory, as views of them ([`LentStrings`]) |
+//! | `packed` | structs as values of one flat column ([`Packing`]) |
+//! | `pool` | memory of arrays, used again ([`Pool`]) |
+//!
+//! # What this crate does not do
+//! It knows no layout of a page but through `tarsia-structure` and `tarsia-page-writer`, and neither reads nor writes files.
+#![deny(unsafe_code)]
 
 mod assemble;
 mod collect;
 mod emit;
 mod extent;
 mod kernels;
+mod lent;
 mod packed;
 mod path;
 mod pool;
@@ -23,6 +36,7 @@ pub use emit::{
     ColumnBuffers, Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views,
     lent_buffer, reorder,
 };
+pub use lent::{LentStrings, Shown};
 pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;

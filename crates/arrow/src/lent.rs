@@ -5,8 +5,8 @@ use core::ops::Range;
 use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection};
 
-use crate::block::Block;
-use crate::page::{DecodedRows, PageDecoder, RawColumn, RawParts, words};
+use tarsia_structure::block::Block;
+use tarsia_structure::page::{DecodedRows, PageDecoder, RawColumn, RawParts, words};
 
 /// Bytes of a view.
 const VIEW_BYTES: usize = 16;

@@ -10,13 +10,14 @@ use tarsia_codec::{
     build_decoder, build_encoder, limits,
 };
 
-use crate::block::{
+use crate::encode::{Cleaned, compacted, filled, length};
+use crate::full_zip::push_indexed;
+use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, Block, BlockExpectation, BlockHeader,
     LAYER_ALL_NULL, LAYER_ALL_VALID, SALT_BYTES, Validity, checksummed, reseal,
 };
-use crate::encode::{Cleaned, compacted, filled, length};
-use crate::meta::Meta;
-use crate::zip::{ZipForm, ZipRows, push_indexed};
+use tarsia_structure::meta::Meta;
+use tarsia_structure::zip::{ZipForm, ZipRows};
 
 /// What the blocks of a page have in common.
 #[derive(Clone, Copy)]
@@ -843,12 +844,12 @@ fn moved(mut bytes: Vec<u8>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::{Layer, LayerKind, Layout};
     use alloc::boxed::Box;
     use tarsia_codec::{
         Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit, Node, NodeSpec,
         PageEncoder, Prepare, Proposals, Sample, Statistics, Version,
     };
+    use tarsia_structure::meta::{Layer, LayerKind, Layout};
 
     const CANARY: [u8; 8] = [0x9d, 0x3b, 0xe1, 0x57, 0xc6, 0x2a, 0x84, 0x0f];
     const ROWS: u32 = 50;

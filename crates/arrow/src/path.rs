@@ -4,7 +4,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::ValueType;
 
 use super::{logical_type, value_type};
-use crate::meta::LevelForm;
+use tarsia_structure::meta::LevelForm;
 
 /// A leaf column of a field: what is stored, and how it is reached from the field.
 #[derive(Debug, Clone, PartialEq, Eq)]

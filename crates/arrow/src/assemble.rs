@@ -21,10 +21,10 @@ use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, ValueType};
 
 use super::emit::{ColumnBuffers, array_of_lent, array_of_views, dictionary, plain_array};
 use super::{Pool, leaf_paths, logical_type};
-use crate::levels::{Budget, RawLevel, items_bytes};
-use crate::meta::LevelForm;
-use crate::page::{RawParts, words, words_mut};
-use crate::slots;
+use tarsia_structure::levels::{Budget, RawLevel, items_bytes};
+use tarsia_structure::meta::LevelForm;
+use tarsia_structure::page::{RawParts, words, words_mut};
+use tarsia_structure::slots;
 
 /// One decoded leaf column.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct LeafParts {
 pub enum LentItems {
     /// The items are views, as [`LentStrings`](crate::LentStrings) collects them, and show these.
     Views(Vec<Buffer>),
-    /// The items have only [ends](crate::RawColumn::ends), in this.
+    /// The items have only [ends](tarsia_structure::RawColumn::ends), in this.
     Run(Buffer),
 }
 

@@ -18,8 +18,7 @@ use tarsia_codec::{
 use super::extent;
 use super::path::LeafPath;
 use super::shred::shred;
-use crate::encode::PageInput;
-use crate::shape::{Bits, Shape, ShapeSlice};
+use tarsia_page_writer::{Bits, PageInput, Shape, ShapeSlice};
 
 /// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels above them where
 /// it is a part of a nested field.

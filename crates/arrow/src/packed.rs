@@ -18,7 +18,7 @@ use super::emit::dictionary::RowBytes;
 use super::emit::{plain_array, zero_width};
 use super::path::DEPTH_MAX;
 use super::{ColumnBuffers, Pool, value_type};
-use crate::page::words_mut;
+use tarsia_structure::page::words_mut;
 
 /// Bytes of the length of a byte string.
 const LENGTH_BYTES: usize = 4;

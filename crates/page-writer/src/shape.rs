@@ -6,21 +6,27 @@ use core::ops::Range;
 
 use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
 
-use crate::meta::LevelForm;
-use crate::slots;
+use tarsia_structure::meta::LevelForm;
+use tarsia_structure::slots;
 
 /// Slots below are counted in front of every so many rows.
 const INDEXED_ROWS: usize = 64;
 
 /// Bits filled front to back.
 #[derive(Debug, Default)]
-pub(crate) struct Bits {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) len: usize,
+pub struct Bits {
+    /// The bits; those behind the last are zero.
+    pub bytes: Vec<u8>,
+    /// How many bits there are.
+    pub len: usize,
 }
 
 impl Bits {
-    pub(crate) fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
+    /// Appends bits.
+    ///
+    /// # Errors
+    /// None in practice: there is room for them.
+    pub fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
         if self.len.is_multiple_of(8) {
             bits.append_to(&mut self.bytes);
         } else {
@@ -32,21 +38,29 @@ impl Bits {
         Ok(())
     }
 
-    pub(crate) fn append_set(&mut self, n: usize) {
+    /// Appends `n` bits that are 1.
+    pub fn append_set(&mut self, n: usize) {
         self.bytes.resize((self.len + n).div_ceil(8), 0);
         slots::set_bits(&mut self.bytes, self.len, n, true);
         self.len += n;
     }
 
     /// Drops the first `n` bits.
-    pub(crate) fn drain(&mut self, n: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are fewer.
+    pub fn drain(&mut self, n: usize) -> Result<()> {
         let mut rest = Self::default();
         rest.append(BitSlice::new(&self.bytes, n, self.len - n)?)?;
         *self = rest;
         Ok(())
     }
 
-    pub(crate) fn slice(&self, range: Range<usize>) -> Result<BitSlice<'_>> {
+    /// Some of the bits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are fewer.
+    pub fn slice(&self, range: Range<usize>) -> Result<BitSlice<'_>> {
         BitSlice::new(&self.bytes, range.start, range.len())
     }
 }
