@@ -4,21 +4,22 @@ use core::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType,
-    GenericStringType, Int8Type, Int16Type, Int32Type, Int64Type, StringViewType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType, GenericStringType,
+    StringViewType,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 use tarsia_codec::{
     BitSlice, BytesSlice, Error, FixedSlice, LogicalType, Result, TimeUnit, ValueType, Values,
 };
 
-use super::extent;
-use super::path::LeafPath;
-use super::shred::shred;
 use tarsia_page_writer::{Bits, PageInput, Shape, ShapeSlice};
+
+use crate::extent;
+use crate::fit::{Fit, strings_within};
+use crate::path::{LeafPath, leaf_paths};
+use crate::shred::{resolve as resolve_ranges, shred, whole};
 
 /// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels above them where
 /// it is a part of a nested field.
@@ -75,7 +76,7 @@ fn logical_type(data_type: &DataType) -> LogicalType {
 }
 
 impl LeafBuffer {
-    /// An empty leaf column of a field of type `data_type`, one of its [`leaf_paths`](super::leaf_paths).
+    /// An empty leaf column of a field of type `data_type`, one of its [`leaf_paths`](crate::leaf_paths).
     pub fn new(data_type: &DataType, path: LeafPath) -> Self {
         let forms = path.forms();
         Self {
@@ -96,7 +97,7 @@ impl LeafBuffer {
     /// # Errors
     /// The type itself, where it is not stored as one column.
     pub fn flat(data_type: &DataType) -> Result<Self, DataType> {
-        let mut paths = super::leaf_paths(data_type, true)?;
+        let mut paths = leaf_paths(data_type, true)?;
         match paths.pop() {
             Some(path) if path.is_flat() => Ok(Self::new(data_type, path)),
             _ => Err(data_type.clone()),
@@ -487,112 +488,6 @@ impl LeafBuffer {
 /// The array by logical value: the values of dictionaries and runs in row order.
 fn resolve(array: &dyn Array) -> Result<ArrayRef> {
     let all = array.slice(0, array.len());
-    let (array, _) = super::shred::resolve(all, super::shred::whole(array.len()))?;
+    let (array, _) = resolve_ranges(all, whole(array.len()))?;
     Ok(array)
-}
-
-/// A run of rows that fits somewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fit {
-    /// How many.
-    pub rows: usize,
-    /// At least what they add to [`LeafBuffer::logical_bytes`].
-    pub bytes: usize,
-}
-
-/// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may count), and what
-/// they take.
-pub(super) fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {
-    match array.data_type() {
-        DataType::Utf8 => offsets_within::<GenericStringType<i32>>(array, rows, bytes_max),
-        DataType::LargeUtf8 => offsets_within::<GenericStringType<i64>>(array, rows, bytes_max),
-        DataType::Binary => offsets_within::<GenericBinaryType<i32>>(array, rows, bytes_max),
-        DataType::LargeBinary => offsets_within::<GenericBinaryType<i64>>(array, rows, bytes_max),
-        DataType::Utf8View => views_within(array.as_string_view().views(), rows, bytes_max),
-        DataType::BinaryView => views_within(array.as_binary_view().views(), rows, bytes_max),
-        DataType::Dictionary(key, _) => {
-            let keyed = match key.as_ref() {
-                DataType::Int8 => keyed_within::<Int8Type>,
-                DataType::Int16 => keyed_within::<Int16Type>,
-                DataType::Int32 => keyed_within::<Int32Type>,
-                DataType::Int64 => keyed_within::<Int64Type>,
-                DataType::UInt8 => keyed_within::<UInt8Type>,
-                DataType::UInt16 => keyed_within::<UInt16Type>,
-                DataType::UInt32 => keyed_within::<UInt32Type>,
-                _ => keyed_within::<UInt64Type>,
-            };
-            keyed(array, rows, bytes_max)
-        }
-        _ => Fit {
-            rows: rows.len(),
-            bytes: 0,
-        },
-    }
-}
-
-/// The longest run whose lengths, one after the other, add up to at most `bytes_max`.
-fn lengths_within(lengths: impl Iterator<Item = usize>, bytes_max: usize) -> Fit {
-    let mut fit = Fit { rows: 0, bytes: 0 };
-    for length in lengths {
-        let bytes = fit.bytes.saturating_add(length);
-        if bytes > bytes_max {
-            break;
-        }
-        fit.rows += 1;
-        fit.bytes = bytes;
-    }
-    fit
-}
-
-fn offsets_within<T: ByteArrayType>(
-    array: &dyn Array,
-    rows: Range<usize>,
-    bytes_max: usize,
-) -> Fit {
-    let offsets = array.as_bytes::<T>().value_offsets();
-    let offsets = offsets.get(rows.start..rows.end + 1).unwrap_or_default();
-    let first = offsets.first().map_or(0, |first| first.as_usize());
-    let within = offsets.partition_point(|end| end.as_usize() - first <= bytes_max);
-    let rows = within.saturating_sub(1);
-    Fit {
-        rows,
-        bytes: offsets.get(rows).map_or(0, |end| end.as_usize() - first),
-    }
-}
-
-fn views_within(views: &[u128], rows: Range<usize>, bytes_max: usize) -> Fit {
-    let views = views.get(rows).unwrap_or_default();
-    // A view's lowest 32 bits are the length.
-    lengths_within(views.iter().map(|view| *view as u32 as usize), bytes_max)
-}
-
-fn keyed_within<K: ArrowPrimitiveType>(
-    array: &dyn Array,
-    rows: Range<usize>,
-    bytes_max: usize,
-) -> Fit {
-    let Some(dictionary) = array.as_any_dictionary_opt() else {
-        return Fit { rows: 0, bytes: 0 };
-    };
-    let values = dictionary.values().as_ref();
-    let length: &dyn Fn(usize) -> usize = match values.data_type() {
-        DataType::Utf8 => &|i| values.as_string::<i32>().value_length(i) as usize,
-        DataType::LargeUtf8 => &|i| values.as_string::<i64>().value_length(i) as usize,
-        DataType::Binary => &|i| values.as_binary::<i32>().value_length(i) as usize,
-        DataType::LargeBinary => &|i| values.as_binary::<i64>().value_length(i) as usize,
-        DataType::Utf8View => &|i| values.as_string_view().views()[i] as u32 as usize,
-        DataType::BinaryView => &|i| values.as_binary_view().views()[i] as u32 as usize,
-        _ => &|_| 0,
-    };
-    let keys = dictionary.keys();
-    let nulls: Option<&NullBuffer> = keys.nulls();
-    let keys = keys.as_primitive::<K>().values();
-    let length_of_row = |row: usize| {
-        let key = keys.get(row).map_or(usize::MAX, |key| key.as_usize());
-        match nulls.is_some_and(|nulls| nulls.is_null(row)) || key >= values.len() {
-            true => 0,
-            false => length(key),
-        }
-    };
-    lengths_within(rows.map(length_of_row), bytes_max)
 }

@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use tarsia_codec::ValueType;
 
-use super::collect::strings_within;
-use super::path::{LeafPath, StepKind};
+use crate::fit::strings_within;
+use crate::path::{LeafPath, StepKind};
 
 /// Bytes of the items and levels below some rows of an array: nothing is looked at but the first and last offset at each level, so that
 /// garbage under nulls counts, and lists that are not one behind the other count by their average.

@@ -1,109 +1,55 @@
-//! Arrow arrays in and out.
+//! Arrow arrays to the levels and values of leaf columns, and decoded columns to Arrow arrays.
 //!
 //! A column's *leaf type* is what its pages hold: the Arrow type of the values with dictionaries resolved. A dictionary column
 //! is stored by logical value and comes back as a dictionary (its keys may be numbered differently), a run-end array as one with
 //! its runs merged. A nested field has several leaf columns, each with the levels above it ([`leaf_paths`]).
 //!
-//! | module | step |
-//! |---|---|
-//! | `collect` | a leaf column collected from arrays ([`LeafBuffer`]) |
-//! | `emit`, `assemble` | an array made of decoded memory |
-//! | `lent` | byte strings of blocks that stay in memory, as views of them ([`LentStrings`]) |
-//! | `packed` | structs as values of one flat column ([`Packing`]) |
-//! | `pool` | memory of arrays, used again ([`Pool`]) |
+//! | module | for | what |
+//! |---|---|---|
+//! | `types`, `path` | both | how a type is stored ([`value_type`]), and the leaf columns of a field ([`leaf_paths`]) |
+//! | `shred` | writing | nested arrays to the levels and items of one leaf column |
+//! | `extent`, `fit` | writing | how many rows fit, before they are copied ([`Fit`]) |
+//! | `collect` | writing | a leaf column collected from arrays ([`LeafBuffer`]) |
+//! | `pool`, `buffers` | reading | memory of arrays that is used again ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
+//! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`LentStrings`]) |
+//! | `kernels`, `plain` | reading | arrays of flat types |
+//! | `row_bytes`, `reorder`, `dictionary`, `runs` | reading | dictionaries and run-end arrays of logical values; [`reorder`] |
+//! | `emit` | reading | the array of a flat column ([`array_from_raw`]) |
+//! | `assemble` | reading | the array of a nested field ([`assemble()`]) |
+//! | `packed` | both | structs as values of one flat column ([`Packing`]) |
 //!
 //! # What this crate does not do
-//! It knows no layout of a page but through `tarsia-structure` and `tarsia-page-writer`, and neither reads nor writes files.
+//! It neither cuts nor encodes pages (`tarsia-page-writer`), decodes no blocks (`tarsia-structure`), and reads and writes no files.
 #![deny(unsafe_code)]
 
 mod assemble;
+mod borrowed;
+mod buffers;
 mod collect;
+mod dictionary;
 mod emit;
 mod extent;
+mod fit;
 mod kernels;
-mod lent;
 mod packed;
 mod path;
+mod plain;
 mod pool;
+mod reorder;
+mod row_bytes;
+mod runs;
 mod shred;
-
-use arrow_schema::{DataType, IntervalUnit};
-use tarsia_codec::ValueType;
+mod types;
+mod views;
 
 pub use assemble::{LeafParts, LentItems, assemble};
-pub use collect::{Fit, LeafBuffer};
-pub use emit::{
-    ColumnBuffers, Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views,
-    lent_buffer, reorder,
-};
-pub use lent::{LentStrings, Shown};
+pub use borrowed::{LentStrings, Shown};
+pub use buffers::{ColumnBuffers, lent_buffer};
+pub use collect::LeafBuffer;
+pub use emit::{Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views};
+pub use fit::Fit;
 pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
-
-/// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing. A struct without fields is flat, and so
-/// are dictionaries and run-end arrays of flat values.
-///
-/// # Errors
-/// The type itself, where it is nested or otherwise not stored as one column.
-pub fn value_type(data_type: &DataType) -> Result<Option<ValueType>, DataType> {
-    use DataType as T;
-    Ok(Some(match data_type {
-        T::Null => return Ok(None),
-        T::Boolean => ValueType::Bits,
-        T::Int8 | T::UInt8 => ValueType::Fixed(1),
-        T::Int16 | T::UInt16 | T::Float16 => ValueType::Fixed(2),
-        T::Int32
-        | T::UInt32
-        | T::Float32
-        | T::Date32
-        | T::Time32(_)
-        | T::Interval(IntervalUnit::YearMonth)
-        | T::Decimal32(..) => ValueType::Fixed(4),
-        T::Int64
-        | T::UInt64
-        | T::Float64
-        | T::Date64
-        | T::Time64(_)
-        | T::Timestamp(..)
-        | T::Duration(_)
-        | T::Interval(IntervalUnit::DayTime)
-        | T::Decimal64(..) => ValueType::Fixed(8),
-        T::Interval(IntervalUnit::MonthDayNano) | T::Decimal128(..) => ValueType::Fixed(16),
-        T::Decimal256(..) => ValueType::Fixed(32),
-        T::FixedSizeBinary(width) => match u32::try_from(*width) {
-            Ok(width) if ValueType::Fixed(width).validate().is_ok() => ValueType::Fixed(width),
-            _ => return Err(data_type.clone()),
-        },
-        T::Struct(fields) if fields.is_empty() => ValueType::Fixed(0),
-        T::RunEndEncoded(_, values) => {
-            return resolved(values.data_type()).map_err(|_| data_type.clone());
-        }
-        T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary | T::LargeBinary | T::BinaryView => {
-            ValueType::Bytes
-        }
-        T::Dictionary(key, value) if key.is_dictionary_key_type() => match value.as_ref() {
-            // A dictionary of dictionaries is legal Arrow, but nothing makes one.
-            T::Dictionary(..) => return Err(data_type.clone()),
-            value => return resolved(value).map_err(|_| data_type.clone()),
-        },
-        _ => return Err(data_type.clone()),
-    }))
-}
-
-/// The values of a dictionary or run-end type: nulls of values without bytes where they are of type Null.
-fn resolved(values: &DataType) -> Result<Option<ValueType>, DataType> {
-    match values {
-        DataType::Null => Ok(Some(ValueType::Fixed(0))),
-        values => value_type(values),
-    }
-}
-
-/// The type of the values, dictionaries and runs resolved.
-pub fn logical_type(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, value) => logical_type(value),
-        DataType::RunEndEncoded(_, values) => logical_type(values.data_type()),
-        other => other,
-    }
-}
+pub use reorder::reorder;
+pub use types::{logical_type, value_type};

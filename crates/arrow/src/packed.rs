@@ -14,11 +14,14 @@ use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffe
 use arrow_schema::{DataType, FieldRef, Fields};
 use tarsia_codec::{Error, ErrorKind, Result, ValueType, limits};
 
-use super::emit::dictionary::RowBytes;
-use super::emit::{plain_array, zero_width};
-use super::path::DEPTH_MAX;
-use super::{ColumnBuffers, Pool, value_type};
-use tarsia_structure::page::words_mut;
+use tarsia_structure::memory::words_mut;
+
+use crate::buffers::ColumnBuffers;
+use crate::path::DEPTH_MAX;
+use crate::plain::{plain_array, zero_width};
+use crate::pool::Pool;
+use crate::row_bytes::RowBytes;
+use crate::types::value_type;
 
 /// Bytes of the length of a byte string.
 const LENGTH_BYTES: usize = 4;

@@ -3,8 +3,9 @@
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::ValueType;
 
-use super::{logical_type, value_type};
-use tarsia_structure::meta::LevelForm;
+use tarsia_structure::LevelForm;
+
+use crate::types::{logical_type, value_type};
 
 /// A leaf column of a field: what is stored, and how it is reached from the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,16 +107,16 @@ impl Walk {
         }
     }
 
-    /// Walks the type behind one step. `nullable` is that of the field that is left.
+    /// Walks the type behind one step.
     fn down(
         &mut self,
-        (kind, nullable): (StepKind, bool),
+        step: Step,
         levels: &[LevelForm],
         child: &FieldRef,
         paths: &mut Vec<LeafPath>,
     ) -> Result<(), DataType> {
         let n_forms = self.forms.len();
-        self.steps.push(Step { kind, nullable });
+        self.steps.push(step);
         self.forms.extend_from_slice(levels);
         self.names.push(child.name().clone());
         let done = self.node(child.data_type(), child.is_nullable(), paths);
@@ -138,7 +139,10 @@ impl Walk {
             DataType::Struct(fields) if !fields.is_empty() => {
                 let mut fields = fields.iter().enumerate();
                 fields.try_for_each(|(index, field)| {
-                    let step = (StepKind::Field(index), nullable);
+                    let step = Step {
+                        kind: StepKind::Field(index),
+                        nullable,
+                    };
                     self.down(step, &[LevelForm::Validity], field, paths)
                 })
             }
@@ -148,12 +152,20 @@ impl Walk {
             | DataType::LargeListView(item)
             | DataType::Map(item, _) => {
                 let levels = [LevelForm::Validity, LevelForm::Lengths];
-                self.down((StepKind::Items, nullable), &levels, item, paths)
+                let step = Step {
+                    kind: StepKind::Items,
+                    nullable,
+                };
+                self.down(step, &levels, item, paths)
             }
             DataType::FixedSizeList(item, length) => {
                 let length = u32::try_from(*length).map_err(|_| data_type.clone())?;
                 let levels = [LevelForm::Validity, LevelForm::ConstantLength(length)];
-                self.down((StepKind::FixedItems, nullable), &levels, item, paths)
+                let step = Step {
+                    kind: StepKind::FixedItems,
+                    nullable,
+                };
+                self.down(step, &levels, item, paths)
             }
             DataType::Union(fields, _) => {
                 let mut ids = self.leaf(&DataType::Int8, ValueType::Fixed(1), false);
@@ -164,7 +176,10 @@ impl Walk {
                 paths.push(ids);
                 fields.iter().try_for_each(|(type_id, field)| {
                     // Not to be chosen is no null.
-                    let step = (StepKind::Chosen(type_id), true);
+                    let step = Step {
+                        kind: StepKind::Chosen(type_id),
+                        nullable: true,
+                    };
                     self.down(step, &[LevelForm::Validity], field, paths)
                 })
             }
@@ -179,7 +194,10 @@ impl Walk {
                     DataType::RunEndEncoded(..) if runs_of_unions(value) => Err(data_type.clone()),
                     DataType::Union(..) => {
                         let values = Field::new("values", value.as_ref().clone(), false);
-                        let step = (StepKind::Keys, nullable);
+                        let step = Step {
+                            kind: StepKind::Keys,
+                            nullable,
+                        };
                         self.down(step, &[LevelForm::Validity], &values.into(), paths)
                     }
                     value => self.resolved(value, data_type, nullable, paths),

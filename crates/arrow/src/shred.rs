@@ -17,8 +17,10 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
-use super::path::{LeafPath, StepKind};
 use tarsia_page_writer::Shape;
+
+use crate::path::{LeafPath, StepKind};
+use crate::reorder::reorder;
 
 pub(super) type Ranges = Vec<Range<usize>>;
 
@@ -338,7 +340,7 @@ fn pick(
         DataType::RunEndEncoded(..) => resolve(values.clone(), whole(values.len()))?.0,
         _ => values.clone(),
     };
-    let picked = super::reorder(values.as_ref(), &places)
+    let picked = reorder(values.as_ref(), &places)
         .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
     let ranges = whole(picked.len());
     Ok((picked, ranges))

@@ -10,7 +10,8 @@ use tarsia_arrow::{LentStrings, Shown};
 use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, Selection, ValueType};
 use tarsia_metadata as metadata;
 use tarsia_metadata::BlockTable;
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
+use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::{
     Block, BlockHeader, Budget, Cut, PageDecoder, RawColumn, RawLevels, RawParts, RowIndex,
     SHARED_DEPTH_MAX, ZipForm,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tarsia_codec::{OwnedValues, ValueType};
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::block::{IndexFront, checksummed_rows};
+use tarsia_structure::full_zip::{IndexFront, checksummed_rows};
 use tarsia_structure::{Layout, ROW_ENTRY_BYTES, RowIndex, ZipForm};
 
 use crate::decoder::Decoder;

@@ -10,7 +10,8 @@ use tarsia_page_writer::{
     BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, Shape, ShapeSlice,
     encode_page,
 };
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
+use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
     Block, Budget, DecodedForm, DecodedRows, DecodedSlots, Layout, Level, LevelForm, PageDecoder,

@@ -13,6 +13,8 @@ use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use tarsia_codec::{Error, Result};
 
+use crate::views::views;
+
 /// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2 GiB; for text the data
 /// is UTF-8 and no offset stands inside a character.
 pub(super) struct Strings {
@@ -109,7 +111,7 @@ impl Strings {
         self,
         nulls: Option<NullBuffer>,
     ) -> Result<GenericByteViewArray<StringViewType>> {
-        self.viewed(true, nulls, super::emit::views)
+        self.viewed(true, nulls, views)
     }
 
     /// Byte strings as views.
@@ -120,7 +122,7 @@ impl Strings {
         self,
         nulls: Option<NullBuffer>,
     ) -> Result<GenericByteViewArray<BinaryViewType>> {
-        self.viewed(false, nulls, super::emit::views)
+        self.viewed(false, nulls, views)
     }
 
     fn check(&self, is_text: bool, nulls: Option<&NullBuffer>) -> Result<()> {

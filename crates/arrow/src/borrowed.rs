@@ -2,14 +2,12 @@
 
 use core::ops::Range;
 
-use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection};
 
-use tarsia_structure::block::Block;
-use tarsia_structure::page::{DecodedRows, PageDecoder, RawColumn, RawParts, words};
+use tarsia_structure::memory::words;
+use tarsia_structure::{Block, DecodedRows, PageDecoder, RawColumn, RawParts};
 
-/// Bytes of a view.
-const VIEW_BYTES: usize = 16;
+use crate::views::{VIEW_BYTES, view_of};
 
 /// What lies between the strings of neighbouring blocks, headers and lengths, is lent with them up to so many bytes: who copies the
 /// memory behind an array, to send it say, copies that too.
@@ -249,25 +247,4 @@ fn lent_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, u
     let start = place.start;
     runs.push(Shown::Lent(place));
     (runs.len() as u32 - 1, start)
-}
-
-/// The view of a value: short ones inside, longer ones where they lie in a buffer.
-pub(crate) fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> u128 {
-    let length = value.len() as u32;
-    if length <= MAX_INLINE_VIEW_LEN {
-        let mut view = [0; VIEW_BYTES];
-        let (to_length, to_bytes) = view.split_at_mut(4);
-        to_length.copy_from_slice(&length.to_le_bytes());
-        if let Some(to) = to_bytes.get_mut(..value.len()) {
-            to.copy_from_slice(value);
-        }
-        return u128::from_le_bytes(view);
-    }
-    let view = ByteView {
-        length,
-        prefix: value.first_chunk().copied().map_or(0, u32::from_le_bytes),
-        buffer_index,
-        offset,
-    };
-    view.as_u128()
 }
