@@ -1,8 +1,8 @@
 //! The decoded leaf columns of a field become one nested array.
 //!
-//! Lists come back as they are stored: what is below them is dense. Arrow wants a slot below a null struct or fixed-size list too, and
-//! for every row of a sparse union in each child: there the columns below are *spread*, so that the slots of a mask have the stored
-//! ones in order and the others filler.
+//! Lists come back as they are stored: what is below them is dense. Arrow wants a slot below a null struct or
+//! fixed-size list too, and for every row of a sparse union in each child: there the columns below are *spread*, so
+//! that the slots of a mask have the stored ones in order and the others filler.
 
 use std::sync::Arc;
 
@@ -37,26 +37,27 @@ pub struct LeafParts {
     pub levels: Vec<RawLevel>,
     /// Its items.
     pub items: RawParts,
-    /// Where they are byte strings that were not copied: where those are.
+    /// For byte strings that were not copied: where they lie.
     pub lent: Option<LentItems>,
 }
 
-/// Byte strings of a leaf column that lie elsewhere.
+/// Byte strings of a leaf column that are borrowed instead of copied.
 #[derive(Debug)]
 pub enum LentItems {
-    /// The items are views, as [`LentStrings`](crate::LentStrings) collects them, and show these.
+    /// The items are views, as [`LentStrings`](crate::LentStrings) collects them, of these buffers.
     Views(Vec<Buffer>),
-    /// The items have only [ends](tarsia_structure::RawColumn::ends), in this.
+    /// The items have only [ends](tarsia_structure::RawColumn::ends); the strings lie back to back in this buffer.
     Run(Buffer),
 }
 
-/// The array of a nested field, of which `leaves` are the leaf columns in order. `None` where the keys of a dictionary or the ends of
-/// runs cannot number so many rows: the caller decodes fewer. The budget pays for what is not stored, the slots below nulls.
+/// Builds the array of a nested field from its leaf columns, in order. `None` where the keys of a dictionary or the
+/// ends of runs are too narrow for so many rows: the caller decodes fewer. Slots that are not stored, below nulls,
+/// count against the budget.
 ///
 /// # Errors
 /// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than the budget;
-/// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) where columns under one parent say different things of it, for nulls where
-/// the field allows none, type ids that the union does not have, text that is not UTF-8;
+/// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) where columns under one parent say different things of it,
+/// for nulls where the field allows none, type ids that the union does not have, text that is not UTF-8;
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for columns that are not the field's.
 pub fn assemble(
     field: &Field,

@@ -1,4 +1,4 @@
-//! Byte strings that are not copied: views of what lies in a file that stays in memory.
+//! Byte strings that are not copied: views of a file in memory, typically mapped.
 
 use core::ops::Range;
 
@@ -9,35 +9,35 @@ use tarsia_structure::{Block, DecodedRows, PageDecoder, RawColumn, RawParts};
 
 use crate::views::{VIEW_BYTES, view_of};
 
-/// What lies between the strings of neighbouring blocks, headers and lengths, is lent with them up to so many bytes: who copies the
-/// memory behind an array, to send it say, copies that too.
+/// The strings of neighbouring blocks make one buffer if at most this many other bytes (headers, lengths) lie between
+/// them. Whoever copies the buffers of an array, to send it for instance, copies these bytes too.
 const GAP_BYTES_MAX: usize = 1024;
 
-/// A run of lent memory is not continued beyond so many bytes, so that 32 bits number them.
+/// A buffer has at most this many bytes, so that the 32-bit offsets of views reach all of them.
 const RUN_BYTES_MAX: usize = 1 << 30;
 
-/// Rows of byte strings, collected block by block as views: of short ones the bytes, of others where they lie in `home`, the memory
-/// that the blocks are in.
+/// Rows of byte strings, collected block by block as Arrow views: a short string lies in its view, a longer one is
+/// borrowed from `home`, the memory that holds the blocks.
 #[derive(Debug)]
 pub struct LentStrings<'m> {
     home: &'m [u8],
     lengths: RawColumn,
     views: AlignedBuf,
     runs: Vec<Shown<Range<usize>>>,
-    /// Of the blocks so far, those that were copied less those that were lent.
+    /// How many more blocks were copied than borrowed so far.
     copied_blocks: i32,
 }
 
-/// What some views show.
+/// One buffer behind views.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown<P> {
-    /// A place in the memory that blocks are in.
+    /// Borrowed: a place in the memory that holds the blocks.
     Lent(P),
-    /// Copies of strings that no block holds as they are.
+    /// Copies of strings that their block does not hold uncompressed.
     Copied(Vec<u8>),
 }
 
-/// Where more blocks than so many beyond those that can be lent have to be copied, copying all of them at once is better.
+/// If this many more blocks have to be copied than can be borrowed, copying all of the column is faster.
 const COPIED_BLOCKS_MAX: i32 = 8;
 
 impl<'m> LentStrings<'m> {
@@ -68,11 +68,11 @@ impl<'m> LentStrings<'m> {
         self.lengths.rows()
     }
 
-    /// Adds items of a block. `false` where few blocks of the column can be lent, since they are not in `home` or do not hold their strings
-    /// as they are: better copy all.
+    /// Appends items of a block. `false` where too few blocks of the column can be borrowed, because they do not lie in
+    /// `home` or do not hold their strings uncompressed: the caller should copy the column instead.
     ///
     /// # Errors
-    /// As [`RawColumn::push`]. After an error, and `false`, this must not be used.
+    /// As [`RawColumn::push`]. After an error or `false`, these strings must not be used.
     pub fn push(
         &mut self,
         page: &PageDecoder,
@@ -105,18 +105,18 @@ impl<'m> LentStrings<'m> {
         }
         let (run, run_start) = match bytes {
             0 => (0, data.start),
-            _ => lent_run(&mut self.runs, data.start..data.start + bytes as usize),
+            _ => borrowed_run(&mut self.runs, data.start..data.start + bytes as usize),
         };
         // Below the data's length, which is of 32 bits, and a run's.
         let run_at = (data.start - run_start) as u32;
         let data = self.home.get(data).unwrap_or_default();
-        self.show(first, data, run, run_at)?;
+        self.write_views(first, data, run, run_at)?;
         Ok(true)
     }
 
-    /// Makes the views of the rows from `first` on, whose lengths are known: their strings are the first of `data`, which begins at
-    /// `run_at` in its run.
-    fn show(&mut self, first: usize, data: &[u8], run: u32, run_at: u32) -> Result<()> {
+    /// Writes the views of the rows from `first` on, whose lengths are known. Their strings lie back to back from the
+    /// start of `data`, which begins at byte `run_at` of buffer `run`.
+    fn write_views(&mut self, first: usize, data: &[u8], run: u32, run_at: u32) -> Result<()> {
         let (lengths, validity) = self.lengths.words_so_far();
         let lengths = lengths.get(first..).unwrap_or_default();
         let validity = validity.map(|bits| BitSlice::new(bits, first, lengths.len()));
@@ -137,7 +137,8 @@ impl<'m> LentStrings<'m> {
         Ok(())
     }
 
-    /// Where the strings of some items of a block begin in `home`, to the end of the block's; `None` where they do not lie there.
+    /// The place in `home` from the first string of some items of a block to the end of the block's strings; `None`
+    /// where they do not lie there.
     fn place_of(
         &self,
         page: &PageDecoder,
@@ -169,7 +170,7 @@ impl<'m> LentStrings<'m> {
         Ok(Some(data))
     }
 
-    /// Adds items whose strings are copied.
+    /// Appends items whose strings are copied.
     fn push_copies(
         &mut self,
         page: &PageDecoder,
@@ -211,10 +212,11 @@ impl<'m> LentStrings<'m> {
             values: bytemuck::cast_slice(&lengths),
         };
         self.lengths.push_decoded(&rows, take)?;
-        self.show(first, data, run as u32, run_at)
+        self.write_views(first, data, run as u32, run_at)
     }
 
-    /// The views, as values of 16 bytes, and what they show, in the order of their buffers: places in `home`, or copies.
+    /// The views, as values of 16 bytes, and the buffers behind them, in the order of the views' buffer numbers: places
+    /// in `home`, or copies.
     pub fn finish(self) -> (RawParts, Vec<Shown<Range<usize>>>) {
         let lengths = self.lengths.finish();
         let parts = RawParts {
@@ -232,10 +234,11 @@ impl Shown<Range<usize>> {
     }
 }
 
-/// The run that `place` is in, and where it starts: the last one where it lies close behind, else a new one.
-fn lent_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, usize) {
-    let is_lent = |run: &Shown<_>| matches!(run, Shown::Lent(_));
-    if let Some(index) = runs.iter().rposition(is_lent)
+/// The number and the start of the buffer that `place` belongs to: the last borrowed one where `place` follows it
+/// closely, else a new one.
+fn borrowed_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, usize) {
+    let is_borrowed = |run: &Shown<_>| matches!(run, Shown::Lent(_));
+    if let Some(index) = runs.iter().rposition(is_borrowed)
         && let Some(Shown::Lent(last)) = runs.get_mut(index)
         && place.start >= last.end
         && place.start - last.end <= GAP_BYTES_MAX

@@ -1,4 +1,4 @@
-//! The parts of a column, in anybody's memory.
+//! The parts of a decoded column as Arrow buffers.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use tarsia_codec::{Error, Result};
@@ -6,7 +6,7 @@ use tarsia_structure::RawParts;
 
 use crate::pool::Pool;
 
-/// The parts of a column, in anybody's memory.
+/// The parts of a decoded column as Arrow buffers, whoever owns their memory.
 #[derive(Debug, Clone)]
 pub struct ColumnBuffers {
     /// Number of rows.
@@ -20,7 +20,7 @@ pub struct ColumnBuffers {
 }
 
 impl ColumnBuffers {
-    /// Decoded memory, which comes back to the pool.
+    /// Of decoded memory, which the pool gets back when the buffers are dropped.
     pub(crate) fn of_raw(raw: RawParts, pool: &Pool) -> Self {
         let rows = raw.rows;
         Self {
@@ -37,7 +37,7 @@ impl ColumnBuffers {
         }
     }
 
-    /// Parts that stay where they are for as long as their owners live. Without validity (no bytes) all rows are valid.
+    /// Of memory that is not copied: the buffers keep its owners alive. Without validity (no bytes) all rows are valid.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for fewer bits of validity than rows.
@@ -64,7 +64,7 @@ impl ColumnBuffers {
     }
 }
 
-/// Memory of an owner that keeps it where it is.
+/// A buffer that borrows an owner's memory without a copy and keeps the owner alive. The memory must not move.
 pub fn lent_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
     match owner.as_ref() {
         // What is empty may lie anywhere.
@@ -76,7 +76,7 @@ pub fn lent_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
 /// Arrow's values are of at most this alignment.
 const VALUE_ALIGN: usize = 16;
 
-/// The first bytes of a buffer, as many as the rows take. Arrow panics where there are fewer, or they are not aligned.
+/// The first `bytes` bytes of a buffer. Arrow would panic where there are fewer, or where they are not aligned.
 pub(crate) fn cut(buffer: &Buffer, bytes: Option<usize>) -> Result<Buffer> {
     let is_aligned = (buffer.as_ptr() as usize).is_multiple_of(VALUE_ALIGN);
     match bytes {

@@ -21,11 +21,11 @@ use crate::fit::{Fit, strings_within};
 use crate::path::{LeafPath, leaf_paths};
 use crate::shred::{resolve as resolve_ranges, shred, whole};
 
-/// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels above them where
-/// it is a part of a nested field.
+/// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels
+/// above them where it is a part of a nested field.
 ///
-/// Copying (about as fast as memory) makes the memory a writer holds exact, whatever the arrays shared or sliced, and the
-/// encoders see one run of values.
+/// Copying (about as fast as memory) makes the memory a writer holds exact, whatever the arrays shared or sliced, and
+/// the encoders see one run of values.
 #[derive(Debug)]
 pub struct LeafBuffer {
     /// The field's type, of the arrays that come in.
@@ -122,8 +122,8 @@ impl LeafBuffer {
         self.bytes_of(0..self.rows())
     }
 
-    /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget counts. A
-    /// function of the rows alone, not of capacities, nor of what stood under nulls of strings.
+    /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget
+    /// counts. A function of the rows alone, not of capacities, nor of what stood under nulls of strings.
     pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
         let levels = self
             .shape
@@ -266,11 +266,12 @@ impl LeafBuffer {
     }
 
     /// The longest run of the `rows` of an array of the column's type, from their start, that adds no more than about
-    /// `bytes_max`; at least one row where there are any. It bounds what one [`LeafBuffer::push`] copies; what bytes under nulls
-    /// count is not decided here.
+    /// `bytes_max`; at least one row where there are any. It bounds what one [`LeafBuffer::push`] copies; what bytes
+    /// under nulls count is not decided here.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a single string longer than `value_bytes_max`.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a single string longer than
+    /// `value_bytes_max`.
     pub fn fit(
         &self,
         array: &dyn Array,
@@ -328,7 +329,8 @@ impl LeafBuffer {
         }
         if low == 0 && !rows.is_empty() {
             low = 1;
-            // Garbage under nulls may count here, so only what surely is too large is refused; the rest is when it is pushed.
+            // Garbage under nulls may count here, so only what surely is too large is refused; the rest is when it is
+            // pushed.
             if bytes_of(1) > value_bytes_max && array.is_valid(rows.start) {
                 return Err(Error::invalid("a row is larger than 2 GiB"));
             }
@@ -342,8 +344,8 @@ impl LeafBuffer {
     /// Appends the rows of an array of the field's type.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, nulls in a nested field that allows none, or
-    /// where the strings held would pass 4 GiB. Rows may have been taken in part then.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, nulls in a nested field
+    /// that allows none, or where the strings held would pass 4 GiB. Rows may have been taken in part then.
     pub fn push(&mut self, array: &dyn Array) -> Result<()> {
         if array.data_type() != &self.data_type {
             return Err(Error::invalid("the array is not of the column's type"));

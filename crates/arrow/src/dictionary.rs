@@ -1,4 +1,5 @@
-//! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is full.
+//! Logical values become dictionary arrays: entries in order of first appearance, a new array where the key type is
+//! full.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

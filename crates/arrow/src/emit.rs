@@ -21,7 +21,8 @@ pub struct Emitted {
     pub parts: Vec<ArrayRef>,
 }
 
-/// The array of `data_type` that decoded memory holds. Text is checked to be UTF-8, since any byte of a file may be hostile.
+/// The array of `data_type` that decoded memory holds. Text is checked to be UTF-8, since any byte of a file may be
+/// hostile.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] for text that is not UTF-8, [`ErrorKind::InvalidInput`] where the parts do not fit the type,
@@ -30,10 +31,11 @@ pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Resul
     array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool))
 }
 
-/// The array of byte strings that views, as [`LentStrings`](crate::LentStrings) collects them, show in `data`.
+/// The array of byte strings whose views are `raw`, as [`LentStrings`](crate::LentStrings) collects them, and whose
+/// buffers are `data`.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where they look elsewhere.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where views point outside of the buffers.
 pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<ArrayRef> {
     let misfit = || Error::invalid("views that do not fit their data");
     let buffers = ColumnBuffers::of_raw(raw, pool);
@@ -44,7 +46,7 @@ pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<A
     Ok(Arc::new(array))
 }
 
-/// The array of byte strings that lie back to back in `values`, and of which `raw` has the rest.
+/// The array of byte strings that lie back to back in `values`, which are borrowed; `raw` has their ends and validity.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] where they do not fit each other or the type.
@@ -61,7 +63,7 @@ pub fn array_of_lent(
     plain_array(data_type, buffers)
 }
 
-/// The same as [`array_from_raw`] for memory that is not a pool's.
+/// As [`array_from_raw`], for memory that is not a pool's.
 ///
 /// # Errors
 /// As [`array_from_raw`]; [`ErrorKind::InvalidInput`] also for buffers that are shorter than the rows or not aligned.

@@ -10,8 +10,8 @@ use tarsia_codec::ValueType;
 use crate::fit::strings_within;
 use crate::path::{LeafPath, StepKind};
 
-/// Bytes of the items and levels below some rows of an array: nothing is looked at but the first and last offset at each level, so that
-/// garbage under nulls counts, and lists that are not one behind the other count by their average.
+/// Bytes of the items and levels below some rows of an array: nothing is looked at but the first and last offset at
+/// each level, so that garbage under nulls counts, and lists that are not one behind the other count by their average.
 pub(super) fn bytes(array: &dyn Array, rows: Range<usize>, path: &LeafPath) -> usize {
     let mut node = array.slice(0, array.len());
     let mut range = rows;

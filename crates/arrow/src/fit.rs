@@ -20,8 +20,8 @@ pub struct Fit {
     pub bytes: usize,
 }
 
-/// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may count), and what
-/// they take.
+/// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may
+/// count), and what they take.
 pub(crate) fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {
     match array.data_type() {
         DataType::Utf8 => offsets_within::<GenericStringType<i32>>(array, rows, bytes_max),

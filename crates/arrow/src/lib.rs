@@ -1,8 +1,9 @@
 //! Arrow arrays to the levels and values of leaf columns, and decoded columns to Arrow arrays.
 //!
-//! A column's *leaf type* is what its pages hold: the Arrow type of the values with dictionaries resolved. A dictionary column
-//! is stored by logical value and comes back as a dictionary (its keys may be numbered differently), a run-end array as one with
-//! its runs merged. A nested field has several leaf columns, each with the levels above it ([`leaf_paths`]).
+//! A column's *leaf type* is what its pages hold: the Arrow type of the values with dictionaries resolved. A dictionary
+//! column is stored by logical value and comes back as a dictionary (its keys may be numbered differently), a run-end
+//! array as one with its runs merged. A nested field has several leaf columns, each with the levels above it
+//! ([`leaf_paths`]).
 //!
 //! | module | for | what |
 //! |---|---|---|
@@ -10,16 +11,18 @@
 //! | `shred` | writing | nested arrays to the levels and items of one leaf column |
 //! | `extent`, `fit` | writing | how many rows fit, before they are copied ([`Fit`]) |
 //! | `collect` | writing | a leaf column collected from arrays ([`LeafBuffer`]) |
-//! | `pool`, `buffers` | reading | memory of arrays that is used again ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
+//! | `pool`, `buffers` | reading | memory that is used again ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
 //! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`LentStrings`]) |
 //! | `kernels`, `plain` | reading | arrays of flat types |
-//! | `row_bytes`, `reorder`, `dictionary`, `runs` | reading | dictionaries and run-end arrays of logical values; [`reorder`] |
+//! | `row_bytes`, `reorder` | reading | rows as comparable bytes; rows in another order ([`reorder`]) |
+//! | `dictionary`, `runs` | reading | dictionaries and run-end arrays of logical values |
 //! | `emit` | reading | the array of a flat column ([`array_from_raw`]) |
 //! | `assemble` | reading | the array of a nested field ([`assemble()`]) |
 //! | `packed` | both | structs as values of one flat column ([`Packing`]) |
 //!
 //! # What this crate does not do
-//! It neither cuts nor encodes pages (`tarsia-page-writer`), decodes no blocks (`tarsia-structure`), and reads and writes no files.
+//! It neither cuts nor encodes pages (`tarsia-page-writer`), decodes no blocks (`tarsia-structure`), and reads and
+//! writes no files.
 #![deny(unsafe_code)]
 
 mod assemble;

@@ -1,7 +1,8 @@
 //! Packed structs: the fields of a row one after the other, as one value of one column.
 //!
-//! Source: the Lance paper on structural encodings, section 4.3 (struct packing); unlike there, strings may be among the fields, and
-//! the rows are compressed as any column of such values is. The bytes of a row are in `docs/spec/page.md` (Packed structs).
+//! Source: the Lance paper on structural encodings, section 4.3 (struct packing); unlike there, strings may be among
+//! the fields, and the rows are compressed as any column of such values is. The bytes of a row are in
+//! `docs/spec/page.md` (Packed structs).
 
 use std::sync::Arc;
 
@@ -75,8 +76,8 @@ impl Packing {
     /// The layout of a struct's rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for another type than a struct with fields, and for fields that cannot be packed, by name: those are flat
-    /// types, structs of such, and fixed-size lists of values of fixed width.
+    /// [`ErrorKind::Unsupported`] for another type than a struct with fields, and for fields that cannot be packed, by
+    /// name: those are flat types, structs of such, and fixed-size lists of values of fixed width.
     pub fn of(data_type: &DataType) -> Result<Self> {
         let DataType::Struct(fields) = data_type else {
             return Err(refused(format!("{data_type} cannot be packed: no struct")));
@@ -183,7 +184,8 @@ impl Packing {
         })
     }
 
-    /// The type of the column that holds the rows: fixed-size binary, or large binary where there are strings among the fields.
+    /// The type of the column that holds the rows: fixed-size binary, or large binary where there are strings among the
+    /// fields.
     pub fn stored_type(&self) -> DataType {
         match self.has_strings {
             true => DataType::LargeBinary,
@@ -195,7 +197,8 @@ impl Packing {
     /// The rows of a struct array as values of [`Packing::stored_type`]. What stands under nulls is not looked at.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for an array of another type, nulls in a field that allows none, rows of 2 GiB and more.
+    /// [`ErrorKind::InvalidInput`] for an array of another type, nulls in a field that allows none, rows of 2 GiB and
+    /// more.
     pub fn pack(&self, array: &dyn Array) -> Result<ArrayRef> {
         let parent = array
             .as_struct_opt()
@@ -265,7 +268,8 @@ impl Packing {
     /// The struct array of rows of [`Packing::stored_type`]; memory for its fields comes from the pool.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for rows of another length than they say, and text that is not UTF-8: any byte of a file may be hostile.
+    /// [`ErrorKind::Corrupt`] for rows of another length than they say, and text that is not UTF-8: any byte of a file
+    /// may be hostile.
     pub fn unpack(&self, array: &dyn Array, pool: &Pool) -> Result<ArrayRef> {
         let nulls = array.nulls().cloned();
         let zeros = vec![0; self.fixed_bytes];

@@ -11,8 +11,8 @@ use arrow_schema::{ArrowError, DataType};
 
 use crate::plain::zero_width;
 
-/// The items at `places`, in that order; null where the place is. As Arrow's `take`, which forgets how many values of width 0
-/// there are.
+/// The items at `places`, in that order; null where the place is. As Arrow's `take`, which forgets how many values of
+/// width 0 there are.
 ///
 /// # Errors
 /// What Arrow refuses: places out of range, offsets that overflow.
@@ -45,7 +45,8 @@ pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowE
     )
 }
 
-/// The same for run-end arrays, of which Arrow's `take` knows neither places that are null nor values that it cannot take itself.
+/// The same for run-end arrays, of which Arrow's `take` knows neither places that are null nor values that it cannot
+/// take itself.
 fn reorder_runs<R: RunEndIndexType>(
     array: &dyn Array,
     places: &dyn Array,

@@ -1,7 +1,7 @@
 //! Nested arrays become the levels and items of their leaf columns.
 //!
-//! A run of slots is a list of ranges: what is under a null parent, what no list refers to and what a union did not choose is in none
-//! of them, so that garbage there is never looked at.
+//! A run of slots is a list of ranges: what is under a null parent, what no list refers to and what a union did not
+//! choose is in none of them, so that garbage there is never looked at.
 
 use core::ops::Range;
 

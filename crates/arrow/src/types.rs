@@ -3,8 +3,8 @@
 use arrow_schema::{DataType, IntervalUnit};
 use tarsia_codec::ValueType;
 
-/// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing. A struct without fields is flat, and so
-/// are dictionaries and run-end arrays of flat values.
+/// The physical type of a flat Arrow type's values; `Ok(None)` for Null, which stores nothing. A struct without fields
+/// is flat, and so are dictionaries and run-end arrays of flat values.
 ///
 /// # Errors
 /// The type itself, where it is nested or otherwise not stored as one column.

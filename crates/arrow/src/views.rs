@@ -6,7 +6,7 @@ use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 /// Bytes of a view.
 pub(crate) const VIEW_BYTES: usize = 16;
 
-/// The view of a value: short ones inside, longer ones where they lie in a buffer.
+/// The view of a value: a short value lies in its view, a longer one at `offset` of a buffer.
 pub(crate) fn view_of(value: &[u8], buffer_index: u32, offset: u32) -> u128 {
     let length = value.len() as u32;
     if length <= MAX_INLINE_VIEW_LEN {

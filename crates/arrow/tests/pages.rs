@@ -1,4 +1,5 @@
-//! Pages cut, encoded and decoded again: every kind of value and validity, whole, by range and by index, and hostile bytes.
+//! Pages cut, encoded and decoded again: every kind of value and validity, whole, by range and by index, and hostile
+//! bytes.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! The worked examples of `docs/spec/page.md`: what they say of each byte is what the encoders write, and the document shows those bytes.
+//! The worked examples of `docs/spec/page.md`: what they say of each byte is what the encoders write, and the document
+//! shows those bytes.
 //!
-//! Where the format changes, the examples here change by hand, and `TARSIA_BLESS=1 cargo test -p tarsia-arrow --test spec` renews the
-//! document.
+//! Where the format changes, the examples here change by hand, and `TARSIA_BLESS=1 cargo test -p tarsia-arrow --test
+//! spec` renews the document.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -24,7 +24,8 @@ const CAPACITY_BYTES_MAX: u64 = 16 << 20;
 /// Encodes a run of rows as one page.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a row is too large; what encoders refuse.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a
+/// row is too large; what encoders refuse.
 pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
     let n_items = input.values.len();
     if input.validity.is_some_and(|bits| bits.len() != n_items) {

@@ -64,8 +64,8 @@ impl<'a> Nested<'a> {
         })
     }
 
-    /// The most bytes that the slots of one level of some rows, or their items, decode to. Where Arrow wants slots below nulls, those
-    /// count too: whoever reads the rows takes memory for them.
+    /// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
+    /// Arrow wants below nulls count too: readers allocate memory for them.
     pub(crate) fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
         let mut most = 0;
         let mut n_slots = rows.len() as u64;

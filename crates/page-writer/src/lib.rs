@@ -1,9 +1,10 @@
-//! Rows of one column encoded as a page of blocks, and rows erased from blocks: the writer's side of `tarsia-structure`.
+//! Rows of one column encoded as a page of blocks, and rows erased from blocks: the writer's side of
+//! `tarsia-structure`.
 //!
 //! | module | what |
 //! |---|---|
 //! | `bits`, `shape` | the levels above the items of nested rows, as a writer collects them ([`Shape`]) |
-//! | `page` | what a page is encoded from ([`PageInput`]), who chooses how ([`Choose`]), what comes out ([`EncodedPage`]) |
+//! | `page` | what is encoded ([`PageInput`]), who chooses how ([`Choose`]), what comes out ([`EncodedPage`]) |
 //! | `nulls` | values whose nulls are dropped or replaced by filler |
 //! | `prepare` | encoders, prepared from all values of a page |
 //! | `levels`, `mini_block` | levels encoded; pages cut into mini-blocks |
@@ -12,8 +13,8 @@
 //! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
 //!
 //! # What this crate does not do
-//! It writes no file, computes no checksum or digest itself, decodes no page for readers (`tarsia-structure` does) and chooses no
-//! encodings: what implements [`Choose`] does, `tarsia-cascade` first of all.
+//! It writes no file, computes no checksum or digest itself, decodes no page for readers (`tarsia-structure` does) and
+//! chooses no encodings: what implements [`Choose`] does, `tarsia-cascade` first of all.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 

@@ -15,8 +15,8 @@ use crate::levels::Nested;
 use crate::page::{BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice};
 use crate::seal::{length, seal};
 
-/// Validity may come on top of that where rows per block are uniform: else 4,096 nullable values of 16 bits would need two blocks, and
-/// their headers would show in the size.
+/// Bytes that validity may add to [`BLOCK_PAYLOAD_BYTES_TARGET`] where all blocks have as many rows: else 4,096
+/// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
 const LAYER_BYTES_ALLOWED: usize = 1024;
 
 const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
@@ -24,6 +24,7 @@ const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
 /// Blocks of one row of a nested column with more payload than this get a checksum for each chunk of it.
 const CHUNKED_BYTES_MIN: usize = 64 << 10;
 
+/// A page that is cut into mini-blocks, and its blocks so far.
 pub(crate) struct Encoder<'a> {
     pub(crate) nested: Option<Nested<'a>>,
     pub(crate) values: Values<'a>,
@@ -36,7 +37,7 @@ pub(crate) struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// Blocks of equally many rows: the most, as a power of two, whose payload stays within the target.
+    /// Cuts blocks of equally many rows: the largest power of two whose payload is within the target.
     pub(crate) fn cut_uniform(
         &mut self,
         rows: usize,
@@ -49,8 +50,9 @@ impl Encoder<'_> {
         let row_items = n_items.div_ceil(rows.max(1)).max(1);
         let rows_min = match width {
             0..=8 => BLOCK_ROWS_MIN,
-            // Wide values: as many as fit the target, at least one. Widths that do not divide it would leave so much of a block
-            // unused that headers show in the size; their blocks may be four times as long, still far below 1,024 values.
+            // Wide values: as many as fit the target, at least one. Widths that do not divide it would leave so much of
+            // a block unused that headers show in the size; their blocks may be four times as long, still far below
+            // 1,024 values.
             _ if width.is_power_of_two() => {
                 (BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN)
             }
@@ -165,7 +167,8 @@ impl Encoder<'_> {
         low
     }
 
-    /// Whether rows are likely to fit the target: values as they are expected, a byte for each length, a bit for validity.
+    /// Whether rows are likely to fit the target: values as they are expected, a byte for each length, a bit for
+    /// validity.
     fn nested_block_fits(&self, rows: Range<usize>, value: usize, choice: &Choice) -> bool {
         let Some(nested) = &self.nested else {
             return true;
@@ -306,7 +309,7 @@ impl Encoder<'_> {
         }
         let decoded = self.values.slice(values.clone()).decoded_bytes();
         let tree = match values.is_empty() && self.nested.is_some() {
-            // Nobody asks an encoding about no values.
+            // Encodings are never asked to encode no values.
             true => (self.trees.len() - 1) as u8,
             false => self.encode_unit(values.clone(), decoded)?,
         };
@@ -333,7 +336,8 @@ impl Encoder<'_> {
         Ok(payload)
     }
 
-    /// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its levels.
+    /// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its
+    /// levels.
     fn pad_expanding_row(
         &mut self,
         rows: &Range<usize>,

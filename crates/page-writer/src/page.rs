@@ -11,7 +11,8 @@ use tarsia_structure::meta::Meta;
 
 use crate::shape::ShapeSlice;
 
-/// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may have.
+/// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may
+/// have.
 pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = limits::UNIT_BYTES_TARGET;
 
 /// Fixed-width values of up to 8 bytes have at least this many rows in a block.
@@ -23,15 +24,15 @@ pub const FULL_ZIP_BYTES_MIN: u32 = 128;
 /// A run of rows of one column, as the writer collected them.
 #[derive(Debug, Clone, Copy)]
 pub struct PageInput<'a> {
-    /// What stands above the items; `None` in flat columns, where an item is a row.
+    /// The levels above the items; `None` in flat columns, where an item is a row.
     pub shape: Option<ShapeSlice<'a>>,
     /// One bit per item, 1 for valid; `None` where all are.
     pub validity: Option<BitSlice<'a>>,
-    /// One value per item; what stands under null items does not matter.
+    /// One value per item; values of null items may be anything.
     pub values: Values<'a>,
     /// What the values mean.
     pub logical_type: LogicalType,
-    /// What shared buffer the values are, if they are one; then the page is of mini-blocks.
+    /// The kind of shared buffer that the values are, if they are one. Such a page is always of mini-blocks.
     pub shared: Option<SharedKind>,
 }
 
@@ -85,7 +86,8 @@ pub trait Choose {
     /// What encodings refuse.
     fn choose(&self, values: &Statistics<'_>) -> Result<Choice>;
 
-    /// Values of a row that take at least so many bytes are stored row by row, where nothing is gained by encoding them together.
+    /// Rows whose values take at least this many bytes are stored one by one (full-zip), unless encoding them together
+    /// makes them smaller.
     fn full_zip_bytes_min(&self) -> u32 {
         FULL_ZIP_BYTES_MIN
     }
@@ -107,7 +109,7 @@ pub struct EncodeContext<'a> {
 pub enum BlockRows {
     /// `1 << log2` in each but the last.
     Uniform(u8),
-    /// So many in each.
+    /// The rows of each block.
     Table(Vec<u32>),
 }
 

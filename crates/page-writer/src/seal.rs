@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use tarsia_codec::{Error, Result};
 use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, reseal};
 
-/// Puts the header, with the checksums, in front of the payload that ends `out`, where room for a header is at `start`, and pads it.
+/// Puts the header, with the checksums, in front of the payload that ends `out`, where room for a header is at `start`,
+/// and pads it.
 ///
 /// # Errors
 /// What [`BlockHeader::parse`] would refuse.

@@ -12,7 +12,8 @@ use crate::bits::Bits;
 /// Slots below are counted in front of every so many rows.
 const INDEXED_ROWS: usize = 64;
 
-/// The levels above the items of one column, for the rows collected so far: outermost first, level 0 with a slot for each row.
+/// The levels above the items of one column, for the rows collected so far: outermost first, level 0 with a slot for
+/// each row.
 #[derive(Debug)]
 pub struct Shape {
     rows: usize,

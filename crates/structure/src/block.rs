@@ -31,27 +31,27 @@ pub enum Validity<'a> {
     },
 }
 
-/// A block whose parts are inside its place and agree with each other.
+/// A parsed block: its parts lie inside its bytes and agree with each other and the page.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {
     /// The header.
     pub header: BlockHeader,
     /// Items: the slots below the last level; in flat pages the present rows.
     pub n_items: u32,
-    /// The sections of the levels, which [`LevelSections`] takes apart; empty in flat pages. In full-zip pages of byte strings the index
-    /// of rows.
+    /// The sections of the levels, which [`LevelSections`] parses; empty in flat pages. In full-zip pages of byte
+    /// strings the index of rows.
     pub levels: &'a [u8],
     /// The item validity.
     pub validity: Validity<'a>,
     /// The encoded values.
     pub unit: &'a [u8],
-    /// Where they start, counted from the block's start.
+    /// Where the unit starts, counted from the block's start.
     pub unit_at: usize,
 }
 
-/// What lies behind the header of a block.
+/// What follows the header of a block.
 struct Parts<'a> {
-    /// As much of the payload, from its start, as is at hand; what stands in front of the unit is read in it.
+    /// As much of the payload, from its start, as has been read. Everything before the unit is parsed from it.
     known: &'a [u8],
     /// All of the payload.
     payload: &'a [u8],
@@ -59,7 +59,7 @@ struct Parts<'a> {
     index: &'a [u8],
 }
 
-/// What the page says about its blocks.
+/// What a page says about a block of it, and the block must agree with.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockExpectation<'a> {
     /// The values' type.
@@ -77,7 +77,7 @@ pub struct BlockExpectation<'a> {
 }
 
 impl<'a> BlockExpectation<'a> {
-    /// What the META of its page says about a block of so many rows.
+    /// What META says about a block of `rows` rows.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values, and what [`ZipForm::of`] refuses.
@@ -95,11 +95,11 @@ impl<'a> BlockExpectation<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Takes a block apart. `place` is all of the block's place; what lies behind the payload is padding.
+    /// Parses a block. `place` is all bytes that the file has for it; what follows the payload is padding.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`] and [`tarsia_codec::ErrorKind::Corrupt`] where the parts do not fit the place, each other or the page;
-    /// [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
+    /// [`tarsia_codec::ErrorKind::Truncated`] and [`tarsia_codec::ErrorKind::Corrupt`] where the parts do not fit the
+    /// place, each other or the page; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
     pub fn parse(place: &'a [u8], expect: &BlockExpectation<'_>) -> Result<Self> {
         let block = Self::parse_erased(place, expect)?;
         if block.header.present_rows != block.header.logical_rows {
@@ -108,11 +108,11 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// The same for callers that know which rows are absent: layers and unit then hold the present rows only. A block without
-    /// present rows has no payload, and its unit must not be handed to a decoder.
+    /// As [`Block::parse`], for callers that know which rows were erased: layers and unit then hold the present rows
+    /// only. A block without present rows has no payload, and its unit must not be given to a decoder.
     ///
     /// # Errors
-    /// As [`Block::parse`], but that erased rows are allowed.
+    /// As [`Block::parse`], except that erased rows are allowed.
     pub fn parse_erased(place: &'a [u8], expect: &BlockExpectation<'_>) -> Result<Self> {
         let header = BlockHeader::parse(place)?;
         if header.logical_rows != expect.rows {
@@ -132,8 +132,8 @@ impl<'a> Block<'a> {
         Self::of_parts(header, parts, expect)
     }
 
-    /// The same for a block of which only the first `front` bytes are at hand: `None` where its unit may start behind these. All of `place` is
-    /// there, but the rest means nothing yet.
+    /// As [`Block::parse`], for a block of which only the first `front` bytes have been read. `place` is as long as the
+    /// whole block; its other bytes may be anything. `None` where the unit may start after `front` bytes.
     ///
     /// # Errors
     /// As [`Block::parse`].
@@ -147,7 +147,7 @@ impl<'a> Block<'a> {
         let front = front.saturating_sub(header.payload_start());
         let known = payload.get(..front).unwrap_or(payload);
         if header.logical_rows != expect.rows || header.present_rows != expect.rows {
-            // Its words for it.
+            // For the same errors as everywhere.
             return Self::parse(place, expect).map(Some);
         }
         let parts = Parts {
@@ -315,7 +315,7 @@ impl<'a> Block<'a> {
 }
 
 impl<'a, 'l> LevelSections<'a, 'l> {
-    /// Those of a block that was parsed.
+    /// The sections of a parsed block.
     pub fn of(block: &Block<'a>, levels: &'l [Level]) -> Result<Self> {
         let at = 0;
         Self::new(block.levels, levels, &block.header, at)

@@ -1,4 +1,4 @@
-//! What the checksums of a block cover: for those who check them, and for those who write them.
+//! What the checksums of a block cover, for readers and writers.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,11 +9,13 @@ use crate::full_zip::index::{RowIndex, checksummed_rows};
 use crate::header::BlockHeader;
 use crate::layout::{CHUNK_BYTES, CRC_BYTES, ROW_ENTRY_BYTES};
 
-/// What the checksums of a block cover, with the one stored for each: all of the block behind the first one, without padding; or, of a
-/// chunked block, what lies in front of the payload, then each chunk; of an indexed one the same with its rows.
+/// The runs of bytes of a block that have a checksum, each with the stored one. A usual block has one run: everything
+/// after the checksum itself, without padding. In a chunked block the first run ends before the payload, and each chunk
+/// is a run of its own; in an indexed block each row is.
 ///
 /// # Errors
-/// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
+/// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`]
+/// refuses.
 pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
     let (header, chunks) = checksummed_chunks(place)?;
     let rows = checksummed_rows(chunks.index, chunks.payload);
@@ -22,7 +24,7 @@ pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
     Ok(core::iter::once(header).chain(chunks).chain(rows))
 }
 
-/// The chunks of a block's payload; none of a block that is not chunked.
+/// The chunks of a block's payload; none where the block is not chunked.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunks<'a> {
     crcs: &'a [[u8; CRC_BYTES]],
@@ -34,7 +36,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Where the payload starts in the block: behind what the block's own checksum covers.
+    /// Where the payload starts, counted from the block's start. The block's own checksum covers what is before it.
     pub fn start(&self) -> usize {
         self.start
     }
@@ -49,14 +51,14 @@ impl<'a> Chunks<'a> {
         self.crcs.is_empty()
     }
 
-    /// The chunks that hold some of these bytes, which are counted from the block's start.
+    /// The numbers of the chunks that hold some of `bytes`, which count from the block's start.
     pub fn holding(&self, bytes: &Range<usize>) -> Range<usize> {
         let first = bytes.start.saturating_sub(self.start) / CHUNK_BYTES;
         let end = bytes.end.saturating_sub(self.start).div_ceil(CHUNK_BYTES);
         first.min(self.len())..end.min(self.len())
     }
 
-    /// Where a chunk lies, counted from the block's start.
+    /// The place of a chunk, counted from the block's start.
     pub fn place(&self, chunk: usize) -> Range<usize> {
         let place = |chunk: usize| self.start + (chunk * CHUNK_BYTES).min(self.payload.len());
         place(chunk)..place(chunk + 1)
@@ -69,7 +71,8 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// What the first checksum of a block covers, with that, and the chunks of a chunked block. Of these nothing is looked at.
+/// The bytes that the block's own checksum covers, that checksum, and the chunks of a chunked block. The chunks' bytes
+/// are not read.
 ///
 /// # Errors
 /// As [`checksummed`].
@@ -91,7 +94,7 @@ pub fn checksummed_chunks(place: &[u8]) -> Result<((&[u8], u32), Chunks<'_>)> {
     Ok(((covered, header.crc), chunks))
 }
 
-/// Writes the checksums of a block afresh.
+/// Computes all checksums of a block and writes them into it.
 ///
 /// # Errors
 /// As [`checksummed`].

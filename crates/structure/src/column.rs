@@ -13,13 +13,13 @@ use crate::memory::{Take, grow, words, words_mut};
 use crate::page::PageDecoder;
 use crate::slots;
 
-/// What 32-bit offsets of Arrow can say.
+/// The largest 32-bit offset of Arrow.
 const BYTES_MAX: u64 = i32::MAX as u64;
 
-/// So many runs of items are decoded one by one; more are named item by item.
+/// Up to this many runs of items are decoded one by one; more are decoded at once, by index.
 const RANGES_MAX: usize = 8;
 
-/// Memory that blocks are decoded into, one after the other: the values and validity of a run of rows of one column.
+/// The values and validity of a run of rows of one column, decoded block after block into memory of the caller.
 #[derive(Debug)]
 pub struct RawColumn {
     value_type: ValueType,
@@ -34,7 +34,7 @@ pub struct RawColumn {
     collects: Collects,
 }
 
-/// What is wanted of byte strings.
+/// What is collected of byte strings.
 #[cfg(feature = "zero-copy")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Collects {
@@ -46,7 +46,7 @@ enum Collects {
     Ends,
 }
 
-/// Rows as a kernel hands them back; see [`RawColumn::push_decoded`].
+/// Rows that a kernel has decoded; see [`RawColumn::push_decoded`].
 #[derive(Debug, Clone, Copy)]
 pub struct DecodedRows<'a> {
     /// Number of rows.
@@ -77,7 +77,7 @@ pub struct RawParts {
 }
 
 impl RawParts {
-    /// Nothing.
+    /// The parts of a column without rows.
     pub fn empty() -> Self {
         Self {
             rows: 0,
@@ -137,8 +137,8 @@ impl RawColumn {
         })
     }
 
-    /// Room for the lengths of `rows_max` byte strings, as values of 4 bytes; 0 for those that are null and not stored. Units that do not
-    /// [hold them as they are](Decoder::strings) are refused.
+    /// Room for the lengths of `rows_max` byte strings, as values of 4 bytes; 0 for null strings that are not stored.
+    /// Units that do not hold their strings [uncompressed](Decoder::strings) are refused.
     ///
     /// # Errors
     /// As [`RawColumn::new`].
@@ -149,8 +149,8 @@ impl RawColumn {
         Ok(lengths)
     }
 
-    /// Room for the ends of `rows_max` byte strings whose bytes, up to `data_bytes_max` of them, stay where they are. Only
-    /// full-zip pages hold them so.
+    /// Room for the ends of `rows_max` byte strings of `data_bytes_max` bytes altogether, which are not copied. Only
+    /// full-zip pages can be pushed: they alone store strings back to back.
     ///
     /// # Errors
     /// As [`RawColumn::new`].
@@ -210,7 +210,7 @@ impl RawColumn {
         )
     }
 
-    /// Makes room for `rows` more than there are and, for byte strings, `data_bytes` more bytes.
+    /// Makes room for `rows` more rows than there are and, for byte strings, `data_bytes` more bytes.
     ///
     /// # Errors
     /// As [`RawColumn::new`].
@@ -238,7 +238,7 @@ impl RawColumn {
         Ok(())
     }
 
-    /// Bytes of the strings so far, copied or not.
+    /// Bytes of the strings pushed so far, copied or not.
     #[cfg(feature = "zero-copy")]
     pub fn data_bytes(&self) -> usize {
         self.data_len
@@ -249,7 +249,7 @@ impl RawColumn {
         self.rows
     }
 
-    /// Whether all rows are there that it has room for.
+    /// Whether there is no room for more rows.
     pub fn is_full(&self) -> bool {
         self.rows == self.rows_max
     }
@@ -276,7 +276,7 @@ impl RawColumn {
         }
     }
 
-    /// Decodes runs of a block's items, as [`RawLevels::push`](crate::RawLevels::push) names them, behind those decoded before.
+    /// Appends runs of a block's items, as [`RawLevels::push`](crate::RawLevels::push) finds them.
     ///
     /// # Errors
     /// As [`RawColumn::push`].
@@ -299,7 +299,7 @@ impl RawColumn {
         {
             return self.push(page, block, Selection::All, scratch, take);
         }
-        // A row asked for twice has its items twice, and indices do not fall.
+        // A row that is asked for twice has its items twice, but indices must not fall.
         let rise = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
         if ranges.len() <= RANGES_MAX || !rise {
             return ranges.iter().try_for_each(|range| {
@@ -342,7 +342,7 @@ impl RawColumn {
         rows.copy_values(items, width, out.ok_or_else(no_room)?)
     }
 
-    /// What is wanted of byte strings that lie row by row; the rows are not counted yet.
+    /// What is collected of the byte strings of a full-zip block; the rows are not counted yet.
     fn push_row_strings(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
         if !self.takes(ValueType::Bytes) {
             return Err(Error::invalid("pages of one column differ in their type"));
@@ -382,11 +382,11 @@ impl RawColumn {
         Ok(())
     }
 
-    /// Decodes the selected items of a block behind those decoded before; in flat pages an item is a row.
+    /// Decodes the selected items of a block and appends them; in flat pages an item is a row.
     ///
     /// # Errors
-    /// What the decoders refuse; [`tarsia_codec::ErrorKind::InvalidInput`] where the rows do not fit the room given at the start. After an error
-    /// the column must not be used.
+    /// What the decoders refuse; [`tarsia_codec::ErrorKind::InvalidInput`] where the rows do not fit the room given at
+    /// the start. After an error the column must not be used.
     pub fn push(
         &mut self,
         page: &PageDecoder,
@@ -464,11 +464,11 @@ impl RawColumn {
         Ok(())
     }
 
-    /// Appends rows that something else decoded, a kernel say. That offsets rise is the caller's to see to.
+    /// Appends rows that something else decoded, such as a kernel. The caller has checked that the offsets rise.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each other, the column's
-    /// type or the room given at the start.
+    /// [`tarsia_codec::ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each
+    /// other, the column's type or the room given at the start.
     pub fn push_decoded(&mut self, decoded: &DecodedRows<'_>, take: Take<'_>) -> Result<()> {
         let misfit = || Error::invalid("decoded rows that do not fit the column");
         let (rows, n_rows) = (self.rows, decoded.rows);
@@ -579,7 +579,7 @@ impl RawColumn {
         Ok(())
     }
 
-    /// Rows that hold nothing: zeros or empty strings.
+    /// Appends filler for null rows: zeros or empty strings.
     fn push_filler(&mut self, n_rows: usize) -> Result<()> {
         let rows = self.rows;
         match self.value_type {
@@ -601,7 +601,7 @@ impl RawColumn {
         Ok(())
     }
 
-    /// A block whose null items have no value: decode the valid ones, then spread them to their slots.
+    /// A compact block, whose null items have no value: decodes the valid items, then moves them to their slots.
     #[expect(
         clippy::too_many_arguments,
         reason = "one step of push, split for reading"
@@ -671,7 +671,7 @@ impl RawColumn {
         done
     }
 
-    /// Appends `bits.len()` rows: those with a set bit get the next of `values`, the others are null.
+    /// Appends `bits.len()` rows: a row with a set bit gets the next of `values`, the others are null.
     fn spread(
         &mut self,
         page: &PageDecoder,

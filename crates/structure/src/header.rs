@@ -23,10 +23,11 @@ pub struct BlockHeader {
     pub tree: u8,
     /// A 16-byte salt follows the header.
     pub salted: bool,
-    /// Each [`CHUNK_BYTES`] of the payload have a checksum, and the block's checksum covers these instead of the payload.
+    /// Each run of [`CHUNK_BYTES`] of the payload has a checksum. The block's checksum covers these checksums instead
+    /// of the payload.
     pub chunked: bool,
-    /// An index of the present rows follows the header: in full-zip pages of byte strings. The block's checksum covers it instead of the
-    /// payload, of which it has a checksum for each row.
+    /// An index of the present rows follows the header: in full-zip pages of byte strings. The block's checksum covers
+    /// the index instead of the payload; the index has a checksum for each row.
     pub indexed: bool,
     /// Rows of the block, erased ones too.
     pub logical_rows: u32,
@@ -65,7 +66,8 @@ impl BlockHeader {
     /// Parses the header alone and checks what it says against itself.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`], [`tarsia_codec::ErrorKind::LimitExceeded`].
+    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`],
+    /// [`tarsia_codec::ErrorKind::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let Some(header) = bytes.first_chunk::<BLOCK_HEADER_BYTES>() else {
             return Err(truncated(bytes.len()));
@@ -97,18 +99,19 @@ impl BlockHeader {
         Ok(header)
     }
 
-    /// The header of a block that is all at hand. The limit on what one row decodes to is a multiple of the payload, so memory is
-    /// taken on the header's word only after this.
+    /// Parses the header of a block of which all bytes are there, and checks that they are. What one row may decode to
+    /// is a multiple of its payload's length, so callers allocate by the header only after this check.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what [`BlockHeader::parse`] refuses.
+    /// [`tarsia_codec::ErrorKind::Truncated`] where the place is shorter than the block, and what
+    /// [`BlockHeader::parse`] refuses.
     pub fn of_whole(place: &[u8]) -> Result<Self> {
         let header = Self::parse(place)?;
         header.payload(place)?;
         Ok(header)
     }
 
-    /// The payload; all in front of it is there, too.
+    /// The payload. Errors unless it and everything in front of it is there.
     pub(crate) fn payload<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = Reader::new(place);
         let crcs_end = self.crcs_start() + self.index_bytes() + self.n_chunks() * CRC_BYTES;
@@ -140,7 +143,7 @@ impl BlockHeader {
         }
     }
 
-    /// The index of rows, which is all at hand.
+    /// The index of rows; empty where the block has none.
     pub(crate) fn index<'a>(&self, place: &'a [u8]) -> &'a [u8] {
         let index = place.get(self.crcs_start()..self.crcs_start() + self.index_bytes());
         index.unwrap_or_default()
@@ -175,7 +178,7 @@ impl BlockHeader {
         Ok(())
     }
 
-    /// The most bytes that values, and the slots of each level, may decode to.
+    /// How many bytes the values may decode to at most, and the slots of each level.
     pub(crate) fn decoded_bytes_max(&self) -> u64 {
         match self.logical_rows {
             1 => row_decoded_bytes_max(self.payload_bytes.into()),

@@ -3,7 +3,8 @@
 //! Source: the Lance paper on structural encodings, section 4, with the differences that `docs/spec/page.md`
 //! states: a block holds whole rows, layers carry their own counts, the search cache is a table of block starts.
 //!
-//! Modules in the order of their imports: each uses only those above it, `full_zip` apart, whose files stand in two places.
+//! Modules in the order of their imports: each uses only those above it, `full_zip` apart, whose files stand in two
+//! places.
 //!
 //! | module | what |
 //! |---|---|
@@ -20,8 +21,8 @@
 //! | [`levels`] | levels of blocks decoded ([`RawLevels`]), which says which items are below the rows asked for |
 //!
 //! # What this crate does not do
-//! It reads no file, computes no checksum or digest itself, knows no encoding by name (but `plain` and `bytes`, which full-zip rows
-//! are), encodes no page (`tarsia-page-writer`) and makes no Arrow array (`tarsia-arrow`).
+//! It reads no file, computes no checksum or digest itself, knows no encoding by name (but `plain` and `bytes`, which
+//! full-zip rows are), encodes no page (`tarsia-page-writer`) and makes no Arrow array (`tarsia-arrow`).
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Memory that columns are decoded into: handed out by the caller, who may use it again.
+//! Memory that columns are decoded into. The caller hands it out, often from a pool.
 
 use tarsia_codec::AlignedBuf;
 
-/// Hands out memory of at least so many bytes; it may have been used before.
+/// Hands out memory of at least the asked number of bytes. It may hold anything.
 pub type Take<'a> = &'a mut dyn FnMut(usize) -> AlignedBuf;
 
-/// Makes memory at least so long, and keeps what is in it.
+/// Makes `buf` at least `bytes` long and keeps its content.
 pub(crate) fn grow(buf: &mut AlignedBuf, bytes: usize, take: Take<'_>) {
     if buf.len() < bytes {
         let mut longer = take(bytes.max(buf.len() * 2));
@@ -16,12 +16,13 @@ pub(crate) fn grow(buf: &mut AlignedBuf, bytes: usize, take: Take<'_>) {
     }
 }
 
-/// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.
+/// Bytes as 32-bit numbers in native byte order. Empty where the bytes are not aligned or not whole numbers: no panic,
+/// so that kernels carry no code for one.
 pub fn words(bytes: &[u8]) -> &[u32] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-/// As [`words`].
+/// As [`words`], to be written to.
 pub fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
     bytemuck::try_cast_slice_mut(bytes).unwrap_or_default()
 }

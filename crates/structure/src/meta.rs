@@ -1,7 +1,7 @@
 //! META: what a decoder is told about a page, in the fixed form that kernels read too.
 //!
-//! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The metadata crate
-//! treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
+//! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The
+//! metadata crate treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -46,8 +46,8 @@ pub struct Layer {
     pub trees: Vec<Tree>,
 }
 
-/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each further level,
-/// and at last the items, are what the level before says.
+/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each
+/// further level, and at last the items, are what the level before says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Every slot is valid: as many slots below, and no bytes.

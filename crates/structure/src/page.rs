@@ -36,12 +36,12 @@ impl core::fmt::Debug for PageDecoder {
 }
 
 impl PageDecoder {
-    /// **init** for every tree of the page. `shared` are what its shared buffers decode to, in the order of their
-    /// numbers.
+    /// Builds a decoder for every tree of the page. `shared` holds the decoded shared buffers of the page, in the order
+    /// of their numbers.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
-    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
+    /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what
+    /// [`tarsia_codec::Encoding::init`] refuses; [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
     pub fn new(registry: &Registry, meta: &Meta, shared: &[Arc<OwnedValues>]) -> Result<Self> {
         let value_type = meta
             .value_type
@@ -106,7 +106,7 @@ impl PageDecoder {
         }
     }
 
-    /// What the rows of a full-zip page look like; `None` for mini-blocks.
+    /// The layout of the rows of a full-zip page; `None` for a page of mini-blocks.
     pub fn zip(&self) -> Option<ZipForm> {
         self.zip
     }
@@ -124,8 +124,8 @@ impl PageDecoder {
         }
     }
 
-    /// Which bytes of a block decoding the items of `range` looks at, counted from the block's start; all in front of its unit is at hand,
-    /// and `front` bytes altogether. See [`Decoder::reach`].
+    /// Which bytes of a block are read when the items of `range` are decoded, counted from the block's start. The first
+    /// `front` bytes of the block have been read, all before its unit among them. See [`Decoder::reach`].
     ///
     /// # Errors
     /// What the decoders refuse.
@@ -179,7 +179,7 @@ impl PageDecoder {
         })
     }
 
-    /// Where a block's byte strings lie in its unit, if they do as they are.
+    /// The place of a block's byte strings in its unit; `None` where they are not stored uncompressed and back to back.
     ///
     /// # Errors
     /// What the decoder refuses, and a tree that the page does not have.
@@ -216,7 +216,7 @@ impl PageDecoder {
     }
 }
 
-/// Valid items in front of item `end`.
+/// How many of the first `end` items are valid.
 fn valid_before(
     decoder: &dyn Decoder,
     unit: Unit<'_>,

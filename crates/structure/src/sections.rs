@@ -35,7 +35,7 @@ pub struct LevelSection<'a> {
     pub n_below: u32,
 }
 
-/// Takes the levels of a block apart, outermost first; counts are checked as far as they are known without decoding.
+/// Parses the levels of a block, outermost first. Counts are checked as far as they are known without decoding.
 #[derive(Debug, Clone)]
 pub struct LevelSections<'a, 'l> {
     start: &'a [u8],
@@ -80,7 +80,7 @@ impl<'a, 'l> LevelSections<'a, 'l> {
         self.n_slots
     }
 
-    /// What was read, and what is left.
+    /// The bytes that were parsed, and the rest.
     pub(crate) fn split(&self) -> (&'a [u8], &'a [u8]) {
         let rest = self.reader.rest();
         let read = self.start.len() - rest.len();

@@ -1,8 +1,9 @@
 //! Arrays of strings from checked parts.
 //!
-//! Arrow's safe constructors check offsets and text too, but value by value and with the standard library's UTF-8 check: on German text that
-//! took three quarters of a scan. Here one pass checks the offsets, one (`simdutf8`) the text, and the constructors that check
-//! nothing are used. The safe constructors stand beside them in the tests as oracle.
+//! Arrow's safe constructors check offsets and text too, but value by value and with the standard library's UTF-8
+//! check: on German text that took three quarters of a scan. Here one pass checks the offsets, one (`simdutf8`) the
+//! text, and the constructors that check nothing are used. The safe constructors stand beside them in the tests as
+//! oracle.
 #![expect(
     unsafe_code,
     reason = "constructors without checks; each use names the check that makes it sound"
@@ -15,8 +16,8 @@ use tarsia_codec::{Error, Result};
 
 use crate::views::views;
 
-/// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2 GiB; for text the data
-/// is UTF-8 and no offset stands inside a character.
+/// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2
+/// GiB; for text the data is UTF-8 and no offset stands inside a character.
 pub(super) struct Strings {
     ends: ScalarBuffer<u32>,
     data: Buffer,
@@ -51,7 +52,8 @@ impl Strings {
     /// An array with 32-bit offsets.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where validity has another length or the type is text and the data was not checked as such.
+    /// [`ErrorKind::InvalidInput`] where validity has another length or the type is text and the data was not checked
+    /// as such.
     pub(super) fn narrow<T: ByteArrayType<Offset = i32>>(
         self,
         is_text: bool,
@@ -59,10 +61,12 @@ impl Strings {
     ) -> Result<GenericByteArray<T>> {
         self.check(is_text, nulls.as_ref())?;
         let offsets = ScalarBuffer::<i32>::from(self.ends.into_inner());
-        // SAFETY: `new` checked that the offsets start at 0, do not fall and are at most `i32::MAX`, so they read the same as i32.
+        // SAFETY: `new` checked that the offsets start at 0, do not fall and are at most `i32::MAX`, so they read the
+        // same as i32.
         let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
-        // SAFETY: `new` checked that the last offset is the data's length and, for text, that the data is UTF-8 with every offset at the
-        // start of a character; `check` that this holds for the type asked for and that validity has one bit per value.
+        // SAFETY: `new` checked that the last offset is the data's length and, for text, that the data is UTF-8 with
+        // every offset at the start of a character; `check` that this holds for the type asked for and that validity
+        // has one bit per value.
         Ok(unsafe { GenericByteArray::new_unchecked(offsets, self.data, nulls) })
     }
 
@@ -98,8 +102,9 @@ impl Strings {
         if views.len() != self.ends.len() - 1 {
             return Err(Error::invalid("views and offsets differ in number"));
         }
-        // SAFETY: `views` is `emit::views`, which copies short values and makes views of `start..end` for each pair of offsets, all inside the
-        // one buffer and at the starts of characters, as `new` checked; `check` is as in `narrow`.
+        // SAFETY: `views` is `emit::views`, which copies short values and makes views of `start..end` for each pair of
+        // offsets, all inside the one buffer and at the starts of characters, as `new` checked; `check` is as in
+        // `narrow`.
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, vec![self.data], nulls) })
     }
 

@@ -52,7 +52,8 @@ impl Outcome {
 /// `validity` and `values` have an entry for each present row. A block that is new has as many rows as `logical_rows`.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, or for nulls in a page without validity; what encoders refuse.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, or for nulls
+/// in a page without validity; what encoders refuse.
 pub fn encode_block(
     context: &BlockContext<'_>,
     validity: Option<BitSlice<'_>>,
@@ -191,8 +192,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Where all items are null and the page is not compact, their filler is zero, which a dictionary may lack: any of its
-    /// entries will do there, and that entry counts as unused.
+    /// Where all items are null and the page is not compact, their filler is zero, which a dictionary may lack: any of
+    /// its entries will do there, and that entry counts as unused.
     fn other_filler(&self, context: &BlockContext<'_>) -> Result<Option<Cleaned>> {
         let all_null = self.validity.is_some_and(|bits| bits.count_ones() == 0);
         let (true, false, Values::Fixed(values)) = (all_null, context.meta.compact, self.values)

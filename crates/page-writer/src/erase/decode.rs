@@ -15,7 +15,8 @@ use crate::full_zip::erase::survivors_of_strings;
 /// Decodes the present rows of a block, erased ones being absent.
 ///
 /// # Errors
-/// What [`Block::parse_erased`] and the decoders refuse; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
+/// What [`Block::parse_erased`] and the decoders refuse;
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a page without values.
 pub fn decode_survivors(context: &BlockContext<'_>, place: &[u8], rows: u32) -> Result<Survivors> {
     let shared = context.meta.shared_buffers(context.shared)?;
     decode_present(context, &shared, place, rows)

@@ -55,9 +55,11 @@ const ALL_STEPS: Steps = Steps {
 /// the number of rows; nothing else of the old bytes is in it.
 ///
 /// # Errors
-/// [`ErrorKind::Truncated`](tarsia_codec::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for bad bytes (a checksum that does not match among them) and where the
-/// rows said to be absent are not as many as the block says; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for row lists that do not rise or reach
-/// beyond the block; what decoders and encoders refuse.
+/// [`ErrorKind::Truncated`](tarsia_codec::ErrorKind::Truncated) and
+/// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for bad bytes (a checksum that does not match among them)
+/// and where the rows said to be absent are not as many as the block says;
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for row lists that do not rise or reach beyond
+/// the block; what decoders and encoders refuse.
 pub fn erase_block(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<Outcome> {
     erase_with(context, erasure, ALL_STEPS)
 }

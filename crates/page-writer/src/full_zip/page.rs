@@ -12,14 +12,15 @@ use super::rows::RowStates;
 use crate::page::{BlockRows, Choice, EncodeContext, EncodedPage};
 use crate::shape::{ShapeSlice, one_length};
 
-/// Blocks are found by their table and read in whole by scans alone, so they are larger than mini-blocks: as many rows as fit.
+/// Only scans read whole blocks of this layout, so they are larger than mini-blocks: as many rows as fit into this.
 const BLOCK_BYTES_TARGET: usize = 64 << 10;
 
-/// Null rows keep the bytes of their values, so pages where more than one row in this many is null stay in mini-blocks.
+/// A null row takes as many bytes as any other, so a page where more than one row in this many is null is stored in
+/// mini-blocks.
 const NULLS_ONE_IN: usize = 8;
 
-/// Byte strings are stored row by row where they take so many times what values of fixed width must take in the mean. An entry in the index is
-/// 8 bytes, and up to 8 KiB of shorter ones are read with one request anyway.
+/// Byte strings are stored row by row if their mean length is this many times the least width of vectors that are. An
+/// entry in the index takes 8 bytes, and shorter strings, up to 8 KiB of them, are read with one request anyway.
 const STRINGS_FACTOR: u64 = 32;
 
 /// One value per item of a run of rows; nulls hold filler.
@@ -35,8 +36,8 @@ impl<'a> ZipInput<'a> {
         self.shape.map_or(self.values.len(), |shape| shape.rows())
     }
 
-    /// The page, if it is one for this layout: rows of one length whose values take at least as many bytes as the policy says and
-    /// gain nothing by being encoded together.
+    /// The page, if it is one for this layout: rows of one length whose values take at least as many bytes as the
+    /// policy says and gain nothing by being encoded together.
     pub(crate) fn encode(
         &self,
         choice: &Choice,

@@ -26,7 +26,8 @@ fn decoded(levels: &[RawLevel]) -> Vec<DecodedSlots<'_>> {
     decoded
 }
 
-/// Levels and items of each block, handed over as a kernel would into memory that grows, are those that were decoded into one.
+/// Levels and items of each block, handed over as a kernel would into memory that grows, are those that were decoded
+/// into one.
 #[test]
 fn what_was_decoded_elsewhere_is_appended() {
     let mut rng = Rng::new(31);

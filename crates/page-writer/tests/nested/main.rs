@@ -1,4 +1,5 @@
-//! Nested pages against a naive model: levels and items of every shape, whole, by range and by index, and hostile bytes.
+//! Nested pages against a naive model: levels and items of every shape, whole, by range and by index, and hostile
+//! bytes.
 
 mod checks;
 mod elsewhere;
@@ -33,7 +34,8 @@ fn random_rows_come_back_under_every_selection() {
     }
 }
 
-/// Null, empty, one item and two, in each of five rows and at each of up to three levels, in blocks of all rows, of few and of one.
+/// Null, empty, one item and two, in each of five rows and at each of up to three levels, in blocks of all rows, of few
+/// and of one.
 #[test]
 fn small_shapes_in_all_combinations() {
     const ROWS: usize = 5;
@@ -50,8 +52,8 @@ fn small_shapes_in_all_combinations() {
         ..USUAL
     };
     let choosers = [cut(32), cut(30_000), cut(60_000), ZIPPED];
-    // What the slots of a node are is a number with a digit for each: of rows all combinations, of those below the walks through the
-    // states.
+    // What the slots of a node are is a number with a digit for each: of rows all combinations, of those below the
+    // walks through the states.
     let digit = |number: usize, i: usize| (number >> (2 * i)) & 3;
     let walk = |number: usize, i: usize| (number + i * (1 + number / 4 % 4)) % 4;
     let mut n_of_blocks = [0; ROWS + 1];

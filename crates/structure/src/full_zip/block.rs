@@ -11,8 +11,9 @@ use crate::header::BlockHeader;
 use crate::layout::ROW_ENTRY_BYTES;
 
 impl<'a> Block<'a> {
-    /// Rows of a full-zip page that were read without their block; of byte strings with the entries that [`RowIndex::copy_to`] has made of
-    /// their index. Their checksums are the caller's to see to.
+    /// A block of rows of a full-zip page that were read without their block. For byte strings, `index` holds their
+    /// entries, as [`RowIndex::copy_to`](crate::RowIndex::copy_to) copies them; else it is empty. The caller checks the
+    /// rows' checksums.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Corrupt`] for bytes that are not so many rows.
@@ -33,7 +34,8 @@ impl<'a> Block<'a> {
         Ok(Self::row_by_row(header, index, bytes))
     }
 
-    /// Such rows of byte strings as a block of their own, which somebody can decode who decodes whole blocks. It has no checksum.
+    /// The bytes of a block that holds just these rows of byte strings, for decoders that take whole blocks (kernels).
+    /// It has no valid checksum.
     pub fn bytes_of_rows(values: &[u8], index: &[[u8; ROW_ENTRY_BYTES]], n_rows: u32) -> Vec<u8> {
         // Below 16 MiB, as the index says.
         let values_bytes = values.len() as u32;
@@ -49,7 +51,7 @@ impl<'a> Block<'a> {
         out
     }
 
-    /// Of a block of a full-zip page: the items of rows that are not null above them.
+    /// How many items a block of a full-zip page has, those of rows that are null above their items not counted.
     pub fn zip_items(&self, form: ZipForm) -> u64 {
         let rows = ZipRows::of(form, self.levels, self.unit);
         let n_rows = (0..self.header.present_rows).filter(|row| rows.has_items(*row));

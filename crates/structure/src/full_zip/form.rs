@@ -13,11 +13,12 @@ pub const PLAIN: &str = "tarsia.plain";
 /// The encoding of byte strings, whose lengths are [`PLAIN`].
 pub const BYTES: &str = "tarsia.bytes";
 
-/// Rows larger than this stay in mini-blocks.
+/// The values of a row take at most this many bytes. Larger rows are stored in mini-blocks.
 pub const ROW_BYTES_MAX: u64 = 16 << 20;
 
-/// What the rows of a full-zip page look like. Of values of fixed width: a control byte if any row may be null, the values of all its items,
-/// a checksum. Of byte strings: the string alone; control and checksum are in the block's index.
+/// The layout of a row of a full-zip page. For values of fixed width: a control byte if any row may be null, the values
+/// of all of the row's items, a checksum. For byte strings: the string alone; control byte and checksum are in the
+/// block's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZipForm {
     /// Levels that store validity, and one more if items do.
@@ -26,7 +27,7 @@ pub struct ZipForm {
     item_validity: bool,
     /// Items of a row that is not null.
     items: u32,
-    /// Bytes of an item's value; `None` of byte strings.
+    /// Bytes of an item's value; `None` for byte strings.
     width: Option<u32>,
 }
 
@@ -106,7 +107,7 @@ impl ZipForm {
         self.items
     }
 
-    /// Bytes of a row's values; 0 of byte strings.
+    /// Bytes of a row's values; 0 for byte strings.
     pub fn values_bytes(&self) -> u64 {
         u64::from(self.items) * u64::from(self.width.unwrap_or(0))
     }
@@ -116,19 +117,19 @@ impl ZipForm {
         usize::from(self.n_controls > 0)
     }
 
-    /// Bytes from one row to the next; `None` of byte strings, whose place the block's index says.
+    /// Bytes from one row to the next; `None` for byte strings, whose places are in the block's index.
     pub fn stride(&self) -> Option<usize> {
         // At most 16 MiB and five.
         self.width?;
         Some(self.control_bytes() + self.values_bytes() as usize + ROW_CRC_BYTES)
     }
 
-    /// Whether blocks have an index of their rows: those of byte strings.
+    /// Whether blocks have an index of their rows. Blocks of byte strings do.
     pub fn is_indexed(&self) -> bool {
         self.width.is_none()
     }
 
-    /// A row's bytes before its checksum, and that.
+    /// The bytes of a row that its checksum covers, and the stored checksum.
     pub fn checksummed<'a>(&self, row: &'a [u8]) -> Option<(&'a [u8], u32)> {
         let (covered, crc) = row.split_last_chunk()?;
         Some((covered, u32::from_le_bytes(*crc)))

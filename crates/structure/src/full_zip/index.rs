@@ -12,7 +12,8 @@ use crate::layout::{BLOCK_HEADER_BYTES, CRC_BYTES, ROW_ENTRY_BYTES, SALT_BYTES};
 /// The values of a block of byte strings take fewer bytes than this: an entry says in 24 bits where its row ends.
 pub const INDEXED_BYTES_END: usize = 1 << 24;
 
-/// The index of a block of byte strings, or a part of it: of each row where it ends, what of it is valid, and its checksum.
+/// The index of a block of byte strings, or of some of its rows. It says of each row where its string ends, at how many
+/// levels it is valid, and its checksum.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RowIndex<'a> {
     entries: &'a [[u8; ROW_ENTRY_BYTES]],
@@ -27,7 +28,7 @@ impl<'a> RowIndex<'a> {
         Self { entries, start: 0 }
     }
 
-    /// The entries of rows that were read without their block, which [`RowIndex::copy_to`] has made.
+    /// An index of rows that were read without their block, made of the entries that [`RowIndex::copy_to`] copied.
     pub fn of_entries(entries: &'a [[u8; ROW_ENTRY_BYTES]]) -> Self {
         Self { entries, start: 0 }
     }
@@ -42,7 +43,7 @@ impl<'a> RowIndex<'a> {
         self.entries.is_empty()
     }
 
-    /// Some of the rows; fewer where there are not so many.
+    /// The index of some of the rows; of fewer where `rows` reaches beyond the last.
     pub fn slice(&self, rows: Range<u32>) -> Self {
         let (start, end) = (rows.start as usize, rows.end as usize);
         let entries = self.entries.get(start..end.min(self.entries.len()));
@@ -52,7 +53,7 @@ impl<'a> RowIndex<'a> {
         }
     }
 
-    /// Where all of them lie, counted from the first byte of the block's values.
+    /// The place of all rows, counted from the first byte of the block's values.
     pub fn extent(&self) -> Range<u32> {
         let end = self.entries.last().map_or(self.start, end_of);
         self.start..end
@@ -68,14 +69,14 @@ impl<'a> RowIndex<'a> {
         }
     }
 
-    /// Where the values of a row lie, counted as [`RowIndex::extent`] is.
+    /// The place of one row's string, counted from the first byte of the block's values.
     pub fn place(&self, row: u32) -> Range<u32> {
         let entry = self.entries.get(row as usize);
         let start = self.start_of(row);
         start..entry.map_or(start, end_of)
     }
 
-    /// How many of the levels that store validity are valid.
+    /// At how many of the levels that store validity the row is valid.
     pub(crate) fn control(&self, row: u32) -> u8 {
         let entry = self.entries.get(row as usize);
         entry.map_or(0, |entry| entry[3])
@@ -87,7 +88,7 @@ impl<'a> RowIndex<'a> {
         u32::from_le_bytes([a, b, c, d])
     }
 
-    /// Appends the entries, counted from the first of their rows, so that they are an index of these rows alone.
+    /// Appends the entries, with ends counted from the start of the first of these rows: an index of these rows alone.
     pub fn copy_to(&self, out: &mut Vec<[u8; ROW_ENTRY_BYTES]>) {
         out.extend(self.entries.iter().map(|entry| {
             let end = end_of(entry).wrapping_sub(self.start).to_le_bytes();
@@ -133,7 +134,8 @@ fn end_of(entry: &[u8; ROW_ENTRY_BYTES]) -> u32 {
     u32::from_le_bytes([a, b, c, 0])
 }
 
-/// The values of each row, and the checksum stored for them. Of a row that does not lie in the values, which parsing refuses, nothing.
+/// The string of each row with its stored checksum. A row that reaches beyond `values` gives an empty string; parsing
+/// refuses such an index.
 pub fn checksummed_rows<'a>(
     index: RowIndex<'a>,
     values: &'a [u8],
@@ -146,27 +148,28 @@ pub fn checksummed_rows<'a>(
     })
 }
 
-/// The front of a block with an index: what its rows are found by.
+/// The front of a block of byte strings, by which its rows are found.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexFront<'a> {
     /// The index.
     pub index: RowIndex<'a>,
-    /// Where the values begin, counted from the block's start.
+    /// Where the strings begin, counted from the block's start.
     pub values_at: usize,
 }
 
 impl<'a> IndexFront<'a> {
-    /// The most bytes that header, salt and index of a block of `rows` rows take.
+    /// How many bytes header, salt and index of a block of `rows` rows take at most.
     pub fn bytes_max(rows: u32) -> u64 {
         let index = u64::from(rows) * ROW_ENTRY_BYTES as u64;
         (BLOCK_HEADER_BYTES + SALT_BYTES) as u64 + index
     }
 
-    /// Parses the front of a block, of which nothing else need be at hand. What its checksum covers comes with it, and that.
+    /// Parses the front of a block; the rest of the block is not needed. Returns also the bytes that the block's
+    /// checksum covers, and the stored checksum.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`] for a block of another page or an index that
-    /// contradicts itself; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
+    /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`] for a block of another page or an
+    /// index that contradicts itself; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
     pub fn parse(front: &'a [u8], form: ZipForm, rows: u32) -> Result<(Self, (&'a [u8], u32))> {
         let header = BlockHeader::parse(front)?;
         if header.present_rows != header.logical_rows {
@@ -189,7 +192,7 @@ impl<'a> IndexFront<'a> {
         Ok((Self { index, values_at }, (covered, header.crc)))
     }
 
-    /// The same for a front that was parsed before.
+    /// As [`IndexFront::parse`], for the bytes of a front that was parsed before: nothing is checked.
     pub fn of_parsed(front: &'a [u8]) -> Self {
         let salted = front.get(5).is_some_and(|flags| flags & FLAG_SALT != 0);
         let at = BLOCK_HEADER_BYTES + if salted { SALT_BYTES } else { 0 };

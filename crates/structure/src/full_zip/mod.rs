@@ -1,9 +1,10 @@
 //! Full-zip pages: wide values row by row, each of which can be read alone. Bytes: `docs/spec/page.md`, Full-zip.
 //!
-//! Source: the Lance paper on structural encodings, section 4 (full-zip, with its repetition index for values that differ in length).
-//! Here a row has a checksum of its own, so that a row that is read alone is checked too. A row of values of one length ends with its
-//! checksum and is found by multiplication. For byte strings, an index in front of all rows holds the place and the checksum of each, so
-//! that the strings are one run of bytes that readers can borrow as it is.
+//! Source: the Lance paper on structural encodings, section 4 (full-zip, with its repetition index for values that
+//! differ in length). Here a row has a checksum of its own, so that a row that is read alone is checked too. A row of
+//! values of one length ends with its checksum and is found by multiplication. For byte strings, an index in front of
+//! all rows holds the place and the checksum of each, so that the strings are one run of bytes that readers can borrow
+//! as it is.
 //!
 //! | file | what |
 //! |---|---|

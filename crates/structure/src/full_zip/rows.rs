@@ -9,17 +9,18 @@ use super::index::RowIndex;
 use crate::header::BlockHeader;
 use crate::slots;
 
-/// Rows of a full-zip page one behind the other. What is asked of rows that are not there is zero or empty.
+/// The rows of a full-zip block. For rows that do not exist, counts are zero and values are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct ZipRows<'a> {
-    /// What they look like.
+    /// Their layout.
     pub form: ZipForm,
     index: RowIndex<'a>,
     bytes: &'a [u8],
 }
 
 impl<'a> ZipRows<'a> {
-    /// The rows of a block that was parsed: of its index ([`Block::levels`](crate::Block::levels)) and its values ([`Block::unit`](crate::Block::unit)).
+    /// The rows of a block that was parsed: of its index ([`Block::levels`](crate::Block::levels)) and its values
+    /// ([`Block::unit`](crate::Block::unit)).
     pub fn of(form: ZipForm, index: &'a [u8], values: &'a [u8]) -> Self {
         let index = match form.is_indexed() {
             true => RowIndex::of_bytes(index),
@@ -29,10 +30,11 @@ impl<'a> ZipRows<'a> {
         Self { form, index, bytes }
     }
 
-    /// Rows that are checked.
+    /// As [`ZipRows::of`], for rows that have not been checked yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for another number of bytes, or a control byte out of range.
+    /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for another number of bytes, or a control byte out of
+    /// range.
     pub(crate) fn checked(
         form: ZipForm,
         index: &'a [u8],
@@ -75,7 +77,8 @@ impl<'a> ZipRows<'a> {
         Ok(rows)
     }
 
-    /// How many of the levels that store validity are valid in this row, in order; all of them where it has values.
+    /// At how many of the levels that store validity the row is valid, from the outermost on; all of them where it has
+    /// values.
     pub(crate) fn control(&self, row: u32) -> u8 {
         match (self.form.stride(), self.form.control_bytes()) {
             (None, _) => self.index.control(row),
@@ -107,7 +110,7 @@ impl<'a> ZipRows<'a> {
         self.values_of(row..row + 1)
     }
 
-    /// The values of rows: of byte strings those of all of them, of others those of the first.
+    /// The values of rows: the strings of all of them; with values of fixed width, those of the first row alone.
     pub(crate) fn values_of(&self, rows: Range<u32>) -> &'a [u8] {
         let Some(stride) = self.form.stride() else {
             let place = self.place_of(rows);
@@ -118,7 +121,7 @@ impl<'a> ZipRows<'a> {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// Where the strings of rows lie in the values.
+    /// The place of the strings of some rows in the unit.
     pub fn place_of(&self, rows: Range<u32>) -> Range<usize> {
         let extent = self.index.slice(rows).extent();
         extent.start as usize..extent.end as usize

@@ -4,27 +4,27 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use tarsia_codec::{Error, Result};
 
-/// Bytes that nested rows may still take when they are decoded together: levels, items, and the slots that Arrow wants below nulls. Few
-/// stored bytes may stand for many of them, so they are counted before memory is taken.
+/// How many bytes nested rows may still take when they are decoded together: levels, items, and the slots that Arrow
+/// wants below nulls. A few stored bytes can stand for many slots, so slots are counted before memory is allocated.
 #[derive(Debug)]
 pub struct Budget {
     left: AtomicU64,
 }
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             left: AtomicU64::new(bytes),
         }
     }
 
-    /// Bytes that may still be taken.
+    /// Bytes that are left.
     pub fn left(&self) -> u64 {
         self.left.load(Ordering::Relaxed)
     }
 
-    /// Takes bytes off what is left.
+    /// Takes `bytes` off what is left.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::LimitExceeded`] for more than that.

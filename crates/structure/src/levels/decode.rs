@@ -41,8 +41,8 @@ impl<'a> RawLevels<'a> {
         }
     }
 
-    /// The same, where of some lists (by the number of the level that has their lengths) only some items are decoded. The levels come
-    /// back as if the lists had no others.
+    /// As [`RawLevels::new`], decoding only some items of some lists. A list's level is that of its lengths. The levels
+    /// come out as if the lists had no other items.
     pub fn with_cuts(
         forms: impl IntoIterator<Item = LevelForm>,
         cuts: impl IntoIterator<Item = (usize, Cut)>,
@@ -67,12 +67,12 @@ impl<'a> RawLevels<'a> {
         self.levels
     }
 
-    /// Decodes the levels of the selected rows of a block behind those before, and says which of the block's items are below them:
-    /// `ranges` become theirs, rising as the rows do.
+    /// Decodes the levels of the selected rows of a block and appends them. Puts into `ranges` which of the block's
+    /// items are below these rows, in the rows' order.
     ///
     /// # Errors
-    /// What the decoders refuse, and levels whose slots do not add up; [`tarsia_codec::ErrorKind::LimitExceeded`] for more slots than
-    /// 32-bit offsets can say or the budget allows. After an error nothing here must be used.
+    /// What the decoders refuse, and levels whose slots do not add up; [`tarsia_codec::ErrorKind::LimitExceeded`] for
+    /// more slots than 32-bit offsets can say or the budget allows. After an error nothing here must be used.
     pub fn push(
         &mut self,
         page: &PageDecoder,
@@ -140,12 +140,12 @@ impl<'a> RawLevels<'a> {
         self.count_items(page, ranges)
     }
 
-    /// Appends the levels of rows that something else decoded, a kernel say, outermost first, and `n_items` items below the last. Nothing
-    /// of it is believed; the cuts were made by who decoded.
+    /// Appends the levels of rows that something else decoded, such as a kernel, outermost first, with `n_items` items
+    /// below the last. Everything is checked. Cuts have been applied by whoever decoded.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::InvalidInput`] where the levels do not fit each other, the column's forms or the items, else as
-    /// [`RawLevels::push`]. After an error nothing here must be used.
+    /// [`tarsia_codec::ErrorKind::InvalidInput`] where the levels do not fit each other, the column's forms or the
+    /// items, else as [`RawLevels::push`]. After an error nothing here must be used.
     pub fn push_decoded(
         &mut self,
         n_rows: usize,

@@ -69,7 +69,7 @@ impl RawLevel {
         core::mem::take(&mut self.ends)
     }
 
-    /// Whether another column's level says the same, as those of columns under one parent must.
+    /// Whether another column's level has the same slots. Levels of one parent must, in all columns below it.
     pub fn agrees(&self, other: &Self) -> bool {
         let same_bits = || match (self.validity(), other.validity()) {
             (None, None) => true,
@@ -114,7 +114,7 @@ impl RawLevel {
         (room.unwrap_or_default(), base)
     }
 
-    /// Whether there may be so many more slots, which the budget pays for.
+    /// Checks that there may be `n_more` more slots, and takes their bytes off the budget.
     pub(crate) fn admit(&self, n_more: u64, budget: &Budget) -> Result<()> {
         let n_slots = self.n_slots as u64 + n_more;
         if n_slots > SLOTS_MAX {
@@ -188,7 +188,7 @@ impl RawLevel {
     }
 }
 
-/// What one level of decoded rows says; see [`RawLevels::push_decoded`].
+/// One level of rows that something else decoded; see [`RawLevels::push_decoded`](super::RawLevels::push_decoded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodedSlots<'a> {
     /// Its slots.
@@ -197,13 +197,13 @@ pub struct DecodedSlots<'a> {
     pub form: DecodedForm<'a>,
 }
 
-/// The slots of a level as something else decoded them.
+/// The slots of such a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodedForm<'a> {
     /// Bits, 1 for valid; none where all are.
     Validity(&'a [u8]),
     /// The ends of lists, one more than slots, from 0.
     Ends(&'a [[u8; 4]]),
-    /// Lists that all have one length, which the slots below say.
+    /// Lists that all have one length: the slots below divided by the lists.
     ConstantLength,
 }

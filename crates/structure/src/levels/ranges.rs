@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use tarsia_codec::{Error, Result, limits};
 
-/// The items `start .. end` of each list, or as many of them as there are.
+/// A selection of items `start .. end` of each list, or as many of them as the list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// The first item.
@@ -15,13 +15,13 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// What is left of a list of `length` items that starts at `start`.
+    /// The selected items of a list of `length` items whose first is item `start` of the block.
     pub(crate) fn of(&self, start: u32, length: u32) -> Range<u32> {
         let from = self.start.min(length);
         start + from..start + self.end.clamp(from, length)
     }
 
-    /// How many items are left of `length`.
+    /// How many items of a list of `length` items are selected.
     pub fn length_of(&self, length: u32) -> u32 {
         self.of(0, length).len() as u32
     }
@@ -35,7 +35,7 @@ pub(crate) fn push_range(ranges: &mut Vec<Range<u32>>, range: Range<u32>) {
     }
 }
 
-/// The same for parts of lists, which may be empty.
+/// As [`push_range`], for selected parts of lists, which may be empty.
 pub(crate) fn push_picked(ranges: &mut Vec<Range<u32>>, range: Range<u32>) {
     if !range.is_empty() {
         push_range(ranges, range);
@@ -52,7 +52,7 @@ pub(crate) fn scale(ranges: &mut [Range<u32>], length: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a cut leaves below slots that all have one length.
+/// The selected items below slots that all have one length.
 pub(crate) fn cut_constant(
     ranges: &[Range<u32>],
     length: u32,
