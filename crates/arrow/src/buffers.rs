@@ -40,7 +40,7 @@ impl ColumnBuffers {
     /// Of memory that is not copied: the buffers keep its owners alive. Without validity (no bytes) all rows are valid.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for fewer bits of validity than rows.
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for fewer bits of validity than rows.
     pub fn from_owners<T: AsRef<[u8]> + Send + 'static>(
         rows: usize,
         validity: T,

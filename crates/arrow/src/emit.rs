@@ -25,8 +25,9 @@ pub struct Emitted {
 /// hostile.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] for text that is not UTF-8, [`ErrorKind::InvalidInput`] where the parts do not fit the type,
-/// [`ErrorKind::Unsupported`] for a type that is not stored.
+/// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for text that is not UTF-8,
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit the type,
+/// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) for a type that is not stored.
 pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
     array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool))
 }
@@ -49,7 +50,7 @@ pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<A
 /// The array of byte strings that lie back to back in `values`, which are borrowed; `raw` has their ends and validity.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where they do not fit each other or the type.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit each other or the type.
 pub fn array_of_lent(
     data_type: &DataType,
     raw: RawParts,
@@ -66,7 +67,8 @@ pub fn array_of_lent(
 /// As [`array_from_raw`], for memory that is not a pool's.
 ///
 /// # Errors
-/// As [`array_from_raw`]; [`ErrorKind::InvalidInput`] also for buffers that are shorter than the rows or not aligned.
+/// As [`array_from_raw`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) also for buffers that are
+/// shorter than the rows or not aligned.
 pub fn array_from_buffers(data_type: &DataType, buffers: ColumnBuffers) -> Result<Emitted> {
     if let DataType::Dictionary(key, value) = data_type {
         let values = array_from_buffers(value, buffers)?;

@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 pub struct Fit {
     /// How many.
     pub rows: usize,
-    /// At least what they add to [`LeafBuffer::logical_bytes`].
+    /// At least what they add to [`LeafBuffer::logical_bytes`](crate::LeafBuffer::logical_bytes).
     pub bytes: usize,
 }
 

@@ -11,7 +11,7 @@
 //! | `shred` | writing | nested arrays to the levels and items of one leaf column |
 //! | `extent`, `fit` | writing | how many rows fit, before they are copied ([`Fit`]) |
 //! | `collect` | writing | a leaf column collected from arrays ([`LeafBuffer`]) |
-//! | `pool`, `buffers` | reading | memory that is used again ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
+//! | `pool`, `buffers` | reading | memory that is reused ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
 //! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`LentStrings`]) |
 //! | `kernels`, `plain` | reading | arrays of flat types |
 //! | `row_bytes`, `reorder` | reading | rows as comparable bytes; rows in another order ([`reorder`]) |

@@ -18,8 +18,8 @@ use super::decode::decode_present;
 /// items refers to nothing: were its entry wiped, it would read as another filler.
 ///
 /// # Errors
-/// As [`decode_survivors`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one
-/// for each buffer.
+/// As [`decode_survivors`](crate::decode_survivors); [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput)
+/// where there is not one for each buffer.
 pub fn mark_used(
     context: &BlockContext<'_>,
     place: &[u8],
