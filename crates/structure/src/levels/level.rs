@@ -10,7 +10,7 @@ use crate::slots;
 /// Most slots of a level in one run of rows: what 32-bit offsets of Arrow can say.
 pub(crate) const SLOTS_MAX: u64 = i32::MAX as u64;
 
-/// One level of [`RawLevels`].
+/// One level of [`RawLevels`](super::RawLevels).
 #[derive(Debug)]
 pub struct RawLevel {
     /// What the schema has there.
