@@ -8,7 +8,7 @@ use tarsia_codec::{
     Block, Facts, LogicalType, Reader, Registry, SharedBuffer, SharedBuffers, SharedKind,
     Statistics, Tree, Unit, ValueType, Values, Version, build_encoder,
 };
-use tarsia_structure::Choose;
+use tarsia_page_writer::Choose;
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, decode_anything, hostile_lengths, round_trip, shared_of};
 use tarsia_testkit::rng::Rng;

@@ -9,8 +9,8 @@ use tarsia::{
     Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Preset, Threads,
     WriteOptions, Writer,
 };
+use tarsia_arrow::{Packing, leaf_paths, reorder};
 use tarsia_io::{MemoryFile, MemorySink};
-use tarsia_structure::arrow::{Packing, leaf_paths, reorder};
 use tarsia_testkit::arrays::{
     DISTRIBUTIONS, Distribution, NULLS, Nulls, Profile, array, bit_difference, flat_types,
 };

@@ -12,12 +12,15 @@ use tarsia_kernel_guest::abi::{
     BatchDescription, LAYOUT_ENDS, LAYOUT_VALIDITY, RequestWriter, tag,
 };
 use tarsia_kernel_guest::memory::Memory;
+use tarsia_page_writer::{
+    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, Shape, ShapeSlice,
+    encode_page,
+};
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{
-    Block, BlockRows, Budget, Choice, Choose, DecodedForm, DecodedRows, DecodedSlots,
-    EncodeContext, EncodedPage, Layer, LayerKind, Layout, Level, LevelForm, Meta, PageDecoder,
-    PageInput, RawColumn, RawLevels, RawParts, Shape, ShapeSlice, encode_page,
+    Block, Budget, DecodedForm, DecodedRows, DecodedSlots, Layer, LayerKind, Layout, Level,
+    LevelForm, Meta, PageDecoder, RawColumn, RawLevels, RawParts,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::fuzzing::{Input, accepted};

@@ -11,8 +11,8 @@ use crate::process::{self, cargo, show};
 
 /// One build per target: all crates, with the features picked for it.
 pub(crate) fn run(root: &Path) -> Outcome {
-    let crates = wasm_crates(root)?;
     for (target, with_features) in [("wasm32v1-none", false), ("wasm32-unknown-unknown", true)] {
+        let crates = wasm_crates(root, with_features)?;
         let mut build = cargo(root);
         build.args([
             "build",
@@ -50,14 +50,16 @@ struct WasmCrate {
     default_features: Vec<String>,
 }
 
-/// codec, bits, structure and every encoding, as far as they exist.
-fn wasm_crates(root: &Path) -> Result<Vec<WasmCrate>, String> {
+/// codec, bits, structure and every encoding, as far as they exist; with encoders also page-writer.
+fn wasm_crates(root: &Path, with_encoders: bool) -> Result<Vec<WasmCrate>, String> {
     let encodings = root.join("crates/encodings");
     let mut folders: Vec<_> = fs::read_dir(&encodings)
         .map_err(|error| format!("{}: {error}", encodings.display()))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .collect();
-    folders.extend(["codec", "bits", "structure"].map(|name| root.join("crates").join(name)));
+    let named = ["codec", "bits", "structure"].into_iter();
+    let named = named.chain(with_encoders.then_some("page-writer"));
+    folders.extend(named.map(|name| root.join("crates").join(name)));
     folders.sort();
     let manifests = folders
         .iter()
@@ -141,7 +143,7 @@ default = ["not", "this"]
 
     #[test]
     fn the_contract_is_among_the_crates() {
-        let crates = wasm_crates(&crate::root()).unwrap();
+        let crates = wasm_crates(&crate::root(), true).unwrap();
         let codec = crates
             .iter()
             .find(|known| known.package == "tarsia-codec")

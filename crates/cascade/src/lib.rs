@@ -30,7 +30,8 @@ use tarsia_codec::{
     Block, EraseFit, Error, Node, Part, Proposal, Proposals, RegisteredWriter, Registry, Result,
     SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
 };
-use tarsia_structure::{Choice, Choose, FULL_ZIP_BYTES_MIN, SHARED_DEPTH_MAX};
+use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
+use tarsia_structure::SHARED_DEPTH_MAX;
 
 /// What a writer cares about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]

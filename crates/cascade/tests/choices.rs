@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tarsia_cascade::{Chooser, Objective, Weights};
 use tarsia_codec::{Facts, LogicalType, Registry, Statistics, Tree, ValueType, Version};
-use tarsia_structure::Choose;
+use tarsia_page_writer::Choose;
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::rng::Rng;
 

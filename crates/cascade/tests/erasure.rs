@@ -9,10 +9,11 @@ use tarsia_codec::{
     BitSlice, OwnedValues, Registry, SharedBuffers, SharedSpec, Tree, TreeWriter, UsedEntries,
     ValueType,
 };
-use tarsia_structure::{
-    BlockContext, BlockErasure, BlockHeader, BlockRows, EncodeContext, Layer, LayerKind, Layout,
-    Meta, Outcome, PageInput, decode_survivors, encode_page, erase_block, mark_used, wipe_unused,
+use tarsia_page_writer::{
+    BlockContext, BlockErasure, BlockRows, EncodeContext, Outcome, PageInput, decode_survivors,
+    encode_page, erase_block, mark_used, wipe_unused,
 };
+use tarsia_structure::{BlockHeader, Layer, LayerKind, Layout, Meta};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::erasure::{
     Erase, ErasureCase, Report, Rows, check_erasure, checksum, context, may_grow,
@@ -420,7 +421,7 @@ fn check_wiping(registry: &Registry, page: &mut Page, rows: &Rows, case: &Case) 
     let erased: Vec<u32> = (0..n).filter(|i| i % 3 != 1 || *i > 40).collect();
     let before = page.context(registry);
     let Ok(place) =
-        tarsia_structure::encode_block(&before, validity, case.values(), n, None, 1 << 16)
+        tarsia_page_writer::encode_block(&before, validity, case.values(), n, None, 1 << 16)
     else {
         // A child does not hold what its parent makes of the values.
         return 0;
@@ -499,7 +500,7 @@ fn filler_of_an_outlier_moves_the_block() {
         let page = Page::new(value_type, &trees, Nulls::Filled, shared);
         let context = page.context(&registry);
         let values = case.values();
-        let old = tarsia_structure::encode_block(&context, Some(bits), values, 1000, None, 4096);
+        let old = tarsia_page_writer::encode_block(&context, Some(bits), values, 1000, None, 4096);
         let old = old.unwrap();
         let len = BlockHeader::parse(old.bytes()).unwrap().block_bytes() as usize;
         let erasure = BlockErasure {
@@ -537,7 +538,7 @@ fn hostile_blocks_never_panic() {
                 let bits = BitSlice::new(&valid, 0, case.len()).unwrap();
                 let values = case.values();
                 let good =
-                    tarsia_structure::encode_block(&context, Some(bits), values, rows, None, 0);
+                    tarsia_page_writer::encode_block(&context, Some(bits), values, rows, None, 0);
                 let good = good.unwrap().bytes().to_vec();
                 for _ in 0..30 {
                     let mut bad = good.clone();

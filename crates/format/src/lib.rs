@@ -80,7 +80,7 @@ pub use table::{FileMetadata, Region};
 /// The search for trees of encodings, and what a policy of your own has to implement.
 pub mod choose {
     pub use tarsia_cascade::{Chooser, Found, Objective, Weights};
-    pub use tarsia_structure::{Choice, Choose};
+    pub use tarsia_page_writer::{Choice, Choose};
 }
 /// What encodings are made of, and what registries hold.
 pub use tarsia_codec as codec;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tarsia_cascade::Objective;
 use tarsia_codec::{Registry, Tree};
 use tarsia_kernels::Kernel;
-use tarsia_structure::{Choose, FULL_ZIP_BYTES_MIN};
+use tarsia_page_writer::{Choose, FULL_ZIP_BYTES_MIN};
 
 use crate::{Error, ErrorKind, Result};
 

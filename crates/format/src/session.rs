@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tarsia_arrow::Pool;
 use tarsia_codec::Registry;
 use tarsia_structure::Meta;
-use tarsia_structure::arrow::Pool;
 
 use crate::options::{Checksums, Kernels, OpenOptions, Threads};
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, SchemaRef};
 use rayon::prelude::*;
+use tarsia_arrow::{LeafBuffer, Packing, leaf_paths};
 use tarsia_cascade::Chooser;
 use tarsia_codec::{LogicalType, Registry, Statistics, Tree};
 use tarsia_compliance as compliance;
@@ -15,10 +16,10 @@ use tarsia_io::{FileSink, Sink};
 use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, PageDescriptor};
-use tarsia_structure::arrow::{LeafBuffer, Packing, leaf_paths};
-use tarsia_structure::{
-    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, SHARED_DEPTH_MAX, encode_page,
+use tarsia_page_writer::{
+    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, encode_page,
 };
+use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::embed::{self, Needs};
 use crate::error::{Error, ErrorKind, Result};

@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Fields, Schema};
 use common::{deterministic, open_with, write};
 use tarsia::{File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions};
-use tarsia_structure::arrow::leaf_paths;
+use tarsia_arrow::leaf_paths;
 use tarsia_testkit::nested::picked_logical_difference;
 use tarsia_testkit::shapes::{
     Leaf, NODES, Node, Pairs, Slot, is_refused, shape_array, shape_type, slots,

@@ -8,7 +8,7 @@ use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
 use tarsia::{EmbedKernels, ErrorKind, File, Kernels, OpenOptions, Threads, WriteOptions};
-use tarsia_structure::arrow::reorder;
+use tarsia_arrow::reorder;
 use tarsia_testkit::arrays::{array, assert_bit_equal, flat_types, profiles};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{flat_tables, read_parquet};

@@ -10,7 +10,7 @@ use common::{deterministic, open, open_with, read_all, same, same_rows, write};
 use tarsia::{
     ElementPath, EmbedKernels, ErrorKind, File, Kernels, OpenOptions, Threads, WriteOptions,
 };
-use tarsia_structure::arrow::leaf_paths;
+use tarsia_arrow::leaf_paths;
 use tarsia_testkit::nested::{is_uninhabited, nested_array, nested_profiles, nested_types};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{nested_tables, read_parquet};

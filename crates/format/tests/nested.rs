@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use common::{deterministic, open_with, same, same_rows, write};
 use tarsia::{ErrorKind, File, OpenOptions, Threads, WriteOptions, Writer};
-use tarsia_structure::arrow::leaf_paths;
+use tarsia_arrow::leaf_paths;
 use tarsia_testkit::nested::{
     is_uninhabited, nested_array, nested_profiles, nested_types, random_type, sliced_nested,
 };

@@ -10,7 +10,7 @@ use tarsia::{
     ColumnOptions, EmbedKernels, ErrorKind, Kernel, KernelEncoding, OpenOptions, PageChooser,
     Preset, Registry, Tree, WriteOptions, Writer,
 };
-use tarsia_structure::{Choice, Choose};
+use tarsia_page_writer::{Choice, Choose};
 
 fn table() -> RecordBatch {
     let fields = Fields::from(vec![Field::new("at", DataType::Int64, false)]);

@@ -4,7 +4,7 @@ mod common;
 
 use arrow_array::{RecordBatch, UInt64Array};
 use common::{assert_rows, deterministic, open, read_all, write};
-use tarsia_structure::arrow::reorder;
+use tarsia_arrow::reorder;
 use tarsia_testkit::arrays::assert_bit_equal;
 use tarsia_testkit::nested::batch_logical_difference;
 use tarsia_testkit::rng::Rng;

@@ -17,8 +17,8 @@ use common::{assert_rows, deterministic, one_column, open, open_with, read_all, 
 use tarsia::{
     Access, Checksums, ErrorKind, File, OpenOptions, Preset, Threads, WriteOptions, Writer,
 };
+use tarsia_arrow::reorder;
 use tarsia_io::{MemorySink, MemorySinkHandle};
-use tarsia_structure::arrow::reorder;
 use tarsia_testkit::arrays::{
     Distribution, Nulls, Profile, array, assert_bit_equal, flat_types, profiles, sliced,
 };

@@ -12,8 +12,8 @@ use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field, Schema};
 use common::{deterministic, write};
 use tarsia::{Access, File, OpenOptions, Threads, WriteOptions};
+use tarsia_arrow::leaf_paths;
 use tarsia_io::{MemoryFile, ReadAt};
-use tarsia_structure::arrow::leaf_paths;
 use tarsia_testkit::nested::{is_uninhabited, nested_array, nested_profiles, nested_types};
 use tarsia_testkit::rng::Rng;
 

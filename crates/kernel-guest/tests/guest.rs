@@ -8,7 +8,7 @@ use common::{BASE, Bytes, encoded, meta, registry, request};
 use tarsia_codec::{BitSlice, FixedSlice, OwnedValues, Registry, Result, Tree, Values};
 use tarsia_kernel_guest::abi::{BatchDescription, RequestWriter, code, tag};
 use tarsia_kernel_guest::{Failure, Guest};
-use tarsia_structure::{EncodedPage, PageInput};
+use tarsia_page_writer::{EncodedPage, PageInput};
 
 const ROWS: u32 = 10_000;
 

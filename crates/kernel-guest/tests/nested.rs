@@ -9,7 +9,8 @@ use tarsia_kernel_guest::abi::{
     code, tag,
 };
 use tarsia_kernel_guest::{Failure, Guest};
-use tarsia_structure::{EncodedPage, LevelForm, PageInput, Shape, ShapeSlice};
+use tarsia_page_writer::{EncodedPage, PageInput, Shape, ShapeSlice};
+use tarsia_structure::LevelForm;
 
 const ROWS: u32 = 3000;
 

@@ -7,7 +7,7 @@ use tarsia_codec::{
 use tarsia_kernel_guest::Guest;
 use tarsia_kernel_guest::abi::{RequestWriter, SharedEntry, tag};
 use tarsia_kernel_guest::memory::Memory;
-use tarsia_structure::{Choice, Choose, EncodeContext, PageInput, encode_page};
+use tarsia_page_writer::{Choice, Choose, EncodeContext, PageInput, encode_page};
 use tarsia_testkit::cipher::{self, CIPHER, START_TEXT};
 
 const ROWS: usize = 3000;

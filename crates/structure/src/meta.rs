@@ -1,7 +1,7 @@
 //! META: what a decoder is told about a page, in the fixed form that kernels read too.
 //!
-//! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The metadata crate
-//! treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
+//! The bytes are in `docs/spec/page.md`. A file stores each META once, verbatim; pages refer to it by index. The
+//! metadata crate treats it as an opaque blob, so a host that does not know a layout can hand it to a kernel as it is.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -46,8 +46,8 @@ pub struct Layer {
     pub trees: Vec<Tree>,
 }
 
-/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each further level,
-/// and at last the items, are what the level before says.
+/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each
+/// further level, and at last the items, are what the level before says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Every slot is valid: as many slots below, and no bytes.
@@ -91,6 +91,14 @@ pub enum LevelForm {
 }
 
 impl LevelForm {
+    /// Bytes that `n_slots` slots take when decoded: a bit each of validity, the end of each list.
+    pub fn slots_bytes(self, n_slots: u64) -> u64 {
+        match self {
+            Self::Validity => n_slots.div_ceil(8),
+            Self::Lengths | Self::ConstantLength(_) => n_slots.saturating_mul(4),
+        }
+    }
+
     /// Whether a page's level may stand for this one. Lists that all have one length need no lengths.
     pub fn admits(self, level: &Level) -> bool {
         self == level.form() || (self == Self::Lengths && matches!(level, Level::ConstantLength(_)))
@@ -209,7 +217,13 @@ impl Meta {
         }
         let kind = reader.u8("meta.value_type")?;
         let width = reader.u32("meta.width")?;
-        let value_type = type_of((kind, 3), (width, 4))?;
+        let value_type = StoredType {
+            kind,
+            kind_at: 3,
+            width,
+            width_at: 4,
+        };
+        let value_type = value_type.check()?;
         let n_layers = reader.u8("meta.n_layers")?;
         // These lie row by row without levels above them, too.
         let flat_zip = zip && value_type == Some(ValueType::Bytes);
@@ -310,16 +324,31 @@ fn type_code(value_type: Option<ValueType>) -> (u8, u32) {
     }
 }
 
-/// The type of a number and a width, each with its place.
-fn type_of(kind: (u8, usize), width: (u32, usize)) -> Result<Option<ValueType>> {
-    Ok(match (kind.0, width.0) {
-        (0, 0) => None,
-        (1, 0) => Some(ValueType::Bits),
-        (2, width) => Some(ValueType::Fixed(width).validate()?),
-        (3, 0) => Some(ValueType::Bytes),
-        (0..=3, found) => return Err(Error::corrupt("meta.width", width.1, found, "zero")),
-        (found, _) => return Err(Error::corrupt("meta.value_type", kind.1, found, "0 ..= 3")),
-    })
+/// A value type as it was read: its number and its width, each with its place in META.
+struct StoredType {
+    kind: u8,
+    kind_at: usize,
+    width: u32,
+    width_at: usize,
+}
+
+impl StoredType {
+    /// The type, `None` for Null.
+    fn check(&self) -> Result<Option<ValueType>> {
+        Ok(match (self.kind, self.width) {
+            (0, 0) => None,
+            (1, 0) => Some(ValueType::Bits),
+            (2, width) => Some(ValueType::Fixed(width).validate()?),
+            (3, 0) => Some(ValueType::Bytes),
+            (0..=3, found) => {
+                return Err(Error::corrupt("meta.width", self.width_at, found, "zero"));
+            }
+            (found, _) => {
+                let at = self.kind_at;
+                return Err(Error::corrupt("meta.value_type", at, found, "0 ..= 3"));
+            }
+        })
+    }
 }
 
 /// One entry of the list of shared buffers.
@@ -344,7 +373,13 @@ fn shared_spec(reader: &mut Reader<'_>) -> Result<SharedSpec> {
             "zero",
         ));
     }
-    match type_of((value_type, at + 1), (width, at + 4))? {
+    let stored = StoredType {
+        kind: value_type,
+        kind_at: at + 1,
+        width,
+        width_at: at + 4,
+    };
+    match stored.check()? {
         Some(value_type) => Ok(SharedSpec { kind, value_type }),
         None => Err(Error::corrupt("meta.value_type", at + 1, 0u8, "1 ..= 3")),
     }
@@ -408,14 +443,14 @@ fn trees(reader: &mut Reader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
     Ok(trees)
 }
 
+/// Pages' descriptions that several tests start from.
 #[cfg(test)]
-mod tests {
+pub(crate) mod samples {
     use super::*;
-    use crate::ZipForm;
     use alloc::vec;
     use tarsia_codec::Version;
 
-    fn sample() -> Meta {
+    pub(crate) fn flat() -> Meta {
         let v = Version::new(1, 0);
         Meta {
             layout: Layout::MiniBlock,
@@ -434,7 +469,7 @@ mod tests {
         }
     }
 
-    fn nested() -> Meta {
+    pub(crate) fn nested() -> Meta {
         let tree = || Tree::leaf("tarsia.bitmap", Version::new(1, 0), &[]);
         Meta {
             levels: vec![
@@ -443,11 +478,11 @@ mod tests {
                 Level::AllValid,
                 Level::ConstantLength(768),
             ],
-            ..sample()
+            ..flat()
         }
     }
 
-    fn zipped() -> Meta {
+    pub(crate) fn full_zip() -> Meta {
         Meta {
             layout: Layout::FullZip,
             compact: false,
@@ -458,11 +493,11 @@ mod tests {
             ],
             layers: vec![],
             trees: vec![Tree::leaf("tarsia.plain", Version::new(1, 0), &[])],
-            ..sample()
+            ..flat()
         }
     }
 
-    fn indexed() -> Meta {
+    pub(crate) fn full_zip_strings() -> Meta {
         let v = Version::new(1, 0);
         let lengths = Tree::leaf("tarsia.plain", v, &[]);
         Meta {
@@ -476,157 +511,20 @@ mod tests {
                 children: vec![lengths],
                 ..Tree::leaf("tarsia.bytes", v, &[])
             }],
-            ..zipped()
+            ..full_zip()
         }
     }
+}
 
-    #[test]
-    fn what_a_full_zip_page_cannot_hold_is_refused() {
-        let form =
-            |meta: &Meta| ZipForm::of(meta).map(|form| form.map(|form| form.stride().unwrap_or(0)));
-        assert_eq!(form(&sample()), Ok(None));
-        assert_eq!(form(&zipped()), Ok(Some(1 + 768 * 8 + 4)));
-        let with = |levels: &[Level]| Meta {
-            levels: levels.to_vec(),
-            ..zipped()
-        };
-        let tree = || Tree::leaf("tarsia.bitmap", Version::new(1, 0), &[]);
-        let constant = |length| Level::ConstantLength(length);
-        assert_eq!(form(&with(&[])), Ok(Some(8 + 4)));
-        assert_eq!(form(&with(&[constant(2), constant(3)])), Ok(Some(48 + 4)));
-        for levels in [
-            vec![constant(0)],
-            vec![constant(1 << 22)],
-            vec![constant(1 << 16), constant(1 << 16)],
-            vec![constant(2), Level::Validity(vec![])],
-            vec![Level::Lengths(vec![tree()])],
-        ] {
-            assert!(form(&with(&levels)).is_err(), "{levels:?}");
-        }
-        let items = vec![Layer {
-            kind: LayerKind::ItemValidity,
-            trees: vec![],
-        }];
-        for (meta, fits) in [
-            (
-                Meta {
-                    layers: items.clone(),
-                    ..with(&[Level::AllValid])
-                },
-                true,
-            ),
-            (
-                Meta {
-                    layers: items,
-                    ..zipped()
-                },
-                false,
-            ),
-            (
-                Meta {
-                    compact: true,
-                    ..zipped()
-                },
-                false,
-            ),
-            (
-                Meta {
-                    value_type: Some(ValueType::Bytes),
-                    ..zipped()
-                },
-                false,
-            ),
-            (
-                Meta {
-                    value_type: Some(ValueType::Fixed(0)),
-                    ..zipped()
-                },
-                false,
-            ),
-            (
-                Meta {
-                    trees: sample().trees,
-                    ..zipped()
-                },
-                false,
-            ),
-        ] {
-            assert_eq!(form(&meta).is_ok(), fits, "{meta:?}");
-        }
-        // Validity without trees is full-zip's alone.
-        for levels in [vec![Level::Validity(vec![])], vec![]] {
-            let meta = Meta {
-                layout: Layout::MiniBlock,
-                levels,
-                ..zipped()
-            };
-            let written = meta.write_to(&mut vec![]);
-            assert_eq!(written.is_ok(), meta.levels.is_empty());
-        }
-        let trees = Meta {
-            levels: vec![Level::Validity(vec![tree()])],
-            ..zipped()
-        };
-        assert!(trees.write_to(&mut vec![]).is_err());
-    }
-
-    #[test]
-    fn what_a_full_zip_page_of_strings_cannot_hold_is_refused() {
-        let is_indexed =
-            |meta: &Meta| ZipForm::of(meta).map(|form| form.is_some_and(|form| form.is_indexed()));
-        let with = |levels: &[Level], trees: &[Tree]| Meta {
-            levels: levels.to_vec(),
-            trees: trees.to_vec(),
-            ..indexed()
-        };
-        let trees = indexed().trees;
-        let above = [Level::Validity(vec![]), Level::AllValid];
-        for levels in [&[][..], &above, &[Level::ConstantLength(1)]] {
-            let meta = with(levels, &trees);
-            assert_eq!(is_indexed(&meta), Ok(true), "{levels:?}");
-            assert!(meta.write_to(&mut vec![]).is_ok());
-        }
-        for levels in [
-            &[Level::ConstantLength(2)][..],
-            &[Level::ConstantLength(0)],
-            &[Level::Lengths(trees.clone())],
-        ] {
-            assert!(is_indexed(&with(levels, &trees)).is_err(), "{levels:?}");
-        }
-        let (v, plain) = (
-            Version::new(1, 0),
-            Tree::leaf("tarsia.plain", Version::new(1, 0), &[]),
-        );
-        let packed = Tree::leaf("tarsia.bitpack", v, &[]);
-        let of = |children: &[Tree]| Tree {
-            children: children.to_vec(),
-            ..trees[0].clone()
-        };
-        for trees in [
-            vec![plain.clone()],
-            vec![of(&[packed])],
-            vec![of(&[])],
-            vec![of(&[plain.clone(), plain])],
-            vec![trees[0].clone(), trees[0].clone()],
-        ] {
-            assert!(is_indexed(&with(&[], &trees)).is_err(), "{trees:?}");
-        }
-        let compact = Meta {
-            compact: true,
-            ..indexed()
-        };
-        assert!(is_indexed(&compact).is_err());
-        // Without levels, other full-zip pages are none.
-        let fixed = Meta {
-            levels: vec![],
-            ..zipped()
-        };
-        assert!(fixed.write_to(&mut vec![]).is_err());
-    }
+#[cfg(test)]
+mod tests {
+    use super::samples::{flat, full_zip, full_zip_strings, nested};
+    use super::*;
+    use alloc::vec;
 
     fn with_shared() -> Meta {
         let spec = |kind, value_type| SharedSpec { kind, value_type };
-        let mut meta = sample();
+        let mut meta = flat();
         meta.trees[0] = meta.trees[0].clone().with_shared(&[2, 0, 1]);
         meta.shared = vec![
             spec(SharedKind::SymbolTable, ValueType::Bytes),
@@ -639,7 +537,13 @@ mod tests {
 
     #[test]
     fn round_trip_and_every_prefix() {
-        for meta in [sample(), nested(), zipped(), indexed(), with_shared()] {
+        for meta in [
+            flat(),
+            nested(),
+            full_zip(),
+            full_zip_strings(),
+            with_shared(),
+        ] {
             check_prefixes(&meta);
         }
         let unlayered = Meta {
@@ -667,10 +571,10 @@ mod tests {
             bad[at] = value;
             assert!(Meta::parse(&bad).is_err(), "{at} {value}");
         }
-        let mut flat = vec![];
-        sample().write_to(&mut flat).unwrap();
-        flat[1] = LAYOUT_NESTED_MINI_BLOCK;
-        assert!(Meta::parse(&flat).is_err());
+        let mut bytes = vec![];
+        flat().write_to(&mut bytes).unwrap();
+        bytes[1] = LAYOUT_NESTED_MINI_BLOCK;
+        assert!(Meta::parse(&bytes).is_err());
         let deep = Meta {
             levels: vec![Level::AllValid; LAYERS_MAX],
             ..nested()
@@ -704,7 +608,7 @@ mod tests {
     #[test]
     fn fields_out_of_range_are_named() {
         let mut good = vec![];
-        sample().write_to(&mut good).unwrap();
+        flat().write_to(&mut good).unwrap();
         for (at, value, field) in [
             (2, 2, "meta.flags"),
             (3, 4, "meta.value_type"),
@@ -761,12 +665,12 @@ mod tests {
         assert!(many.write_to(&mut vec![]).is_err());
         let none: &[Arc<OwnedValues>] = &[];
         assert!(with_shared().shared_buffers(none).is_err());
-        assert!(sample().shared_buffers(none).is_ok());
+        assert!(flat().shared_buffers(none).is_ok());
     }
 
     #[test]
     fn too_many_trees_are_refused_by_the_writer() {
-        let mut meta = sample();
+        let mut meta = flat();
         meta.trees = vec![meta.trees[0].clone(); 256];
         assert!(meta.write_to(&mut vec![]).is_err());
     }

@@ -1,4 +1,4 @@
-//! Decoding blocks of a page into one run of column memory.
+//! The prepared decoders of a page.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -6,21 +6,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Reach, Registry, Result, Scratch,
-    Selection, Tree, Unit, ValueType, build_decoder,
+    BitSlice, Decoder, Error, Output, OwnedValues, Reach, Registry, Result, Scratch, Selection,
+    Tree, Unit, ValueType, build_decoder,
 };
 
 use crate::block::{Block, BlockExpectation, Validity};
-use crate::levels::grow;
+use crate::full_zip::form::ZipForm;
+use crate::full_zip::rows::ZipRows;
 use crate::meta::{Level, Meta};
-use crate::slots;
-use crate::zip::{ZipForm, ZipRows};
-
-/// What 32-bit offsets of Arrow can say.
-const BYTES_MAX: u64 = i32::MAX as u64;
-
-/// So many runs of items are decoded one by one; more are named item by item.
-const RANGES_MAX: usize = 8;
 
 /// The prepared decoders of a page: made once per META and shared buffers, used by many threads.
 pub struct PageDecoder {
@@ -43,12 +36,12 @@ impl core::fmt::Debug for PageDecoder {
 }
 
 impl PageDecoder {
-    /// **init** for every tree of the page. `shared` are what its shared buffers decode to, in the order of their
-    /// numbers.
+    /// Builds a decoder for every tree of the page. `shared` holds the decoded shared buffers of the page, in the order
+    /// of their numbers.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what [`tarsia_codec::Encoding::init`] refuses;
-    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
+    /// [`tarsia_codec::ErrorKind::Unsupported`] for encodings this build does not know, else what
+    /// [`tarsia_codec::Encoding::init`] refuses; [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values.
     pub fn new(registry: &Registry, meta: &Meta, shared: &[Arc<OwnedValues>]) -> Result<Self> {
         let value_type = meta
             .value_type
@@ -96,6 +89,11 @@ impl PageDecoder {
         self.value_type
     }
 
+    /// Whether null items have no value.
+    pub(crate) fn is_compact(&self) -> bool {
+        self.compact
+    }
+
     /// What a block of `rows` rows in this page must look like.
     pub fn expect(&self, rows: u32) -> BlockExpectation<'_> {
         BlockExpectation {
@@ -108,7 +106,7 @@ impl PageDecoder {
         }
     }
 
-    /// What the rows of a full-zip page look like; `None` for mini-blocks.
+    /// The layout of the rows of a full-zip page; `None` for a page of mini-blocks.
     pub fn zip(&self) -> Option<ZipForm> {
         self.zip
     }
@@ -126,8 +124,8 @@ impl PageDecoder {
         }
     }
 
-    /// Which bytes of a block decoding the items of `range` looks at, counted from the block's start; all in front of its unit is at hand,
-    /// and `front` bytes altogether. See [`Decoder::reach`].
+    /// Which bytes of a block are read when the items of `range` are decoded, counted from the block's start. The first
+    /// `front` bytes of the block have been read, all before its unit among them. See [`Decoder::reach`].
     ///
     /// # Errors
     /// What the decoders refuse.
@@ -139,7 +137,7 @@ impl PageDecoder {
         scratch: &mut Scratch,
     ) -> Result<Reach> {
         if let Some(form) = self.zip.filter(|form| form.is_indexed()) {
-            let place = ZipRows::of(form, block).place_of(range);
+            let place = ZipRows::of(form, block.levels, block.unit).place_of(range);
             let decoded_bytes = place.len() as u64;
             return Ok(Reach::Bytes {
                 place: block.unit_at + place.start..block.unit_at + place.end,
@@ -164,7 +162,7 @@ impl PageDecoder {
             return Ok(Reach::bytes(0..0));
         }
         let unit_at = block.unit_at;
-        let unit = RawColumn::unit(block);
+        let unit = block.encoded_values();
         let front = front.saturating_sub(unit_at).min(unit.bytes.len());
         let reach = self.tree(block)?.reach(unit, front, values, scratch)?;
         Ok(match reach {
@@ -181,17 +179,20 @@ impl PageDecoder {
         })
     }
 
-    /// Where a block's byte strings lie in its unit, if they do as they are.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
+    /// The place of a block's byte strings in its unit; `None` where they are not stored uncompressed and back to back.
+    ///
+    /// # Errors
+    /// What the decoder refuses, and a tree that the page does not have.
+    #[cfg(feature = "zero-copy")]
+    pub fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
         if self.zip.is_some_and(|form| form.is_indexed()) {
             return Ok(Some(0..block.unit.len()));
         }
-        let strings = self.tree(block)?.strings(RawColumn::unit(block))?;
+        let strings = self.tree(block)?.strings(block.encoded_values())?;
         Ok(strings.map(|strings| strings.data))
     }
 
-    fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
+    pub(crate) fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
         match self.trees.get(usize::from(block.header.tree)) {
             Some(tree) => Ok(tree.as_ref()),
             None => Err(Error::corrupt(
@@ -203,7 +204,7 @@ impl PageDecoder {
         }
     }
 
-    fn validity_tree(&self, tree: u8) -> Result<&dyn Decoder> {
+    pub(crate) fn validity_tree(&self, tree: u8) -> Result<&dyn Decoder> {
         match self
             .validity
             .as_ref()
@@ -215,7 +216,7 @@ impl PageDecoder {
     }
 }
 
-/// Valid items in front of item `end`.
+/// How many of the first `end` items are valid.
 fn valid_before(
     decoder: &dyn Decoder,
     unit: Unit<'_>,
@@ -232,797 +233,4 @@ fn valid_before(
     scratch.give(bits);
     // At most the items of a block.
     valid.map(|valid| valid as u32)
-}
-
-/// Memory that blocks are decoded into, one after the other: the values and validity of a run of rows of one column.
-#[derive(Debug)]
-pub struct RawColumn {
-    value_type: ValueType,
-    rows: usize,
-    rows_max: usize,
-    null_count: usize,
-    validity: Option<AlignedBuf>,
-    values: AlignedBuf,
-    ends: AlignedBuf,
-    data_len: usize,
-    #[cfg(feature = "arrow")]
-    collects: Collects,
-}
-
-/// What is wanted of byte strings.
-#[cfg(feature = "arrow")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Collects {
-    /// Their ends and their bytes.
-    All,
-    /// Only their lengths, as values of 4 bytes.
-    Lengths,
-    /// Only their ends.
-    Ends,
-}
-
-/// Rows as a kernel hands them back; see [`RawColumn::push_decoded`].
-#[derive(Debug, Clone, Copy)]
-pub struct DecodedRows<'a> {
-    /// Number of rows.
-    pub rows: usize,
-    /// One bit per row, 1 for valid; empty where all are valid.
-    pub validity: &'a [u8],
-    /// For byte strings `rows + 1` little-endian u32 from 0 to the length of `values`, rising; else empty.
-    pub offsets: &'a [u8],
-    /// Packed bits, fixed-width values or the bytes of strings.
-    pub values: &'a [u8],
-}
-
-/// The finished parts of a [`RawColumn`].
-#[derive(Debug)]
-pub struct RawParts {
-    /// Number of rows.
-    pub rows: usize,
-    /// Bits, 1 for valid; `None` where all are.
-    pub validity: Option<AlignedBuf>,
-    /// Null rows.
-    pub null_count: usize,
-    /// Packed bits, fixed-width values or the bytes of strings.
-    pub values: AlignedBuf,
-    /// For byte strings `rows + 1` offsets as u32, else empty.
-    pub offsets: AlignedBuf,
-    /// Bytes of `values` that are filled.
-    pub values_len: usize,
-}
-
-impl RawParts {
-    /// Nothing.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn empty() -> Self {
-        Self {
-            rows: 0,
-            validity: None,
-            null_count: 0,
-            values: AlignedBuf::default(),
-            offsets: AlignedBuf::default(),
-            values_len: 0,
-        }
-    }
-}
-
-impl RawColumn {
-    /// Room for `rows_max` rows and, for byte strings, `data_bytes_max` bytes; memory comes from `take`, which may hand
-    /// out memory used before.
-    ///
-    /// # Errors
-    /// [`tarsia_codec::ErrorKind::LimitExceeded`] where that does not fit the address space or 32-bit offsets.
-    pub fn new(
-        value_type: ValueType,
-        rows_max: usize,
-        data_bytes_max: usize,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<Self> {
-        let too_large = |found: u64| Error::limit("bytes of a batch's column", found, BYTES_MAX);
-        let bytes = match value_type {
-            ValueType::Bits => rows_max.div_ceil(8),
-            ValueType::Fixed(width) => rows_max
-                .checked_mul(width as usize)
-                .ok_or_else(|| too_large(u64::MAX))?,
-            ValueType::Bytes => data_bytes_max,
-        };
-        if bytes > isize::MAX as usize / 2 {
-            return Err(too_large(bytes as u64));
-        }
-        let mut ends = AlignedBuf::default();
-        if value_type == ValueType::Bytes {
-            if data_bytes_max as u64 > BYTES_MAX {
-                return Err(too_large(data_bytes_max as u64));
-            }
-            ends = take((rows_max + 1) * 4);
-            if let Some(first) = ends.get_mut(..4) {
-                first.fill(0);
-            }
-        }
-        Ok(Self {
-            value_type,
-            rows: 0,
-            rows_max,
-            null_count: 0,
-            validity: None,
-            values: take(bytes),
-            ends,
-            data_len: 0,
-            #[cfg(feature = "arrow")]
-            collects: Collects::All,
-        })
-    }
-
-    /// Room for the lengths of `rows_max` byte strings, as values of 4 bytes; 0 for those that are null and not stored. Units that do not
-    /// [hold them as they are](Decoder::strings) are refused.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn lengths(
-        rows_max: usize,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<Self> {
-        let mut lengths = Self::new(ValueType::Fixed(4), rows_max, 0, take)?;
-        lengths.collects = Collects::Lengths;
-        Ok(lengths)
-    }
-
-    /// Room for the ends of `rows_max` byte strings whose bytes, up to `data_bytes_max` of them, stay where they are. Only
-    /// full-zip pages hold them so.
-    ///
-    /// # Errors
-    /// As [`RawColumn::new`].
-    #[cfg(feature = "arrow")]
-    pub fn ends(
-        rows_max: usize,
-        data_bytes_max: usize,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<Self> {
-        if data_bytes_max as u64 > BYTES_MAX {
-            let found = data_bytes_max as u64;
-            return Err(Error::limit("bytes of a batch's column", found, BYTES_MAX));
-        }
-        let mut ends = Self::new(ValueType::Bytes, rows_max, 0, take)?;
-        ends.collects = Collects::Ends;
-        Ok(ends)
-    }
-
-    /// Whether pages with values of this type can be decoded here.
-    fn takes(&self, value_type: ValueType) -> bool {
-        #[cfg(feature = "arrow")]
-        if self.collects == Collects::Lengths {
-            return value_type == ValueType::Bytes;
-        }
-        value_type == self.value_type
-    }
-
-    /// What decodes a block's values, and from what.
-    fn source<'a>(
-        &self,
-        page: &'a PageDecoder,
-        block: &Block<'a>,
-    ) -> Result<(&'a dyn Decoder, Unit<'a>)> {
-        let (tree, unit) = (page.tree(block)?, Self::unit(block));
-        #[cfg(feature = "arrow")]
-        match self.collects {
-            Collects::All => {}
-            Collects::Lengths => {
-                return match tree.strings(unit)? {
-                    Some(strings) => Ok((strings.lengths, strings.unit)),
-                    None => Err(Error::invalid(
-                        "lengths of values that are not stored as they are",
-                    )),
-                };
-            }
-            Collects::Ends => {
-                let what = "ends of values that are not stored row by row";
-                return Err(Error::invalid(what));
-            }
-        }
-        Ok((tree, unit))
-    }
-
-    /// The values of 4 bytes so far, and the validity bits, where any row is null.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn words_so_far(&self) -> (&[u32], Option<&[u8]>) {
-        let words = words(&self.values).get(..self.rows).unwrap_or_default();
-        (
-            words,
-            self.validity.as_deref().filter(|_| self.null_count > 0),
-        )
-    }
-
-    /// Makes room for `rows` more than there are and, for byte strings, `data_bytes` more bytes.
-    ///
-    /// # Errors
-    /// As [`RawColumn::new`].
-    pub fn reserve(
-        &mut self,
-        rows: usize,
-        data_bytes: usize,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        let too_large =
-            |found: usize| Error::limit("bytes of a batch's column", found as u64, BYTES_MAX);
-        let rows_max = self.rows.saturating_add(rows).max(self.rows_max);
-        let bytes = match self.value_type {
-            ValueType::Bits => rows_max.div_ceil(8),
-            ValueType::Fixed(width) => rows_max.saturating_mul(width as usize),
-            ValueType::Bytes => self.data_len.saturating_add(data_bytes),
-        };
-        let is_bytes = self.value_type == ValueType::Bytes;
-        if bytes > isize::MAX as usize / 2 || is_bytes && bytes as u64 > BYTES_MAX {
-            return Err(too_large(bytes));
-        }
-        grow(&mut self.values, bytes, take);
-        if is_bytes {
-            grow(&mut self.ends, (rows_max + 1) * 4, take);
-        }
-        if let Some(validity) = &mut self.validity {
-            grow(validity, rows_max.div_ceil(8), take);
-        }
-        self.rows_max = rows_max;
-        Ok(())
-    }
-
-    /// Bytes of the strings so far, copied or not.
-    #[cfg(feature = "arrow")]
-    pub fn data_bytes(&self) -> usize {
-        self.data_len
-    }
-
-    /// Rows decoded so far.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether all rows are there that it has room for.
-    pub fn is_full(&self) -> bool {
-        self.rows == self.rows_max
-    }
-
-    /// Null rows so far.
-    pub fn null_count(&self) -> usize {
-        self.null_count
-    }
-
-    /// The parts, cut to what was decoded.
-    pub fn finish(self) -> RawParts {
-        let values_len = match self.value_type {
-            ValueType::Bits => self.rows.div_ceil(8),
-            ValueType::Fixed(width) => self.rows * width as usize,
-            ValueType::Bytes => self.data_len.min(self.values.len()),
-        };
-        RawParts {
-            rows: self.rows,
-            validity: self.validity.filter(|_| self.null_count > 0),
-            null_count: self.null_count,
-            values: self.values,
-            offsets: self.ends,
-            values_len,
-        }
-    }
-
-    /// Decodes runs of a block's items, as [`RawLevels::push`](crate::RawLevels::push) names them, behind those decoded before.
-    ///
-    /// # Errors
-    /// As [`RawColumn::push`].
-    pub fn push_ranges(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        ranges: &[Range<u32>],
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip) {
-            let rows = ZipRows::of(form, block);
-            return ranges
-                .iter()
-                .try_for_each(|range| self.push_zipped(rows, range.clone(), take));
-        }
-        if let [range] = ranges
-            && *range == (0..block.n_items)
-        {
-            return self.push(page, block, Selection::All, scratch, take);
-        }
-        // A row asked for twice has its items twice, and indices do not fall.
-        let rise = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        if ranges.len() <= RANGES_MAX || !rise {
-            return ranges.iter().try_for_each(|range| {
-                self.push(page, block, Selection::from(range), scratch, take)
-            });
-        }
-        let indices: Vec<u32> = ranges.iter().cloned().flatten().collect();
-        self.push(page, block, Selection::Indices(&indices), scratch, take)
-    }
-
-    /// Appends a run of items of a full-zip page.
-    fn push_zipped(
-        &mut self,
-        rows: ZipRows<'_>,
-        items: Range<u32>,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        let n_items = items.len();
-        if n_items > self.rows_max - self.rows {
-            return Err(no_room());
-        }
-        match rows.form.is_indexed() {
-            true => self.push_indexed_values(rows, items.clone())?,
-            false => self.push_zipped_values(rows, items.clone())?,
-        }
-        if rows.has_item_validity() {
-            // One item per row.
-            let (validity, at) = self.validity(take);
-            let mut nulls = 0;
-            for (i, row) in items.enumerate() {
-                let valid = rows.item_is_valid(row);
-                slots::set_bits(validity, at + i, 1, valid);
-                nulls += usize::from(!valid);
-            }
-            self.null_count += nulls;
-        } else if let Some(validity) = &mut self.validity {
-            slots::set_bits(validity, self.rows, n_items, true);
-        }
-        self.rows += n_items;
-        Ok(())
-    }
-
-    /// The values of items of fixed width, which are not counted yet.
-    fn push_zipped_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
-        let ValueType::Fixed(width) = self.value_type else {
-            return Err(Error::invalid("pages of one column differ in their type"));
-        };
-        let (width, per_row) = (width as usize, rows.form.items_per_row());
-        let start = self.rows * width;
-        let out = self.values.get_mut(start..start + items.len() * width);
-        let mut out = out.unwrap_or_default();
-        let mut item = items.start;
-        while item < items.end {
-            let (row, first) = (item / per_row, item % per_row);
-            let n = (items.end - item).min(per_row - first) as usize;
-            let first = first as usize * width;
-            let values = rows.values(row).get(first..first + n * width);
-            let (now, later) = out.split_at_mut_checked(n * width).ok_or_else(no_room)?;
-            // There are as many rows as the ranges were made from.
-            now.copy_from_slice(values.ok_or_else(|| Error::invalid("no such row"))?);
-            out = later;
-            item += n as u32;
-        }
-        Ok(())
-    }
-
-    /// What is wanted of byte strings that lie row by row; the rows are not counted yet.
-    fn push_indexed_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
-        if !self.takes(ValueType::Bytes) {
-            return Err(Error::invalid("pages of one column differ in their type"));
-        }
-        let n_items = items.len();
-        let lengths = items.clone().map(|row| rows.length(row));
-        #[cfg(feature = "arrow")]
-        if self.collects == Collects::Lengths {
-            let out = words_mut(&mut self.values);
-            let out = out.get_mut(self.rows..self.rows + n_items);
-            for (to, length) in out.ok_or_else(no_room)?.iter_mut().zip(lengths) {
-                *to = length;
-            }
-            return Ok(());
-        }
-        let values = rows.values_of(items);
-        // At most 2 GiB, checked when the column was made.
-        let mut end = self.data_len as u32;
-        let ends = words_mut(&mut self.ends);
-        let ends = ends.get_mut(self.rows + 1..self.rows + 1 + n_items);
-        for (to, length) in ends.ok_or_else(no_room)?.iter_mut().zip(lengths) {
-            end = end.wrapping_add(length);
-            *to = end;
-        }
-        if end as usize != self.data_len + values.len() {
-            return Err(Error::invalid("no such row"));
-        }
-        #[cfg(feature = "arrow")]
-        let are_copied = self.collects == Collects::All;
-        #[cfg(not(feature = "arrow"))]
-        let are_copied = true;
-        if are_copied {
-            let out = self.values.get_mut(self.data_len..end as usize);
-            out.ok_or_else(no_room)?.copy_from_slice(values);
-        }
-        self.data_len = end as usize;
-        Ok(())
-    }
-
-    /// Decodes the selected items of a block behind those decoded before; in flat pages an item is a row.
-    ///
-    /// # Errors
-    /// What the decoders refuse; [`tarsia_codec::ErrorKind::InvalidInput`] where the rows do not fit the room given at the start. After an error
-    /// the column must not be used.
-    pub fn push(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        selection: Selection<'_>,
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        if !self.takes(page.value_type) {
-            return Err(Error::invalid("pages of one column differ in their type"));
-        }
-        let n_rows = selection.check(block.n_items)?;
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip) {
-            let rows = ZipRows::of(form, block);
-            return match selection {
-                Selection::All => self.push_zipped(rows, 0..block.n_items, take),
-                Selection::Range { start, len } => self.push_zipped(rows, start..start + len, take),
-                Selection::Indices(indices) => indices
-                    .iter()
-                    .try_for_each(|row| self.push_zipped(rows, *row..*row + 1, take)),
-            };
-        }
-        // A unit without values may have no bytes, and no encoding is asked about it.
-        if n_rows == 0 {
-            return Ok(());
-        }
-        if n_rows > self.rows_max - self.rows {
-            return Err(no_room());
-        }
-        match block.validity {
-            Validity::AllValid => {
-                if let Some(validity) = &mut self.validity {
-                    slots::set_bits(validity, self.rows, n_rows, true);
-                }
-                self.push_values(page, block, selection, n_rows, scratch)?;
-            }
-            Validity::AllNull => {
-                let validity = self.validity(take);
-                let at = validity.1;
-                slots::set_bits(validity.0, at, n_rows, false);
-                self.null_count += n_rows;
-                if page.compact {
-                    self.push_filler(n_rows)?;
-                } else {
-                    self.push_values(page, block, selection, n_rows, scratch)?;
-                }
-            }
-            Validity::Encoded { tree, bytes } => {
-                let decoder = page.validity_tree(tree)?;
-                let unit = Unit {
-                    bytes,
-                    len: block.n_items,
-                    decoded_bytes: block.n_items.div_ceil(8),
-                };
-                if page.compact {
-                    self.push_compact(page, block, decoder, unit, selection, scratch, take)?;
-                } else {
-                    let (validity, offset) = self.validity(take);
-                    decoder.decode(
-                        unit,
-                        selection,
-                        scratch,
-                        Output::Bits {
-                            bytes: validity,
-                            offset,
-                        },
-                    )?;
-                    let valid = BitSlice::new(validity, offset, n_rows)?.count_ones();
-                    self.null_count += n_rows - valid;
-                    self.push_values(page, block, selection, n_rows, scratch)?;
-                }
-            }
-        }
-        self.rows += n_rows;
-        Ok(())
-    }
-
-    /// Appends rows that something else decoded, a kernel say. That offsets rise is the caller's to see to.
-    ///
-    /// # Errors
-    /// [`tarsia_codec::ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit each other, the column's
-    /// type or the room given at the start.
-    pub fn push_decoded(
-        &mut self,
-        decoded: &DecodedRows<'_>,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        let misfit = || Error::invalid("decoded rows that do not fit the column");
-        let (rows, n_rows) = (self.rows, decoded.rows);
-        if n_rows > self.rows_max - rows {
-            return Err(misfit());
-        }
-        match self.value_type {
-            ValueType::Bits => {
-                let bits = BitSlice::new(decoded.values, 0, n_rows)?;
-                slots::copy_bits(&mut self.values, rows, bits)?;
-            }
-            ValueType::Fixed(width) => {
-                let width = width as usize;
-                let to = self.values.get_mut(rows * width..(rows + n_rows) * width);
-                match to {
-                    Some(to) if to.len() == decoded.values.len() => {
-                        to.copy_from_slice(decoded.values);
-                    }
-                    _ => return Err(misfit()),
-                }
-            }
-            ValueType::Bytes => {
-                let (offsets, rest) = decoded.offsets.as_chunks::<4>();
-                let base = self.data_len as u32;
-                let end = self.data_len.checked_add(decoded.values.len());
-                let data = end.and_then(|end| self.values.get_mut(self.data_len..end));
-                let ends: &mut [u32] = words_mut(&mut self.ends);
-                let ends = ends.get_mut(rows + 1..rows + 1 + n_rows);
-                match (offsets.split_first(), data, ends) {
-                    (Some((first, offsets)), Some(data), Some(ends))
-                        if rest.is_empty() && offsets.len() == n_rows && *first == [0; 4] =>
-                    {
-                        data.copy_from_slice(decoded.values);
-                        for (to, end) in ends.iter_mut().zip(offsets) {
-                            // Below 2 GiB where offsets rise, as the caller promises.
-                            *to = base.wrapping_add(u32::from_le_bytes(*end));
-                        }
-                        if ends.last().is_some_and(|last| end != Some(*last as usize)) {
-                            return Err(misfit());
-                        }
-                    }
-                    _ => return Err(misfit()),
-                }
-                self.data_len += decoded.values.len();
-            }
-        }
-        if decoded.validity.is_empty() {
-            if let Some(validity) = &mut self.validity {
-                slots::set_bits(validity, rows, n_rows, true);
-            }
-        } else {
-            let bits = BitSlice::new(decoded.validity, 0, n_rows)?;
-            self.null_count += n_rows - bits.count_ones();
-            let (validity, offset) = self.validity(take);
-            slots::copy_bits(validity, offset, bits)?;
-        }
-        self.rows += n_rows;
-        Ok(())
-    }
-
-    /// The validity bits and the place of the next row's; rows so far are valid when it is made.
-    fn validity(&mut self, take: &mut dyn FnMut(usize) -> AlignedBuf) -> (&mut [u8], usize) {
-        let (rows, rows_max) = (self.rows, self.rows_max);
-        let validity = self.validity.get_or_insert_with(|| {
-            let mut validity = take(rows_max.div_ceil(8));
-            slots::set_bits(&mut validity, 0, rows, true);
-            validity
-        });
-        (validity, rows)
-    }
-
-    fn unit<'a>(block: &Block<'a>) -> Unit<'a> {
-        Unit {
-            bytes: block.unit,
-            len: block.header.n_values,
-            decoded_bytes: block.header.decoded_bytes,
-        }
-    }
-
-    fn push_values(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        selection: Selection<'_>,
-        n_rows: usize,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let (tree, unit) = self.source(page, block)?;
-        let rows = self.rows;
-        let out = match self.value_type {
-            ValueType::Bits => Output::Bits {
-                bytes: &mut self.values,
-                offset: rows,
-            },
-            ValueType::Fixed(width) => {
-                let width = width as usize;
-                Output::Fixed(
-                    self.values
-                        .get_mut(rows * width..(rows + n_rows) * width)
-                        .unwrap_or_default(),
-                )
-            }
-            ValueType::Bytes => {
-                let ends: &mut [u32] = words_mut(&mut self.ends);
-                Output::Bytes {
-                    ends: ends
-                        .get_mut(rows + 1..rows + 1 + n_rows)
-                        .unwrap_or_default(),
-                    // At most 2 GiB, checked when the column was made.
-                    base: self.data_len as u32,
-                    data: self.values.get_mut(self.data_len..).unwrap_or_default(),
-                }
-            }
-        };
-        self.data_len += tree.decode(unit, selection, scratch, out)?;
-        Ok(())
-    }
-
-    /// Rows that hold nothing: zeros or empty strings.
-    fn push_filler(&mut self, n_rows: usize) -> Result<()> {
-        let rows = self.rows;
-        match self.value_type {
-            ValueType::Bits => slots::set_bits(&mut self.values, rows, n_rows, false),
-            ValueType::Fixed(width) => {
-                let width = width as usize;
-                if let Some(slots) = self.values.get_mut(rows * width..(rows + n_rows) * width) {
-                    slots.fill(0);
-                }
-            }
-            ValueType::Bytes => {
-                let data_len = self.data_len as u32;
-                let ends: &mut [u32] = words_mut(&mut self.ends);
-                if let Some(ends) = ends.get_mut(rows + 1..rows + 1 + n_rows) {
-                    ends.fill(data_len);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A block whose null items have no value: decode the valid ones, then spread them to their slots.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one step of push, split for reading"
-    )]
-    fn push_compact(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        validity_decoder: &dyn Decoder,
-        validity_unit: Unit<'_>,
-        selection: Selection<'_>,
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        let block_rows = validity_unit.len as usize;
-        let mut all = scratch.take(block_rows.div_ceil(8));
-        let done = validity_decoder.decode(
-            validity_unit,
-            Selection::All,
-            scratch,
-            Output::Bits {
-                bytes: &mut all,
-                offset: 0,
-            },
-        );
-        let done = done.and_then(|_| {
-            let bits = BitSlice::new(&all, 0, block_rows)?;
-            let valid = bits.count_ones();
-            if valid != block.header.n_values as usize {
-                return Err(Error::corrupt(
-                    "block.values",
-                    16,
-                    block.header.n_values,
-                    "the number of valid items",
-                ));
-            }
-            match selection {
-                Selection::All => self.spread(page, block, bits, Selection::All, scratch, take),
-                Selection::Range { start, len } => {
-                    let start = start as usize;
-                    let bits = bits.slice(start..start + len as usize);
-                    let before = BitSlice::new(&all, 0, start)?.count_ones();
-                    let values = Selection::Range {
-                        start: before as u32,
-                        len: bits.count_ones() as u32,
-                    };
-                    self.spread(page, block, bits, values, scratch, take)
-                }
-                Selection::Indices(indices) => {
-                    let mut selected = scratch.take(indices.len().div_ceil(8));
-                    let mut ranks = scratch.take(indices.len() * 4);
-                    let n_valid =
-                        slots::rank_indices(bits, indices, &mut selected, words_mut(&mut ranks));
-                    let ranks_u32: &[u32] = words(&ranks);
-                    let done = BitSlice::new(&selected, 0, indices.len()).and_then(|bits| {
-                        let values =
-                            Selection::Indices(ranks_u32.get(..n_valid).unwrap_or_default());
-                        self.spread(page, block, bits, values, scratch, take)
-                    });
-                    scratch.give(ranks);
-                    scratch.give(selected);
-                    done
-                }
-            }
-        });
-        scratch.give(all);
-        done
-    }
-
-    /// Appends `bits.len()` rows: those with a set bit get the next of `values`, the others are null.
-    fn spread(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        bits: BitSlice<'_>,
-        values: Selection<'_>,
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<()> {
-        let n_rows = bits.len();
-        let n_valid = values.check(block.header.n_values)?;
-        {
-            let (validity, offset) = self.validity(take);
-            slots::copy_bits(validity, offset, bits)?;
-        }
-        self.null_count += n_rows - n_valid;
-        let (tree, unit) = self.source(page, block)?;
-        let rows = self.rows;
-        match self.value_type {
-            ValueType::Bits => {
-                let mut dense = scratch.take(n_valid.div_ceil(8));
-                let done = tree.decode(
-                    unit,
-                    values,
-                    scratch,
-                    Output::Bits {
-                        bytes: &mut dense,
-                        offset: 0,
-                    },
-                );
-                if done.is_ok() {
-                    slots::spread_bits(&mut self.values, rows, bits, &dense);
-                }
-                scratch.give(dense);
-                done?;
-            }
-            ValueType::Fixed(width) => {
-                let width = width as usize;
-                let mut dense = scratch.take(n_valid * width);
-                let done = tree.decode(unit, values, scratch, Output::Fixed(&mut dense));
-                let slots = self
-                    .values
-                    .get_mut(rows * width..(rows + n_rows) * width)
-                    .unwrap_or_default();
-                let done = done.and_then(|_| slots::spread_fixed(slots, width, bits, &dense));
-                scratch.give(dense);
-                done?;
-            }
-            ValueType::Bytes => {
-                let mut dense = scratch.take(n_valid * 4);
-                let base = self.data_len as u32;
-                let done = tree.decode(
-                    unit,
-                    values,
-                    scratch,
-                    Output::Bytes {
-                        ends: words_mut(&mut dense),
-                        base,
-                        data: self.values.get_mut(self.data_len..).unwrap_or_default(),
-                    },
-                );
-                if done.is_ok() {
-                    let ends: &mut [u32] = words_mut(&mut self.ends);
-                    let ends = ends
-                        .get_mut(rows + 1..rows + 1 + n_rows)
-                        .unwrap_or_default();
-                    slots::spread_ends(ends, base, bits, words(&dense));
-                }
-                scratch.give(dense);
-                self.data_len += done?;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cold]
-fn no_room() -> Error {
-    Error::invalid("more rows than the column has room for")
-}
-
-/// Aligned bytes as numbers. They are aligned, and whole; none otherwise, without the panic that kernels would carry.
-pub(crate) fn words(bytes: &[u8]) -> &[u32] {
-    bytemuck::try_cast_slice(bytes).unwrap_or_default()
-}
-
-pub(crate) fn words_mut(bytes: &mut [u8]) -> &mut [u32] {
-    bytemuck::try_cast_slice_mut(bytes).unwrap_or_default()
-}
-
-pub(crate) fn bytes_mut(words: &mut [u32]) -> &mut [u8] {
-    bytemuck::try_cast_slice_mut(words).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use tarsia_codec::{BitSlice, Error, Result};
 
 /// Sets or clears `len` bits from bit `offset`.
-pub(crate) fn set_bits(bytes: &mut [u8], offset: usize, len: usize, on: bool) {
+pub fn set_bits(bytes: &mut [u8], offset: usize, len: usize, on: bool) {
     let end = offset + len;
     let (first, last) = (offset / 8, end / 8);
     let head = 0xffu8 << (offset % 8);
@@ -30,14 +30,17 @@ pub(crate) fn set_bits(bytes: &mut [u8], offset: usize, len: usize, on: bool) {
 }
 
 /// Copies all of `bits` to bit `offset` on; neighbours keep theirs.
-pub(crate) fn copy_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>) -> Result<()> {
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit.
+pub fn copy_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>) -> Result<()> {
     tarsia_bits::copy_bits(bytes, offset, bits.bytes(), bits.offset(), bits.len())
         .map_err(|_| Error::invalid("bits do not fit their place"))
 }
 
 /// For each index: its bit into `selected`, and where that is set the number of set bits before it into `ranks`.
 /// Returns how many ranks there are. Indices rise.
-pub(crate) fn rank_indices(
+pub fn rank_indices(
     bits: BitSlice<'_>,
     indices: &[u32],
     selected: &mut [u8],
@@ -65,7 +68,7 @@ pub(crate) fn rank_indices(
 }
 
 /// Bit `offset + i` becomes the next dense bit where `bits[i]` is set, else 0.
-pub(crate) fn spread_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>, dense: &[u8]) {
+pub fn spread_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>, dense: &[u8]) {
     set_bits(bytes, offset, bits.len(), false);
     let mut next = 0;
     for base in (0..bits.len()).step_by(64) {
@@ -83,7 +86,10 @@ pub(crate) fn spread_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>, d
 }
 
 /// Slot `i` becomes the next dense value where `bits[i]` is set, else zero.
-pub(crate) fn spread_fixed(
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where values and slots do not fit each other.
+pub fn spread_fixed(
     slots: &mut [u8],
     width: usize,
     bits: BitSlice<'_>,
@@ -94,7 +100,7 @@ pub(crate) fn spread_fixed(
 }
 
 /// End `i` becomes the next dense end where `bits[i]` is set, else the end before it.
-pub(crate) fn spread_ends(ends: &mut [u32], base: u32, bits: BitSlice<'_>, dense: &[u32]) {
+pub fn spread_ends(ends: &mut [u32], base: u32, bits: BitSlice<'_>, dense: &[u32]) {
     let mut last = base;
     let mut next = dense.iter();
     for (chunk, base) in ends.chunks_mut(64).zip((0..bits.len()).step_by(64)) {

@@ -24,15 +24,14 @@ use tarsia_codec::{
     BitSlice, EraseFit, ErrorKind, OwnedValues, Registry, Result, Tree, TreeWriter, ValueType,
     Values,
 };
+use tarsia_page_writer::{BlockContext, BlockErasure, Outcome, decode_survivors, encode_block};
 use tarsia_structure::block::{BlockExpectation, checksummed};
-use tarsia_structure::{
-    Block, BlockContext, BlockErasure, BlockHeader, Meta, Outcome, decode_survivors, encode_block,
-};
+use tarsia_structure::{Block, BlockHeader, Meta};
 
 use crate::cases::Case;
 use crate::rng::Rng;
 
-/// What is under test: [`tarsia_structure::erase_block`], or a broken one that a test expects to be caught.
+/// What is under test: [`tarsia_page_writer::erase_block`], or a broken one that a test expects to be caught.
 pub type Erase = dyn Fn(&BlockContext<'_>, &BlockErasure<'_>) -> Result<Outcome>;
 
 /// Rows that a test changes one by one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use tarsia_structure::arrow::{assemble, logical_type};
+use tarsia_arrow::{assemble, logical_type};
 
 use super::path::ElementPath;
 use super::take::{Order, Taken, take as take_rows};

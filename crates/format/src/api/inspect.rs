@@ -1,9 +1,9 @@
 //! What a file is made of.
 
 use arrow_schema::DataType;
+use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
 use tarsia_metadata::KernelSection;
-use tarsia_structure::arrow::logical_type;
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use tarsia_arrow::reorder;
 use tarsia_structure::Cut;
-use tarsia_structure::arrow::reorder;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::batch;

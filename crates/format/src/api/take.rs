@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use tarsia_structure::arrow::{Emitted, reorder};
+use tarsia_arrow::{Emitted, reorder};
 
 use super::element;
 use super::path::ElementPath;

@@ -1,6 +1,6 @@
 //! When the checksums of blocks and rows are compared with their bytes.
 
-use tarsia_structure::block::checksummed_rows;
+use tarsia_structure::full_zip::checksummed_rows;
 use tarsia_structure::{RowIndex, ZipForm};
 
 use crate::error::Result;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use tarsia_arrow::{LeafParts, LentItems};
 use tarsia_codec::ValueType;
-use tarsia_structure::arrow::{LeafParts, LentItems};
 use tarsia_structure::{Budget, Cut, RawColumn, RawLevels};
 
 use super::column_read::ColumnRead;

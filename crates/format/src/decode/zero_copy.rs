@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use arrow_buffer::Buffer;
+use tarsia_arrow::{LentStrings, Shown};
 use tarsia_codec::Selection;
-use tarsia_structure::{LentStrings, RawColumn, RawParts, Shown};
+use tarsia_structure::{RawColumn, RawParts};
 
 use super::column_read::ColumnRead;
 use super::memory::Memory;

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use tarsia_structure::arrow::Emitted;
+use tarsia_arrow::Emitted;
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tarsia_structure::arrow::LeafParts;
+use tarsia_arrow::LeafParts;
 use tarsia_structure::{Budget, Cut, PageDecoder, RawLevels};
 
 use super::fields::with_memory;

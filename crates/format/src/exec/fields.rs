@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use rayon::prelude::*;
+#[cfg(feature = "kernels")]
+use tarsia_arrow::{ColumnBuffers, array_from_buffers};
+use tarsia_arrow::{Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views, assemble};
 use tarsia_codec::Result as CodecResult;
 use tarsia_structure::Budget;
-#[cfg(feature = "kernels")]
-use tarsia_structure::arrow::{ColumnBuffers, array_from_buffers};
-use tarsia_structure::arrow::{
-    Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views, assemble,
-};
 
 use super::narrow::narrowed;
 use super::open_file::OpenFile;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
-use tarsia_structure::arrow::{Emitted, reorder};
+use tarsia_arrow::{Emitted, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tarsia_codec::ValueType;
 use tarsia_structure::ZipForm;
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, IndexFront};
+use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::full_zip::IndexFront;
 
 use super::{BlockPart, LoneRows, Plan, Selected};
 use crate::error::{Error, ErrorKind, Result, while_reading};

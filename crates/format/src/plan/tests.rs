@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use arrow_schema::DataType;
+use tarsia_arrow::leaf_paths;
 use tarsia_codec::ValueType;
 use tarsia_metadata::{PageDescriptor, Rows, build_block_table};
-use tarsia_structure::arrow::leaf_paths;
 
 use super::{Need, Plan, Planned, Planner, Selected};
 use crate::error::ErrorKind;

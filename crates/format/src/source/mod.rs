@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
+use tarsia_arrow::lent_buffer;
 use tarsia_io::{ReadAt, ReadBytes, ReadOptions};
-use tarsia_structure::arrow::lent_buffer;
 
 use crate::error::{Error, ErrorKind, Result};
 

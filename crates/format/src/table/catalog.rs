@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use tarsia_arrow::{LeafPath, leaf_paths};
 use tarsia_io::ReadBytes;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, NodeRecord, PageDescriptor, Postscript,
     Section, limits,
 };
-use tarsia_structure::arrow::{LeafPath, leaf_paths};
 
 use super::column::{Column, Stored, TableField};
 use super::metas::Metas;

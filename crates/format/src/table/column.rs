@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
+use tarsia_arrow::{LeafPath, Packing};
 use tarsia_codec::ValueType;
-use tarsia_structure::arrow::{LeafPath, Packing};
 
 use super::metas::Metas;
 use super::page::Page;

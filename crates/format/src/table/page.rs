@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use tarsia_codec::ValueType;
 use tarsia_metadata::{BlockTable, PageDescriptor};
-use tarsia_structure::block::IndexFront;
+use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::{Layout, ROW_ENTRY_BYTES, ZipForm};
 
 use super::checks::{Checked, check_covered};

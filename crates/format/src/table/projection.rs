@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use tarsia_structure::arrow::leaf_paths;
+use tarsia_arrow::leaf_paths;
 
 use super::catalog::Catalog;
 use super::column::{Column, TableField};

@@ -3,7 +3,7 @@
 use tarsia_codec::{DecodeCost, Registry, Result, Statistics, Values};
 use tarsia_kernel_guest::abi::{RequestWriter, tag};
 use tarsia_kernel_guest::memory::Memory;
-use tarsia_structure::{Choice, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
+use tarsia_page_writer::{Choice, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
 
 struct Plain;
 

@@ -1,0 +1,495 @@
+//! Arrays become the leaf values of a column.
+
+use core::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType, GenericStringType,
+    StringViewType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+use tarsia_codec::{
+    BitSlice, BytesSlice, Error, FixedSlice, LogicalType, Result, TimeUnit, ValueType, Values,
+};
+
+use tarsia_page_writer::{Bits, PageInput, Shape, ShapeSlice};
+
+use crate::extent;
+use crate::fit::{Fit, strings_within};
+use crate::path::{LeafPath, leaf_paths};
+use crate::shred::{resolve as resolve_ranges, shred, whole};
+
+/// Rows of one leaf column, copied out of the arrays they came in: contiguous values and validity bits, and the levels
+/// above them where it is a part of a nested field.
+///
+/// Copying (about as fast as memory) makes the memory a writer holds exact, whatever the arrays shared or sliced, and
+/// the encoders see one run of values.
+#[derive(Debug)]
+pub struct LeafBuffer {
+    /// The field's type, of the arrays that come in.
+    data_type: DataType,
+    path: LeafPath,
+    value_type: Option<ValueType>,
+    /// Of nested fields.
+    shape: Option<Shape>,
+    n_items: usize,
+    null_count: usize,
+    validity: Bits,
+    values: Bits,
+    offsets: Vec<u32>,
+}
+
+/// What the values of a leaf column mean.
+fn logical_type(data_type: &DataType) -> LogicalType {
+    let unit = |unit: &arrow_schema::TimeUnit| match unit {
+        arrow_schema::TimeUnit::Second => TimeUnit::Second,
+        arrow_schema::TimeUnit::Millisecond => TimeUnit::Millisecond,
+        arrow_schema::TimeUnit::Microsecond => TimeUnit::Microsecond,
+        arrow_schema::TimeUnit::Nanosecond => TimeUnit::Nanosecond,
+    };
+    match data_type {
+        DataType::Boolean => LogicalType::Boolean,
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            LogicalType::Unsigned
+        }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => LogicalType::Signed,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => LogicalType::Float,
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => LogicalType::Decimal { scale: *scale },
+        DataType::Date32 | DataType::Date64 => LogicalType::Date,
+        DataType::Time32(of) | DataType::Time64(of) => LogicalType::Time(unit(of)),
+        DataType::Timestamp(of, _) => LogicalType::Timestamp(unit(of)),
+        DataType::Duration(of) => LogicalType::Duration(unit(of)),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => LogicalType::Binary,
+        DataType::Dictionary(_, values) => logical_type(values),
+        DataType::RunEndEncoded(_, values) => logical_type(values.data_type()),
+        _ => LogicalType::Unknown,
+    }
+}
+
+impl LeafBuffer {
+    /// An empty leaf column of a field of type `data_type`, one of its [`leaf_paths`](crate::leaf_paths).
+    pub fn new(data_type: &DataType, path: LeafPath) -> Self {
+        let forms = path.forms();
+        Self {
+            value_type: path.value_type(),
+            data_type: data_type.clone(),
+            shape: (!forms.is_empty()).then(|| Shape::new(forms.iter().copied())),
+            path,
+            n_items: 0,
+            null_count: 0,
+            validity: Bits::default(),
+            values: Bits::default(),
+            offsets: vec![0],
+        }
+    }
+
+    /// An empty column of a flat type.
+    ///
+    /// # Errors
+    /// The type itself, where it is not stored as one column.
+    pub fn flat(data_type: &DataType) -> Result<Self, DataType> {
+        let mut paths = leaf_paths(data_type, true)?;
+        match paths.pop() {
+            Some(path) if path.is_flat() => Ok(Self::new(data_type, path)),
+            _ => Err(data_type.clone()),
+        }
+    }
+
+    /// Rows held.
+    pub fn rows(&self) -> usize {
+        self.shape.as_ref().map_or(self.n_items, Shape::rows)
+    }
+
+    /// Items of some of the rows held.
+    fn items(&self, rows: Range<usize>) -> Range<usize> {
+        match &self.shape {
+            Some(shape) => shape.items(rows),
+            None => rows,
+        }
+    }
+
+    /// Bytes of the rows held, as [`LeafBuffer::bytes_of`] counts them.
+    pub fn logical_bytes(&self) -> u64 {
+        self.bytes_of(0..self.rows())
+    }
+
+    /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget
+    /// counts. A function of the rows alone, not of capacities, nor of what stood under nulls of strings.
+    pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
+        let levels = self
+            .shape
+            .as_ref()
+            .map(|shape| shape.bytes_of(rows.clone()));
+        let items = self.items(rows.clone());
+        let n = items.len() as u64;
+        let values = match self.value_type {
+            None => 0,
+            Some(ValueType::Bits) => n.div_ceil(8),
+            Some(ValueType::Fixed(width)) => n * u64::from(width),
+            Some(ValueType::Bytes) => self.data_bytes_of(rows) + n * 4,
+        };
+        values + n.div_ceil(8) + levels.unwrap_or(0)
+    }
+
+    /// Bytes of the strings of some of the rows held, without lengths; 0 for other types.
+    pub fn data_bytes_of(&self, rows: Range<usize>) -> u64 {
+        let items = self.items(rows);
+        match (self.offsets.get(items.start), self.offsets.get(items.end)) {
+            (Some(start), Some(end)) => (end - start).into(),
+            _ => 0,
+        }
+    }
+
+    /// The fewest rows from row `start` on that take at least `bytes`; `None` where all held take less.
+    pub fn rows_that_reach(&self, start: usize, bytes: u64) -> Option<usize> {
+        let held = self.rows().checked_sub(start)?;
+        if self.bytes_of(start..self.rows()) < bytes {
+            return None;
+        }
+        // Bytes rise with rows, so halving finds the first that reaches.
+        let (mut low, mut high) = (0, held);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.bytes_of(start..start + middle) < bytes {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Some(low)
+    }
+
+    /// Some of the rows held, as an encoder takes them; `None` for type Null.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are no such rows.
+    pub fn page(&self, rows: Range<usize>) -> Result<Option<PageInput<'_>>> {
+        if rows.start > rows.end || rows.end > self.rows() {
+            return Err(Error::invalid("a page of more rows than the column holds"));
+        }
+        let shape = match &self.shape {
+            Some(shape) => Some(ShapeSlice::new(shape, rows.clone())?),
+            None => None,
+        };
+        let items = self.items(rows);
+        let values = match self.value_type {
+            None => return Ok(None),
+            Some(ValueType::Bits) => {
+                Values::Bits(BitSlice::new(&self.values.bytes, items.start, items.len())?)
+            }
+            Some(ValueType::Fixed(width)) => {
+                let width = width as usize;
+                let bytes = self
+                    .values
+                    .bytes
+                    .get(items.start * width..items.end * width);
+                Values::Fixed(FixedSlice::new(
+                    bytes.unwrap_or_default(),
+                    width,
+                    items.len(),
+                )?)
+            }
+            Some(ValueType::Bytes) => {
+                let offsets = self.offsets.get(items.start..items.end + 1);
+                Values::Bytes(BytesSlice::new(
+                    offsets.unwrap_or_default(),
+                    &self.values.bytes,
+                )?)
+            }
+        };
+        let validity = match self.null_count {
+            0 => None,
+            _ => Some(BitSlice::new(
+                &self.validity.bytes,
+                items.start,
+                items.len(),
+            )?),
+        };
+        Ok(Some(PageInput {
+            shape,
+            validity,
+            values,
+            logical_type: logical_type(self.path.data_type()),
+            shared: None,
+        }))
+    }
+
+    /// Forgets the first `rows` rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for more rows than there are.
+    pub fn drain(&mut self, rows: usize) -> Result<()> {
+        if rows > self.rows() {
+            return Err(Error::invalid("draining more rows than the column holds"));
+        }
+        let items = self.items(0..rows).end;
+        if let Some(shape) = &mut self.shape {
+            shape.drain(rows)?;
+        }
+        self.drain_items(items)
+    }
+
+    fn drain_items(&mut self, rows: usize) -> Result<()> {
+        match self.value_type {
+            None => {}
+            Some(ValueType::Bits) => self.values.drain(rows)?,
+            Some(ValueType::Fixed(width)) => {
+                self.values.bytes.drain(..rows * width as usize);
+            }
+            Some(ValueType::Bytes) => {
+                let start = self.offsets.get(rows).copied().unwrap_or_default();
+                self.values.bytes.drain(..start as usize);
+                self.offsets.drain(..rows);
+                for offset in &mut self.offsets {
+                    *offset -= start;
+                }
+            }
+        }
+        self.n_items -= rows;
+        if self.null_count > 0 {
+            self.validity.drain(rows)?;
+            let bits = BitSlice::new(&self.validity.bytes, 0, self.validity.len)?;
+            self.null_count = self.n_items - bits.count_ones();
+        }
+        if self.null_count == 0 {
+            self.validity = Bits::default();
+        }
+        Ok(())
+    }
+
+    /// The longest run of the `rows` of an array of the column's type, from their start, that adds no more than about
+    /// `bytes_max`; at least one row where there are any. It bounds what one [`LeafBuffer::push`] copies; what bytes
+    /// under nulls count is not decided here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for a single string longer than
+    /// `value_bytes_max`.
+    pub fn fit(
+        &self,
+        array: &dyn Array,
+        rows: Range<usize>,
+        bytes_max: usize,
+        value_bytes_max: usize,
+    ) -> Result<Fit> {
+        if !self.path.is_flat() {
+            return self.fit_nested(array, rows, bytes_max, value_bytes_max);
+        }
+        let per_row = match self.value_type {
+            None => 0,
+            Some(ValueType::Bits) => 1,
+            Some(ValueType::Fixed(width)) => width as usize,
+            Some(ValueType::Bytes) => {
+                let mut fit = strings_within(array, rows.clone(), bytes_max);
+                if fit.rows == 0 && !rows.is_empty() {
+                    fit = strings_within(array, rows.start..rows.start + 1, usize::MAX);
+                    if fit.bytes > value_bytes_max && array.is_valid(rows.start) {
+                        return Err(Error::invalid("a value is larger than 2 GiB"));
+                    }
+                }
+                fit.bytes = fit.bytes.saturating_add(fit.rows * 5);
+                return Ok(fit);
+            }
+        };
+        let fitting = bytes_max.checked_div(per_row).unwrap_or(usize::MAX).max(1);
+        let rows = rows.len().min(fitting);
+        Ok(Fit {
+            rows,
+            bytes: rows.saturating_mul(per_row + 1),
+        })
+    }
+
+    /// The same for nested fields, by what the rows' lists refer to.
+    fn fit_nested(
+        &self,
+        array: &dyn Array,
+        rows: Range<usize>,
+        bytes_max: usize,
+        value_bytes_max: usize,
+    ) -> Result<Fit> {
+        let bytes_of = |n: usize| extent::bytes(array, rows.start..rows.start + n, &self.path);
+        let (mut low, mut high) = (0, rows.len());
+        // What all rows take decides most often.
+        if bytes_of(high) <= bytes_max {
+            low = high;
+        }
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            match bytes_of(middle) <= bytes_max {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        if low == 0 && !rows.is_empty() {
+            low = 1;
+            // Garbage under nulls may count here, so only what surely is too large is refused; the rest is when it is
+            // pushed.
+            if bytes_of(1) > value_bytes_max && array.is_valid(rows.start) {
+                return Err(Error::invalid("a row is larger than 2 GiB"));
+            }
+        }
+        Ok(Fit {
+            rows: low,
+            bytes: bytes_of(low),
+        })
+    }
+
+    /// Appends the rows of an array of the field's type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another type, nulls in a nested field
+    /// that allows none, or where the strings held would pass 4 GiB. Rows may have been taken in part then.
+    pub fn push(&mut self, array: &dyn Array) -> Result<()> {
+        if array.data_type() != &self.data_type {
+            return Err(Error::invalid("the array is not of the column's type"));
+        }
+        if self.path.is_flat() {
+            return self.push_items(array);
+        }
+        let mut none = Shape::new([]);
+        let items = shred(array, &self.path, self.shape.as_mut().unwrap_or(&mut none))?;
+        self.push_items(items.as_ref())?;
+        if let Some(shape) = &mut self.shape {
+            shape.end_rows(array.len());
+        }
+        Ok(())
+    }
+
+    fn push_items(&mut self, array: &dyn Array) -> Result<()> {
+        let rows = array.len();
+        let Some(value_type) = self
+            .value_type
+            .filter(|_| array.data_type() != &DataType::Null)
+        else {
+            self.n_items += rows;
+            return Ok(());
+        };
+        let array = resolve(array)?;
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        match (&nulls, self.null_count) {
+            (None, 0) => {}
+            (None, _) => self.validity.append_set(rows),
+            (Some(nulls), _) => {
+                if self.null_count == 0 {
+                    self.validity = Bits::default();
+                    self.validity.append_set(self.n_items);
+                }
+                let bits = nulls.inner();
+                self.validity
+                    .append(BitSlice::new(bits.values(), bits.offset(), bits.len())?)?;
+                self.null_count += nulls.null_count();
+            }
+        }
+        match value_type {
+            ValueType::Bits => {
+                let values = array.as_boolean().values();
+                self.values
+                    .append(BitSlice::new(values.values(), values.offset(), rows)?)?;
+            }
+            ValueType::Fixed(0) => {}
+            ValueType::Fixed(width) => self.push_fixed(array.as_ref(), width as usize)?,
+            ValueType::Bytes => self.push_bytes(array.as_ref())?,
+        }
+        self.n_items += rows;
+        Ok(())
+    }
+
+    fn push_fixed(&mut self, array: &dyn Array, width: usize) -> Result<()> {
+        let data = array.to_data();
+        let start = data.offset() * width;
+        let bytes = data
+            .buffers()
+            .first()
+            .and_then(|buffer| buffer.get(start..start + array.len() * width))
+            .ok_or_else(|| Error::invalid("the array's buffer is shorter than its length"))?;
+        self.values.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn push_bytes(&mut self, array: &dyn Array) -> Result<()> {
+        match array.data_type() {
+            DataType::Utf8 => self.push_offsets::<GenericStringType<i32>>(array),
+            DataType::LargeUtf8 => self.push_offsets::<GenericStringType<i64>>(array),
+            DataType::Binary => self.push_offsets::<GenericBinaryType<i32>>(array),
+            DataType::LargeBinary => self.push_offsets::<GenericBinaryType<i64>>(array),
+            DataType::Utf8View => self.push_views::<StringViewType>(array),
+            DataType::BinaryView => self.push_views::<BinaryViewType>(array),
+            _ => Err(Error::invalid("the array holds no byte strings")),
+        }
+    }
+
+    fn push_offsets<T: ByteArrayType>(&mut self, array: &dyn Array) -> Result<()> {
+        let array = array.as_bytes::<T>();
+        let offsets = array.value_offsets();
+        let at = |i: usize| offsets.get(i).map_or(0, |offset| offset.as_usize());
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        let all_bytes = at(array.len()) - at(0);
+        let valid_bytes = nulls.map_or(all_bytes, |nulls| {
+            let runs = nulls.valid_slices();
+            runs.map(|(start, end)| at(end) - at(start)).sum()
+        });
+        if self.values.bytes.len() + valid_bytes > u32::MAX as usize {
+            return Err(Error::invalid("a page's strings pass 4 GiB"));
+        }
+        match nulls {
+            // Arrow leaves open what stands under nulls, and what nobody reads is neither kept nor counted.
+            Some(nulls) if valid_bytes < all_bytes => {
+                let mut row = 0;
+                for (start, end) in nulls.valid_slices() {
+                    let held = self.values.bytes.len() as u32;
+                    self.offsets.resize(self.offsets.len() + start - row, held);
+                    self.push_run::<T>(array.value_data(), &offsets[start..=end]);
+                    row = end;
+                }
+                let held = self.values.bytes.len() as u32;
+                self.offsets
+                    .resize(self.offsets.len() + array.len() - row, held);
+            }
+            _ => self.push_run::<T>(array.value_data(), offsets),
+        }
+        Ok(())
+    }
+
+    /// Appends the strings between `offsets` of `data`, of which there is one more than strings. They fit 32 bits.
+    fn push_run<T: ByteArrayType>(&mut self, data: &[u8], offsets: &[T::Offset]) {
+        let base = self.values.bytes.len();
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+            return;
+        };
+        let first = first.as_usize();
+        let data = data.get(first..last.as_usize()).unwrap_or_default();
+        self.values.bytes.extend_from_slice(data);
+        let ends = offsets.iter().skip(1);
+        self.offsets
+            .extend(ends.map(|end| (base + (end.as_usize() - first)) as u32));
+    }
+
+    fn push_views<T: ByteViewType>(&mut self, array: &dyn Array) -> Result<()> {
+        let array = array.as_byte_view::<T>();
+        for i in 0..array.len() {
+            if array.is_valid(i) {
+                let value: &[u8] = array.value(i).as_ref();
+                if self.values.bytes.len() + value.len() > u32::MAX as usize {
+                    return Err(Error::invalid("a page's strings pass 4 GiB"));
+                }
+                self.values.bytes.extend_from_slice(value);
+            }
+            self.offsets.push(self.values.bytes.len() as u32);
+        }
+        Ok(())
+    }
+}
+
+/// The array by logical value: the values of dictionaries and runs in row order.
+fn resolve(array: &dyn Array) -> Result<ArrayRef> {
+    let all = array.slice(0, array.len());
+    let (array, _) = resolve_ranges(all, whole(array.len()))?;
+    Ok(array)
+}

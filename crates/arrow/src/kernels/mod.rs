@@ -1,0 +1,269 @@
+//! Arrays of strings from checked parts.
+//!
+//! Arrow's safe constructors check offsets and text too, but value by value and with the standard library's UTF-8
+//! check: on German text that took three quarters of a scan. Here one pass checks the offsets, one (`simdutf8`) the
+//! text, and the constructors that check nothing are used. The safe constructors stand beside them in the tests as
+//! oracle.
+#![expect(
+    unsafe_code,
+    reason = "constructors without checks; each use names the check that makes it sound"
+)]
+
+use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, StringViewType};
+use arrow_array::{GenericByteArray, GenericByteViewArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use tarsia_codec::{Error, Result};
+
+use crate::views::views;
+
+/// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2
+/// GiB; for text the data is UTF-8 and no offset stands inside a character.
+pub(super) struct Strings {
+    ends: ScalarBuffer<u32>,
+    data: Buffer,
+    is_text: bool,
+}
+
+impl Strings {
+    /// Checks the parts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for bad offsets, [`ErrorKind::Corrupt`] for text that is not UTF-8.
+    pub(super) fn new(ends: ScalarBuffer<u32>, data: Buffer, is_text: bool) -> Result<Self> {
+        let falls = ends
+            .windows(2)
+            .fold(false, |falls, pair| falls | (pair[0] > pair[1]));
+        let fits = ends.first() == Some(&0)
+            && ends.last().map(|end| *end as usize) == Some(data.len())
+            && data.len() <= i32::MAX as usize;
+        if falls || !fits {
+            return Err(Error::invalid("a decoder returned bad ends"));
+        }
+        if is_text {
+            check_text(&ends, &data)?;
+        }
+        Ok(Self {
+            ends,
+            data,
+            is_text,
+        })
+    }
+
+    /// An array with 32-bit offsets.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where validity has another length or the type is text and the data was not checked
+    /// as such.
+    pub(super) fn narrow<T: ByteArrayType<Offset = i32>>(
+        self,
+        is_text: bool,
+        nulls: Option<NullBuffer>,
+    ) -> Result<GenericByteArray<T>> {
+        self.check(is_text, nulls.as_ref())?;
+        let offsets = ScalarBuffer::<i32>::from(self.ends.into_inner());
+        // SAFETY: `new` checked that the offsets start at 0, do not fall and are at most `i32::MAX`, so they read the
+        // same as i32.
+        let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
+        // SAFETY: `new` checked that the last offset is the data's length and, for text, that the data is UTF-8 with
+        // every offset at the start of a character; `check` that this holds for the type asked for and that validity
+        // has one bit per value.
+        Ok(unsafe { GenericByteArray::new_unchecked(offsets, self.data, nulls) })
+    }
+
+    /// An array with 64-bit offsets.
+    ///
+    /// # Errors
+    /// As [`Strings::narrow`].
+    pub(super) fn wide<T: ByteArrayType<Offset = i64>>(
+        self,
+        is_text: bool,
+        nulls: Option<NullBuffer>,
+    ) -> Result<GenericByteArray<T>> {
+        self.check(is_text, nulls.as_ref())?;
+        let wide: Vec<i64> = self.ends.iter().map(|end| i64::from(*end)).collect();
+        // SAFETY: as in `narrow`; widening keeps values and order.
+        let offsets = unsafe { OffsetBuffer::new_unchecked(wide.into()) };
+        // SAFETY: as in `narrow`.
+        Ok(unsafe { GenericByteArray::new_unchecked(offsets, self.data, nulls) })
+    }
+
+    /// An array of views, made by `views` from offsets and data.
+    ///
+    /// # Errors
+    /// As [`Strings::narrow`].
+    fn viewed<T: ByteViewType>(
+        self,
+        is_text: bool,
+        nulls: Option<NullBuffer>,
+        views: impl FnOnce(&[u32], &[u8]) -> ScalarBuffer<u128>,
+    ) -> Result<GenericByteViewArray<T>> {
+        self.check(is_text, nulls.as_ref())?;
+        let views = views(&self.ends, &self.data);
+        if views.len() != self.ends.len() - 1 {
+            return Err(Error::invalid("views and offsets differ in number"));
+        }
+        // SAFETY: `views` is `emit::views`, which copies short values and makes views of `start..end` for each pair of
+        // offsets, all inside the one buffer and at the starts of characters, as `new` checked; `check` is as in
+        // `narrow`.
+        Ok(unsafe { GenericByteViewArray::new_unchecked(views, vec![self.data], nulls) })
+    }
+
+    /// Text as views.
+    ///
+    /// # Errors
+    /// As [`Strings::narrow`].
+    pub(super) fn text_views(
+        self,
+        nulls: Option<NullBuffer>,
+    ) -> Result<GenericByteViewArray<StringViewType>> {
+        self.viewed(true, nulls, views)
+    }
+
+    /// Byte strings as views.
+    ///
+    /// # Errors
+    /// As [`Strings::narrow`].
+    pub(super) fn binary_views(
+        self,
+        nulls: Option<NullBuffer>,
+    ) -> Result<GenericByteViewArray<BinaryViewType>> {
+        self.viewed(false, nulls, views)
+    }
+
+    fn check(&self, is_text: bool, nulls: Option<&NullBuffer>) -> Result<()> {
+        let rows = self.ends.len() - 1;
+        if is_text && !self.is_text || nulls.is_some_and(|nulls| nulls.len() != rows) {
+            return Err(Error::invalid(
+                "offsets, data and validity do not fit each other",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn check_text(ends: &[u32], data: &[u8]) -> Result<()> {
+    if data.is_ascii() {
+        return Ok(());
+    }
+    if simdutf8::basic::from_utf8(data).is_err() {
+        let at = simdutf8::compat::from_utf8(data).map_or_else(|error| error.valid_up_to(), |_| 0);
+        return Err(Error::corrupt("text", at, data[at], "UTF-8"));
+    }
+    // A byte 0b10xx_xxxx continues a character.
+    let inside = |end: u32| {
+        data.get(end as usize)
+            .is_some_and(|byte| byte & 0xc0 == 0x80)
+    };
+    match ends.iter().find(|end| inside(**end)) {
+        Some(end) => Err(Error::corrupt(
+            "text",
+            *end as usize,
+            *end,
+            "UTF-8 with values cut between characters",
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::types::{GenericBinaryType, GenericStringType};
+    use arrow_array::{Array, BinaryArray, LargeStringArray, StringArray, StringViewArray};
+    use tarsia_codec::ErrorKind;
+
+    fn parts(values: &[&[u8]]) -> (ScalarBuffer<u32>, Buffer) {
+        let mut ends = vec![0u32];
+        let mut data = Vec::new();
+        for value in values {
+            data.extend_from_slice(value);
+            ends.push(data.len() as u32);
+        }
+        (ends.into(), data.into())
+    }
+
+    #[test]
+    fn arrays_equal_those_of_the_safe_constructors() {
+        let texts = [
+            "",
+            "oak",
+            "élan",
+            "",
+            "a string that is longer than a view",
+            "日本",
+        ];
+        let bytes: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+        let nulls = NullBuffer::from(vec![true, true, false, true, true, true]);
+        let strings = |is_text| {
+            let (ends, data) = parts(&bytes);
+            Strings::new(ends, data, is_text).unwrap()
+        };
+        let values = texts
+            .iter()
+            .enumerate()
+            .map(|(i, text)| (i != 2).then_some(*text));
+        let narrow: StringArray = strings(true)
+            .narrow::<GenericStringType<i32>>(true, Some(nulls.clone()))
+            .unwrap();
+        assert_eq!(narrow, StringArray::from_iter(values.clone()));
+        narrow.to_data().validate_full().unwrap();
+        let wide: LargeStringArray = strings(true)
+            .wide::<GenericStringType<i64>>(true, Some(nulls.clone()))
+            .unwrap();
+        assert_eq!(wide, LargeStringArray::from_iter(values.clone()));
+        wide.to_data().validate_full().unwrap();
+        let views = strings(true).text_views(Some(nulls.clone())).unwrap();
+        assert_eq!(views, StringViewArray::from_iter(values));
+        views.to_data().validate_full().unwrap();
+        let binary: BinaryArray = strings(false)
+            .narrow::<GenericBinaryType<i32>>(false, None)
+            .unwrap();
+        assert_eq!(binary, BinaryArray::from_iter_values(bytes.iter()));
+        strings(false)
+            .binary_views(None)
+            .unwrap()
+            .to_data()
+            .validate_full()
+            .unwrap();
+        // Not checked as text, so not given as text; validity of another length.
+        assert!(
+            strings(false)
+                .narrow::<GenericStringType<i32>>(true, None)
+                .is_err()
+        );
+        let short = NullBuffer::from(vec![true]);
+        assert!(strings(true).text_views(Some(short)).is_err());
+    }
+
+    #[test]
+    fn bad_parts_are_refused() {
+        let new = |ends: Vec<u32>, data: &[u8]| {
+            Strings::new(ends.into(), Buffer::from(data.to_vec()), true).map(drop)
+        };
+        assert_eq!(new(vec![0, 1, 3], "aé".as_bytes()), Ok(()));
+        for ends in [
+            vec![],
+            vec![1, 3],
+            vec![0, 4],
+            vec![0, 2],
+            vec![0, 3, 1, 3],
+            vec![0, 5, 3],
+        ] {
+            assert!(new(ends.clone(), b"abc").is_err(), "{ends:?}");
+        }
+        assert!(matches!(
+            new(vec![0, 3], b"a\xffc")
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::Corrupt { at_byte: 1, .. })
+        ));
+        assert!(matches!(
+            new(vec![0, 2, 3], "aé".as_bytes())
+                .as_ref()
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::Corrupt { at_byte: 2, .. })
+        ));
+        // A character cut at the end of the data.
+        assert!(new(vec![0, 2], b"a\xc3").is_err());
+    }
+}

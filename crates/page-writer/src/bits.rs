@@ -1,0 +1,60 @@
+//! Bits filled front to back.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{BitSlice, Result};
+use tarsia_structure::slots;
+
+/// Bits filled front to back.
+#[derive(Debug, Default)]
+pub struct Bits {
+    /// The bits; those behind the last are zero.
+    pub bytes: Vec<u8>,
+    /// How many bits there are.
+    pub len: usize,
+}
+
+impl Bits {
+    /// Appends bits.
+    ///
+    /// # Errors
+    /// None in practice: there is room for them.
+    pub fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
+        if self.len.is_multiple_of(8) {
+            bits.append_to(&mut self.bytes);
+        } else {
+            let end = (self.len + bits.len()).div_ceil(8);
+            self.bytes.resize(end, 0);
+            slots::copy_bits(&mut self.bytes, self.len, bits)?;
+        }
+        self.len += bits.len();
+        Ok(())
+    }
+
+    /// Appends `n` bits that are 1.
+    pub fn append_set(&mut self, n: usize) {
+        self.bytes.resize((self.len + n).div_ceil(8), 0);
+        slots::set_bits(&mut self.bytes, self.len, n, true);
+        self.len += n;
+    }
+
+    /// Drops the first `n` bits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are fewer.
+    pub fn drain(&mut self, n: usize) -> Result<()> {
+        let mut rest = Self::default();
+        rest.append(BitSlice::new(&self.bytes, n, self.len - n)?)?;
+        *self = rest;
+        Ok(())
+    }
+
+    /// Some of the bits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are fewer.
+    pub fn slice(&self, range: Range<usize>) -> Result<BitSlice<'_>> {
+        BitSlice::new(&self.bytes, range.start, range.len())
+    }
+}

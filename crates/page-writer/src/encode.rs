@@ -1,0 +1,219 @@
+//! Encoding a run of rows as a page.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use tarsia_codec::{BitSlice, Error, Result, RowStarts, Values};
+use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, Meta};
+
+use crate::full_zip::page::ZipInput;
+use crate::levels::Nested;
+use crate::mini_block::Encoder;
+use crate::nulls::{compacted, filled, is_filled};
+use crate::page::{BLOCK_ROWS_MIN, Choice, EncodeContext, EncodedPage, PageInput};
+use crate::prepare::Prepared;
+use crate::shape::ShapeSlice;
+
+/// Values of null items are dropped where more than one item in this many is null. Below it, filler costs less than the
+/// second pass that spreads values to their slots.
+const COMPACT_NULLS_ONE_IN: usize = 8;
+
+/// Memory set aside for a page before its bytes are known is at most this.
+const CAPACITY_BYTES_MAX: u64 = 16 << 20;
+
+/// Encodes a run of rows as one page.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a
+/// row is too large; what encoders refuse.
+pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
+    let n_items = input.values.len();
+    if input.validity.is_some_and(|bits| bits.len() != n_items) {
+        return Err(Error::invalid("validity and values differ in length"));
+    }
+    let rows = match input.shape {
+        None => n_items,
+        Some(shape) if shape.n_items() == n_items => shape.rows(),
+        Some(_) => return Err(Error::invalid("levels and values differ in length")),
+    };
+    let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
+    let null_count = validity.map_or(0, |bits| n_items - bits.count_ones());
+    let mut known_choice = None;
+    let mut zip = ZipInput {
+        shape: input.shape,
+        validity,
+        values: input.values,
+    };
+    let refilled;
+    if input.shared.is_none() && zip.are_long(context) {
+        if let Some(bits) = validity.filter(|bits| !is_filled(input.values, *bits)) {
+            refilled = filled(input.values, bits, BLOCK_ROWS_MIN);
+            zip.values = refilled.as_values()?;
+        }
+        // What stands under nulls does not count.
+        if zip.are_long(context) {
+            let choice = context
+                .chooser
+                .choose(&input.statistics(zip.values, None))?;
+            if let Some(page) = zip.encode_strings(&choice, context)? {
+                return Ok(page);
+            }
+            known_choice = Some(choice);
+        }
+    }
+    // Nulls cost a byte string an entry in its block's index, dropped or not, so this comes after it.
+    let compact = null_count * COMPACT_NULLS_ONE_IN > n_items;
+    let cleaned = match validity {
+        None => None,
+        Some(bits) if compact => Some(compacted(input.values, bits, n_items - null_count)?),
+        Some(bits) if is_filled(input.values, bits) => None,
+        Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
+    };
+    let values = match &cleaned {
+        Some(cleaned) => cleaned.as_values()?,
+        None => input.values,
+    };
+    let row_starts = PageRows {
+        shape: input.shape,
+        validity: validity.filter(|_| compact),
+    };
+    let statistics = input.statistics(values, input.shape.map(|_| &row_starts as &dyn RowStarts));
+    let choice = match known_choice.filter(|_| !compact) {
+        Some(choice) => choice,
+        None => context.chooser.choose(&statistics)?,
+    };
+    if let (Some(_), false) = (input.shape, compact) {
+        let zip = ZipInput {
+            shape: input.shape,
+            validity,
+            values,
+        };
+        if let Some(page) = zip.encode(&choice, context)? {
+            return Ok(page);
+        }
+    }
+    let mut prepared = Prepared::default();
+    let mut levels = vec![];
+    let mut nested = None;
+    if let Some(shape) = input.shape {
+        let of_levels = Nested::new(shape, context, &mut prepared)?;
+        levels = of_levels
+            .levels
+            .iter()
+            .map(|(level, _)| level.clone())
+            .collect();
+        nested = Some(of_levels);
+    }
+    let mut layers = vec![];
+    let mut validity_encoder = None;
+    if let Some(bits) = validity {
+        let (trees, encoder) = prepared.bits(bits, context)?;
+        layers.push(Layer {
+            kind: LayerKind::ItemValidity,
+            trees,
+        });
+        validity_encoder = Some((bits, encoder));
+    }
+    let (trees, encoders) = prepared.page(&choice, &statistics, context)?;
+    let shared = prepared.shared.to_vec()?;
+    let mut encoder = Encoder {
+        nested,
+        values,
+        validity: validity_encoder,
+        compact,
+        trees: encoders,
+        checksum: context.checksum,
+        bytes: Vec::with_capacity(expected_bytes(values, &choice)),
+        starts: Vec::new(),
+    };
+    let lists_differ = levels
+        .iter()
+        .any(|level| matches!(level, Level::Lengths(_)));
+    let block_rows = match (&encoder.nested, choice.uniform && !lists_differ) {
+        (_, true) => encoder.cut_uniform(rows, n_items, null_count, &choice)?,
+        (None, false) => encoder.cut_by_size(rows)?,
+        (Some(_), false) => encoder.cut_nested(rows, &choice)?,
+    };
+    let value_type = Some(values.value_type());
+    Ok(EncodedPage {
+        bytes: encoder.bytes,
+        starts: encoder.starts,
+        block_rows,
+        rows: rows as u64,
+        null_count: null_count as u64,
+        meta: Meta {
+            layout: Layout::MiniBlock,
+            value_type,
+            compact,
+            levels,
+            layers,
+            trees,
+            shared: shared.iter().map(|(spec, _)| *spec).collect(),
+        },
+        shared: shared.into_iter().map(|(_, values)| values).collect(),
+    })
+}
+
+/// Where the rows of a nested page begin among its values.
+struct PageRows<'a> {
+    shape: Option<ShapeSlice<'a>>,
+    /// Where values of null items are dropped: which are there.
+    validity: Option<BitSlice<'a>>,
+}
+
+impl RowStarts for PageRows<'_> {
+    fn row_starts(&self) -> Vec<u32> {
+        let Some(shape) = self.shape else {
+            return Vec::new();
+        };
+        let (mut item, mut value) = (0, 0);
+        let mut starts = vec![0];
+        for row in 0..shape.rows() {
+            let end = shape.items(row..row + 1).end;
+            value += match self.validity {
+                None => end - item,
+                Some(bits) => bits.slice(item..end).count_ones(),
+            };
+            item = end;
+            // A page's values are counted in 32 bits.
+            starts.push(value as u32);
+        }
+        starts
+    }
+}
+
+/// Memory to set aside: growing would copy what is there, and what is not used is never touched.
+fn expected_bytes(values: Values<'_>, choice: &Choice) -> usize {
+    let bytes = match values {
+        Values::Bytes(strings) if !choice.uniform => u64::from(strings.data_bytes()),
+        _ => choice.bytes,
+    };
+    (bytes + bytes / 16).min(CAPACITY_BYTES_MAX) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Shape;
+    use tarsia_structure::meta::LevelForm;
+
+    #[test]
+    fn rows_of_lists_begin_where_their_values_do() {
+        let lengths = [2, 0, 3, 1];
+        let mut shape = Shape::new([LevelForm::Lengths]);
+        shape.push_lengths(0, lengths.into_iter()).unwrap();
+        shape.end_rows(4);
+        let slice = ShapeSlice::new(&shape, 0..4).unwrap();
+        let starts = |validity| {
+            let rows = PageRows {
+                shape: Some(slice),
+                validity,
+            };
+            rows.row_starts()
+        };
+        assert_eq!(starts(None), [0, 2, 2, 5, 6]);
+        // Null items have no values in a compact page.
+        let valid = BitSlice::new(&[0b101101], 0, 6).unwrap();
+        assert_eq!(starts(Some(valid)), [0, 1, 1, 3, 4]);
+    }
+}

@@ -1,0 +1,48 @@
+//! What the blocks of a page have in common.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use tarsia_codec::{Error, OwnedValues, Registry, Result, SharedBuffers, Tree};
+use tarsia_structure::full_zip::ZipForm;
+use tarsia_structure::meta::Meta;
+
+/// What the blocks of a page have in common.
+#[derive(Clone, Copy)]
+pub struct BlockContext<'a> {
+    /// Decoders and encoders by id.
+    pub registry: &'a Registry,
+    /// How the page is encoded.
+    pub meta: &'a Meta,
+    /// What the page's shared buffers decode to, in the order of their numbers; they are used as they are and never
+    /// added to.
+    pub shared: &'a [Arc<OwnedValues>],
+    /// CRC-32C.
+    pub checksum: fn(&[u8]) -> u32,
+}
+
+impl BlockContext<'_> {
+    /// The page's shared buffers as encoders get them.
+    pub(super) fn closed_buffers(&self) -> Result<SharedBuffers> {
+        // One check for both sides.
+        self.meta.shared_buffers(self.shared)?;
+        let specs = self.meta.shared.iter().copied();
+        let buffers: Vec<_> = specs.zip(self.shared.iter().cloned()).collect();
+        Ok(SharedBuffers::closed(&buffers))
+    }
+}
+
+/// Rows of nested pages are not taken out yet. The form of others, if their rows lie one by one.
+pub(super) fn refuse_nested(meta: &Meta) -> Result<Option<ZipForm>> {
+    match meta.levels.is_empty() {
+        true => ZipForm::of(meta),
+        false => Err(Error::unsupported("erasing from a nested page")),
+    }
+}
+
+/// A tree by its number in a list of META.
+pub(super) fn tree_of<'a>(trees: &'a [Tree], tree: u8, field: &'static str) -> Result<&'a Tree> {
+    trees
+        .get(usize::from(tree))
+        .ok_or_else(|| Error::corrupt(field, 0, tree, "the page's trees"))
+}

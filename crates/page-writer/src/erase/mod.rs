@@ -1,0 +1,23 @@
+//! Taking rows out of a block: what is left is encoded afresh into the block's place. See `docs/spec/erasure.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `context` | what the blocks of a page have in common ([`BlockContext`]) |
+//! | `survivors`, `decode` | the present rows of a block, decoded ([`decode_survivors`]) |
+//! | `block` | rows encoded as one block for a place ([`encode_block`]) |
+//! | `rows` | rows taken out of a block ([`erase_block`]) |
+//! | `shared` | shared buffers: which entries are still in use, and the others wiped ([`mark_used`], [`wipe_unused`]) |
+
+mod block;
+mod context;
+mod decode;
+mod rows;
+mod shared;
+pub(crate) mod survivors;
+
+pub use block::{Outcome, encode_block};
+pub use context::BlockContext;
+pub use decode::decode_survivors;
+pub use rows::{BlockErasure, erase_block};
+pub use shared::{mark_used, wipe_unused};
+pub use survivors::Survivors;

@@ -1,0 +1,132 @@
+//! Encoding the levels of nested rows.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{
+    Block, Error, Facts, LogicalType, PageEncoder, Result, Statistics, ValueType, Values,
+};
+use tarsia_structure::layout::{
+    BLOCK_ALIGN, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, SECTION_HEADER_BYTES, items_bytes,
+};
+use tarsia_structure::meta::{Level, LevelForm};
+
+use crate::page::EncodeContext;
+use crate::prepare::Prepared;
+use crate::seal::length;
+use crate::shape::{Shape, ShapeSlice, length_values, one_length};
+
+/// The levels of a page with their encoders.
+pub(crate) struct Nested<'a> {
+    pub(crate) shape: ShapeSlice<'a>,
+    pub(crate) levels: Vec<(Level, Vec<Box<dyn PageEncoder>>)>,
+}
+
+impl<'a> Nested<'a> {
+    pub(crate) fn new(
+        slice: ShapeSlice<'a>,
+        context: &EncodeContext<'_>,
+        prepared: &mut Prepared,
+    ) -> Result<Self> {
+        let shape: &Shape = slice.shape();
+        let mut levels = Vec::new();
+        for (number, form) in shape.forms().enumerate() {
+            let slots = slice.slots(number, 0..slice.rows());
+            levels.push(match form {
+                LevelForm::ConstantLength(length) => (Level::ConstantLength(length), vec![]),
+                LevelForm::Validity => match shape.nulls(number, slots) {
+                    None => (Level::AllValid, vec![]),
+                    Some(bits) => {
+                        let (trees, encoder) = prepared.bits(bits, context)?;
+                        (Level::Validity(trees), vec![encoder])
+                    }
+                },
+                LevelForm::Lengths => {
+                    let lengths = shape.lengths(number, slots);
+                    match one_length(lengths) {
+                        Some(length) => (Level::ConstantLength(length), vec![]),
+                        None => {
+                            let values = length_values(lengths)?;
+                            let values = Statistics::new(values, Facts::of(LogicalType::Length));
+                            let choice = context.chooser.choose(&values)?;
+                            let (trees, encoders) = prepared.page(&choice, &values, context)?;
+                            (Level::Lengths(trees), encoders)
+                        }
+                    }
+                }
+            });
+        }
+        Ok(Self {
+            shape: slice,
+            levels,
+        })
+    }
+
+    /// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
+    /// Arrow wants below nulls count too: readers allocate memory for them.
+    pub(crate) fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
+        let mut most = 0;
+        let mut n_slots = rows.len() as u64;
+        for (number, form) in self.shape.shape().forms().enumerate() {
+            most = form.slots_bytes(n_slots).max(most);
+            match form {
+                LevelForm::Validity => {}
+                LevelForm::Lengths => {
+                    n_slots = self.shape.slots(number + 1, rows.clone()).len() as u64;
+                }
+                LevelForm::ConstantLength(length) => {
+                    n_slots = n_slots.saturating_mul(length.into());
+                }
+            }
+        }
+        items_bytes(value_type, n_slots).max(most)
+    }
+
+    /// Appends the levels of some rows.
+    pub(crate) fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&[0; 8]);
+        let shape = self.shape.shape();
+        for (number, (level, encoders)) in self.levels.iter().enumerate() {
+            let slots = self.shape.slots(number, rows.clone());
+            let n_below = self.shape.slots(number + 1, rows.clone()).len();
+            let (values, tree) = match level {
+                Level::AllValid | Level::ConstantLength(_) => continue,
+                Level::Validity(_) => match shape.nulls(number, slots.clone()) {
+                    None => (None, LAYER_ALL_VALID),
+                    Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
+                    Some(bits) => (Some(Values::Bits(bits)), 0),
+                },
+                Level::Lengths(_) => {
+                    let lengths = shape.lengths(number, slots.clone());
+                    match one_length(lengths) {
+                        Some(_) => (None, LAYER_CONSTANT),
+                        None => (Some(length_values(lengths)?), 0),
+                    }
+                }
+            };
+            let start = out.len();
+            out.resize(start + SECTION_HEADER_BYTES, 0);
+            match (values, tree) {
+                (Some(values), _) => {
+                    let encoder = encoders.first();
+                    let encoder = encoder.ok_or_else(|| Error::invalid("a level without trees"))?;
+                    encoder.encode(Block::all(values)?, out)?;
+                }
+                (None, LAYER_CONSTANT) => {
+                    let length = one_length(shape.lengths(number, slots)).unwrap_or_default();
+                    out.extend_from_slice(&length.to_le_bytes());
+                }
+                (None, _) => {}
+            }
+            let len = out.len() - start - SECTION_HEADER_BYTES;
+            out[start] = tree;
+            out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());
+            out[start + 8..start + 12].copy_from_slice(&length(n_below)?.to_le_bytes());
+            let padded = len.next_multiple_of(BLOCK_ALIGN);
+            out.resize(start + SECTION_HEADER_BYTES + padded, 0);
+        }
+        Ok(())
+    }
+}

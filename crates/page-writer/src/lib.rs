@@ -1,0 +1,45 @@
+//! Rows of one column encoded as a page of blocks, and rows erased from blocks: the writer's side of
+//! `tarsia-structure`.
+//!
+//! | module | what |
+//! |---|---|
+//! | `bits`, `shape` | the levels above the items of nested rows, as a writer collects them ([`Shape`]) |
+//! | `page` | what is encoded ([`PageInput`]), who chooses how ([`Choose`]), what comes out ([`EncodedPage`]) |
+//! | `nulls` | values whose nulls are dropped or replaced by filler |
+//! | `prepare` | encoders, prepared from all values of a page |
+//! | `levels`, `mini_block` | levels encoded; pages cut into mini-blocks |
+//! | `full_zip` | pages whose rows lie one by one |
+//! | `encode` | a run of rows becomes a page, of one layout or the other ([`encode_page`]) |
+//! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
+//!
+//! # What this crate does not do
+//! It writes no file, computes no checksum or digest itself, decodes no page for readers (`tarsia-structure` does) and
+//! chooses no encodings: what implements [`Choose`] does, `tarsia-cascade` first of all.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod bits;
+mod encode;
+mod erase;
+mod full_zip;
+mod levels;
+mod mini_block;
+mod nulls;
+mod page;
+mod prepare;
+mod seal;
+mod shape;
+
+pub use bits::Bits;
+pub use encode::encode_page;
+pub use erase::{
+    BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
+    mark_used, wipe_unused,
+};
+pub use page::{
+    BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
+    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
+};
+pub use shape::{Shape, ShapeSlice};

@@ -1,0 +1,406 @@
+//! Cutting a page into mini-blocks and encoding them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{BitSlice, Block, Error, PageEncoder, Result, Values, limits};
+use tarsia_structure::block::{
+    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader,
+};
+use tarsia_structure::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID, ROW_EXPANSION_MAX};
+use tarsia_structure::meta::Level;
+
+use crate::levels::Nested;
+use crate::page::{BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice};
+use crate::seal::{length, seal};
+
+/// Bytes that validity may add to [`BLOCK_PAYLOAD_BYTES_TARGET`] where all blocks have as many rows: else 4,096
+/// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
+const LAYER_BYTES_ALLOWED: usize = 1024;
+
+const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
+
+/// Blocks of one row of a nested column with more payload than this get a checksum for each chunk of it.
+const CHUNKED_BYTES_MIN: usize = 64 << 10;
+
+/// A page that is cut into mini-blocks, and its blocks so far.
+pub(crate) struct Encoder<'a> {
+    pub(crate) nested: Option<Nested<'a>>,
+    pub(crate) values: Values<'a>,
+    pub(crate) validity: Option<(BitSlice<'a>, Box<dyn PageEncoder>)>,
+    pub(crate) compact: bool,
+    pub(crate) trees: Vec<Box<dyn PageEncoder>>,
+    pub(crate) checksum: fn(&[u8]) -> u32,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) starts: Vec<u64>,
+}
+
+impl Encoder<'_> {
+    /// Cuts blocks of equally many rows: the largest power of two whose payload is within the target.
+    pub(crate) fn cut_uniform(
+        &mut self,
+        rows: usize,
+        n_items: usize,
+        null_count: usize,
+        choice: &Choice,
+    ) -> Result<BlockRows> {
+        let width = self.values.value_type().fixed_bytes().unwrap_or(0);
+        // In flat columns 1; more where fixed-size lists are rows, and fewer where rows are null above their items.
+        let row_items = n_items.div_ceil(rows.max(1)).max(1);
+        let rows_min = match width {
+            0..=8 => BLOCK_ROWS_MIN,
+            // Wide values: as many as fit the target, at least one. Widths that do not divide it would leave so much of
+            // a block unused that headers show in the size; their blocks may be four times as long, still far below
+            // 1,024 values.
+            _ if width.is_power_of_two() => {
+                (BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN)
+            }
+            _ => (4 * BLOCK_PAYLOAD_BYTES_TARGET / width).clamp(1, BLOCK_ROWS_MIN),
+        };
+        let rows_min = prev_power_of_two((rows_min / row_items).max(1));
+        // Bits of an item's value, unless dropped.
+        let valid_share = match self.compact {
+            true => (n_items - null_count) as u64 * 1024 / n_items.max(1) as u64,
+            false => 1024,
+        };
+        // In parts of 1,024 of a byte.
+        let row_bytes = self.expected_bytes(choice, valid_share) * row_items as u64;
+        let fitting = BLOCK_PAYLOAD_BYTES_TARGET as u64 * 1024 / row_bytes.max(1);
+        let mut block_rows = prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
+        loop {
+            let lowest = block_rows <= rows_min;
+            match self.try_uniform(rows, block_rows, lowest)? {
+                Fit::Fits => return Ok(BlockRows::Uniform(block_rows.trailing_zeros() as u8)),
+                Fit::TooLarge if block_rows > 1 => block_rows /= 2,
+                Fit::TooLarge => return Err(Error::invalid("a value is too large for a block")),
+            }
+        }
+    }
+
+    /// Bytes that so many values are expected to take, rounded up.
+    fn expected_bytes(&self, choice: &Choice, n_values: u64) -> u64 {
+        let n_all = self.values.len().max(1) as u128;
+        let bytes = u128::from(choice.bytes) * u128::from(n_values);
+        u64::try_from(bytes.div_ceil(n_all)).unwrap_or(u64::MAX)
+    }
+
+    fn try_uniform(&mut self, rows: usize, block_rows: usize, any_payload: bool) -> Result<Fit> {
+        self.bytes.clear();
+        self.starts.clear();
+        let mut value = 0;
+        for start in (0..rows).step_by(block_rows) {
+            let end = (start + block_rows).min(rows);
+            let items = self.items_of(start..end);
+            let values = self.values_of(items.clone(), value);
+            value = values.end;
+            let decoded = self.values.slice(values.clone()).decoded_bytes();
+            let decoded = decoded.max(self.decoded_bytes(start..end));
+            if decoded > BLOCK_DECODED_BYTES_MAX.into() && end - start > 1 {
+                return Ok(Fit::TooLarge);
+            }
+            let payload = self.encode_block(start..end, values)?;
+            let layers = if self.validity.is_some() || self.nested.is_some() {
+                LAYER_BYTES_ALLOWED
+            } else {
+                0
+            };
+            if payload > BLOCK_PAYLOAD_BYTES_TARGET + layers && !any_payload {
+                return Ok(Fit::TooLarge);
+            }
+        }
+        Ok(Fit::Fits)
+    }
+
+    /// Blocks of as many whole rows as fit the target, for lists whose lengths or values differ.
+    pub(crate) fn cut_nested(&mut self, rows: usize, choice: &Choice) -> Result<BlockRows> {
+        let mut table = Vec::new();
+        let (mut row, mut value, mut guess) = (0, 0, 64);
+        while row < rows {
+            let mut n_rows = self.nested_rows_that_fit(row, rows, value, choice, guess);
+            loop {
+                let items = self.items_of(row..row + n_rows);
+                let values = self.values_of(items.clone(), value);
+                let payload = self.encode_block(row..row + n_rows, values.clone())?;
+                let fits = payload <= BLOCK_PAYLOAD_BYTES_TARGET
+                    || n_rows == 1
+                    || items.len() <= BLOCK_ROWS_MIN && choice.uniform;
+                if fits {
+                    table.push(n_rows as u32);
+                    (row, value, guess) = (row + n_rows, values.end, n_rows);
+                    break;
+                }
+                let start = self.starts.pop().unwrap_or_default();
+                self.bytes.truncate(start as usize);
+                n_rows = (n_rows * 7 / 8).clamp(1, n_rows - 1);
+            }
+        }
+        Ok(BlockRows::Table(table))
+    }
+
+    /// A first guess at the rows of a nested block: the most whose estimate fits. Near `guess`, it takes few looks.
+    fn nested_rows_that_fit(
+        &self,
+        row: usize,
+        rows: usize,
+        value: usize,
+        choice: &Choice,
+        guess: usize,
+    ) -> usize {
+        let most = (rows - row).min(BLOCK_ROWS_MAX);
+        let fits = |n: usize| self.nested_block_fits(row..row + n, value, choice);
+        let (mut low, mut high) = (1, guess.clamp(1, most));
+        while high < most && fits(high) {
+            (low, high) = (high, (high * 2).min(most));
+        }
+        if high == most && fits(high) {
+            return high;
+        }
+        // `low` fits or is 1, `high` does not.
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match fits(middle) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// Whether rows are likely to fit the target: values as they are expected, a byte for each length, a bit for
+    /// validity.
+    fn nested_block_fits(&self, rows: Range<usize>, value: usize, choice: &Choice) -> bool {
+        let Some(nested) = &self.nested else {
+            return true;
+        };
+        let mut bits = 0;
+        let mut decoded = self.decoded_bytes(rows.clone());
+        for (number, (level, _)) in nested.levels.iter().enumerate() {
+            let slots = nested.shape.slots(number, rows.clone()).len() as u64;
+            let per_slot = match level {
+                Level::AllValid | Level::ConstantLength(_) => 0,
+                Level::Validity(_) => 1,
+                Level::Lengths(_) => 8,
+            };
+            bits += slots * per_slot;
+        }
+        let items = self.items_of(rows);
+        let n_items = items.len() as u64;
+        bits += n_items * u64::from(self.validity.is_some());
+        let values = self.values_of(items, value);
+        bits += match self.values {
+            Values::Bytes(_) if !choice.uniform => {
+                let n_values = values.len() as u64;
+                let bytes = self.values.slice(values).decoded_bytes();
+                decoded = decoded.max(bytes);
+                bytes * 8 + n_values * 9
+            }
+            _ => self.expected_bytes(choice, values.len() as u64) * 8,
+        };
+        let few = n_items <= BLOCK_ROWS_MIN as u64 && choice.uniform;
+        (few || bits <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8)
+            && decoded <= BLOCK_DECODED_BYTES_MAX.into()
+    }
+
+    /// Blocks of as many rows as fit the target, for values that differ in size.
+    pub(crate) fn cut_by_size(&mut self, rows: usize) -> Result<BlockRows> {
+        let mut table = Vec::new();
+        let (mut row, mut value) = (0, 0);
+        while row < rows {
+            let mut n_rows = self.rows_that_fit(row, value, rows);
+            loop {
+                let values = self.values_of(row..row + n_rows, value);
+                let payload = self.encode_block(row..row + n_rows, values.clone())?;
+                if payload <= BLOCK_PAYLOAD_BYTES_TARGET || n_rows == 1 {
+                    table.push(n_rows as u32);
+                    row += n_rows;
+                    value = values.end;
+                    break;
+                }
+                let start = self.starts.pop().unwrap_or_default();
+                self.bytes.truncate(start as usize);
+                n_rows = (n_rows * 7 / 8).clamp(1, n_rows - 1);
+            }
+        }
+        Ok(BlockRows::Table(table))
+    }
+
+    /// A first guess at the rows of a block: values as they are, 12 bits for each length.
+    fn rows_that_fit(&self, row: usize, mut value: usize, rows: usize) -> usize {
+        let end = rows.min(row + BLOCK_ROWS_MAX);
+        let mut bits = 64u64;
+        for i in row..end {
+            let present = match (&self.validity, self.compact) {
+                (Some((validity, _)), true) => validity.get(i),
+                _ => true,
+            };
+            bits += u64::from(self.validity.is_some());
+            if present {
+                let bytes = match self.values {
+                    Values::Bytes(strings) => strings.value_bytes(value).into(),
+                    Values::Fixed(fixed) => fixed.width() as u64,
+                    Values::Bits(_) => 1,
+                };
+                bits += bytes * 8 + 9;
+                value += 1;
+            }
+            if bits > BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8 {
+                return (i - row).max(1);
+            }
+        }
+        end - row
+    }
+
+    /// The items of `rows`; in flat pages the rows.
+    fn items_of(&self, rows: Range<usize>) -> Range<usize> {
+        match &self.nested {
+            None => rows,
+            Some(nested) => nested.shape.items(rows),
+        }
+    }
+
+    /// What nested rows decode to besides the values of their blocks.
+    fn decoded_bytes(&self, rows: Range<usize>) -> u64 {
+        let nested = self.nested.as_ref();
+        nested.map_or(0, |nested| {
+            nested.decoded_bytes(rows, self.values.value_type())
+        })
+    }
+
+    /// The values of `items`, where `value` is the first of them.
+    fn values_of(&self, items: Range<usize>, value: usize) -> Range<usize> {
+        match (&self.validity, self.compact) {
+            (Some((validity, _)), true) => value..value + validity.slice(items).count_ones(),
+            _ => items,
+        }
+    }
+
+    /// Appends one block and returns its payload's length.
+    fn encode_block(&mut self, rows: Range<usize>, values: Range<usize>) -> Result<usize> {
+        let start = self.bytes.len();
+        self.starts.push(start as u64);
+        self.bytes.resize(start + BLOCK_HEADER_BYTES, 0);
+        let payload_start = self.bytes.len();
+        let mut null_count = 0;
+        let items = self.items_of(rows.clone());
+        if let Some(nested) = &self.nested {
+            nested.encode(rows.clone(), &mut self.bytes)?;
+        }
+        if let Some((validity, encoder)) = &self.validity {
+            let n_items = items.len();
+            let valid = validity.slice(items.clone()).count_ones();
+            null_count = n_items - valid;
+            let descriptor = self.bytes.len();
+            self.bytes.resize(descriptor + 8, 0);
+            let tree = match valid {
+                valid if valid == n_items => LAYER_ALL_VALID,
+                0 => LAYER_ALL_NULL,
+                _ => {
+                    let block = Block::new(Values::Bits(*validity), items)?;
+                    encoder.encode(block, &mut self.bytes)?;
+                    0
+                }
+            };
+            let len = self.bytes.len() - descriptor - 8;
+            self.bytes[descriptor] = tree;
+            self.bytes[descriptor + 4..descriptor + 8].copy_from_slice(&length(len)?.to_le_bytes());
+            let padded = len.next_multiple_of(BLOCK_ALIGN);
+            self.bytes.resize(descriptor + 8 + padded, 0);
+        }
+        let decoded = self.values.slice(values.clone()).decoded_bytes();
+        let tree = match values.is_empty() && self.nested.is_some() {
+            // Encodings are never asked to encode no values.
+            true => (self.trees.len() - 1) as u8,
+            false => self.encode_unit(values.clone(), decoded)?,
+        };
+        if self.nested.is_some() {
+            let decoded = self.decoded_bytes(rows.clone()).max(decoded);
+            self.pad_expanding_row(&rows, payload_start, decoded)?;
+        }
+        let payload = self.bytes.len() - payload_start;
+        let header = BlockHeader {
+            tree,
+            salted: false,
+            chunked: self.nested.is_some() && rows.len() == 1 && payload > CHUNKED_BYTES_MIN,
+            indexed: false,
+            logical_rows: length(rows.len())?,
+            present_rows: length(rows.len())?,
+            n_values: length(values.len())?,
+            decoded_bytes: u32::try_from(decoded)
+                .map_err(|_| Error::invalid("a row is larger than 2 GiB"))?,
+            payload_bytes: length(payload)?,
+            crc: 0,
+            null_count: length(null_count)?,
+        };
+        seal(header, &mut self.bytes, start, self.checksum)?;
+        Ok(payload)
+    }
+
+    /// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its
+    /// levels.
+    fn pad_expanding_row(
+        &mut self,
+        rows: &Range<usize>,
+        payload_start: usize,
+        decoded: u64,
+    ) -> Result<()> {
+        let payload = (self.bytes.len() - payload_start) as u64;
+        let needed = decoded
+            .saturating_sub(BLOCK_DECODED_BYTES_MAX.into())
+            .div_ceil(ROW_EXPANSION_MAX);
+        if decoded > limits::UNIT_DECODED_BYTES_MAX {
+            return Err(Error::invalid(
+                "a row takes more than 2 GiB in one column, the slots below its nulls counted",
+            ));
+        }
+        if rows.len() > 1 || needed <= payload {
+            return Ok(());
+        }
+        let padding = (needed - payload).next_multiple_of(BLOCK_ALIGN as u64) as usize;
+        let at = payload_start + 8;
+        self.bytes.splice(at..at, core::iter::repeat_n(0, padding));
+        self.bytes[payload_start..payload_start + 4]
+            .copy_from_slice(&length(padding)?.to_le_bytes());
+        Ok(())
+    }
+
+    /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the
+    /// values. Returns the tree's index.
+    fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
+        let start = self.bytes.len();
+        let last = self.trees.len() - 1;
+        let block = Block::new(self.values, values)?;
+        match self.trees[0].encode(block, &mut self.bytes) {
+            Ok(()) => {}
+            Err(_) if last > 0 => {
+                self.bytes.truncate(start);
+                self.trees[last].encode(block, &mut self.bytes)?;
+                return Ok(last as u8);
+            }
+            Err(error) => return Err(error),
+        }
+        let plain_bytes = match self.values {
+            Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,
+            _ => decoded,
+        };
+        if last > 0 && (self.bytes.len() - start) as u64 > plain_bytes {
+            let first_bytes = self.bytes.split_off(start);
+            self.trees[last].encode(block, &mut self.bytes)?;
+            if self.bytes.len() - start < first_bytes.len() {
+                return Ok(last as u8);
+            }
+            self.bytes.truncate(start);
+            self.bytes.extend_from_slice(&first_bytes);
+        }
+        Ok(0)
+    }
+}
+
+enum Fit {
+    Fits,
+    TooLarge,
+}
+
+fn prev_power_of_two(n: usize) -> usize {
+    1 << n.max(1).ilog2()
+}

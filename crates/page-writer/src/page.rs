@@ -1,0 +1,146 @@
+//! What a page is encoded from, who chooses how, and what comes out.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use tarsia_codec::{
+    BitSlice, Facts, LogicalType, OwnedValues, Registry, Result, RowStarts, SharedKind, Statistics,
+    Tree, Values, limits,
+};
+use tarsia_structure::meta::Meta;
+
+use crate::shape::ShapeSlice;
+
+/// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may
+/// have.
+pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = limits::UNIT_BYTES_TARGET;
+
+/// Fixed-width values of up to 8 bytes have at least this many rows in a block.
+pub const BLOCK_ROWS_MIN: usize = 1024;
+
+/// What [`Choose::full_zip_bytes_min`] is unless the policy says otherwise. Source: the Lance paper, section 4.3.
+pub const FULL_ZIP_BYTES_MIN: u32 = 128;
+
+/// A run of rows of one column, as the writer collected them.
+#[derive(Debug, Clone, Copy)]
+pub struct PageInput<'a> {
+    /// The levels above the items; `None` in flat columns, where an item is a row.
+    pub shape: Option<ShapeSlice<'a>>,
+    /// One bit per item, 1 for valid; `None` where all are.
+    pub validity: Option<BitSlice<'a>>,
+    /// One value per item; values of null items may be anything.
+    pub values: Values<'a>,
+    /// What the values mean.
+    pub logical_type: LogicalType,
+    /// The kind of shared buffer that the values are, if they are one. Such a page is always of mini-blocks.
+    pub shared: Option<SharedKind>,
+}
+
+impl<'a> PageInput<'a> {
+    /// A flat column without nulls, of which nothing else is known.
+    pub fn of_values(values: Values<'a>) -> Self {
+        Self {
+            shape: None,
+            validity: None,
+            values,
+            logical_type: LogicalType::Unknown,
+            shared: None,
+        }
+    }
+}
+
+impl PageInput<'_> {
+    /// Of these values, which are the input's with nulls dealt with.
+    pub(crate) fn statistics<'s>(
+        &self,
+        values: Values<'s>,
+        rows: Option<&'s dyn RowStarts>,
+    ) -> Statistics<'s> {
+        let facts = Facts {
+            logical_type: self.logical_type,
+            all_distinct: self.shared == Some(SharedKind::Dictionary),
+            shared: self.shared,
+            rows,
+        };
+        Statistics::new(values, facts)
+    }
+}
+
+/// How a page's values are to be encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Best first; the last holds any values of the type.
+    pub trees: Vec<Tree>,
+    /// Bytes that all values are expected to take under the first tree, shared buffers not counted: for cutting blocks.
+    pub bytes: u64,
+    /// Whether values take about equally many bits, so that blocks can have equally many rows.
+    pub uniform: bool,
+}
+
+/// Chooses trees; the policy lives above this crate.
+pub trait Choose {
+    /// Trees for values: those of a page, filler and nulls already dealt with, or the validity or the lengths of a
+    /// level ([`LogicalType`] says which). The shared buffers of all trees together are numbered from 0 on.
+    ///
+    /// # Errors
+    /// What encodings refuse.
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice>;
+
+    /// Rows whose values take at least this many bytes are stored one by one (full-zip), unless encoding them together
+    /// makes them smaller.
+    fn full_zip_bytes_min(&self) -> u32 {
+        FULL_ZIP_BYTES_MIN
+    }
+}
+
+/// What encoding needs besides values.
+#[derive(Clone, Copy)]
+pub struct EncodeContext<'a> {
+    /// Encoders by id.
+    pub registry: &'a Registry,
+    /// The policy.
+    pub chooser: &'a dyn Choose,
+    /// CRC-32C.
+    pub checksum: fn(&[u8]) -> u32,
+}
+
+/// Rows of the blocks of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockRows {
+    /// `1 << log2` in each but the last.
+    Uniform(u8),
+    /// The rows of each block.
+    Table(Vec<u32>),
+}
+
+/// A page ready to be written.
+#[derive(Debug, Clone)]
+pub struct EncodedPage {
+    /// All blocks, 8-aligned to the page's start.
+    pub bytes: Vec<u8>,
+    /// Start of each block in `bytes`.
+    pub starts: Vec<u64>,
+    /// Rows of each block.
+    pub block_rows: BlockRows,
+    /// Rows of the page.
+    pub rows: u64,
+    /// Null items.
+    pub null_count: u64,
+    /// How to decode it.
+    pub meta: Meta,
+    /// What the shared buffers that `meta` lists hold, in the order of their numbers; they are stored as pages of their
+    /// own.
+    pub shared: Vec<Arc<OwnedValues>>,
+}
+
+impl EncodedPage {
+    /// The bytes of block `i`, padding included.
+    pub fn block(&self, i: usize) -> &[u8] {
+        let start = self.starts.get(i).copied().unwrap_or_default() as usize;
+        let end = match self.starts.get(i + 1) {
+            Some(end) => *end as usize,
+            None => self.bytes.len(),
+        };
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}

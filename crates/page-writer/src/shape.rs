@@ -1,0 +1,410 @@
+//! The levels of rows that a writer has collected.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
+use tarsia_structure::meta::LevelForm;
+
+use crate::bits::Bits;
+
+/// Slots below are counted in front of every so many rows.
+const INDEXED_ROWS: usize = 64;
+
+/// The levels above the items of one column, for the rows collected so far: outermost first, level 0 with a slot for
+/// each row.
+#[derive(Debug)]
+pub struct Shape {
+    rows: usize,
+    levels: Vec<ShapeLevel>,
+    /// For each level: slots of the next one (at last the items) in front of row 0, 64, 128, ...
+    index: Vec<Vec<u64>>,
+}
+
+#[derive(Debug)]
+struct ShapeLevel {
+    form: LevelForm,
+    n_slots: usize,
+    /// Of validity; empty while all slots are valid.
+    validity: Bits,
+    null_count: usize,
+    lengths: Vec<u32>,
+}
+
+impl ShapeLevel {
+    /// Slots below some slots.
+    fn below(&self, slots: Range<usize>) -> u64 {
+        match self.form {
+            LevelForm::Validity if self.null_count == 0 => slots.len() as u64,
+            LevelForm::Validity => match self.validity.slice(slots) {
+                Ok(bits) => bits.count_ones() as u64,
+                Err(_) => 0,
+            },
+            LevelForm::Lengths => {
+                let lengths = self.lengths.get(slots).unwrap_or_default();
+                lengths.iter().map(|length| u64::from(*length)).sum()
+            }
+            LevelForm::ConstantLength(length) => slots.len() as u64 * u64::from(length),
+        }
+    }
+}
+
+impl Shape {
+    /// No rows of a column with these levels.
+    pub fn new(forms: impl IntoIterator<Item = LevelForm>) -> Self {
+        let levels: Vec<_> = forms
+            .into_iter()
+            .map(|form| ShapeLevel {
+                form,
+                n_slots: 0,
+                validity: Bits::default(),
+                null_count: 0,
+                lengths: Vec::new(),
+            })
+            .collect();
+        let index = vec![vec![0]; levels.len()];
+        Self {
+            rows: 0,
+            levels,
+            index,
+        }
+    }
+
+    /// Rows held.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The levels' forms.
+    pub fn forms(&self) -> impl Iterator<Item = LevelForm> {
+        self.levels.iter().map(|level| level.form)
+    }
+
+    /// Slots of a level so far, also of rows that [`Shape::end_rows`] has not counted yet.
+    pub fn n_slots(&self, level: usize) -> usize {
+        self.levels.get(level).map_or(0, |level| level.n_slots)
+    }
+
+    /// Appends slots of a validity level; `None` for `n` valid ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for another level.
+    pub fn push_validity(
+        &mut self,
+        level: usize,
+        n: usize,
+        bits: Option<BitSlice<'_>>,
+    ) -> Result<()> {
+        let level = self.level_mut(level, LevelForm::Validity)?;
+        let nulls = bits.map_or(0, |bits| n - bits.count_ones());
+        match bits {
+            Some(bits) if nulls > 0 => {
+                if level.null_count == 0 {
+                    level.validity = Bits::default();
+                    level.validity.append_set(level.n_slots);
+                }
+                level.validity.append(bits)?;
+            }
+            _ if level.null_count > 0 => level.validity.append_set(n),
+            _ => {}
+        }
+        level.null_count += nulls;
+        level.n_slots += n;
+        Ok(())
+    }
+
+    /// Appends slots of a lengths level.
+    ///
+    /// # Errors
+    /// As [`Shape::push_validity`].
+    pub fn push_lengths(&mut self, level: usize, lengths: impl Iterator<Item = u32>) -> Result<()> {
+        let level = self.level_mut(level, LevelForm::Lengths)?;
+        level.lengths.extend(lengths);
+        level.n_slots = level.lengths.len();
+        Ok(())
+    }
+
+    /// Appends slots of a level of constant length.
+    pub fn push_constant(&mut self, level: usize, n: usize) {
+        if let Some(level) = self.levels.get_mut(level) {
+            level.n_slots += n;
+        }
+    }
+
+    fn level_mut(&mut self, level: usize, form: LevelForm) -> Result<&mut ShapeLevel> {
+        let level = self
+            .levels
+            .get_mut(level)
+            .filter(|level| level.form == form);
+        level.ok_or_else(|| Error::invalid("slots for a level of another form"))
+    }
+
+    /// Counts rows whose slots have been appended to all levels.
+    pub fn end_rows(&mut self, n: usize) {
+        self.rows += n;
+        self.extend_index();
+    }
+
+    fn extend_index(&mut self) {
+        let n_levels = self.levels.len();
+        let mut chunk = self.index.first().map_or(0, |starts| starts.len() - 1);
+        while (chunk + 1) * INDEXED_ROWS <= self.rows {
+            let mut slots = chunk * INDEXED_ROWS..(chunk + 1) * INDEXED_ROWS;
+            for level in 0..n_levels {
+                let start = self.index[level][chunk];
+                let end = start + self.levels[level].below(slots);
+                self.index[level].push(end);
+                slots = start as usize..end as usize;
+            }
+            chunk += 1;
+        }
+    }
+
+    /// Slots of a level in front of a row; level `n` of `n` levels are the items.
+    pub fn slot(&self, level: usize, row: usize) -> usize {
+        let chunk =
+            (row / INDEXED_ROWS).min(self.index.first().map_or(0, |starts| starts.len() - 1));
+        let mut slots = chunk * INDEXED_ROWS..row;
+        for (data, starts) in self.levels.iter().zip(&self.index).take(level) {
+            let start = starts.get(chunk).copied().unwrap_or_default();
+            let end = start + data.below(slots);
+            slots = start as usize..end as usize;
+        }
+        slots.end
+    }
+
+    /// Slots of a level that belong to some rows.
+    pub fn slots(&self, level: usize, rows: Range<usize>) -> Range<usize> {
+        self.slot(level, rows.start)..self.slot(level, rows.end)
+    }
+
+    /// Items of some rows.
+    pub fn items(&self, rows: Range<usize>) -> Range<usize> {
+        self.slots(self.levels.len(), rows)
+    }
+
+    /// Bytes of bits and lengths of some rows.
+    pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
+        let bytes = |(number, level): (usize, &ShapeLevel)| {
+            let n = self.slots(number, rows.clone()).len() as u64;
+            match level.form {
+                LevelForm::Validity => n.div_ceil(8),
+                LevelForm::Lengths => 4 * n,
+                LevelForm::ConstantLength(_) => 0,
+            }
+        };
+        self.levels.iter().enumerate().map(bytes).sum()
+    }
+
+    /// Forgets the first `rows` rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for more than there are.
+    pub fn drain(&mut self, rows: usize) -> Result<()> {
+        if rows > self.rows {
+            return Err(Error::invalid("draining more rows than there are"));
+        }
+        let starts: Vec<usize> = (0..self.levels.len())
+            .map(|level| self.slot(level, rows))
+            .collect();
+        for (level, start) in self.levels.iter_mut().zip(starts) {
+            match level.form {
+                LevelForm::Validity if level.null_count > 0 => {
+                    level.validity.drain(start)?;
+                    let left = level.validity.slice(0..level.validity.len)?;
+                    level.null_count = left.len() - left.count_ones();
+                }
+                LevelForm::Lengths => {
+                    level.lengths.drain(..start);
+                }
+                _ => {}
+            }
+            level.n_slots -= start;
+        }
+        self.rows -= rows;
+        for starts in &mut self.index {
+            starts.truncate(1);
+        }
+        self.extend_index();
+        Ok(())
+    }
+
+    /// The bits of a validity level where some of `slots` are null.
+    pub(crate) fn nulls(&self, level: usize, slots: Range<usize>) -> Option<BitSlice<'_>> {
+        let level = self
+            .levels
+            .get(level)
+            .filter(|level| level.null_count > 0)?;
+        let bits = level.validity.slice(slots).ok()?;
+        (bits.count_ones() < bits.len()).then_some(bits)
+    }
+
+    /// The lengths of a level.
+    pub(crate) fn lengths(&self, level: usize, slots: Range<usize>) -> &[u32] {
+        let level = self.levels.get(level);
+        level
+            .and_then(|level| level.lengths.get(slots))
+            .unwrap_or_default()
+    }
+}
+
+/// Some of the rows of a [`Shape`].
+#[derive(Debug, Clone, Copy)]
+pub struct ShapeSlice<'a> {
+    shape: &'a Shape,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> ShapeSlice<'a> {
+    /// These rows of `shape`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are no such rows.
+    pub fn new(shape: &'a Shape, rows: Range<usize>) -> Result<Self> {
+        if rows.start > rows.end || rows.end > shape.rows {
+            return Err(Error::invalid("a page of more rows than the column holds"));
+        }
+        Ok(Self {
+            shape,
+            start: rows.start,
+            end: rows.end,
+        })
+    }
+
+    pub(crate) fn shape(&self) -> &'a Shape {
+        self.shape
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Slots of a level that belong to rows counted from the first of these, as places in the shape.
+    pub(crate) fn slots(&self, level: usize, rows: Range<usize>) -> Range<usize> {
+        self.shape
+            .slots(level, self.start + rows.start..self.start + rows.end)
+    }
+
+    /// Items of rows counted from the first of these; items count from there too.
+    pub(crate) fn items(&self, rows: Range<usize>) -> Range<usize> {
+        let n_levels = self.shape.levels.len();
+        let base = self.shape.slot(n_levels, self.start);
+        let items = self.slots(n_levels, rows);
+        items.start - base..items.end - base
+    }
+
+    /// Number of items.
+    pub fn n_items(&self) -> usize {
+        self.items(0..self.rows()).len()
+    }
+}
+
+/// Lengths as encoders take them.
+pub(crate) fn length_values(lengths: &[u32]) -> Result<Values<'_>> {
+    let bytes = bytemuck::cast_slice(lengths);
+    Ok(Values::Fixed(FixedSlice::new(bytes, 4, lengths.len())?))
+}
+
+/// The length that all have; that of none is 0.
+pub(crate) fn one_length(lengths: &[u32]) -> Option<u32> {
+    let first = lengths.first().copied().unwrap_or_default();
+    lengths
+        .iter()
+        .all(|length| *length == first)
+        .then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of nullable structs in nullable lists, by a naive model.
+    #[test]
+    fn slots_of_rows_match_counting_one_by_one() {
+        let forms = [
+            LevelForm::Validity,
+            LevelForm::Lengths,
+            LevelForm::Validity,
+            LevelForm::ConstantLength(3),
+        ];
+        let rows: usize = 500;
+        let mut shape = Shape::new(forms);
+        let mut model: Vec<[usize; 5]> = vec![[0; 5]];
+        let mut slot = 0;
+        for batch in 0..10 {
+            let n = rows / 10;
+            let valid: Vec<bool> = (0..n)
+                .map(|i| batch == 3 || (i * 7 + batch) % 5 != 0)
+                .collect();
+            let mut bits = vec![0u8; n.div_ceil(8)];
+            for i in (0..n).filter(|i| valid[*i]) {
+                bits[i / 8] |= 1 << (i % 8);
+            }
+            shape
+                .push_validity(0, n, Some(BitSlice::new(&bits, 0, n).unwrap()))
+                .unwrap();
+            let lengths: Vec<u32> = (0..n)
+                .filter(|i| valid[*i])
+                .map(|i| (i * i % 11) as u32)
+                .collect();
+            shape.push_lengths(1, lengths.iter().copied()).unwrap();
+            let n_items: u32 = lengths.iter().sum();
+            let inner: Vec<bool> = (0..n_items as usize).map(|i| (slot + i) % 3 != 1).collect();
+            let mut bits = vec![0u8; inner.len().div_ceil(8)];
+            for i in (0..inner.len()).filter(|i| inner[*i]) {
+                bits[i / 8] |= 1 << (i % 8);
+            }
+            shape
+                .push_validity(
+                    2,
+                    inner.len(),
+                    Some(BitSlice::new(&bits, 0, inner.len()).unwrap()),
+                )
+                .unwrap();
+            let n_valid = inner.iter().filter(|valid| **valid).count();
+            shape.push_constant(3, n_valid);
+            shape.end_rows(n);
+            slot += inner.len();
+            let (mut lengths, mut inner) = (lengths.iter(), inner.iter());
+            for valid in valid {
+                let [a, b, c, d, e] = *model.last().unwrap();
+                let length = if valid {
+                    *lengths.next().unwrap() as usize
+                } else {
+                    0
+                };
+                let kept = inner.by_ref().take(length).filter(|valid| **valid).count();
+                model.push([
+                    a + 1,
+                    b + usize::from(valid),
+                    c + length,
+                    d + kept,
+                    e + 3 * kept,
+                ]);
+            }
+        }
+        let check = |shape: &Shape, from: usize| {
+            for row in 0..=rows - from {
+                for (level, (end, start)) in model[from + row].iter().zip(model[from]).enumerate() {
+                    let want = end - start;
+                    assert_eq!(shape.slot(level, row), want, "{from} {row} {level}");
+                }
+            }
+        };
+        check(&shape, 0);
+        let mut from = 0;
+        for n in [1, 64, 100, 0, 63] {
+            shape.drain(n).unwrap();
+            from += n;
+            check(&shape, from);
+        }
+        let slice = ShapeSlice::new(&shape, 10..20).unwrap();
+        let items = model[from + 20][4] - model[from + 10][4];
+        assert_eq!((slice.n_items(), slice.items(0..0)), (items, 0..0));
+        assert!(shape.drain(rows).is_err());
+        assert!(ShapeSlice::new(&shape, 0..rows).is_err());
+    }
+}
