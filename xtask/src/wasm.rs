@@ -50,14 +50,16 @@ struct WasmCrate {
     default_features: Vec<String>,
 }
 
-/// codec, bits, structure and every encoding, as far as they exist.
+/// codec, bits, standalone, structure and every encoding, as far as they exist.
 fn wasm_crates(root: &Path) -> Result<Vec<WasmCrate>, String> {
     let encodings = root.join("crates/encodings");
     let mut folders: Vec<_> = fs::read_dir(&encodings)
         .map_err(|error| format!("{}: {error}", encodings.display()))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .collect();
-    folders.extend(["codec", "bits", "structure"].map(|name| root.join("crates").join(name)));
+    folders.extend(
+        ["codec", "bits", "standalone", "structure"].map(|name| root.join("crates").join(name)),
+    );
     folders.sort();
     let manifests = folders
         .iter()
