@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use tarsia_bits::{Word, read_value, unpack_one_of, unpack_range_of, write_value};
+use tarsia_bits::{read_value, unpack_one_of, unpack_range_of, write_value};
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
     SharedBuffer, Version,
@@ -37,9 +37,9 @@ impl Encoding for Bitpack {
 
 /// A node: the type of its values and what its parameters promise.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BitpackDecoder {
-    pub(crate) value_bytes: usize,
-    pub(crate) mode: Mode,
+struct BitpackDecoder {
+    value_bytes: usize,
+    mode: Mode,
 }
 
 impl Decoder for BitpackDecoder {
@@ -146,21 +146,12 @@ impl Unit<'_> {
                 return self.decode_indices::<B>(indices, scratch, to);
             }
         };
-        self.decode_range_by::<B>(start, to)
+        self.decode_range::<B>(start, to)
     }
 
     /// Values from `start` on, as many as `to` holds, which exist.
-    pub(crate) fn decode_range<T: Word>(&self, start: usize, to: &mut [u8]) -> Result<()> {
-        match T::BYTES {
-            1 => self.decode_range_by::<1>(start, to),
-            2 => self.decode_range_by::<2>(start, to),
-            4 => self.decode_range_by::<4>(start, to),
-            _ => self.decode_range_by::<8>(start, to),
-        }
-    }
-
     #[inline(never)]
-    fn decode_range_by<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
+    fn decode_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if to.is_empty() {
             return Ok(());
         }
@@ -407,27 +398,6 @@ impl Unit<'_> {
             write_value(value, to);
         }
         Ok(())
-    }
-
-    /// The value at `index`.
-    pub(crate) fn decode_one<T: Word>(&self, index: usize) -> Result<T> {
-        if index >= self.n_values {
-            return Err(Error::invalid("an index reaches beyond its unit"));
-        }
-        let number = index / GROUP_VALUES;
-        let group = self.group(number);
-        let packed = self.group_packed(self.group_start(number, (0, 0)), &group);
-        let index = u32::try_from(index).map_err(|_| Error::invalid("an index beyond 32 bits"))?;
-        let (indices, start) = (&[index], number * GROUP_VALUES);
-        let mut value = [0; 8];
-        let to = value.get_mut(..T::BYTES).unwrap_or_default();
-        match T::BYTES {
-            1 => self.lookup::<1>(&group, packed, start, indices, to),
-            2 => self.lookup::<2>(&group, packed, start, indices, to),
-            4 => self.lookup::<4>(&group, packed, start, indices, to),
-            _ => self.lookup::<8>(&group, packed, start, indices, to),
-        }?;
-        Ok(T::from_u64(u64::from_le_bytes(value)))
     }
 }
 

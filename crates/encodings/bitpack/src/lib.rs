@@ -40,16 +40,21 @@
 //! # Alone
 //! ```
 //! # #[cfg(feature = "encode")] {
-//! let values: Vec<u32> = (0..5000).map(|i| 1_000_000 + i % 7).collect();
-//! let bytes = tarsia_bitpack::encode_slice(&values).unwrap();
-//! assert_eq!(bytes.len(), 3 + 3 + 5000 * 3 / 8);
+//! use tarsia_bitpack::{BITPACK, tree};
+//! use tarsia_standalone::{Encoded, Selection, encode_slice, registry};
 //!
-//! let mut decoded = vec![0u32; 5000];
-//! tarsia_bitpack::decode_slice(&bytes, &mut decoded).unwrap();
-//! assert_eq!(decoded, values);
-//! assert_eq!(tarsia_bitpack::decode_one::<u32>(&bytes, 5000, 4321), Ok(1_000_000 + 4321 % 7));
+//! let registry = registry(&[&BITPACK]);
+//! let values: Vec<u32> = (0..5000).map(|i| 1_000_000 + i % 7).collect();
+//! let bytes = encode_slice(&registry, &tree(), &values).unwrap();
+//!
+//! let mut encoded = Encoded::open(&registry, &bytes).unwrap();
+//! // Header, base, and 3 bits per value.
+//! assert_eq!(encoded.unit_bytes(), 3 + 3 + 5000 * 3 / 8);
+//! assert_eq!(encoded.to_vec::<u32>(Selection::All).unwrap(), values);
+//! assert_eq!(encoded.value::<u32>(4321), Ok(1_000_000 + 4321 % 7));
 //! # }
 //! ```
+//! Arrow arrays: `examples/standalone.rs`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -57,30 +62,16 @@ extern crate alloc;
 
 mod layout;
 
-#[cfg(feature = "arrow")]
-mod arrow;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
-mod slices;
 
-#[cfg(all(feature = "arrow", feature = "encode"))]
-pub use arrow::encode_array;
-#[cfg(feature = "arrow")]
-pub use arrow::{decode_array, decode_array_one};
-/// The version of Arrow that these functions take and return.
-#[cfg(feature = "arrow")]
-pub use arrow_array;
 #[cfg(feature = "encode")]
 pub use encode::estimate;
 pub use layout::{
     GROUP_VALUES, HEADER_BYTES, ID, Mode, PATCHED_VALUES_MAX, VERSION, encoded_bytes_max, tree,
     tree_of,
 };
-#[cfg(feature = "encode")]
-pub use slices::encode_slice;
-pub use slices::{Value, decode_one, decode_slice};
-pub use tarsia_codec::{Error, ErrorKind, Result};
 
 /// The encoding, for a [`tarsia_codec::Registry`].
 pub static BITPACK: Bitpack = Bitpack;
