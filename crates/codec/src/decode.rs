@@ -5,7 +5,10 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use crate::{Error, Node, NodeSpec, Result, Scratch, SharedBuffer, ValueType, Values, Version};
+use crate::{
+    BitSlice, Error, ErrorKind, Node, NodeSpec, Result, Scratch, SharedBuffer, ValueType, Values,
+    Version,
+};
 
 /// The encoded values of one block (or of a child inside one). Hostile.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +19,56 @@ pub struct Unit<'a> {
     pub len: u32,
     /// For byte strings, what the block header or the parent says their bytes add up to; else ignored.
     pub decoded_bytes: u32,
+}
+
+impl<'a> Unit<'a> {
+    /// The unit's bytes, for a layout that needs exactly `needed_bytes`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) for fewer bytes,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for more.
+    pub fn exact(&self, needed_bytes: u64, field: &'static str) -> Result<&'a [u8]> {
+        let have_bytes = self.bytes.len() as u64;
+        if have_bytes < needed_bytes {
+            return Err(Error::from(ErrorKind::Truncated {
+                field,
+                needed_bytes,
+                have_bytes,
+            }));
+        }
+        if have_bytes > needed_bytes {
+            return Err(Error::from(ErrorKind::Corrupt {
+                field,
+                at_byte: needed_bytes,
+                found: have_bytes - needed_bytes,
+                allowed: "no bytes after the last value",
+            }));
+        }
+        Ok(self.bytes)
+    }
+
+    /// The values of a unit that is one bitmap: value `i` is bit `i % 8` of byte `i / 8`, the spare bits of the last byte
+    /// are zero. Errors name `bits_field` or `spare_field`.
+    ///
+    /// # Errors
+    /// As [`Unit::exact`]; [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for spare bits that are set.
+    pub fn bitmap(
+        &self,
+        bits_field: &'static str,
+        spare_field: &'static str,
+    ) -> Result<BitSlice<'a>> {
+        let bytes = self.exact(u64::from(self.len).div_ceil(8), bits_field)?;
+        let n_used = self.len % 8;
+        match bytes.last() {
+            Some(last) if n_used != 0 && last >> n_used != 0 => Err(Error::corrupt(
+                spare_field,
+                bytes.len() - 1,
+                last >> n_used,
+                "zero",
+            )),
+            _ => BitSlice::new(bytes, 0, self.len as usize),
+        }
+    }
 }
 
 /// Which values of a unit are wanted.
@@ -550,6 +603,36 @@ pub trait Encoding: Send + Sync {
     ) -> Result<Box<dyn Decoder>>;
 }
 
+/// Copies the selected bits of a unit to `out`: the decoder of every layout that is one bitmap. Returns 0, the bytes of
+/// byte strings.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or an output that does not fit.
+pub fn decode_bits(bits: BitSlice<'_>, selection: Selection<'_>, out: Output<'_>) -> Result<usize> {
+    let n_selected = selection.check(bits.len() as u32)?;
+    let (to, offset) = out.into_bits(n_selected)?;
+    let range = match selection {
+        Selection::All => bits,
+        Selection::Range { start, .. } => {
+            let start = start as usize;
+            bits.slice(start..start + n_selected)
+        }
+        Selection::Indices(indices) => {
+            for (i, index) in indices.iter().enumerate() {
+                let bit = u8::from(bits.get(*index as usize));
+                let at = offset + i;
+                if let Some(byte) = to.get_mut(at / 8) {
+                    *byte = *byte & !(1 << (at % 8)) | bit << (at % 8);
+                }
+            }
+            return Ok(0);
+        }
+    };
+    tarsia_bits::copy_bits(to, offset, range.bytes(), range.offset(), range.len())
+        .map_err(|_| Error::invalid("the output is not sized for these bits"))?;
+    Ok(0)
+}
+
 /// Selects from a decoder that can only decode whole units: decodes all into scratch memory, then copies.
 ///
 /// # Errors
@@ -682,6 +765,36 @@ mod tests {
         assert_eq!(order(Order::Unsigned, &[1], &[1, 0]), None);
         assert_eq!(Order::Signed.compare(ValueType::Bytes, b"a", b"b"), None);
         assert_eq!(order(Order::Float, &[1], &[1]), None);
+    }
+
+    #[test]
+    fn bitmaps_are_checked_and_selected() {
+        let unit = |bytes: &'static [u8]| Unit {
+            bytes,
+            len: 10,
+            decoded_bytes: 0,
+        };
+        let parse = |bytes| unit(bytes).bitmap("a", "b").map(|bits| bits.len());
+        assert_eq!(parse(&[0xff, 3]), Ok(10));
+        assert_eq!(parse(&[0xff]), Err(Error::truncated("a", 2, 1)));
+        let after = Error::corrupt("a", 2, 1, "no bytes after the last value");
+        assert_eq!(parse(&[0xff, 3, 0]), Err(after));
+        assert_eq!(parse(&[0, 4]), Err(Error::corrupt("b", 1, 1, "zero")));
+        let select = |selection: Selection<'_>| {
+            let bits = unit(&[0b1000_0010, 0b01]).bitmap("a", "b")?;
+            let mut bytes = [0b1, 0];
+            let out = Output::Bits {
+                bytes: &mut bytes,
+                offset: 1,
+            };
+            decode_bits(bits, selection, out).map(|_| bytes)
+        };
+        assert_eq!(select(Selection::All), Ok([0b0000_0101, 0b11]));
+        let range = |start, len| Selection::Range { start, len };
+        assert_eq!(select(range(7, 3)), Ok([0b0111, 0]));
+        assert_eq!(select(Selection::Indices(&[0, 1, 1, 9])), Ok([0b1101, 0]));
+        assert!(select(range(8, 3)).is_err());
+        assert!(select(Selection::Indices(&[10])).is_err());
     }
 
     #[test]

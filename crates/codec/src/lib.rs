@@ -56,7 +56,7 @@ mod values;
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
     Aggregates, Children, Comparison, Decoder, Encoding, Order, Output, Predicate, Reach,
-    Selection, StoredStrings, Unit, ViewOutput, children_of, decode_by_gather,
+    Selection, StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,

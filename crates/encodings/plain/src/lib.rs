@@ -19,10 +19,10 @@
 
 extern crate alloc;
 
-mod copy;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+mod gather;
 mod layout;
 
 pub use layout::{ID, VERSION, tree};
