@@ -54,7 +54,7 @@ fn check(value_bytes: usize, packed: usize, n_values: usize, width: u32) -> Resu
 /// ```
 ///
 /// # Errors
-/// [`Error::Width`], and [`Error::Length`] where the lengths do not fit each other.
+/// [`Error::Width`], and [`Error::Length`] if the lengths do not fit each other.
 pub fn pack<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> Result<(), Error> {
     if !values.len().is_multiple_of(T::BYTES) {
         return Err(Error::Length("values are not whole"));
@@ -73,7 +73,7 @@ pub fn pack<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Width`], and [`Error::Length`] where `packed` is not exactly [`packed_bytes`] long.
+/// [`Error::Width`], and [`Error::Length`] if `packed` is not exactly [`packed_bytes`] long.
 pub fn unpack<T: Word>(packed: &[u8], width: u32, base: T, out: &mut [T]) -> Result<(), Error> {
     unpack_bytes(packed, width, base, bytemuck::cast_slice_mut(out))?;
     if cfg!(target_endian = "big") {

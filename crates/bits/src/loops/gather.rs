@@ -31,8 +31,8 @@ pub(crate) fn gather<C: Word>(
     if !codes.is_empty() && largest >= (entries.len() / width.max(1)) as u64 {
         return Err(largest);
     }
-    // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are borrowed, and that is
-    // below the number of whole entries of `width` bytes, as was just checked.
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are
+    // borrowed, and that is below the number of whole entries of `width` bytes, as was just checked.
     let n_done = unsafe {
         match width {
             1 => runs::<C, 1>(entries, codes, out),
@@ -94,8 +94,8 @@ pub(crate) fn padded<C: Word>(
     if !codes.is_empty() && largest >= strings.lengths.len() as u64 {
         return Err(largest);
     }
-    // SAFETY: each code is at most `largest`, the maximum over these same codes, which is below the number of lengths; there are as many
-    // entries, and no length is above their width, as the caller has checked.
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which is below the number of lengths;
+    // there are as many entries, and no length is above their width, as the caller has checked.
     Ok(unsafe {
         match strings.width {
             16 => padded_runs::<C, 16>(strings, codes, base, ends, out),
@@ -128,9 +128,10 @@ unsafe fn padded_runs<C: Word, const W: usize>(
         }
         for (code, end) in codes.iter().zip(ends) {
             let code = C::from_le(*code).to_u64() as usize;
-            // SAFETY: the code has an entry and a length, by the caller's promise. The strings before this one in the run took at most
-            // `W` bytes each, so that `at` is at most `last_start + (STRINGS - 1) * W`, and `W` more are still inside of `out`. Bytes
-            // have no alignment; what is written is borrowed mutably and so not what is read.
+            // SAFETY: the code has an entry and a length, by the caller's promise. The strings before this one in the
+            // run took at most `W` bytes each, so that `at` is at most `last_start + (STRINGS - 1) * W`, and `W` more
+            // are still inside of `out`. Bytes have no alignment; what is written is borrowed mutably and so not what
+            // is read.
             unsafe {
                 let entry = entries.get_unchecked(code);
                 out.as_mut_ptr().add(at).cast::<[u8; W]>().write(*entry);
