@@ -13,7 +13,7 @@ pub fn tree() -> Tree {
     Tree::leaf(ID, VERSION, &[])
 }
 
-/// Bytes of the value; `None` where the unit's length says it (byte strings).
+/// Bytes of the value; `None` for byte strings, whose length is that of the unit.
 pub(crate) fn value_bytes(value_type: ValueType) -> Option<u64> {
     match value_type {
         ValueType::Bits => Some(1),
@@ -28,7 +28,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     node.without_params("constant.params_len")
 }
 
-/// The value's bytes, which are all of the unit; empty where there are no values.
+/// The bytes of the value, which are all bytes of the unit; empty if there are no values.
 pub(crate) fn parse<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u8]> {
     let needed_bytes = match value_bytes(value_type) {
         _ if unit.len == 0 => 0,
