@@ -54,7 +54,7 @@ impl Decoder for FixedDecoder {
         let values = layout::fixed_values(&unit, self.width)?;
         let width = self.width as usize;
         let to = out.into_fixed(width, n_selected)?;
-        // No product below overflows: the unit holds `len` values of this width.
+        // No product below overflows, because the unit holds `len` values of this width.
         match selection {
             Selection::All => to.copy_from_slice(values),
             Selection::Range { start, .. } => {
@@ -68,7 +68,7 @@ impl Decoder for FixedDecoder {
         Ok(0)
     }
 
-    // Kernels are given whole blocks, and are to be small.
+    // Kernels get whole blocks and must be small.
     #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
@@ -81,7 +81,7 @@ impl Decoder for FixedDecoder {
 
         Selection::from(&range).check(unit.len)?;
         layout::fixed_values(&unit, self.width)?;
-        // Inside the unit, which holds `len` values of this width.
+        // Cannot overflow: the place is inside the unit.
         let place = |value: u32| value as usize * self.width as usize;
         Ok(Reach::bytes(place(range.start)..place(range.end)))
     }

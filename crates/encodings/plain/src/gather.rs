@@ -1,7 +1,7 @@
-//! Single values of a unit.
+//! Copies of selected values.
 
-/// Copies the values of `width` bytes that `indices` name. An index beyond the values copies nothing; the caller has
-/// checked that there is none.
+/// Copies the values of `width` bytes at `indices`. The caller has checked that no index is beyond the values; such an
+/// index would copy nothing.
 pub(crate) fn gather(values: &[u8], width: usize, indices: &[u32], to: &mut [u8]) {
     match width {
         0 => {}

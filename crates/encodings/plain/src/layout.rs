@@ -17,7 +17,7 @@ pub fn tree() -> Tree {
 pub(crate) fn unit_bytes(value_type: ValueType, n_values: u64) -> Option<u64> {
     match value_type {
         ValueType::Bits => Some(n_values.div_ceil(8)),
-        // The width is below 2^32 and so is the number of values in any unit.
+        // Saturates only for more values than any unit has.
         ValueType::Fixed(width) => Some(n_values.saturating_mul(width.into())),
         ValueType::Bytes => None,
     }
