@@ -22,8 +22,8 @@ compile_error!(
 );
 
 /// Encodes an Arrow array under `tree`: a primitive array of any width (decimals, dates, times, intervals), `Boolean`,
-/// `FixedSizeBinary`, `Utf8`, `LargeUtf8`, `Binary` or `LargeBinary`. The buffer does not hold the Arrow type; who decodes
-/// it names a type of the same physical type.
+/// `FixedSizeBinary`, `Utf8`, `LargeUtf8`, `Binary` or `LargeBinary`. The buffer does not hold the Arrow type; who
+/// decodes it names a type of the same physical type.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an array with nulls,
@@ -123,8 +123,8 @@ fn narrow<'a>(offsets: &[i64], data: &'a [u8]) -> Result<(Vec<u32>, &'a [u8])> {
 
 impl Encoded<'_> {
     /// The selected values as an Arrow array without nulls. It owns the memory that was decoded into; there is no copy.
-    /// `data_type` is any type that [`encode_array`](crate::encode_array) takes whose physical type is that of the values:
-    /// 8-byte values may become `Int64`, `Float64` or a timestamp.
+    /// `data_type` is any type that [`encode_array`](crate::encode_array) takes whose physical type is that of the
+    /// values: 8-byte values may become `Int64`, `Float64` or a timestamp.
     ///
     /// ```
     /// use tarsia_plain::PLAIN;
@@ -142,10 +142,10 @@ impl Encoded<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an Arrow type that has no encoding of its own,
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one of another physical type or a selection beyond
-    /// the values, [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for strings that need 64-bit offsets,
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for bad
-    /// bytes, also for text that is not UTF-8.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one of another physical type or a selection
+    /// beyond the values, [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for strings that need 64-bit
+    /// offsets, [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for bad bytes, also for text that is not UTF-8.
     pub fn array(&mut self, data_type: &DataType, selection: Selection<'_>) -> Result<ArrayRef> {
         let value_type = value_type_of(data_type)?;
         self.check_type(value_type)?;

@@ -14,8 +14,8 @@ use tarsia_codec::{
 use crate::layout::Parts;
 use crate::number::{Number, swap_if_big_endian};
 
-/// The most memory, in bytes, that the values of a buffer may take that [`Encoded::open`] accepts. A few hostile bytes may
-/// claim billions of values; a constant array does so rightly.
+/// The most memory, in bytes, that the values of a buffer may take that [`Encoded::open`] accepts. A few hostile bytes
+/// may claim billions of values; a constant array does so rightly.
 pub const DECODED_BYTES_MAX: u64 = 256 << 20;
 
 /// First room for the strings of a selection, in bytes, and the factor by which it grows while it is too small.
@@ -35,15 +35,15 @@ impl<'a> Encoded<'a> {
     /// Checks the buffer's fields and prepares its decoders. The unit itself is checked by decoding.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`] and [`ErrorKind::Corrupt`] for bytes that are no such buffer, [`ErrorKind::Unsupported`] for
-    /// encodings that are not in the registry, [`ErrorKind::LimitExceeded`] for values that take more than
-    /// [`DECODED_BYTES_MAX`].
+    /// [`ErrorKind::Truncated`] and [`ErrorKind::Corrupt`] for bytes that are no such buffer,
+    /// [`ErrorKind::Unsupported`] for encodings that are not in the registry, [`ErrorKind::LimitExceeded`] for values
+    /// that take more than [`DECODED_BYTES_MAX`].
     pub fn open(registry: &Registry, bytes: &'a [u8]) -> Result<Self> {
         Self::open_with_limit(registry, bytes, DECODED_BYTES_MAX)
     }
 
-    /// [`Encoded::open`] for values that take at most `decoded_bytes_max`: packed bits, fixed-width values, or byte strings
-    /// with 4 bytes for each end.
+    /// [`Encoded::open`] for values that take at most `decoded_bytes_max`: packed bits, fixed-width values, or byte
+    /// strings with 4 bytes for each end.
     ///
     /// # Errors
     /// As [`Encoded::open`].

@@ -28,10 +28,11 @@ pub fn registry(encodings: &[&'static dyn EncodingWriter]) -> Registry {
 /// numbers them from 0 on.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) for an encoding that is not in the registry or does not
-/// hold values of this type, [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for a tree whose nodes lack children,
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values that the encoding cannot hold,
-/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than 2^31 values or 2^31 bytes of strings.
+/// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) for an encoding that is not in the registry or does
+/// not hold values of this type, [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for a tree whose nodes lack
+/// children, [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values that the encoding cannot
+/// hold, [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than 2^31 values or 2^31 bytes
+/// of strings.
 pub fn encode(registry: &Registry, tree: &Tree, values: Values<'_>) -> Result<Vec<u8>> {
     let block = Block::all(values)?;
     let mut tree = tree.clone();

@@ -1,9 +1,9 @@
 //! One encoding of Tarsia without the file format: slices, strings and Arrow arrays to one byte buffer and back.
 //!
 //! The caller names the encodings ([`registry`]) and the tree ([`Tree`](tarsia_codec::Tree)): `bitpack`, or
-//! `dict(codes: bitpack)`. [`encode`], [`encode_slice`], [`encode_strings`], [`encode_bits`] and [`encode_array`] write one
-//! buffer with all that a decoder needs. [`Encoded::open`] checks such a buffer and decodes all values, a range, selected
-//! values or a single one.
+//! `dict(codes: bitpack)`. [`encode`], [`encode_slice`], [`encode_strings`], [`encode_bits`] and [`encode_array`] write
+//! one buffer with all that a decoder needs. [`Encoded::open`] checks such a buffer and decodes all values, a range,
+//! selected values or a single one.
 //!
 //! ```
 //! use tarsia_plain::PLAIN;
@@ -42,17 +42,17 @@
 //! fixed-width values, or for byte strings `n_values` ends of 4 bytes and `data_bytes` bytes.
 //!
 //! # Limits
-//! An array has at most 2^31 values, and byte strings at most 2^31 bytes. [`Encoded::open`] refuses a buffer that claims to
-//! decode to more than [`DECODED_BYTES_MAX`]; [`Encoded::open_with_limit`] takes another limit. Decoding allocates a small
-//! multiple of that limit at most, whatever the bytes are.
+//! An array has at most 2^31 values, and byte strings at most 2^31 bytes. [`Encoded::open`] refuses a buffer that
+//! claims to decode to more than [`DECODED_BYTES_MAX`]; [`Encoded::open_with_limit`] takes another limit. Decoding
+//! allocates a small multiple of that limit at most, whatever the bytes are.
 //!
 //! # Features
 //! `arrow` (on by default): [`encode_array`] and [`Encoded::array`]. Without it the crate is `no_std`.
 //!
 //! # What this crate does not do
 //! Nulls: encodings hold none, so an array with nulls is refused. Encode its validity as a `BooleanArray` of its own.
-//! Checksums, blocks, columns, the choice of a tree, a promise that later versions read the buffer: that is what the file
-//! format, the crate `tarsia`, is for.
+//! Checksums, blocks, columns, the choice of a tree, a promise that later versions read the buffer: that is what the
+//! file format, the crate `tarsia`, is for.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

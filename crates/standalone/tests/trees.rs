@@ -1,4 +1,5 @@
-//! Every encoding of the table alone: all samples of all trees, back in every way, and hostile bytes. No encoding is named.
+//! Every encoding of the table alone: all samples of all trees, back in every way, and hostile bytes. No encoding is
+//! named.
 
 use tarsia_codec::{BytesSlice, ErrorKind, Output, Registry, Selection, Tree, ValueType, Values};
 use tarsia_standalone::{Encoded, encode};
