@@ -1,4 +1,4 @@
-//! FILL IN: what it makes of values: `cargo run -p tarsia-{{name}} --example standalone`.
+//! FILL IN: how it encodes values: `cargo run -p tarsia-{{name}} --example standalone`.
 
 use {{crate}}::{{{STATIC}}, tree};
 use tarsia_plain::PLAIN;
