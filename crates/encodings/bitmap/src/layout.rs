@@ -14,6 +14,7 @@ pub fn tree() -> Tree {
 }
 
 /// Bytes of a unit of `n_values`.
+#[cfg(feature = "encode")]
 pub(crate) fn unit_bytes(n_values: u64) -> u64 {
     n_values.div_ceil(8)
 }

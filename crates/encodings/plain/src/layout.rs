@@ -14,6 +14,7 @@ pub fn tree() -> Tree {
 }
 
 /// Bytes of a unit of `n_values`; `None` for byte strings.
+#[cfg(feature = "encode")]
 pub(crate) fn unit_bytes(value_type: ValueType, n_values: u64) -> Option<u64> {
     match value_type {
         ValueType::Bits => Some(n_values.div_ceil(8)),
