@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Outcome;
 use crate::process::{cargo, show};
 
-/// The crate that stands for all encodings, and what it may pull in without the feature `arrow`.
+/// The crate that stands for all encodings, and the most crates that it may depend on.
 const CRATE: &str = "tarsia-bitpack";
 const DIRECT_MAX: usize = 5;
 const TOTAL_MAX: usize = 15;
@@ -16,7 +16,7 @@ pub(crate) fn run(root: &Path) -> Outcome {
     let total = count(root, &[])?;
     let direct = count(root, &["--depth", "1"])?;
     println!(
-        "{CRATE} without arrow: {direct} direct dependencies (at most {DIRECT_MAX}), {total} in total (at most {TOTAL_MAX})"
+        "{CRATE}: {direct} direct dependencies (at most {DIRECT_MAX}), {total} in total (at most {TOTAL_MAX})"
     );
     if direct > DIRECT_MAX || total > TOTAL_MAX {
         return Err(format!(

@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::process::{self, cargo};
 
 /// The files of a crate, relative to its folder.
-const CRATE_FILES: [(&str, &str); 9] = [
+const CRATE_FILES: [(&str, &str); 10] = [
     (
         "Cargo.toml",
         include_str!("../templates/encoding/Cargo.toml"),
@@ -40,6 +40,10 @@ const CRATE_FILES: [(&str, &str); 9] = [
     (
         "tests/corrupt.rs",
         include_str!("../templates/encoding/tests/corrupt.rs"),
+    ),
+    (
+        "examples/standalone.rs",
+        include_str!("../templates/encoding/examples/standalone.rs"),
     ),
     (
         "benches/codec.rs",

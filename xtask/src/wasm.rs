@@ -50,14 +50,14 @@ struct WasmCrate {
     default_features: Vec<String>,
 }
 
-/// codec, bits, structure and every encoding, as far as they exist; with encoders also page-writer.
+/// codec, bits, standalone, structure and every encoding, as far as they exist; with encoders also page-writer.
 fn wasm_crates(root: &Path, with_encoders: bool) -> Result<Vec<WasmCrate>, String> {
     let encodings = root.join("crates/encodings");
     let mut folders: Vec<_> = fs::read_dir(&encodings)
         .map_err(|error| format!("{}: {error}", encodings.display()))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .collect();
-    let named = ["codec", "bits", "structure"].into_iter();
+    let named = ["codec", "bits", "standalone", "structure"].into_iter();
     let named = named.chain(with_encoders.then_some("page-writer"));
     folders.extend(named.map(|name| root.join("crates").join(name)));
     folders.sort();

@@ -1,12 +1,12 @@
-//! The table of encodings: one crate, one row each. Whoever needs all of them iterates over it: registries of readers
-//! and writers, the search for trees, kernels, erasure and fuzz tests, the tables in the docs, the command. Nothing
-//! else in the workspace names an encoding in order to use it.
+//! The table of encodings: one crate, one row each. All code that needs every encoding iterates over it: registries of
+//! readers and writers, the search for trees, kernels, erasure and fuzz tests, the tables in the docs, the command. No
+//! other code of the workspace uses an encoding by its name.
 //!
-//! The order of rows is the order in which a search tries encodings: cheap proposals first, so that dear ones know what
-//! they have to beat. Of equally good trees the first wins.
+//! The order of rows is the order in which a search tries encodings: encodings with cheap proposals first, so that
+//! expensive ones can stop early. Of equally good trees the first wins.
 //!
 //! # What this crate does not do
-//! It chooses nothing, and an encoding from outside the workspace needs no row: it is added to a copy of [`registry`].
+//! It chooses no encoding. An encoding from outside the workspace needs no row: add it to a copy of [`registry`].
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ pub struct Row {
     /// Its encoder.
     #[cfg(feature = "encode")]
     pub writer: &'static dyn EncodingWriter,
-    /// How long its decoder takes, without its children: measured by the crate's `benches/codec.rs` on the machine of
+    /// How long its decoder takes without its children, measured by the crate's `benches/codec.rs` on the machine of
     /// `docs/benchmarks.md`.
     pub cost: DecodeCost,
 }
@@ -42,7 +42,7 @@ macro_rules! row {
     };
 }
 
-/// The encodings of the kernels `core` and `nested`: those that the default chooser writes, and small.
+/// The encodings of the kernels `core` and `nested`: those that the default chooser writes. Their decoders are small.
 #[rustfmt::skip]
 pub static CORE: &[Row] = &[
     row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 25),
@@ -54,29 +54,30 @@ pub static CORE: &[Row] = &[
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
 ];
 
-/// The rows of every kernel's encodings: all rows there are.
+/// The sets of rows that kernels are built from. Together they are all rows.
 pub static SETS: &[&[Row]] = &[CORE];
 
-/// A kernel: a module that decodes some encodings, built by `cargo xtask build-wasm`.
+/// A kernel: a Wasm module that decodes some encodings, built by `cargo xtask build-wasm`.
 #[derive(Clone, Copy)]
 pub struct KernelSet {
-    /// Names its file and its static.
+    /// Its name, from which those of its file and its static are made.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// One sentence that describes it.
     pub about: &'static str,
     /// The package that is built.
     pub package: &'static str,
     /// Features of the package.
     pub features: &'static [&'static str],
-    /// Whether it decodes nested and full-zip pages, too.
+    /// True if it also decodes nested and full-zip pages.
     pub nested: bool,
-    /// What it decodes.
+    /// The encodings that it decodes.
     pub rows: &'static [Row],
-    /// The module has to be smaller: every process that needs it compiles it, at about a millisecond per KiB.
+    /// The module must be smaller than this, in bytes: every process that uses it compiles it, which takes about a
+    /// millisecond per KiB.
     pub raw_bytes_max: u64,
 }
 
-/// All kernels that are built here, smallest first.
+/// All kernels of the workspace, smallest first.
 pub static KERNELS: &[KernelSet] = &[
     KernelSet {
         name: "core",
@@ -103,7 +104,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     SETS.iter().flat_map(|rows| rows.iter())
 }
 
-/// The decoders of some rows.
+/// A registry with the decoders of some rows.
 pub fn decoders(rows: &[Row]) -> Registry {
     let mut registry = Registry::new();
     for row in rows {
@@ -112,7 +113,7 @@ pub fn decoders(rows: &[Row]) -> Registry {
     registry
 }
 
-/// Decoders and encoders of all rows.
+/// A registry with the decoders and encoders of all rows.
 #[cfg(feature = "encode")]
 pub fn registry() -> Registry {
     let mut registry = Registry::new();

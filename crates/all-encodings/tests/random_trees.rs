@@ -1,4 +1,4 @@
-//! Trees of any mix of the table's encodings: what one of them writes it reads, whatever stands below it. No encoding
+//! Random trees of the table's encodings: every encoding reads what it writes, whatever its children are. No encoding
 //! is named here.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn value_types() -> impl Iterator<Item = ValueType> {
         .chain([ValueType::Bits, ValueType::Bytes])
 }
 
-/// Values of a type: a named case, or what random choices make.
+/// Values of a type: a named case or random values.
 fn random_values(value_type: ValueType, rng: &mut Rng) -> Case {
     let mut named = cases(value_type);
     named.retain(|case| case.len() <= VALUES_MAX && case.values().decoded_bytes() < 1 << 15);

@@ -1,7 +1,7 @@
 //! Bitmaps: bit `i` of a map that starts at `offset` is bit `(offset + i) % 8` of byte `(offset + i) / 8`.
 
 use crate::Error;
-use crate::kernels::bitmap as kernel;
+use crate::loops::bitmap as loops;
 
 fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
     match offset.checked_add(len) {
@@ -10,7 +10,8 @@ fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
     }
 }
 
-/// Copies `len` bits between any offsets, a word at a time; other bits of `dst` are left as they are.
+/// Copies `len` bits from bit `src_offset` of `src` to bit `dst_offset` of `dst`, 64 at a time. Other bits of `dst`
+/// keep their value.
 ///
 /// ```
 /// let mut dst = [0b1000_0001, 0xff];
@@ -19,7 +20,7 @@ fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] where the bits reach beyond either slice; nothing is written then.
+/// [`Error::Length`] if the bits reach beyond either slice; then nothing is written.
 pub fn copy_bits(
     dst: &mut [u8],
     dst_offset: usize,
@@ -29,17 +30,17 @@ pub fn copy_bits(
 ) -> Result<(), Error> {
     check(dst.len(), dst_offset, len)?;
     check(src.len(), src_offset, len)?;
-    kernel::copy_bits(dst, dst_offset, src, src_offset, len);
+    loops::copy_bits(dst, dst_offset, src, src_offset, len);
     Ok(())
 }
 
-/// Number of set bits among `len` from `offset`.
+/// Number of set bits among the `len` bits from `offset` on.
 ///
 /// # Errors
-/// [`Error::Length`] where they reach beyond the slice.
+/// [`Error::Length`] if the bits reach beyond the slice.
 pub fn count_ones(bits: &[u8], offset: usize, len: usize) -> Result<usize, Error> {
     check(bits.len(), offset, len)?;
-    Ok(kernel::count_ones(bits, offset, len))
+    Ok(loops::count_ones(bits, offset, len))
 }
 
 fn check_values(
@@ -53,15 +54,15 @@ fn check_values(
     if n_slots.checked_mul(width) != Some(slots) {
         return Err(Error::Length("slots are not n x width"));
     }
-    // Every set bit is below `n_slots`, so that product cannot overflow either.
+    // At most `n_slots` bits are set, so this product cannot overflow either.
     if count_ones(bits, offset, n_slots)? * width != dense {
         return Err(Error::Length("values are not set bits x width"));
     }
     Ok(())
 }
 
-/// Spreads `dense` values over `n_slots` by validity: a slot whose bit is set takes the next value, others are zero.
-/// Widths 1, 2, 4, 8 and 16 are fast.
+/// Spreads `dense` values over `n_slots` by validity: a slot whose bit is set gets the next value, any other slot
+/// becomes zero. `width` is in bytes; 1, 2, 4, 8 and 16 are fast.
 ///
 /// ```
 /// let mut out = [9; 4];
@@ -70,7 +71,7 @@ fn check_values(
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] where lengths do not fit: `dense` holds exactly one value per set bit, `out` one per slot.
+/// [`Error::Length`] if lengths do not match: `dense` holds exactly one value per set bit, `out` one per slot.
 pub fn expand(
     bits: &[u8],
     offset: usize,
@@ -81,12 +82,12 @@ pub fn expand(
 ) -> Result<(), Error> {
     check_values(bits, offset, n_slots, width, out.len(), dense.len())?;
     match width {
-        1 => kernel::expand::<[u8; 1]>(bits, offset, dense, out),
-        2 => kernel::expand::<[u8; 2]>(bits, offset, dense, out),
-        4 => kernel::expand::<[u8; 4]>(bits, offset, dense, out),
-        8 => kernel::expand::<[u8; 8]>(bits, offset, dense, out),
-        16 => kernel::expand::<[u8; 16]>(bits, offset, dense, out),
-        _ => kernel::expand_any(bits, offset, width, dense, out),
+        1 => loops::expand::<[u8; 1]>(bits, offset, dense, out),
+        2 => loops::expand::<[u8; 2]>(bits, offset, dense, out),
+        4 => loops::expand::<[u8; 4]>(bits, offset, dense, out),
+        8 => loops::expand::<[u8; 8]>(bits, offset, dense, out),
+        16 => loops::expand::<[u8; 16]>(bits, offset, dense, out),
+        _ => loops::expand_any(bits, offset, width, dense, out),
     }
     Ok(())
 }
@@ -111,12 +112,12 @@ pub fn compact(
 ) -> Result<(), Error> {
     check_values(bits, offset, n_slots, width, values.len(), dense.len())?;
     match width {
-        1 => kernel::compact::<[u8; 1]>(bits, offset, values, dense),
-        2 => kernel::compact::<[u8; 2]>(bits, offset, values, dense),
-        4 => kernel::compact::<[u8; 4]>(bits, offset, values, dense),
-        8 => kernel::compact::<[u8; 8]>(bits, offset, values, dense),
-        16 => kernel::compact::<[u8; 16]>(bits, offset, values, dense),
-        _ => kernel::compact_any(bits, offset, width, values, dense),
+        1 => loops::compact::<[u8; 1]>(bits, offset, values, dense),
+        2 => loops::compact::<[u8; 2]>(bits, offset, values, dense),
+        4 => loops::compact::<[u8; 4]>(bits, offset, values, dense),
+        8 => loops::compact::<[u8; 8]>(bits, offset, values, dense),
+        16 => loops::compact::<[u8; 16]>(bits, offset, values, dense),
+        _ => loops::compact_any(bits, offset, width, values, dense),
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Dictionary lookups.
 
-use crate::kernels::gather as kernel;
+use crate::loops::gather as loops;
 use crate::{Error, Word};
 
-/// `out[i] = entries[codes[i]]` for entries of `width` bytes; widths 1, 2, 4, 8 and 16 are fast.
+/// `out[i] = entries[codes[i]]` for entries of `width` bytes; 1, 2, 4, 8 and 16 are fast.
 ///
-/// `codes` are little-endian bytes of `C`; all three are of any alignment. All codes are checked before anything is
-/// written.
+/// `codes` are little-endian numbers of type `C`. All three slices may have any alignment. All codes are checked before
+/// anything is written.
 ///
 /// ```
 /// let mut out = [0; 6];
@@ -17,8 +17,8 @@ use crate::{Error, Word};
 /// ```
 ///
 /// # Errors
-/// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not fit each other, or entries
-/// without bytes (their number is unknown).
+/// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not match, or a width of 0 (the
+/// number of entries is then unknown).
 #[inline]
 pub fn gather<C: Word>(
     entries: &[u8],
@@ -29,7 +29,7 @@ pub fn gather<C: Word>(
     C::gather(entries, width, codes, out)
 }
 
-/// The largest of little-endian numbers; 0 of none, and of bytes that are not whole.
+/// The largest of little-endian numbers of type `C`; 0 if there are none, or if `codes` is not a whole number of them.
 ///
 /// ```
 /// assert_eq!(tarsia_bits::largest::<u16>(&[1, 2, 3, 0]), 0x0201);
@@ -39,22 +39,22 @@ pub fn largest<C: Word>(numbers: &[u8]) -> C {
     C::largest(numbers)
 }
 
-/// Strings of at most `width` bytes, 16 or 32, each padded to as many and laid out for one load.
+/// Strings of at most `width` bytes, 16 or 32, each padded to `width` bytes so that one load reads it.
 #[derive(Debug, Clone, Copy)]
 pub struct PaddedStrings<'a> {
-    /// Bytes of each, padding included.
+    /// Bytes of each string with its padding.
     pub width: usize,
-    /// The strings with their padding, end to end.
+    /// The strings with their padding, back to back.
     pub entries: &'a [u8],
-    /// The length of each without its padding.
+    /// The length of each string without its padding, in bytes.
     pub lengths: &'a [u8],
 }
 
-/// Strings by codes, end to end, as long as there is room in `out` for a few of them with their padding: returns the number of codes that
-/// were used and of bytes that are written for good. The end of each, on top of `base` and wrapping, goes to `ends`. What is left are less
-/// than 4 codes, or less than 4 padded strings of room.
+/// Copies the strings that `codes` select back to back into `out`, until fewer than 4 codes are left or `out` has less
+/// space than 4 padded strings take. Returns the number of codes used and the number of bytes of their strings; bytes
+/// behind those are undefined. `ends[i]` becomes `base` plus the bytes of strings `0 ..= i`, wrapping.
 ///
-/// `codes` are little-endian bytes of `C`, of any alignment. All codes are checked before anything is written.
+/// `codes` are little-endian numbers of type `C`, of any alignment. All codes are checked before anything is written.
 ///
 /// ```
 /// let mut entries = [0; 32];
@@ -69,7 +69,7 @@ pub struct PaddedStrings<'a> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not fit each other.
+/// [`Error::Code`] for a code without an entry; [`Error::Length`] for lengths that do not match.
 #[inline]
 pub fn gather_padded<C: Word>(
     strings: PaddedStrings<'_>,
@@ -103,7 +103,7 @@ pub(crate) fn gather_padded_by<C: Word>(
     if usize::from(largest::<u8>(strings.lengths)) > strings.width {
         return Err(Error::Length("a string is longer than its padding"));
     }
-    kernel::padded::<C>(strings, codes, base, ends, out)
+    loops::padded::<C>(strings, codes, base, ends, out)
         .map_err(|largest| Error::Code { largest, n_entries })
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn gather_by<C: Word>(
     if n_codes.checked_mul(width) != Some(out.len()) {
         return Err(Error::Length("the output is not codes x width"));
     }
-    kernel::gather::<C>(entries, width, codes, out).map_err(|largest| Error::Code {
+    loops::gather::<C>(entries, width, codes, out).map_err(|largest| Error::Code {
         largest,
         n_entries: entries.len() / width,
     })

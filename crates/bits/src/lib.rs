@@ -1,37 +1,37 @@
-//! Kernels: the hot loops beneath the encodings. Bit-packing fused with a frame of reference, statistics for encoders,
-//! gathering from dictionaries, prefix sums, bitmaps. It knows no encoding and no file.
+//! The inner loops of the encodings: bit-packing fused with a frame of reference, statistics for encoders, gathering
+//! from dictionaries, prefix sums, bitmaps. The crate knows no encoding and no file.
 //!
 //! # Linear interleaved bit-packing (little-endian; values of `T` bits, `w` bits kept of each)
-//! `n` values are cut into groups of 1,024 as long as there are so many, then of 256, then of 64; fewer than 64 are left
-//! over. With `L = G / T` lanes in a group of `G`:
+//! `n` values are cut into groups: as many groups of 1,024 values as possible, then of 256, then of 64. Fewer than 64
+//! values remain. With `L = G / T` lanes in a group of `G`:
 //!
 //! | values | place of value `i` | bytes |
 //! |---|---|---|
 //! | a group of `G` | lane `i mod L`, row `i div L`; row `r` is bits `r*w .. r*w + w` of its lane | `G*w/8` |
 //! | fewer than 64 | bits `i*w .. i*w + w`, least significant bit first, spare bits zero | `ceil(r*w/8)` |
 //!
-//! A lane is a stream of `w` words of `T` bits; word `j` of lane `l` is word `j*L + l` of the group. Consecutive
-//! values are thus in consecutive lanes: one row is one or a few vector registers, all lanes shift by the same
-//! amount, and rows are stored in the order of the values. Groups are whole bytes, so `n` values take exactly
-//! `ceil(n*w/8)` bytes ([`packed_bytes`]) and each group starts at byte `first*w/8`.
+//! A lane is a stream of `w` words of `T` bits; word `j` of lane `l` is word `j*L + l` of the group. Consecutive values
+//! are in consecutive lanes: one row fills one or a few vector registers, all lanes shift by the same amount, and rows
+//! are stored in the order of the values. Groups are whole bytes, so `n` values take exactly `ceil(n*w/8)` bytes
+//! ([`packed_bytes`]) and each group starts at byte `first*w/8`.
 //!
-//! This differs from FastLanes (VLDB 2023), section 3, in the order of values only: theirs is transposed for the sake
-//! of delta decoding, and so is stored out of order.
+//! The layout differs from FastLanes (VLDB 2023), section 3, only in the order of values. FastLanes transposes them for
+//! delta decoding, so its unpacked values are out of order.
 //!
 //! # Dispatch
-//! Each kernel is one portable function, compiled three times: as the target allows, for AVX2, and for AVX-512. The
-//! [`Level`] is found once. Results do not depend on it.
+//! Each loop is one portable function that is compiled three times: for the target's baseline, for AVX2 and for
+//! AVX-512. The [`Level`] is detected once per process. Results do not depend on it.
 //!
-//! # Which functions refuse, and how
-//! None panics. Lengths that do not fit each other and codes beyond their dictionary are an [`Error`].
+//! # Errors
+//! No function panics. Lengths that do not match, and codes beyond their dictionary, return an [`Error`].
 //!
 //! # What this crate does not do
-//! Headers, patches, choosing widths, allocation.
+//! It has no headers and no patches, chooses no widths, and allocates no memory.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 mod bitmap;
 mod gather;
-mod kernels;
+mod loops;
 mod pack;
 mod prefix;
 mod stats;
@@ -39,7 +39,7 @@ mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand};
 pub use gather::{PaddedStrings, gather, gather_padded, largest};
-pub use kernels::{Level, level, limit_level};
+pub use loops::{Level, level, limit_level};
 pub use pack::{
     GROUP_VALUES, HORIZONTAL_VALUES_MAX, pack, packed_bytes, spare_bits, unpack, unpack_bytes,
     unpack_one, unpack_one_of, unpack_range, unpack_range_of,
@@ -50,20 +50,20 @@ pub use word::{Word, read_value, write_value};
 
 use core::fmt;
 
-/// Why a kernel refused its arguments.
+/// Why a function refused its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// Two lengths do not fit each other, or an index lies beyond the end; says which, in words.
+    /// Two lengths do not match, or an index lies beyond the end. The text names them.
     Length(&'static str),
-    /// More bits than the type has.
+    /// The width is larger than the number of bits of the type.
     Width {
-        /// The width asked for.
+        /// The requested width in bits.
         width: u32,
         /// Bits of the type.
         bits: u32,
     },
-    /// A code is not the number of an entry.
+    /// A code is not the index of an entry.
     Code {
         /// The largest code.
         largest: u64,

@@ -1,12 +1,12 @@
-//! Bit-packing: lengths checked here, work done in `kernels::pack`.
+//! Bit-packing. The functions here check lengths; the loops are in `loops::pack`.
 
-use crate::kernels::pack as kernel;
+use crate::loops::pack as loops;
 use crate::{Error, Word};
 
-/// Values of a large group: the granularity at which encodings choose widths.
+/// Values of the largest group. Encodings choose bit widths per group of this size.
 pub const GROUP_VALUES: usize = 1024;
 
-/// Most values left over after the groups.
+/// The most values that can remain after the groups.
 pub const HORIZONTAL_VALUES_MAX: usize = 63;
 
 /// Bytes of `n_values` packed at `width` bits: `ceil(n * width / 8)`.
@@ -17,12 +17,12 @@ pub const HORIZONTAL_VALUES_MAX: usize = 63;
 /// ```
 #[inline]
 pub const fn packed_bytes(n_values: u64, width: u32) -> u64 {
-    // Whole bytes first, so that only lengths beyond 2^61 values could overflow; they saturate.
+    // Whole bytes are computed first, so that only lengths beyond 2^61 values overflow. Those saturate.
     let whole = (n_values / 8).saturating_mul(width as u64);
     whole.saturating_add((n_values % 8 * width as u64).div_ceil(8))
 }
 
-/// How many of the highest bits of the last packed byte hold no value; readers check that they are zero.
+/// Number of high bits of the last packed byte that hold no value. Readers check that they are zero.
 #[inline]
 pub const fn spare_bits(n_values: u64, width: u32) -> u32 {
     ((8 - (n_values % 8 * (width % 8) as u64) % 8) % 8) as u32
@@ -54,17 +54,17 @@ fn check(value_bytes: usize, packed: usize, n_values: usize, width: u32) -> Resu
 /// ```
 ///
 /// # Errors
-/// [`Error::Width`], and [`Error::Length`] where the lengths do not fit each other.
+/// [`Error::Width`], and [`Error::Length`] if the lengths do not fit each other.
 pub fn pack<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> Result<(), Error> {
     if !values.len().is_multiple_of(T::BYTES) {
         return Err(Error::Length("values are not whole"));
     }
     check(T::BYTES, packed.len(), values.len() / T::BYTES, width)?;
-    kernel::pack_run(values, base, width, packed);
+    loops::pack_run(values, base, width, packed);
     Ok(())
 }
 
-/// Unpacks all values: `out[i] = base + packed[i]`, wrapping; base 0 is plain unpacking.
+/// Unpacks all values: `out[i] = base + packed[i]`, wrapping. With base 0 it only unpacks.
 ///
 /// ```
 /// let mut out = [0u32; 3];
@@ -73,7 +73,7 @@ pub fn pack<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Width`], and [`Error::Length`] where `packed` is not exactly [`packed_bytes`] long.
+/// [`Error::Width`], and [`Error::Length`] if `packed` is not exactly [`packed_bytes`] long.
 pub fn unpack<T: Word>(packed: &[u8], width: u32, base: T, out: &mut [T]) -> Result<(), Error> {
     unpack_bytes(packed, width, base, bytemuck::cast_slice_mut(out))?;
     if cfg!(target_endian = "big") {
@@ -84,10 +84,10 @@ pub fn unpack<T: Word>(packed: &[u8], width: u32, base: T, out: &mut [T]) -> Res
     Ok(())
 }
 
-/// The same into little-endian bytes of any alignment. Stores are fastest to 64-byte aligned memory.
+/// [`unpack`] to little-endian bytes of any alignment. Stores to 64-byte aligned memory are fastest.
 ///
 /// # Errors
-/// As [`unpack`], and where `out` does not hold whole values.
+/// As [`unpack`]; [`Error::Length`] if `out` is not a whole number of values.
 pub fn unpack_bytes<T: Word>(
     packed: &[u8],
     width: u32,
@@ -98,10 +98,11 @@ pub fn unpack_bytes<T: Word>(
     unpack_range(packed, n_values, width, base, 0, out)
 }
 
-/// Unpacks values `start ..`, as many as `out` holds, of a run of `n_values`. Costs about as much as the range.
+/// Unpacks the values from `start` on, as many as fit `out`, of a run of `n_values`. The time grows with the length of
+/// the range, not of the run.
 ///
 /// # Errors
-/// As [`unpack_bytes`], and where the range reaches beyond the run.
+/// As [`unpack_bytes`]; [`Error::Length`] if the range reaches beyond the run.
 #[inline]
 pub fn unpack_range<T: Word>(
     packed: &[u8],
@@ -114,8 +115,8 @@ pub fn unpack_range<T: Word>(
     unpack_range_of(T::BYTES, packed, n_values, width, base.to_u64(), start, out)
 }
 
-/// [`unpack_range`] for values of `value_bytes` bytes (1, 2, 4 or 8) where the caller has no type for them; of `base` the
-/// bits beyond those of a value are dropped.
+/// [`unpack_range`] for values of `value_bytes` bytes (1, 2, 4 or 8), without a type parameter. Bits of `base` above
+/// the width of a value are ignored.
 ///
 /// ```
 /// let mut out = [0; 4];
@@ -124,7 +125,7 @@ pub fn unpack_range<T: Word>(
 /// ```
 ///
 /// # Errors
-/// As [`unpack_range`], and for other numbers of bytes.
+/// As [`unpack_range`]; also for any other number of bytes.
 #[inline]
 pub fn unpack_range_of(
     value_bytes: usize,
@@ -143,11 +144,11 @@ pub fn unpack_range_of(
         Some(end) if end <= n_values => {}
         _ => return Err(Error::Length("a range reaches beyond its run")),
     }
-    kernel::unpack_run_of(value_bytes, packed, n_values, width, base, start, out);
+    loops::unpack_run_of(value_bytes, packed, n_values, width, base, start, out);
     Ok(())
 }
 
-/// Value `at` of a run of `n_values`: a point lookup. Inlined, and cheaper than the call of a kernel.
+/// Unpacks value `at` of a run of `n_values`. Inlined, because a call of a dispatched loop costs more than the lookup.
 ///
 /// # Errors
 /// As [`unpack_range`].
@@ -162,11 +163,11 @@ pub fn unpack_one<T: Word>(
     unpack_one_of(T::BYTES, packed, n_values, width, base.to_u64(), at).map(T::from_u64)
 }
 
-/// [`unpack_one`] for values of `value_bytes` bytes (1, 2, 4 or 8); bits beyond those of a value are to be dropped from
-/// the sum returned.
+/// [`unpack_one`] for values of `value_bytes` bytes (1, 2, 4 or 8). The caller drops the bits of the result above the
+/// width of a value.
 ///
 /// # Errors
-/// As [`unpack_one`], and for other numbers of bytes.
+/// As [`unpack_one`]; also for any other number of bytes.
 #[inline]
 pub fn unpack_one_of(
     value_bytes: usize,
@@ -180,7 +181,7 @@ pub fn unpack_one_of(
         return Err(Error::Length("an index reaches beyond its run"));
     }
     check(value_bytes, packed.len(), n_values, width)?;
-    kernel::unpack_value_of(value_bytes, packed, n_values, width, at)
+    loops::unpack_value_of(value_bytes, packed, n_values, width, at)
         .map(|value| value.wrapping_add(base))
         .ok_or(Error::Length("packed bytes are not ceil(n * width / 8)"))
 }
@@ -188,7 +189,7 @@ pub fn unpack_one_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Level, kernels, limit_level};
+    use crate::{Level, limit_level};
 
     /// Bit `i*w` of value `i`, straight from the definition in the crate's documentation.
     fn pack_by_definition<T: Word>(values: &[T], base: T, width: u32) -> std::vec::Vec<u8> {
@@ -324,14 +325,14 @@ mod tests {
                 let expect = packed_bytes(n as u64, width) as usize;
                 let (mut by_level, mut by_body) = (std::vec![0; expect], std::vec![0; expect]);
                 let bytes = bytemuck::cast_slice(&all);
-                kernels::pack::pack_run(bytes, base, width, &mut by_level);
-                kernels::pack::pack_run_body(bytes, base, width, &mut by_body);
+                loops::pack_run(bytes, base, width, &mut by_level);
+                loops::pack_run_body(bytes, base, width, &mut by_body);
                 assert_eq!(by_level, by_body);
                 let (mut out, mut out_body) = (std::vec![T::ZERO; n], std::vec![T::MAX; n]);
                 let to = bytemuck::cast_slice_mut(&mut out);
-                kernels::pack::unpack_run(&by_level, n, width, base, 0, to);
+                loops::unpack_run(&by_level, n, width, base, 0, to);
                 let to = bytemuck::cast_slice_mut(&mut out_body);
-                kernels::pack::unpack_run_body(&by_level, n, width, base, 0, to);
+                loops::unpack_run_body(&by_level, n, width, base, 0, to);
                 assert_eq!(out, out_body);
             }
         }
@@ -372,9 +373,9 @@ mod tests {
         }
     }
 
-    /// What Wasm kernels link agrees with the kernels of each type.
+    /// The one copy for all types, which Wasm kernels link, agrees with the loops of each type.
     #[test]
-    fn one_kernel_for_all_types_equals_each() {
+    fn one_copy_for_all_types_equals_each() {
         fn check<T: Word>() {
             let base = 0x8123_4567_89ab_cdef;
             for &n in sizes() {
@@ -389,7 +390,7 @@ mod tests {
                         let out: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
                         unpack_range(packed, n, width, T::from_u64(base), start, expect).unwrap();
                         let bytes = T::BYTES;
-                        kernel::unpack_run_any(bytes, packed, n, width, base, start, out);
+                        loops::unpack_run_any(bytes, packed, n, width, base, start, out);
                         assert_eq!(out, expect, "{n} {width} {start} {len}");
                     }
                 }

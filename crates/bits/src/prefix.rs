@@ -1,8 +1,9 @@
-//! Lengths to ends.
+//! Lengths to end offsets.
 
 use crate::Error;
 
-/// Turns lengths into ends in place, `values[i] = base + lengths[0 ..= i]`, and returns the last end (`base` of none).
+/// Replaces lengths by ends: `values[i] = base + sum(lengths[0 ..= i])`. Returns the last end, or `base` if there are
+/// no lengths.
 ///
 /// ```
 /// let mut values = [3, 0, 4];
@@ -11,11 +12,11 @@ use crate::Error;
 /// ```
 ///
 /// # Errors
-/// [`Error::Overflow`] where the last end does not fit in 32 bits; the values hold anything then.
+/// [`Error::Overflow`] if the last end does not fit in 32 bits; the values are then undefined.
 #[inline(never)]
 pub fn prefix_sum(values: &mut [u32], base: u32) -> Result<u32, Error> {
-    // A 64-bit sum costs the same as a 32-bit one and needs one check at the end: ends rise, so if the last one fits
-    // all do. It wraps only beyond 2^32 values, more than any unit has.
+    // A 64-bit sum costs the same as a 32-bit one and needs one check at the end: ends rise, so all fit if the last one
+    // does. It wraps only beyond 2^32 values, more than any unit has.
     let mut sum = u64::from(base);
     for value in values {
         sum = sum.wrapping_add(u64::from(*value));
@@ -24,7 +25,7 @@ pub fn prefix_sum(values: &mut [u32], base: u32) -> Result<u32, Error> {
     u32::try_from(sum).map_err(|_| Error::Overflow { sum })
 }
 
-/// Ends of strings of equal length: `ends[i] = base + (i + 1) * length`, wrapping.
+/// Writes the ends of strings of equal length: `ends[i] = base + (i + 1) * length`, wrapping.
 ///
 /// ```
 /// let mut ends = [0; 3];

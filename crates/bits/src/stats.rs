@@ -1,24 +1,25 @@
-//! Statistics that encoders choose widths and bases by.
+//! Statistics from which encoders choose bit widths and bases.
 
-use crate::kernels::stats as kernel;
+use crate::loops::stats as loops;
 use crate::{Error, Word};
 
-/// Smallest and largest value in both orders.
+/// The smallest and the largest value, in unsigned and in signed order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent<T> {
-    /// Smallest and largest as unsigned numbers.
+    /// The smallest and the largest as unsigned numbers.
     pub unsigned: (T, T),
-    /// Smallest and largest as two's complement numbers.
+    /// The smallest and the largest as two's complement numbers.
     pub signed: (T, T),
 }
 
 impl<T: Word> Extent<T> {
-    /// Whether both orders have the same smallest value: the values lie on one side of the sign.
+    /// True if both orders have the same smallest value: all values have the same sign.
     pub fn is_one_sided(&self) -> bool {
         self.unsigned.0 == self.signed.0
     }
 
-    /// The smallest value of the order in which the values span less, and the span. On a tie the unsigned one.
+    /// The smallest value and the span (largest minus smallest) in the order in which the span is smaller. On a tie the
+    /// unsigned order.
     ///
     /// ```
     /// let near_zero = [-2i32, 3].map(i32::to_le_bytes).concat();
@@ -35,7 +36,7 @@ impl<T: Word> Extent<T> {
         }
     }
 
-    /// The extent of both together.
+    /// The extent of the values of both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let flip = |pair: (T, T)| (pair.0.xor(T::SIGN), pair.1.xor(T::SIGN));
@@ -50,7 +51,7 @@ impl<T: Word> Extent<T> {
 /// The extent of `values` (little-endian bytes of any alignment); `None` if there are none.
 ///
 /// # Errors
-/// [`Error::Length`] for values that are not whole.
+/// [`Error::Length`] if `values` is not a whole number of values.
 pub fn extent<T: Word>(values: &[u8]) -> Result<Option<Extent<T>>, Error> {
     if !values.len().is_multiple_of(T::BYTES) {
         return Err(Error::Length("values are not whole"));
@@ -58,17 +59,17 @@ pub fn extent<T: Word>(values: &[u8]) -> Result<Option<Extent<T>>, Error> {
     if values.is_empty() {
         return Ok(None);
     }
-    let unsigned = kernel::min_max(values, T::ZERO);
+    let unsigned = loops::min_max(values, T::ZERO);
     let same_sign = unsigned.0.xor(unsigned.1) < T::SIGN;
     let signed = if same_sign {
         unsigned
     } else {
-        kernel::min_max(values, T::SIGN)
+        loops::min_max(values, T::SIGN)
     };
     Ok(Some(Extent { unsigned, signed }))
 }
 
-/// How many values need each number of bits, from 0 to 64.
+/// `histogram[w]` is the number of values that need `w` bits, for `w` from 0 to 64.
 pub type WidthHistogram = [u32; 65];
 
 /// Counts the bit widths of `values[i] - base` (wrapping); `values` are little-endian bytes of any alignment.
@@ -80,12 +81,12 @@ pub type WidthHistogram = [u32; 65];
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] for values that are not whole.
+/// [`Error::Length`] if `values` is not a whole number of values.
 pub fn width_histogram<T: Word>(values: &[u8], base: T) -> Result<WidthHistogram, Error> {
     if !values.len().is_multiple_of(T::BYTES) {
         return Err(Error::Length("values are not whole"));
     }
-    Ok(kernel::width_histogram(values, base))
+    Ok(loops::width_histogram(values, base))
 }
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! The integers that are packed.
+//! The integer types that can be packed.
 
-use crate::kernels::pack::{Group, pack_rows, unpack_rows};
+use crate::loops::pack::{Group, pack_rows, unpack_rows};
 
 /// An unsigned integer that can be packed: `u8`, `u16`, `u32`, `u64`. Sealed. Signed values are packed as their bit
-/// patterns; additions wrap, so a frame of reference does not care.
+/// patterns: additions wrap, so a frame of reference works for both.
 pub trait Word: Lane {
     /// Bits of the type.
     const BITS: u32;
     /// Bytes of the type.
     const BYTES: usize;
 
-    /// The same number.
+    /// The number as `u64`.
     fn to_u64(self) -> u64;
 
-    /// The number without the bits that do not fit.
+    /// The low bits of a `u64`.
     fn from_u64(value: u64) -> Self;
 
-    /// Reads little-endian bytes of any alignment; `None` where they are not exactly [`Word::BYTES`].
+    /// Reads little-endian bytes of any alignment; `None` if they are not exactly [`Word::BYTES`].
     fn read_le(bytes: &[u8]) -> Option<Self>;
 
     /// Writes the value's little-endian bytes to the front of `to`, as many as fit.
@@ -31,7 +31,7 @@ pub trait Word: Lane {
     fn wrapping_sub(self, other: Self) -> Self;
 }
 
-/// Reads a little-endian number of 1, 2, 4 or 8 bytes, which are all of `bytes`; `None` for other lengths.
+/// Reads a little-endian number of 1, 2, 4 or 8 bytes, that fills `bytes`; `None` for other lengths.
 ///
 /// ```
 /// assert_eq!(tarsia_bits::read_value(&[1, 2]), Some(0x0201));
@@ -47,7 +47,7 @@ pub fn read_value(bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// Writes the low bytes of `value` to all of `to`; nothing where that are not 1, 2, 4 or 8 bytes.
+/// Fills `to` with the low bytes of `value`, little-endian. Writes nothing if `to` is not 1, 2, 4 or 8 bytes long.
 #[inline(always)]
 pub fn write_value(value: u64, to: &mut [u8]) {
     #[inline(always)]
@@ -65,14 +65,14 @@ pub fn write_value(value: u64, to: &mut [u8]) {
     }
 }
 
-/// What kernels need of a [`Word`] beside. Named nowhere outside of this crate, which seals `Word`.
+/// What the loops need of a [`Word`] besides. Other crates cannot name this trait, which seals `Word`.
 pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
-    /// Its bytes, without alignment.
+    /// The bytes of a word, without alignment.
     type Bytes: bytemuck::Pod;
 
     const ZERO: Self;
     const MAX: Self;
-    /// The highest bit alone: flips between the orders of signed and unsigned numbers.
+    /// The highest bit: xor with it turns signed order into unsigned order and back.
     const SIGN: Self;
 
     fn from_le(bytes: Self::Bytes) -> Self;
@@ -90,7 +90,7 @@ pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
 
     /// [`unpack_rows`] with the number of lanes of a group of this type.
     fn unpack_rows(group: Group, packed: &[u8], width: u32, base: Self, row: u32, out: &mut [u8]);
-    /// [`crate::gather`] with codes of this type. Compiled here, whoever calls it.
+    /// [`crate::gather`] with codes of this type. Compiled in this crate, so that callers share one copy.
     fn gather(
         entries: &[u8],
         width: usize,
@@ -237,7 +237,7 @@ macro_rules! lane {
             }
 
             fn largest(numbers: &[u8]) -> Self {
-                crate::kernels::gather::max_code::<Self>(numbers)
+                crate::loops::gather::max_code::<Self>(numbers)
             }
 
             #[inline(always)]

@@ -1,12 +1,12 @@
-//! Aligned memory that is used again.
+//! Aligned, reusable memory.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
-/// Alignment of every decode output in bytes: a cache line, and the widest vector register. Stores to outputs that are
-/// not so aligned were measured 1.6–2 times slower with AVX2 and AVX-512 (design notes, `ENCODINGS.md`).
+/// Alignment in bytes of every decode output: a cache line, and the widest vector register. Stores to other outputs
+/// were measured 1.6–2 times slower with AVX2 and AVX-512 (design notes, `ENCODINGS.md`).
 pub const OUTPUT_ALIGN: usize = 64;
 
 const WORDS_OF_ALIGN: usize = OUTPUT_ALIGN / size_of::<u64>();
@@ -14,7 +14,7 @@ const WORDS_OF_ALIGN: usize = OUTPUT_ALIGN / size_of::<u64>();
 /// Bytes aligned to [`OUTPUT_ALIGN`], always initialised.
 #[derive(Debug, Default)]
 pub struct AlignedBuf {
-    // Over-allocated by one line, so that an aligned start exists without `unsafe`.
+    // One cache line longer than needed, so that an aligned start exists without `unsafe`.
     words: Vec<u64>,
     start: usize,
     len: usize,
@@ -42,20 +42,20 @@ impl AlignedBuf {
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Self {
         let mut copy = Self::zeroed(bytes.len());
-        // As long, unless something is wrong: no panic for kernels to carry.
+        // The lengths are equal; `get_mut` keeps the code of a panic out of kernels.
         if let Some(to) = copy.get_mut(..bytes.len()) {
             to.copy_from_slice(bytes);
         }
         copy
     }
 
-    /// The most bytes it can hold without allocating.
+    /// The most bytes that fit without a new allocation.
     pub fn capacity(&self) -> usize {
         (self.words.len() * 8).saturating_sub(self.start)
     }
 
-    /// Changes the length. What it held is kept where it has the capacity; what is new or moved holds zeros or old
-    /// bytes: callers overwrite all of it.
+    /// Changes the length. If `len` is at most [`AlignedBuf::capacity`], all bytes keep their old content; otherwise
+    /// all bytes are zero.
     pub fn reset_len(&mut self, len: usize) {
         if len <= self.capacity() {
             self.len = len;
@@ -88,8 +88,8 @@ impl DerefMut for AlignedBuf {
     }
 }
 
-/// Temporary memory of one decoding thread. A decoder takes a buffer for the length of a call and gives it back; after
-/// the first few blocks nothing is allocated any more.
+/// Temporary memory of one decoding thread. A decoder takes a buffer for the duration of a call and gives it back, so
+/// that after the first few blocks nothing is allocated.
 #[derive(Debug, Default)]
 pub struct Scratch {
     free: Vec<AlignedBuf>,
@@ -97,26 +97,26 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// No memory yet.
+    /// Scratch memory without buffers.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A buffer of `len` bytes with undefined (but initialised) content.
     pub fn take(&mut self, len: usize) -> AlignedBuf {
-        // The most recently returned buffer is the one in cache.
+        // The buffer returned last is the most likely to be in the cache.
         let mut buf = self.free.pop().unwrap_or_default();
         buf.reset_len(len);
         buf
     }
 
-    /// Hands a buffer back for the next call.
+    /// Returns a buffer for later calls.
     pub fn give(&mut self, buf: AlignedBuf) {
         self.free.push(buf);
     }
 
-    /// The thread's one `T`: the context of a library (zstd's, say) that is too dear to make for every block. Made when
-    /// first asked for.
+    /// The thread's only `T`, created on first use: the context of a library such as zstd, which is too expensive to
+    /// create per block.
     pub fn context<T: Any + Send + Default>(&mut self) -> &mut T {
         let found = self.contexts.iter().position(|known| known.is::<T>());
         let at = found.unwrap_or_else(|| {

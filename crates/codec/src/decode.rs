@@ -1,24 +1,77 @@
-//! check, init, decode.
+//! The reading side: check, init, decode.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use crate::{Error, Node, NodeSpec, Result, Scratch, SharedBuffer, ValueType, Values, Version};
+use crate::{
+    BitSlice, Error, ErrorKind, Node, NodeSpec, Result, Scratch, SharedBuffer, ValueType, Values,
+    Version,
+};
 
-/// The encoded values of one block (or of a child inside one). Hostile.
+/// The encoded values of one block, or of a child inside one. Untrusted.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
     /// Exactly the unit's bytes.
     pub bytes: &'a [u8],
     /// Number of values, as the block header or the parent says.
     pub len: u32,
-    /// For byte strings, what the block header or the parent says their bytes add up to; else ignored.
+    /// For byte strings, their total decoded bytes, as the block header or the parent says; ignored for other types.
     pub decoded_bytes: u32,
 }
 
-/// Which values of a unit are wanted.
+impl<'a> Unit<'a> {
+    /// The unit's bytes, for a layout that needs exactly `needed_bytes`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) for fewer bytes,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for more.
+    pub fn exact(&self, needed_bytes: u64, field: &'static str) -> Result<&'a [u8]> {
+        let have_bytes = self.bytes.len() as u64;
+        if have_bytes < needed_bytes {
+            return Err(Error::from(ErrorKind::Truncated {
+                field,
+                needed_bytes,
+                have_bytes,
+            }));
+        }
+        if have_bytes > needed_bytes {
+            return Err(Error::from(ErrorKind::Corrupt {
+                field,
+                at_byte: needed_bytes,
+                found: have_bytes - needed_bytes,
+                allowed: "no bytes after the last value",
+            }));
+        }
+        Ok(self.bytes)
+    }
+
+    /// The values of a unit that is one bitmap: value `i` is bit `i % 8` of byte `i / 8`, the spare bits of the last
+    /// byte are zero. Errors name `bits_field` or `spare_field`.
+    ///
+    /// # Errors
+    /// As [`Unit::exact`]; [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for spare bits that are set.
+    pub fn bitmap(
+        &self,
+        bits_field: &'static str,
+        spare_field: &'static str,
+    ) -> Result<BitSlice<'a>> {
+        let bytes = self.exact(u64::from(self.len).div_ceil(8), bits_field)?;
+        let n_used = self.len % 8;
+        match bytes.last() {
+            Some(last) if n_used != 0 && last >> n_used != 0 => Err(Error::corrupt(
+                spare_field,
+                bytes.len() - 1,
+                last >> n_used,
+                "zero",
+            )),
+            _ => BitSlice::new(bytes, 0, self.len as usize),
+        }
+    }
+}
+
+/// Which values of a unit to decode.
 #[derive(Debug, Clone, Copy)]
 pub enum Selection<'a> {
     /// All.
@@ -30,7 +83,7 @@ pub enum Selection<'a> {
         /// Number of values.
         len: u32,
     },
-    /// These, rising; a value may be named twice.
+    /// The values at these indices, which do not fall. An index may be repeated.
     Indices(&'a [u32]),
 }
 
@@ -44,7 +97,7 @@ impl From<&Range<u32>> for Selection<'_> {
 }
 
 impl Selection<'_> {
-    /// How often the value that is selected most often is selected: rising indices may repeat. At least 1.
+    /// The largest number of times that one value is selected, since indices may repeat. At least 1.
     pub fn repeats(&self) -> u64 {
         let Self::Indices(indices) = self else {
             return 1;
@@ -61,8 +114,8 @@ impl Selection<'_> {
     /// Number of values selected from a unit of `unit_len`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the selection reaches beyond the unit or
-    /// falls.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the selection reaches beyond the unit, or if its
+    /// indices fall.
     pub fn check(&self, unit_len: u32) -> Result<usize> {
         match self {
             Self::All => Ok(unit_len as usize),
@@ -71,7 +124,7 @@ impl Selection<'_> {
                 _ => Err(Error::invalid("a range reaches beyond its unit")),
             },
             Self::Indices(indices) => {
-                // No early end: it is compiled to vector instructions, and falling indices are an error anyway.
+                // No early exit, so that the loop vectorises.
                 let rising = indices
                     .windows(2)
                     .fold(true, |rising, pair| rising & (pair[0] <= pair[1]));
@@ -86,31 +139,31 @@ impl Selection<'_> {
     }
 }
 
-/// Where decoded values go: memory of the caller, sized for exactly the selection.
+/// Memory of the caller for decoded values, sized exactly for the selection.
 #[derive(Debug)]
 pub enum Output<'a> {
-    /// Value `i` becomes bit `offset + i`; bits outside are left as they are.
+    /// Value `i` is written to bit `offset + i`. Other bits keep their value.
     Bits {
-        /// Holds all bits written.
+        /// Long enough for all bits.
         bytes: &'a mut [u8],
-        /// Place of the first bit.
+        /// The place of the first bit.
         offset: usize,
     },
-    /// Exactly number of values x width bytes.
+    /// Exactly number of values × width bytes.
     Fixed(&'a mut [u8]),
     /// Byte strings: `ends[i]` is `base` plus the bytes of values `0 ..= i`.
     Bytes {
-        /// Exactly one per value.
+        /// Exactly one element per value.
         ends: &'a mut [u32],
         /// Added to every end.
         base: u32,
-        /// At least as long as the values; those bytes beyond are undefined afterwards.
+        /// At least as long as all values together. Bytes behind the values are undefined afterwards.
         data: &'a mut [u8],
     },
 }
 
 impl<'a> Output<'a> {
-    /// The fixed-width output for `n_values` of `width` bytes.
+    /// The bytes of a fixed-width output, which must hold exactly `n_values` values of `width` bytes.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
@@ -123,7 +176,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The bit output for `n_values`: bytes and the first bit's place.
+    /// The bytes and the offset of a bit output, which must hold `n_values` bits.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
@@ -140,7 +193,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The byte-string output for `n_values`: ends, base, data.
+    /// Ends, base and data of a byte-string output, which must have exactly `n_values` ends.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
@@ -154,24 +207,24 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Which bytes of a unit a decoder looks at for a run of values; see [`Decoder::reach`].
+/// Which bytes of a unit a decoder reads for a range of values; see [`Decoder::reach`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// That cannot be said before so many bytes at the front are at hand.
+    /// Unknown until this many bytes at the front of the unit are available.
     Front(usize),
-    /// The front that is at hand, and these.
+    /// The available front, and these bytes.
     Bytes {
         /// Their place in the unit.
         place: Range<usize>,
-        /// What the values decode to at most, of byte strings; else 0.
+        /// For byte strings, the most bytes that the values decode to; 0 for other types.
         decoded_bytes: u64,
     },
-    /// Perhaps all of them.
+    /// Possibly all bytes.
     All,
 }
 
 impl Reach {
-    /// Bytes of values that are no byte strings.
+    /// The bytes `place`, of values that are not byte strings.
     pub fn bytes(place: Range<usize>) -> Self {
         Self::Bytes {
             place,
@@ -180,17 +233,17 @@ impl Reach {
     }
 }
 
-/// A prepared node: one per page and tree, used by many threads at once.
+/// A decoder for the units of a page: one per page and tree, used by several threads at the same time.
 pub trait Decoder: Send + Sync {
-    /// Decodes the selected values of `unit` into `out` and returns the bytes of data written for byte strings (0 for
-    /// other types). Allocates nothing but through `scratch`.
+    /// Decodes the selected values of `unit` into `out`. Returns the bytes of data written for byte strings, 0 for
+    /// other types. Allocates only through `scratch`.
     ///
-    /// Every decoder honours every selection.
+    /// Every decoder supports every selection.
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for
     /// bad bytes, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or output that does not
-    /// fit. After an error the output holds anything.
+    /// fit. After an error the content of the output is undefined.
     fn decode(
         &self,
         unit: Unit<'_>,
@@ -199,9 +252,9 @@ pub trait Decoder: Send + Sync {
         out: Output<'_>,
     ) -> Result<usize>;
 
-    /// Which bytes of `unit` decoding the values of `range` depends on, so that a few of a large unit can be read
-    /// alone: where all others are zero, or what they are, the values are the same. Only the first `front` bytes are at
-    /// hand; the others of `unit.bytes`, which is as long as the unit, mean nothing yet.
+    /// Which bytes of `unit` the values of `range` depend on, so that a reader can fetch only those of a large unit and
+    /// leave all others zero. Only the first `front` bytes of `unit.bytes` are valid when this is called; `unit.bytes`
+    /// has the full length of the unit, but its other bytes have no meaning yet.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -216,8 +269,8 @@ pub trait Decoder: Send + Sync {
         Ok(Reach::All)
     }
 
-    /// Where the byte strings of `unit` lie, where they lie in it as they are: then a reader lends them instead of
-    /// copying them. `None` for all other units.
+    /// The place of the byte strings of `unit`, if they lie in it unchanged. The reader then borrows them instead of
+    /// copying them (zero-copy). `None` for all other units.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -226,9 +279,9 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// The most bytes that the byte strings of a unit of these `bytes` and `len` values decode to, so that a parent
-    /// that does not store it can take memory for a child; `None` where the unit does not say. A limit, not a promise:
-    /// decoding may still fail.
+    /// An upper bound on the decoded bytes of a unit of byte strings with these `bytes` and `len` values, for a parent
+    /// that does not store that number but must allocate memory for a child. `None` if the unit does not contain it.
+    /// Decoding may still fail.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -237,9 +290,9 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// Evaluates a predicate on every value of `unit` without decoding all of them: sets bit `offset + i` of `out`
-    /// where it holds for value `i` and clears it where it does not. Returns `false`, and leaves `out` as it is, where
-    /// this decoder can do no better than decoding and comparing, which is then up to the caller.
+    /// Evaluates a predicate on every value of `unit` without decoding all of them: sets bit `offset + i` of `out` if
+    /// it holds for value `i`, else clears it. Returns `false` and leaves `out` unchanged if this decoder cannot do
+    /// better than decode and compare, which the caller then does.
     ///
     /// # Errors
     /// As [`Decoder::decode`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an output that does not
@@ -255,7 +308,7 @@ pub trait Decoder: Send + Sync {
         Ok(false)
     }
 
-    /// What is known of all values of `unit` without decoding them; nothing unless it is free.
+    /// Facts about the values of `unit` that are known without decoding them. Empty if they would take time.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -264,9 +317,9 @@ pub trait Decoder: Send + Sync {
         Ok(Aggregates::default())
     }
 
-    /// Decodes the selected byte strings as views of Arrow's layout: 16 bytes each, little-endian. A string of up to 12
-    /// bytes stands in its view behind its length; of a longer one the view holds length, first four bytes,
-    /// `out.buffer` and the place in `out.data`, counted from `out.base`. Returns the bytes of data written.
+    /// Decodes the selected byte strings as Arrow views: 16 bytes each, little-endian. The view of a string of up to 12
+    /// bytes holds its length and the string. The view of a longer one holds its length, its first four bytes,
+    /// `out.buffer`, and its offset in `out.data` plus `out.base`. Returns the bytes of data written.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -283,7 +336,7 @@ pub trait Decoder: Send + Sync {
             scratch,
             out,
         );
-        // Kernels hand out ends and data, and are to be small.
+        // Kernels return ends and data, never views, and must be small.
         #[cfg(feature = "kernel")]
         {
             let _ = (unit, selection, scratch, out);
@@ -299,9 +352,9 @@ pub enum Order {
     Unsigned,
     /// As little-endian numbers in two's complement.
     Signed,
-    /// As IEEE 754 numbers, in the standard's total order.
+    /// As IEEE 754 numbers in `totalOrder`.
     Float,
-    /// Byte by byte, a prefix before what continues it.
+    /// Byte by byte; a prefix comes before a longer string.
     Bytes,
 }
 
@@ -320,7 +373,8 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// What [`Decoder::filter`] asks of each value. More forms may come: a decoder that does not know one returns `false`.
+/// A condition that [`Decoder::filter`] evaluates for each value. Later versions may add forms; a decoder returns
+/// `false` for those it does not know.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Predicate<'a> {
@@ -330,7 +384,7 @@ pub enum Predicate<'a> {
         comparison: Comparison,
         /// How values are compared.
         order: Order,
-        /// A value of the unit's type: its bytes, of bits one byte that is 0 or 1.
+        /// A value of the unit's type as bytes; a bit is one byte, 0 or 1.
         operand: &'a [u8],
     },
     /// The value equals one of these, byte by byte.
@@ -338,8 +392,8 @@ pub enum Predicate<'a> {
 }
 
 impl Predicate<'_> {
-    /// Whether it holds for a value of this type, of bits one byte that is 0 or 1; `None` where it cannot be said: a
-    /// form of predicate that is not known, or values that cannot be compared so.
+    /// True if the predicate holds for a value of this type (a bit is one byte, 0 or 1). `None` for an unknown form of
+    /// predicate, or values that cannot be compared in this order.
     pub fn holds(&self, value_type: ValueType, value: &[u8]) -> Option<bool> {
         match self {
             Self::Compare {
@@ -372,7 +426,7 @@ impl Comparison {
 }
 
 impl Order {
-    /// Compares two values of this type; `None` where that is no order of theirs.
+    /// Compares two values of this type; `None` if the order does not apply to the type.
     pub fn compare(self, value_type: ValueType, a: &[u8], b: &[u8]) -> Option<Ordering> {
         let has_length = |bytes: &[u8]| match value_type {
             ValueType::Bits => bytes.len() == 1,
@@ -401,7 +455,7 @@ impl Order {
     }
 }
 
-/// What is known of the values of a unit.
+/// Facts about the values of a unit. `None` means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Aggregates<'a> {
@@ -409,12 +463,12 @@ pub struct Aggregates<'a> {
     pub min: Option<&'a [u8]>,
     /// The bytes of the largest value.
     pub max: Option<&'a [u8]>,
-    /// How many values stand for nulls, in an encoding that holds nulls.
+    /// The number of values that represent nulls, in an encoding that holds nulls.
     pub null_count: Option<u32>,
 }
 
 impl<'a> Aggregates<'a> {
-    /// Of values that all are this one.
+    /// The facts about values that all equal `value`.
     pub fn of_constant(value: &'a [u8]) -> Self {
         Self {
             min: Some(value),
@@ -424,24 +478,24 @@ impl<'a> Aggregates<'a> {
     }
 }
 
-/// Where views go; see [`Decoder::decode_views`].
+/// Memory of the caller for views; see [`Decoder::decode_views`].
 #[derive(Debug)]
 pub struct ViewOutput<'a> {
-    /// Exactly one per value.
+    /// Exactly one element per value.
     pub views: &'a mut [u128],
-    /// The number of the buffer that `data` is a part of.
+    /// The number of the Arrow data buffer that `data` is part of.
     pub buffer: u32,
-    /// Where `data` starts in that buffer.
+    /// The offset of `data` in that buffer.
     pub base: u32,
-    /// At least as long as the values; those bytes beyond are undefined afterwards.
+    /// At least as long as all values together. Bytes behind the values are undefined afterwards.
     pub data: &'a mut [u8],
 }
 
-/// Strings of up to so many bytes stand in their view.
+/// The longest string that is stored inside its view, in bytes.
 #[cfg(not(feature = "kernel"))]
 const INLINE_VIEW_BYTES: usize = 12;
 
-/// Views of the strings that `decode` writes.
+/// Decodes strings with `decode` and writes their views.
 #[cfg(not(feature = "kernel"))]
 fn views_by_decoding(
     decode: &dyn Fn(Output<'_>, &mut Scratch) -> Result<usize>,
@@ -487,61 +541,62 @@ fn views_by_decoding(
     viewed
 }
 
-/// The byte strings of a unit, one behind the other.
+/// The place of a unit's byte strings, which lie back to back.
 #[derive(Clone)]
 pub struct StoredStrings<'a> {
-    /// Decodes their lengths, values of 4 bytes,
+    /// The decoder of their lengths, which are values of 4 bytes.
     pub lengths: &'a dyn Decoder,
-    /// from this unit.
+    /// The unit of their lengths.
     pub unit: Unit<'a>,
-    /// Their bytes in the unit that was asked about. Lengths may add up to more, which whoever uses them checks.
+    /// The range of their bytes in the unit that was passed to [`Decoder::strings`]. The caller checks that the lengths
+    /// add up to its length.
     pub data: Range<usize>,
 }
 
-/// A node's prepared children, in order.
+/// The decoders of a node's children, in the encoding's order.
 pub type Children = Vec<Box<dyn Decoder>>;
 
-/// The children as an array, for an encoding that knows how many it has.
+/// The children as an array, for an encoding with `N` children.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another number, which
-/// [`build_decoder`](crate::build_decoder) has refused before.
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another number of children.
+/// [`build_decoder`](crate::build_decoder) has refused it before.
 pub fn children_of<const N: usize>(children: Children) -> Result<[Box<dyn Decoder>; N]> {
     children
         .try_into()
         .map_err(|_| Error::invalid("a node with another number of children"))
 }
 
-/// An encoding as readers know it: one static per crate, listed in a [`crate::Registry`].
+/// The reading side of an encoding: one static per crate, listed in a [`crate::Registry`].
 pub trait Encoding: Send + Sync {
-    /// `tarsia.bitpack`, `org.example.leco`: never reused for another layout.
+    /// The id in files, such as `tarsia.bitpack` or `org.example.leco`. It is never reused for another layout.
     fn id(&self) -> &'static str;
 
-    /// The newest version of the layout: of those that are read, and the one that is written unless the writer's
-    /// options ask for an older one.
+    /// The newest version of the layout that this build reads. It is also the version that is written, unless the
+    /// writer's options ask for an older one.
     fn version(&self) -> Version;
 
-    /// Whether units of this version are read: by default the same major version and any minor one up to
-    /// [`Encoding::version`]. An encoding that still reads an older major version says so here and looks at
+    /// True if units of this version can be read. By default: the same major version and any minor version up to
+    /// [`Encoding::version`]. An encoding that also reads an older major version overrides this function and checks
     /// [`Node::version`].
     fn reads(&self, written: Version) -> bool {
         self.version().reads(written)
     }
 
-    /// **check**: parses the node's parameters and says what it needs. Readers and writers both call it for every node
-    /// of a tree before anything else, so that a tree that one of them refuses is refused by the other.
+    /// **check**: parses the node's parameters and returns what the node needs. Readers and writers both call it for
+    /// every node of a tree before anything else, so both refuse the same trees.
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) and [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for
-    /// bad parameters, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for values of a type that the encoding
+    /// bad parameters, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a type of values that the encoding
     /// does not hold.
     fn check(&self, node: &Node<'_>) -> Result<NodeSpec>;
 
-    /// **init**: a decoder for all units of a page. Children and shared buffers are those that [`Encoding::check`]
-    /// asked for.
+    /// **init**: creates the decoder for all units of a page. Children and shared buffers are those that
+    /// [`Encoding::check`] returned.
     ///
     /// # Errors
-    /// As [`Encoding::check`], and for shared buffers whose content is bad.
+    /// As [`Encoding::check`]; also for bad content of a shared buffer.
     fn init(
         &self,
         node: &Node<'_>,
@@ -550,7 +605,38 @@ pub trait Encoding: Send + Sync {
     ) -> Result<Box<dyn Decoder>>;
 }
 
-/// Selects from a decoder that can only decode whole units: decodes all into scratch memory, then copies.
+/// Copies the selected bits of a unit to `out`: the decoder of every layout that is one bitmap. Returns 0, the bytes of
+/// byte strings.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a selection or an output that does not fit.
+pub fn decode_bits(bits: BitSlice<'_>, selection: Selection<'_>, out: Output<'_>) -> Result<usize> {
+    let n_selected = selection.check(bits.len() as u32)?;
+    let (to, offset) = out.into_bits(n_selected)?;
+    let range = match selection {
+        Selection::All => bits,
+        Selection::Range { start, .. } => {
+            let start = start as usize;
+            bits.slice(start..start + n_selected)
+        }
+        Selection::Indices(indices) => {
+            for (i, index) in indices.iter().enumerate() {
+                let bit = u8::from(bits.get(*index as usize));
+                let at = offset + i;
+                if let Some(byte) = to.get_mut(at / 8) {
+                    *byte = *byte & !(1 << (at % 8)) | bit << (at % 8);
+                }
+            }
+            return Ok(0);
+        }
+    };
+    tarsia_bits::copy_bits(to, offset, range.bytes(), range.offset(), range.len())
+        .map_err(|_| Error::invalid("the output is not sized for these bits"))?;
+    Ok(0)
+}
+
+/// Implements selections for a decoder that can only decode whole units: decodes all values into scratch memory, then
+/// copies the selected ones.
 ///
 /// # Errors
 /// As [`Decoder::decode`].
@@ -682,6 +768,36 @@ mod tests {
         assert_eq!(order(Order::Unsigned, &[1], &[1, 0]), None);
         assert_eq!(Order::Signed.compare(ValueType::Bytes, b"a", b"b"), None);
         assert_eq!(order(Order::Float, &[1], &[1]), None);
+    }
+
+    #[test]
+    fn bitmaps_are_checked_and_selected() {
+        let unit = |bytes: &'static [u8]| Unit {
+            bytes,
+            len: 10,
+            decoded_bytes: 0,
+        };
+        let parse = |bytes| unit(bytes).bitmap("a", "b").map(|bits| bits.len());
+        assert_eq!(parse(&[0xff, 3]), Ok(10));
+        assert_eq!(parse(&[0xff]), Err(Error::truncated("a", 2, 1)));
+        let after = Error::corrupt("a", 2, 1, "no bytes after the last value");
+        assert_eq!(parse(&[0xff, 3, 0]), Err(after));
+        assert_eq!(parse(&[0, 4]), Err(Error::corrupt("b", 1, 1, "zero")));
+        let select = |selection: Selection<'_>| {
+            let bits = unit(&[0b1000_0010, 0b01]).bitmap("a", "b")?;
+            let mut bytes = [0b1, 0];
+            let out = Output::Bits {
+                bytes: &mut bytes,
+                offset: 1,
+            };
+            decode_bits(bits, selection, out).map(|_| bytes)
+        };
+        assert_eq!(select(Selection::All), Ok([0b0000_0101, 0b11]));
+        let range = |start, len| Selection::Range { start, len };
+        assert_eq!(select(range(7, 3)), Ok([0b0111, 0]));
+        assert_eq!(select(Selection::Indices(&[0, 1, 1, 9])), Ok([0b1101, 0]));
+        assert!(select(range(8, 3)).is_err());
+        assert!(select(Selection::Indices(&[10])).is_err());
     }
 
     #[test]

@@ -13,18 +13,18 @@ use crate::{
 
 /// The writing side of an encoding.
 pub trait EncodingWriter: Encoding {
-    /// Proposes nodes for values: none, one, or several with other parameters. A search over the proposals of all
-    /// encodings decides, so a proposal that is not worth much costs only the time to make it.
+    /// Proposes nodes for values: none, one, or several with different parameters. A search compares the proposals of
+    /// all encodings, so a bad proposal costs only the time to compute it.
     ///
     /// # Errors
-    /// What the encoding's own formulas and trials refuse.
+    /// The errors of the encoding's own formulas and trials.
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()>;
 
-    /// Sees the values of a whole page (or of the one block that is encoded again) and prepares. The node has been
-    /// checked ([`Encoding::check`]), and the values are of its type.
+    /// Creates the encoder of a page from all its values, or of the one block that is encoded again. The caller has
+    /// checked the node ([`Encoding::check`]) and the type of the values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for values the node cannot hold.
+    /// [`ErrorKind::InvalidInput`] for values that the node cannot hold.
     fn prepare(
         &self,
         node: &Node<'_>,
@@ -32,8 +32,8 @@ pub trait EncodingWriter: Encoding {
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>>;
 
-    /// An upper bound on the bytes of one unit of `n_values` whose decoded size is `decoded_bytes`;
-    /// `child(i, type, n_values, decoded_bytes)` is the bound of child `i`.
+    /// An upper bound on the bytes of one unit of `n_values` whose decoded size is `decoded_bytes`; `child(i, type,
+    /// n_values, decoded_bytes)` returns the bound of child `i`.
     fn encoded_bytes_max(
         &self,
         node: &Node<'_>,
@@ -42,41 +42,42 @@ pub trait EncodingWriter: Encoding {
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64;
 
-    /// Whether survivors of an erasure, encoded again under the same node, always fit into their old place when the
-    /// children's do. A search for columns that are to be erased in place takes only trees that say
-    /// [`EraseFit::Always`].
+    /// Whether the values that remain after an erasure always fit their old place when encoded again under the same
+    /// node, provided that those of the children do. For columns that will be erased in place, the search uses only
+    /// trees that return [`EraseFit::Always`].
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
-    /// Nodes to test the encoding with: for each type of values it holds, and for each kind of parameters, at least
-    /// one. Fuzzing, erasure tests and random trees are made of these.
+    /// Nodes for tests: at least one for each type of values and each kind of parameters. Fuzzing, erasure tests and
+    /// random trees use them.
     fn samples(&self) -> Vec<Sample>;
 }
 
-/// Whether survivors of an erasure, encoded again with the same tree, always fit into their old place.
+/// Whether the values that remain after an erasure always fit their old place when encoded again with the same tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseFit {
     /// Any subsequence of the values encodes to at most as many bytes.
     Always,
-    /// It may grow: columns that are erased in place avoid the tree, or expect the block to move.
+    /// A subsequence may take more bytes: the block may have to move. Columns that are erased in place avoid such
+    /// trees.
     MayGrow,
 }
 
-/// A node to test an encoding with.
+/// A node for tests of an encoding.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// The type of the node's values.
     pub value_type: ValueType,
     /// The node's parameters.
     pub params: Vec<u8>,
-    /// Whether the node holds any values of the type, if its children do. Such nodes without expensive decoders are
-    /// what blocks fall back on that another tree does not hold, or not in less than their plain size.
+    /// True if the node holds all values of the type, provided that its children do. Blocks fall back to such a node
+    /// with a cheap decoder if another tree cannot hold them, or only in more than their plain size.
     pub holds_any: bool,
-    /// Makes values that the node holds of any values of the type; `None` where it holds any.
+    /// Turns any values of the type into values that the node holds; `None` if it holds all.
     pub fit: Option<fn(Values<'_>) -> OwnedValues>,
 }
 
 impl Sample {
-    /// A node that holds any values of the type.
+    /// A node that holds all values of the type.
     pub fn any(value_type: ValueType, params: &[u8]) -> Self {
         Self {
             value_type,
@@ -86,7 +87,7 @@ impl Sample {
         }
     }
 
-    /// A node that holds some values of the type: what `fit` makes of any.
+    /// A node that holds only some values of the type: those that `fit` returns.
     pub fn fitting(
         value_type: ValueType,
         params: &[u8],
@@ -109,11 +110,11 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The values of `range` of a page's.
+    /// The block of the values `range` of a page.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a range beyond the page; [`ErrorKind::LimitExceeded`] for more than a unit may
-    /// hold.
+    /// [`ErrorKind::InvalidInput`] for a range beyond the page; [`ErrorKind::LimitExceeded`] for more values or bytes
+    /// than a unit may hold.
     pub fn new(page: Values<'a>, range: Range<usize>) -> Result<Self> {
         if range.start > range.end || range.end > page.len() {
             return Err(Error::invalid("a block reaches beyond the values it is of"));
@@ -139,7 +140,7 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// All of `values`.
+    /// One block of all `values`.
     ///
     /// # Errors
     /// [`ErrorKind::LimitExceeded`] for more than a unit may hold.
@@ -157,17 +158,17 @@ impl<'a> Block<'a> {
         self.end - self.start
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Where in the page's values the block's are.
+    /// The range of the block in the page's values.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// The same places in other values of the page, such as the codes of all of them.
+    /// The same range of other values of the page, such as the codes of all its values.
     ///
     /// # Errors
     /// As [`Block::new`].
@@ -179,16 +180,16 @@ impl<'a> Block<'a> {
 /// Encodes the blocks of one page.
 pub trait PageEncoder: Send + Sync {
     /// Appends the unit of a block to `out`. The block is a range of the values given to [`EncodingWriter::prepare`],
-    /// or (from a parent that cuts its children's values per block) values of the same type that all occur among those.
-    /// A parent whose children get other values than that, as differences and run ends are, prepares them block by
-    /// block with [`Prepare::block_child`].
+    /// or values of the same type that all occur among those (from a parent that derives its child's values per block).
+    /// A parent whose child gets values that do not occur there, such as run ends, prepares the child block by block
+    /// with [`Prepare::block_child`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for values the node cannot hold.
+    /// [`ErrorKind::InvalidInput`] for values that the node cannot hold.
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
-/// A tree whose encoders are known and whose nodes were checked: what a reader would refuse was refused.
+/// A tree with its encoders. Its nodes were checked: a tree that a reader would refuse is refused here.
 #[derive(Clone)]
 pub struct TreeWriter {
     writer: &'static dyn EncodingWriter,
@@ -214,8 +215,8 @@ impl TreeWriter {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for an unknown encoder or a version that it does not write, [`ErrorKind::Corrupt`]
-    /// for a number of children or shared buffers that the encoding does not have, [`ErrorKind::LimitExceeded`] for a
-    /// tree that is too deep, and what [`Encoding::check`] refuses.
+    /// for a wrong number of children or shared buffers, [`ErrorKind::LimitExceeded`] for a tree that is too deep; also
+    /// the errors of [`Encoding::check`].
     pub fn new(registry: &Registry, tree: &Tree, value_type: ValueType) -> Result<Self> {
         Self::at(registry, tree, value_type, 1)
     }
@@ -248,11 +249,11 @@ impl TreeWriter {
         })
     }
 
-    /// Prepares an encoder for a page of `values`. Shared buffers that are there are used as they are; others are made
-    /// and added.
+    /// Prepares an encoder for a page of `values`. Existing shared buffers are used unchanged; missing ones are created
+    /// and added to `shared`.
     ///
     /// # Errors
-    /// What [`EncodingWriter::prepare`] refuses; [`ErrorKind::InvalidInput`] for values of another type.
+    /// The errors of [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] for values of another type.
     pub fn prepare(
         &self,
         values: Values<'_>,
@@ -289,7 +290,7 @@ impl TreeWriter {
             .encoded_bytes_max(&node, n_values, decoded_bytes, &child)
     }
 
-    /// Whether survivors of an erasure always fit under this tree.
+    /// Whether the values that remain after an erasure always fit their old place under this tree.
     pub fn erase_fit(&self) -> EraseFit {
         let fits = |tree: &Self| tree.erase_fit() == EraseFit::Always;
         match self.writer.erase_fit(&self.node()) {
@@ -303,7 +304,7 @@ impl TreeWriter {
     }
 }
 
-/// What an encoder that prepares a page can ask for.
+/// What an encoder may use while it prepares a page: its children, shared buffers and statistics.
 pub struct Prepare<'a> {
     tree: &'a TreeWriter,
     shared: &'a mut SharedBuffers,
@@ -316,11 +317,11 @@ impl Prepare<'_> {
         child.ok_or_else(|| Error::invalid("the tree lacks a child that the encoding has"))
     }
 
-    /// The encoder of child `index` for its `values` of the whole page: blocks may be any ranges of them, or values
+    /// The encoder of child `index` for `values`, its values of the whole page. Blocks may be ranges of them, or values
     /// that occur among them.
     ///
     /// # Errors
-    /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] where the tree has no such child.
+    /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] if the tree has no such child.
     pub fn child(&mut self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>> {
         let child = self.tree.children.get(index);
         let child =
@@ -328,9 +329,8 @@ impl Prepare<'_> {
         child.prepare(values, self.shared, None)
     }
 
-    /// The encoder of child `index` whose values are made block by block. Where the child's tree has shared buffers,
-    /// they are made from `training`: values like those that will come, since blocks cannot add to what all of them
-    /// share.
+    /// The encoder of child `index` whose values are derived block by block. If the child's tree has shared buffers,
+    /// they are created from `training`, values like those of the blocks, because blocks cannot add to shared buffers.
     ///
     /// # Errors
     /// As [`Prepare::child`].
@@ -344,20 +344,21 @@ impl Prepare<'_> {
         Ok(BlockChild { tree, shared })
     }
 
-    /// The node's shared buffer `index`, counted in the order of its [`NodeSpec`]; `None` where it has to be made
+    /// The node's shared buffer `index`, counted in the order of its [`NodeSpec`]; `None` if it does not exist yet
     /// ([`Prepare::make_shared`]).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the node has no such buffer, or where another node made something else of it.
+    /// [`ErrorKind::InvalidInput`] if the node has no such buffer, or if another node created it with another kind or
+    /// type.
     pub fn shared(&self, index: usize) -> Result<Option<Arc<OwnedValues>>> {
         let (number, spec) = self.slot(index)?;
         self.shared.get(number, spec)
     }
 
-    /// Makes the node's shared buffer `index` of these values.
+    /// Creates the node's shared buffer `index` from these values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where it is there already, or where the page exists and cannot get another.
+    /// [`ErrorKind::InvalidInput`] if it exists already, or if the page exists and cannot get more buffers.
     pub fn make_shared(&mut self, index: usize, values: OwnedValues) -> Result<Arc<OwnedValues>> {
         let (number, spec) = self.slot(index)?;
         self.shared.insert(number, spec, values)
@@ -371,37 +372,37 @@ impl Prepare<'_> {
         }
     }
 
-    /// What was found out about the values while a tree was chosen, where that was done: an encoder need not find it
-    /// again. They are of all values given to [`EncodingWriter::prepare`].
+    /// Statistics of the values given to [`EncodingWriter::prepare`], computed while the tree was chosen, so that an
+    /// encoder need not compute them again. `None` if no search was made.
     pub fn statistics(&self) -> Option<&Statistics<'_>> {
         self.statistics
     }
 
-    /// What is known of the values beside them: what they mean, and where rows begin, which encoders of whole rows need.
-    /// Nothing below the root of a tree and where a block is encoded again.
+    /// The logical type of the values, and where rows begin, which encoders of whole rows need. Unknown below the root
+    /// of a tree, and when a block is encoded again.
     pub fn facts(&self) -> Facts<'_> {
         self.statistics.map_or(Facts::default(), |it| *it.facts())
     }
 }
 
-/// The encoder of a child whose values are made block by block.
+/// The encoder of a child whose values are derived block by block.
 pub struct BlockChild {
     tree: TreeWriter,
     shared: SharedBuffers,
 }
 
 impl BlockChild {
-    /// Appends the unit of `values`, all of them.
+    /// Appends one unit with all `values`.
     ///
     /// # Errors
-    /// What the child's encoders refuse.
+    /// The errors of the child's encoders.
     pub fn encode(&self, values: Values<'_>, out: &mut Vec<u8>) -> Result<()> {
         let encoder = self.tree.prepare(values, &mut self.shared.clone(), None)?;
         encoder.encode(Block::all(values)?, out)
     }
 }
 
-/// Prepares an encoder for a page under a whole tree.
+/// Prepares an encoder for a page of `values` under `tree`.
 ///
 /// # Errors
 /// As [`TreeWriter::new`] and [`TreeWriter::prepare`].

@@ -7,48 +7,49 @@ use core::fmt;
 /// The result of every step of the contract.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why a step refused: an [`ErrorKind`] behind one pointer.
+/// Why a step failed: an [`ErrorKind`] behind one pointer.
 ///
-/// Decoders return results at every turn, and errors hardly ever: a result of one word instead of ten made the core
-/// kernel 5 % smaller.
+/// Almost every function of a decoder returns a result. A result of one word instead of ten made the core kernel 5 %
+/// smaller.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<ErrorKind>);
 
-/// What is wrong. Offsets count bytes from the start of the buffer the step was given.
+/// What is wrong. Offsets count bytes from the start of the buffer that the step was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The buffer ends before the field does. `needed_bytes` is the total, not the missing rest.
+    /// The buffer ends inside the field. `needed_bytes` is the total length, not the missing part.
     Truncated {
         /// The field, as the spec names it.
         field: &'static str,
-        /// Bytes the buffer would have to hold.
+        /// The length in bytes that the buffer must have.
         needed_bytes: u64,
-        /// Bytes it holds.
+        /// The length in bytes that it has.
         have_bytes: u64,
     },
-    /// A field holds what no writer writes.
+    /// A field has a value that no writer writes.
     Corrupt {
         /// The field, as the spec names it.
         field: &'static str,
-        /// Where the field starts.
+        /// The offset of the field.
         at_byte: u64,
         /// Its value.
         found: u64,
         /// What is allowed, in words.
         allowed: &'static str,
     },
-    /// Well formed, but this build cannot read it.
+    /// The bytes may be well formed, but this build cannot read them.
     Unsupported {
-        /// What it is (an encoding id, a version, a feature).
+        /// What is not supported (an encoding id, a version, a feature).
         what: String,
     },
-    /// The caller asked for something that does not fit the unit (a writer's values, a selection out of range).
+    /// The caller's argument is wrong: values that an encoding cannot hold, a selection out of range, an output of the
+    /// wrong size.
     InvalidInput {
         /// What is wrong, in words.
         what: &'static str,
     },
-    /// A named limit of [`crate::limits`] would be exceeded.
+    /// A limit of [`crate::limits`] is exceeded.
     LimitExceeded {
         /// The limit's name.
         limit: &'static str,
@@ -85,7 +86,7 @@ impl Error {
         )
     }
 
-    // One copy, however many types of `found` there are.
+    // Not generic, so that there is one copy for all types of `found`.
     #[cold]
     #[inline(never)]
     fn corrupt_u64(field: &'static str, at_byte: u64, found: u64, allowed: &'static str) -> Self {
@@ -141,7 +142,7 @@ impl Error {
         *self.0
     }
 
-    /// Whether the bytes are to blame (and not the caller or the build).
+    /// True if the bytes are wrong, not the caller or the build.
     pub fn is_corruption(&self) -> bool {
         matches!(
             self.kind(),
@@ -171,7 +172,8 @@ impl fmt::Display for ErrorKind {
 }
 
 impl ErrorKind {
-    /// Appends what [`Display`](fmt::Display) shows. Without the machinery of `core::fmt`, which would be a tenth of a kernel.
+    /// Appends the text that [`Display`](fmt::Display) shows. Does not use `core::fmt`, which would be a tenth of a
+    /// kernel's code.
     pub fn describe(&self, out: &mut String) {
         match self {
             Self::Truncated {
@@ -217,7 +219,7 @@ impl ErrorKind {
         }
     }
 
-    /// Appends a text; [`String::push_str`] that is not inlined.
+    /// [`String::push_str`], not inlined.
     #[inline(never)]
     pub fn push_text(out: &mut String, text: &str) {
         out.push_str(text);

@@ -1,13 +1,13 @@
-//! The contract between encodings and everything else in Tarsia.
+//! The contract between encodings and the rest of Tarsia.
 //!
-//! Three steps, after F3 (SIGMOD 2025), Listing 1, made cheap for blocks of a few KiB:
+//! Reading has three steps, as in F3 (SIGMOD 2025), Listing 1. They are cheap enough for blocks of a few KiB:
 //!
-//! 1. **check** ([`Encoding::check`]): parses the parameters of one node of a tree and says which children and shared
-//!    buffers it needs. Readers and writers call it for every node before anything else.
-//! 2. **init** ([`Encoding::init`]): once per page. Takes the prepared children and the decoded shared buffers (a
-//!    dictionary, a symbol table), returns a [`Decoder`].
-//! 3. **decode** ([`Decoder::decode`]): once per block or selection. Writes into memory the caller owns
-//!    ([`Output`]), allocates nothing once its [`Scratch`] is warm.
+//! 1. **check** ([`Encoding::check`]): parses the parameters of one node of a tree and returns which children and
+//!    shared buffers the node needs. Readers and writers call it for every node first.
+//! 2. **init** ([`Encoding::init`]): once per page. Takes the children's decoders and the decoded shared buffers (a
+//!    dictionary, a symbol table) and returns a [`Decoder`].
+//! 3. **decode** ([`Decoder::decode`]): once per block or selection. Writes into memory of the caller ([`Output`]).
+//!    Allocates nothing once the buffers in its [`Scratch`] are large enough.
 //!
 //! # Words
 //! | level | unit of | this crate's type |
@@ -16,24 +16,24 @@
 //! | block | `decode`: a run of whole rows, at most [`limits::BLOCK_VALUES_MAX`] values unless it is one row | [`Unit`] |
 //! | value | selection | [`Selection`] |
 //!
-//! Encodings form *trees* (`bytes(lengths: bitpack)`, `dict(codes: bitpack)`): a node says what each child and each
-//! shared buffer has to be ([`NodeSpec`]) and reaches them only through this contract, so anybody's encoding can stand
-//! under anybody's. Where in a unit a child's bytes lie is the parent's business; a child gets exactly its own bytes
-//! and its number of values.
+//! Encodings form *trees* (`bytes(lengths: bitpack)`, `dict(codes: bitpack)`): a node names the type of each child and
+//! of each shared buffer ([`NodeSpec`]) and uses them only through this contract, so any encoding can be a child of any
+//! other. The parent knows where in its unit a child's bytes lie; the child gets exactly its own bytes and its number
+//! of values.
 //!
-//! Writing mirrors reading. A search asks all encodings what they propose for the values of a page
-//! ([`EncodingWriter::propose`]), with facts that are found once for all of them ([`Statistics`]).
-//! [`EncodingWriter::prepare`] then sees all values of the page and returns a [`PageEncoder`], which encodes block
-//! after block from it. An encoder is a deterministic function of (values, tree, shared buffers): erasing decodes a
-//! block, drops rows, and encodes the survivors again.
+//! Writing mirrors reading. A search asks every encoding what it proposes for the values of a page
+//! ([`EncodingWriter::propose`]). Statistics of the values are computed once and shared by all encodings
+//! ([`Statistics`]). [`EncodingWriter::prepare`] then gets all values of the page and returns a [`PageEncoder`], which
+//! encodes the page block by block. An encoder is a deterministic function of values, tree and shared buffers. An
+//! erasure relies on that: it decodes a block, drops rows, and encodes the remaining rows again.
 //!
 //! # Features
-//! `std` (on by default). `kernel`: for Wasm modules that travel inside files; leaves out what only readers and writers
-//! outside of them need.
+//! `std` (on by default). `kernel`: for the Wasm decoders inside files; leaves out all code that only native readers
+//! and writers need.
 //!
 //! # What this crate does not do
-//! No encoding, no choice between encodings, no file, no Arrow, no threads, no clock. `no_std` + `alloc`, and it
-//! links into a Wasm kernel as it is.
+//! It contains no encoding, chooses none, and knows no file, no Arrow, no threads and no clock. It is `no_std` with
+//! `alloc`, and Wasm kernels link it unchanged.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ mod values;
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
     Aggregates, Children, Comparison, Decoder, Encoding, Order, Output, Predicate, Reach,
-    Selection, StoredStrings, Unit, ViewOutput, children_of, decode_by_gather,
+    Selection, StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,

@@ -1,25 +1,25 @@
-//! What one node of a tree is and needs: the result of *check*.
+//! One node of a tree, and what it needs: the result of *check*.
 
 use alloc::vec::Vec;
 
 use crate::{Error, Result, ValueType, Version};
 
-/// One node of a tree, as *check*, *init* and writers are told about it.
+/// One node of a tree, as *check*, *init* and writers get it.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
-    /// The type of the values it decodes to.
+    /// The type of the values that the node decodes to.
     pub value_type: ValueType,
-    /// The version of the layout that its units have.
+    /// The version of the layout of its units.
     pub version: Version,
-    /// The node's page-wide parameters, verbatim from the tree. Hostile.
+    /// The node's page-wide parameters, unchanged from the tree. Untrusted.
     pub params: &'a [u8],
 }
 
 impl Node<'_> {
-    /// Refuses parameters, for an encoding that has none; `field` is `"<name>.params_len"`.
+    /// Checks that the node has no parameters. `field` is `"<name>.params_len"`, for the error.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where there are some.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the node has parameters.
     pub fn without_params(&self, field: &'static str) -> Result<()> {
         match self.params.len() {
             0 => Ok(()),
@@ -27,8 +27,8 @@ impl Node<'_> {
         }
     }
 
-    /// Bytes of a value, for an encoding of numbers of 1, 2, 4 or 8 bytes; `refusal` says what others are, as in
-    /// `"values other than numbers of 1, 2, 4 or 8 bytes in tarsia.delta"`.
+    /// Bytes of a value, for an encoding of numbers of 1, 2, 4 or 8 bytes. `refusal` is the text of the error for all
+    /// other types, such as `"values other than numbers of 1, 2, 4 or 8 bytes in tarsia.delta"`.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for values of another type.
@@ -39,7 +39,7 @@ impl Node<'_> {
         }
     }
 
-    /// Refuses values that are not of type `wanted`, with the words of `refusal`.
+    /// Checks that the values have the type `wanted`. `refusal` is the text of the error for all other types.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for values of another type.
@@ -51,8 +51,9 @@ impl Node<'_> {
     }
 }
 
-/// What a node needs: the types of its children and its shared buffers, both in the encoding's order. The tree must
-/// have exactly these; whoever builds a decoder or an encoder from a tree checks that, so encodings need not.
+/// What a node needs: the types of its children, and its shared buffers, both in the encoding's order. The tree must
+/// have exactly these. [`build_decoder`](crate::build_decoder) and [`TreeWriter`](crate::TreeWriter) check that, so
+/// encodings need not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeSpec {
     /// The types of the values that the children decode to.
@@ -76,7 +77,7 @@ impl NodeSpec {
         }
     }
 
-    /// The same with shared buffers.
+    /// The same node with shared buffers.
     #[must_use]
     pub fn with_shared(self, shared: &[SharedSpec]) -> Self {
         Self {
@@ -86,17 +87,16 @@ impl NodeSpec {
     }
 }
 
-/// What a shared buffer is to the nodes that refer to it. An erasure treats each kind in its own way.
+/// The role of a shared buffer for the nodes that refer to it. An erasure treats each kind differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SharedKind {
-    /// Entries that codes refer to, each by its number. An erasure wipes the entries that no row refers to any more.
+    /// Entries to which codes refer by index. An erasure wipes entries to which no row refers any more.
     Dictionary,
-    /// A table that every value may have been encoded with (FSST): it is needed whole for as long as any value is left.
+    /// A table that any value may have been encoded with (FSST). It is needed as a whole while any value is left.
     SymbolTable,
-    /// What a general-purpose codec starts from (zstd): needed whole, like a symbol table.
+    /// The initial state of a general-purpose codec (zstd). Needed as a whole, like a symbol table.
     CodecDictionary,
-    /// Tokens that values are sequences of (OnPair), each referred to by its number; an erasure wipes them like
-    /// entries.
+    /// Tokens; a value is a sequence of token indices (OnPair). An erasure wipes them like entries.
     TokenDictionary,
 }
 
@@ -109,7 +109,7 @@ impl SharedKind {
         Self::TokenDictionary,
     ];
 
-    /// The kind's number in files.
+    /// The number of this kind in files.
     pub fn code(self) -> u8 {
         match self {
             Self::Dictionary => 1,
@@ -119,12 +119,12 @@ impl SharedKind {
         }
     }
 
-    /// The kind of a number in files.
+    /// The kind that has this number in files.
     pub fn of_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// The kind in words.
+    /// The kind as text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dictionary => "dictionary",
@@ -134,13 +134,13 @@ impl SharedKind {
         }
     }
 
-    /// Whether each value refers to entries by their numbers, so that an entry to which no value refers can be wiped.
+    /// True if each value refers to entries by their numbers, so that an entry to which no value refers can be wiped.
     pub fn has_entries(self) -> bool {
         matches!(self, Self::Dictionary | Self::TokenDictionary)
     }
 }
 
-/// A shared buffer as a node asks for it, and as a page lists it.
+/// The kind and type of a shared buffer: what a node needs, and what a page lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SharedSpec {
     /// What it is.

@@ -1,4 +1,4 @@
-//! What writers are told of values beside the values, and what they propose.
+//! What encodings know about values besides the values themselves, and what they propose.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -6,20 +6,20 @@ use alloc::vec::Vec;
 
 use crate::{Encoding, OwnedValues, Result, SharedKind, Values, Version};
 
-/// What values mean. Decoders need not know; writers choose by it.
+/// The logical type of values. Writers choose encodings by it; decoders do not need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LogicalType {
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Unknown,
     /// True and false.
     Boolean,
-    /// Whether an item is null.
+    /// Validity: one bit per item, set if the item is not null.
     Validity,
     /// Lengths of lists or strings.
     Length,
-    /// Numbers of a dictionary's entries.
+    /// Indices of dictionary entries.
     Code,
     /// Unsigned integers.
     Unsigned,
@@ -27,9 +27,9 @@ pub enum LogicalType {
     Signed,
     /// IEEE 754 numbers.
     Float,
-    /// Integers in two's complement, of units of 10^-scale.
+    /// Integers in two's complement, in units of 10^-scale.
     Decimal {
-        /// Digits behind the decimal point.
+        /// Digits after the decimal point.
         scale: i8,
     },
     /// Days (4 bytes) or milliseconds (8 bytes) since 1970-01-01.
@@ -38,7 +38,7 @@ pub enum LogicalType {
     Time(TimeUnit),
     /// Time since 1970-01-01.
     Timestamp(TimeUnit),
-    /// Lengths of time.
+    /// Durations.
     Duration(TimeUnit),
     /// UTF-8.
     Text,
@@ -47,7 +47,7 @@ pub enum LogicalType {
 }
 
 impl LogicalType {
-    /// Whether the values are integers of some kind, of which differences and sums mean something.
+    /// True if the values are integers whose differences and sums are meaningful.
     pub fn is_integer(self) -> bool {
         !matches!(
             self,
@@ -56,7 +56,7 @@ impl LogicalType {
     }
 }
 
-/// Units of times.
+/// Units of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
     /// 1 s
@@ -69,28 +69,28 @@ pub enum TimeUnit {
     Nanosecond,
 }
 
-/// Where the rows of a page begin among its values: of lists, whose rows have any number of values.
+/// Where the rows of a page begin among its values. For lists, whose rows have any number of values.
 pub trait RowStarts {
-    /// For each row the number of values in front of it, and at last the number of all values: one more than there are
-    /// rows, rising.
+    /// For each row the number of values before it, then the number of all values: one more entry than there are rows.
+    /// They do not fall.
     fn row_starts(&self) -> Vec<u32>;
 }
 
-/// What is known of values beside the values.
+/// What is known about values besides the values themselves.
 #[derive(Clone, Copy, Default)]
 pub struct Facts<'a> {
-    /// What they mean.
+    /// Their logical type.
     pub logical_type: LogicalType,
-    /// Whether no two are equal, as the entries of a dictionary are.
+    /// True if all values are distinct, as the entries of a dictionary are.
     pub all_distinct: bool,
-    /// What shared buffer they are, if they are one: it is stored as a page of its own.
+    /// The kind of shared buffer that the values are stored as, if they are one. A shared buffer is a page of its own.
     pub shared: Option<SharedKind>,
-    /// Where rows begin; `None` where a value is a row.
+    /// Where rows begin; `None` if every value is a row.
     pub rows: Option<&'a dyn RowStarts>,
 }
 
 impl Facts<'_> {
-    /// Nothing but what the values mean.
+    /// Only the logical type is known.
     pub fn of(logical_type: LogicalType) -> Self {
         Self {
             logical_type,
@@ -110,15 +110,15 @@ impl core::fmt::Debug for Facts<'_> {
     }
 }
 
-/// The values of a child or of a shared buffer, for which a tree has to be found.
+/// The values of a child or of a shared buffer, for which the search must find a tree.
 #[derive(Debug, Clone)]
 pub struct Part<'v> {
     values: PartValues<'v>,
-    /// What is known of them.
+    /// Their logical type.
     pub logical_type: LogicalType,
     /// See [`Facts::all_distinct`].
     pub all_distinct: bool,
-    /// Values in a unit at most: see [`Statistics::unit_values`](crate::Statistics::unit_values).
+    /// The most values in a unit: see [`Statistics::unit_values`](crate::Statistics::unit_values).
     pub unit_values: usize,
 }
 
@@ -129,12 +129,12 @@ enum PartValues<'v> {
 }
 
 impl<'v> Part<'v> {
-    /// Values that were made for the proposal.
+    /// Values that were computed for the proposal.
     pub fn owned(values: Rc<OwnedValues>, logical_type: LogicalType) -> Self {
         Self::of(PartValues::Owned(values), logical_type)
     }
 
-    /// Values that the node's own are made of.
+    /// Values that are borrowed from those of the node.
     pub fn borrowed(values: Values<'v>, logical_type: LogicalType) -> Self {
         Self::of(PartValues::Borrowed(values), logical_type)
     }
@@ -148,7 +148,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same, of which no two are equal.
+    /// The same part, marked as having distinct values.
     #[must_use]
     pub fn distinct(self) -> Self {
         Self {
@@ -157,7 +157,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same in units of at most `unit_values`.
+    /// The same part with units of at most `unit_values`.
     #[must_use]
     pub fn in_units_of(self, unit_values: usize) -> Self {
         Self {
@@ -169,8 +169,7 @@ impl<'v> Part<'v> {
     /// The values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where the parts of owned values do not fit each
-    /// other.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the lengths inside owned values do not match.
     pub fn values(&self) -> Result<Values<'_>> {
         match &self.values {
             PartValues::Borrowed(values) => Ok(*values),
@@ -186,22 +185,22 @@ pub struct Proposal<'v> {
     pub version: Version,
     /// The node's parameters.
     pub params: Vec<u8>,
-    /// Bytes that all units of the page take together, without what the children's units take: by an exact formula, or
-    /// by a trial on a sample.
+    /// Total bytes of all units of the page without their children's units: by an exact formula, or estimated by
+    /// encoding a sample.
     pub bytes: u64,
-    /// One for each child.
+    /// The values of each child.
     pub children: Vec<Part<'v>>,
-    /// One for each shared buffer.
+    /// The values of each shared buffer.
     pub shared: Vec<Part<'v>>,
-    /// The proposal holds only if node, children and shared buffers take no more than this: a dictionary inside a
-    /// page's only block.
+    /// The search drops the proposal if node, children and shared buffers together take more bytes than this. Used for
+    /// a dictionary inside a page's only block.
     pub bytes_max: u64,
-    /// Whether values take about equally many bytes, so that blocks can have equally many rows.
+    /// True if all values take about the same number of bytes, so that all blocks can have the same number of rows.
     pub is_uniform: bool,
 }
 
 impl Proposal<'_> {
-    /// A node without parameters, children and shared buffers, of which all units take `bytes`.
+    /// A node without parameters, children and shared buffers whose units take `bytes` in total.
     pub fn leaf(encoding: &dyn Encoding, bytes: u64) -> Self {
         Self {
             version: encoding.version(),
@@ -229,7 +228,8 @@ pub struct Proposals<'v> {
 }
 
 impl<'v> Proposals<'v> {
-    /// None yet. What takes `bytes_to_beat` or more is of no use; newer layouts than `version` are not to be written.
+    /// An empty list. Proposals of `bytes_to_beat` or more are useless; layouts newer than `version` must not be
+    /// proposed.
     pub fn new(bytes_to_beat: u64, version: Version) -> Self {
         Self {
             list: vec![],
@@ -249,31 +249,31 @@ impl<'v> Proposals<'v> {
         }
     }
 
-    /// The most bytes that a shared buffer of values of fixed width is worth: it is read before the first value, and is
-    /// to stay in the cache.
+    /// The most bytes that a shared buffer of fixed-width values may take. It is read before the first value and should
+    /// fit the cache.
     pub fn shared_bytes_max(&self) -> u64 {
         self.shared_bytes_max
     }
 
-    /// The same for values that are to be erased in place: only nodes that say
-    /// [`EraseFit::Always`](crate::EraseFit::Always) are of use.
+    /// The same list. If `must_fit`, the values will be erased in place, and only nodes with
+    /// [`EraseFit::Always`](crate::EraseFit::Always) are used.
     #[must_use]
     pub fn that_fit(self, must_fit: bool) -> Self {
         Self { must_fit, ..self }
     }
 
-    /// Whether survivors of an erasure must fit their old place under the node.
+    /// True if the values that remain after an erasure must always fit their old place.
     pub fn must_fit(&self) -> bool {
         self.must_fit
     }
 
-    /// The bytes of the best tree found so far, less what this encoding's decoder takes longer: a proposal that needs
-    /// as many or more is not taken, so an encoding may stop computing as soon as it knows that.
+    /// The size in bytes of the best tree so far, reduced if this encoding's decoder is slower. A proposal of this size
+    /// or more is not used, so an encoding may stop computing once it reaches it.
     pub fn bytes_to_beat(&self) -> u64 {
         self.bytes_to_beat
     }
 
-    /// The newest layout that the writer's options allow.
+    /// The newest version of the layout that the writer's options allow.
     pub fn version(&self) -> Version {
         self.version
     }
@@ -283,7 +283,7 @@ impl<'v> Proposals<'v> {
         self.list.push(proposal);
     }
 
-    /// All of them.
+    /// All proposals.
     pub fn into_vec(self) -> Vec<Proposal<'v>> {
         self.list
     }

@@ -1,9 +1,9 @@
-//! A cursor over bytes that may be hostile: every read is checked, no index can panic.
+//! A cursor over untrusted bytes: every read is checked, and none panics.
 
 use crate::{Error, Result};
 
-/// Reads little-endian fields front to back. An error names the field and the place. Inlined, but for kernels, which read headers
-/// seldom and are to be small.
+/// Reads little-endian fields from front to back. An error names the field and its offset. The methods are inlined
+/// except in kernels, which must be small.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
     /// The next `len` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) if fewer are left.
     #[cfg_attr(not(feature = "kernel"), inline)]
     #[cfg_attr(feature = "kernel", inline(never))]
     pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8]> {
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
     /// The next two bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) if fewer are left.
     #[cfg_attr(not(feature = "kernel"), inline)]
     #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u16(&mut self, field: &'static str) -> Result<u16> {
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     /// The next four bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) if fewer are left.
     #[cfg_attr(not(feature = "kernel"), inline)]
     #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u32(&mut self, field: &'static str) -> Result<u32> {
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
     /// The next eight bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) if fewer are left.
     #[cfg_attr(not(feature = "kernel"), inline)]
     #[cfg_attr(feature = "kernel", inline(never))]
     pub fn u64(&mut self, field: &'static str) -> Result<u64> {
@@ -104,7 +104,8 @@ impl<'a> Reader<'a> {
     /// An unsigned integer of `len` bytes, `len <= 8`; zero bytes are the number 0.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) where fewer are left, [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for `len > 8`.
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated) if fewer are left,
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for `len > 8`.
     #[cfg_attr(not(feature = "kernel"), inline)]
     #[cfg_attr(feature = "kernel", inline(never))]
     pub fn uint(&mut self, len: usize, field: &'static str) -> Result<u64> {
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
     /// Refuses bytes after the last field.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) where some are left.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if some are left.
     pub fn finish(&self, field: &'static str) -> Result<()> {
         if self.at == self.bytes.len() {
             Ok(())
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Padding and reserved bytes are zero; `at_byte` is where `bytes` start.
+/// Checks that padding or reserved bytes are zero. `at_byte` is the offset of `bytes` in the buffer, for the error.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) at the first byte that is not.

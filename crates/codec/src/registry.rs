@@ -1,4 +1,4 @@
-//! Lists of encodings, and building decoders from trees.
+//! Lists of encodings, and decoders built from trees.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -10,31 +10,31 @@ use crate::{
     TreeWriter, ValueType, Version, limits,
 };
 
-/// How long a decoder takes, as measured on one core with everything in the cache. Searches for trees compare these
-/// times with the time to read and keep bytes, so only their ratios matter.
+/// How long a decoder takes, measured on one core with all data in the cache. A search for trees weighs these times
+/// against the time to read and the cost to store bytes, so only their ratios matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeCost {
-    /// Picoseconds for each value.
+    /// Picoseconds per value.
     pub value_ps: u32,
-    /// Picoseconds for each byte that the node's values decode to.
+    /// Picoseconds per decoded byte.
     pub byte_ps: u32,
 }
 
-/// An encoder, and what a search for trees needs to know of it.
+/// An encoder with what a search for trees needs to know about it.
 #[derive(Clone, Copy)]
 pub struct RegisteredWriter {
     /// The encoder.
     pub writer: &'static dyn EncodingWriter,
     /// How long its decoder takes.
     pub cost: DecodeCost,
-    /// The newest version of its layout that may be written.
+    /// The newest version of its layout that it may write.
     pub version_max: Version,
 }
 
-/// The encodings that a reader or a writer knows. Small enough that a linear search by id beats a map.
+/// The encodings that a reader or a writer knows. There are so few that a linear search by id is faster than a map.
 ///
-/// Readers and writers of files take one in their options. An encoding from outside is added to a copy of the built-in
-/// ones:
+/// Readers and writers of files take a registry in their options. To add an encoding of your own, add it to a copy of
+/// the built-in registry:
 ///
 /// ```
 /// # use tarsia_codec::{DecodeCost, EncodingWriter, Registry};
@@ -51,7 +51,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// An empty list.
+    /// A registry without encodings.
     pub const fn new() -> Self {
         Self {
             encodings: Vec::new(),
@@ -59,8 +59,8 @@ impl Registry {
         }
     }
 
-    /// Adds a decoder; a later one of the same id wins.
-    // Kernels have one copy, not one per encoding.
+    /// Adds a decoder. It replaces a decoder with the same id.
+    // Not inlined, so that kernels have one copy instead of one per encoding.
     #[inline(never)]
     pub fn add(&mut self, encoding: &'static dyn Encoding) -> &mut Self {
         let mut known = self.encodings.iter_mut();
@@ -71,7 +71,7 @@ impl Registry {
         self
     }
 
-    /// Adds an encoder and its decoder; later ones of the same id win.
+    /// Adds an encoder and its decoder. They replace those with the same id.
     pub fn add_writer(
         &mut self,
         writer: &'static dyn EncodingWriter,
@@ -90,14 +90,15 @@ impl Registry {
         self.add(writer)
     }
 
-    /// Takes the encoder of an id away: it is not written any more, but still read. Returns whether there was one.
+    /// Removes the encoder with this id: the encoding is no longer written, but still read. Returns true if there was
+    /// one.
     pub fn remove_writer(&mut self, id: &str) -> bool {
         let n = self.writers.len();
         self.writers.retain(|known| known.writer.id() != id);
         self.writers.len() < n
     }
 
-    /// Takes encoding and encoder of an id away. Returns whether there was one.
+    /// Removes the decoder and the encoder with this id. Returns true if there was a decoder.
     pub fn remove(&mut self, id: &str) -> bool {
         let n = self.encodings.len();
         self.remove_writer(id);
@@ -105,8 +106,8 @@ impl Registry {
         self.encodings.len() < n
     }
 
-    /// Lets the encoder of an id write no newer layout than `version_max`, so that older readers can read what is
-    /// written. Returns whether there is such an encoder, and whether it knows that version.
+    /// Limits the encoder with this id to layouts up to `version_max`, so that older readers can read the result.
+    /// Returns false if there is no such encoder or it does not know that version.
     pub fn limit_version(&mut self, id: &str, version_max: Version) -> bool {
         let mut known = self.writers.iter_mut();
         match known.find(|known| known.writer.id() == id) {
@@ -123,15 +124,15 @@ impl Registry {
         &self.encodings
     }
 
-    /// All encoders, in the order in which they were added; that is the order in which a search tries them.
+    /// All encoders in the order in which they were added, which is the order in which a search tries them.
     pub fn writers(&self) -> &[RegisteredWriter] {
         &self.writers
     }
 
-    /// The decoder for a node, if this build reads its version.
+    /// The encoding of a node, for reading.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for an unknown id or a version that is not read.
+    /// [`ErrorKind::Unsupported`] for an unknown id, or a version that this build does not read.
     pub fn encoding(&self, node: &Tree) -> Result<&'static dyn Encoding> {
         let known = self
             .encodings
@@ -176,7 +177,7 @@ impl Registry {
             })
     }
 
-    /// Whether every node of the tree can be decoded by this build.
+    /// True if every node of the tree can be decoded by this build.
     pub fn reads(&self, tree: &Tree) -> bool {
         let mut all = true;
         tree.visit(&mut |node| all &= self.encoding(node).is_ok());
@@ -198,11 +199,12 @@ impl Registry {
         Ok(tree.encoded_bytes_max(n_values, decoded_bytes))
     }
 
-    /// Numbers the shared buffers that the nodes of a tree ask for, parents first, from `next` on, and leaves `next`
-    /// behind the last. The trees of a page are numbered one after the other.
+    /// Numbers the shared buffers that the nodes of a tree need, parents first, starting at `next`, and sets `next` to
+    /// the number after the last. Call it once per tree of a page, with the same `next`.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for more than a page may have, and what [`Encoding::check`] refuses.
+    /// [`ErrorKind::LimitExceeded`] for more shared buffers than a page may have; also the errors of
+    /// [`Encoding::check`].
     pub fn number_shared(
         &self,
         tree: &mut Tree,
@@ -237,12 +239,13 @@ impl core::fmt::Debug for Registry {
     }
 }
 
-/// **init** for a whole tree: children first, each with the type its parent names. `shared` are all shared buffers of
-/// the page, by their numbers.
+/// **init** for a whole tree: children first, each with the type that its parent names. `shared` are all shared buffers
+/// of the page, in the order of their numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for encodings this build does not know, [`ErrorKind::Corrupt`] for a tree whose nodes do
-/// not have the children and shared buffers they need, else what [`Encoding::check`] and [`Encoding::init`] refuse.
+/// [`ErrorKind::Unsupported`] for encodings that this build does not know, [`ErrorKind::Corrupt`] for a tree whose
+/// nodes do not have the children and shared buffers they need; also the errors of [`Encoding::check`] and
+/// [`Encoding::init`].
 pub fn build_decoder(
     registry: &Registry,
     tree: &Tree,

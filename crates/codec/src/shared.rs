@@ -1,4 +1,4 @@
-//! Shared buffers: values that all units of a page (or of several pages) are decoded with.
+//! Shared buffers: values that decoding any unit of a page (or of several pages) needs.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The same, but decoders note in `used` which entries they refer to.
+    /// The same buffer, but decoders record in `used` which entries they refer to.
     #[must_use]
     pub fn recording(self, used: Arc<UsedEntries>) -> Self {
         Self {
@@ -33,12 +33,12 @@ impl SharedBuffer {
         }
     }
 
-    /// What it is to the nodes that refer to it.
+    /// Its role for the nodes that refer to it.
     pub fn kind(&self) -> SharedKind {
         self.kind
     }
 
-    /// Whether it is of this kind and type.
+    /// True if the buffer has this kind and type.
     pub fn is(&self, spec: SharedSpec) -> bool {
         let values = self.values.as_values();
         self.kind == spec.kind && values.is_ok_and(|it| it.value_type() == spec.value_type)
@@ -49,9 +49,9 @@ impl SharedBuffer {
         &self.values
     }
 
-    /// Where a decoder has to note the number of every entry that a decoded value refers to; `None` unless somebody
-    /// wants to know. A decoder of a kind with entries ([`SharedKind::has_entries`](crate::SharedKind::has_entries))
-    /// must do so, a law in the test kit holds it to that: an erasure wipes all other entries.
+    /// Where a decoder must record the index of every entry that a decoded value refers to; `None` if nobody asks for
+    /// that. Every decoder of a kind with entries ([`SharedKind::has_entries`](crate::SharedKind::has_entries)) must do
+    /// so, because an erasure wipes all other entries. A law in the test kit checks it.
     #[inline]
     pub fn used(&self) -> Option<&UsedEntries> {
         match cfg!(feature = "kernel") {
@@ -62,7 +62,7 @@ impl SharedBuffer {
     }
 }
 
-/// Which entries of a shared buffer the values that were decoded refer to.
+/// The set of entries of a shared buffer to which decoded values refer.
 #[derive(Debug)]
 pub struct UsedEntries {
     words: Vec<AtomicU64>,
@@ -70,7 +70,7 @@ pub struct UsedEntries {
 }
 
 impl UsedEntries {
-    /// None of `len` entries.
+    /// An empty set, for a buffer of `len` entries.
     pub fn none_of(len: usize) -> Self {
         let words = (0..len.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Self { words, len }
@@ -81,26 +81,26 @@ impl UsedEntries {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Notes that a value refers to entry `i`; nothing beyond the last.
+    /// Adds entry `i`. Ignored beyond the last entry.
     pub fn insert(&self, i: usize) {
         if let Some(word) = self.words.get(i / 64) {
             word.fetch_or(1 << (i % 64), Ordering::Relaxed);
         }
     }
 
-    /// Whether a value refers to entry `i`.
+    /// True if entry `i` is in the set.
     pub fn contains(&self, i: usize) -> bool {
         let word = self.words.get(i / 64);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (i % 64) & 1 == 1)
     }
 }
 
-/// The shared buffers of a page that is being written, by their numbers in the page's trees.
+/// The shared buffers of a page that is being written, in the order of their numbers in the page's trees.
 #[derive(Debug, Clone, Default)]
 pub struct SharedBuffers {
     slots: Vec<Option<(SharedSpec, Arc<OwnedValues>)>>,
@@ -108,12 +108,12 @@ pub struct SharedBuffers {
 }
 
 impl SharedBuffers {
-    /// None yet; encoders make those that their nodes need.
+    /// No buffers. Encoders add those that their nodes need.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Exactly these: of a page that exists already, whose buffers an encoder uses as they are.
+    /// The buffers of an existing page. Encoders use them and cannot add others.
     pub fn closed(buffers: &[(SharedSpec, Arc<OwnedValues>)]) -> Self {
         Self {
             slots: buffers.iter().cloned().map(Some).collect(),
@@ -121,15 +121,15 @@ impl SharedBuffers {
         }
     }
 
-    /// Makes all further additions errors.
+    /// Forbids further additions: they return an error.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Buffer `index`, if it is there.
+    /// Buffer `index`; `None` if it does not exist yet.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where it is not what `spec` says.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it is not what `spec` says.
     pub fn get(&self, index: u8, spec: SharedSpec) -> Result<Option<Arc<OwnedValues>>> {
         match self.slots.get(usize::from(index)) {
             Some(Some((found, values))) if *found == spec => Ok(Some(values.clone())),
@@ -143,8 +143,8 @@ impl SharedBuffers {
     /// Adds buffer `index`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is one already, where the values are not
-    /// of the type that `spec` says, or where no buffers can be added.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is one already, if the values are not of
+    /// the type that `spec` says, or if the buffers are closed.
     pub fn insert(
         &mut self,
         index: u8,
@@ -175,17 +175,17 @@ impl SharedBuffers {
         }
     }
 
-    /// All buffers, in the order of their numbers.
+    /// All buffers with their kinds and types, in the order of their numbers.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where a number is left out.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if a number has no buffer.
     pub fn to_vec(&self) -> Result<Vec<(SharedSpec, Arc<OwnedValues>)>> {
         let missing = || Error::invalid("a page's shared buffers are not numbered from 0 on");
         let slots = self.slots.iter();
         slots.map(|slot| slot.clone().ok_or_else(missing)).collect()
     }
 
-    /// The same as decoders get them.
+    /// All buffers, as decoders get them.
     ///
     /// # Errors
     /// As [`SharedBuffers::to_vec`].

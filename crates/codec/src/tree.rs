@@ -22,12 +22,12 @@ use core::fmt;
 
 use crate::{Encoding, Error, ErrorKind, Node, NodeSpec, Reader, Result, limits};
 
-/// Version of an encoding's layout. A reader takes the same major and any minor up to its own.
+/// Version of an encoding's layout. A reader accepts the same major version with any minor version up to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
-    /// Readers of another major do not understand the layout.
+    /// Changes when readers of earlier versions would misread the layout.
     pub major: u16,
-    /// Grows with each addition that older readers do not understand.
+    /// Increases with each addition that older readers do not know.
     pub minor: u16,
 }
 
@@ -37,7 +37,7 @@ impl Version {
         Self { major, minor }
     }
 
-    /// Whether a decoder of this version reads what an encoder of `written` wrote.
+    /// True if a decoder of this version reads what an encoder of `written` wrote.
     pub fn reads(self, written: Self) -> bool {
         self.major == written.major && written.minor <= self.minor
     }
@@ -67,7 +67,7 @@ pub struct TreeNode {
     pub version: Version,
     /// Page-wide parameters: widths and counts, never values.
     pub params: Vec<u8>,
-    /// The page's shared buffers that the node refers to, by their numbers, in the encoding's order.
+    /// The numbers of the page's shared buffers that the node refers to, in the encoding's order.
     pub shared: Vec<u8>,
     /// One tree per child, in the encoding's order.
     pub children: Vec<TreeNode>,
@@ -102,12 +102,12 @@ impl TreeNode {
         }
     }
 
-    /// **check** for one node of a tree, at `depth` (the root's is 1): what it needs, which is what it has. One
-    /// predicate for readers and writers.
+    /// **check** for one node of a tree, at `depth` (the root has depth 1). Returns what the node needs, after checking
+    /// that it has exactly that. Readers and writers both call this function.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for another number of children
-    /// or shared buffers, and what [`Encoding::check`] refuses.
+    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for a wrong number of children
+    /// or shared buffers; also the errors of [`Encoding::check`].
     pub fn check(
         &self,
         encoding: &(impl Encoding + ?Sized),
@@ -143,7 +143,7 @@ impl TreeNode {
     pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         self.write_node(out);
-        // One predicate for reader and writer: what was written must parse.
+        // The reader's own parser checks what was written.
         let written = out.get(start..).unwrap_or_default();
         let mut reader = Reader::new(written);
         let parsed = Self::parse(&mut reader)?;
@@ -157,7 +157,7 @@ impl TreeNode {
     }
 
     fn write_node(&self, out: &mut Vec<u8>) {
-        // Lengths that do not fit their field are cut here and found by the parse that follows.
+        // Lengths that do not fit their field are cut here; the parse that follows finds them.
         out.push(self.id.len() as u8);
         out.extend_from_slice(self.id.as_bytes());
         out.extend_from_slice(&self.version.major.to_le_bytes());
@@ -172,7 +172,7 @@ impl TreeNode {
         }
     }
 
-    /// Reads one tree and leaves the reader behind it.
+    /// Reads one tree. The reader then stands behind it.
     ///
     /// # Errors
     /// [`ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::LimitExceeded`].
@@ -202,7 +202,7 @@ impl TreeNode {
             let allowed = "ASCII graphic characters";
             return Err(Error::corrupt("tree.id", at, id_len, allowed));
         }
-        // Without `from_utf8`, which kernels would link for this alone.
+        // Does not use `from_utf8`, which kernels would link only for this.
         let id = id.iter().map(|byte| char::from(*byte)).collect();
         let version = Version::new(reader.u16("tree.major")?, reader.u16("tree.minor")?);
         let at = reader.position();
@@ -242,11 +242,11 @@ impl TreeNode {
         })
     }
 
-    /// Adds `offset` to the numbers of all shared buffers, so that trees whose numbers start at 0 can follow each other
-    /// in a page. Returns the number behind the last.
+    /// Adds `offset` to the numbers of all shared buffers, so that several trees whose numbers start at 0 can be used
+    /// in one page. Returns the number after the last.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for numbers that a page cannot have.
+    /// [`ErrorKind::LimitExceeded`] if a number would reach [`limits::SHARED_BUFFERS_MAX`].
     pub fn shift_shared(&mut self, offset: u8) -> Result<u8> {
         let mut end = offset;
         for number in &mut self.shared {
@@ -274,7 +274,7 @@ impl TreeNode {
 }
 
 impl fmt::Display for TreeNode {
-    /// `dict(bitpack)`: ids without the `tarsia.` in front.
+    /// For example `dict(bitpack)`: ids without the prefix `tarsia.`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id.strip_prefix("tarsia.").unwrap_or(&self.id))?;
         if self.children.is_empty() {

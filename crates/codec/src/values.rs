@@ -1,7 +1,7 @@
-//! Values as encoders see them (borrowed) and as shared buffers hold them (owned).
+//! Values as encoders get them (borrowed) and as shared buffers hold them (owned).
 //!
-//! The contract knows physical types only: bits, values of a fixed number of bytes, byte strings. What they mean
-//! (a signed integer, a date, text) is the business of the layers above.
+//! The contract knows only physical types: bits, values of a fixed number of bytes, byte strings. Logical types (a
+//! signed integer, a date, text) belong to the layers above.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -13,7 +13,7 @@ use crate::{AlignedBuf, Error, ErrorKind, Result, limits};
 pub enum ValueType {
     /// One bit per value, least significant bit of a byte first (booleans, validity).
     Bits,
-    /// That many bytes per value, little-endian where it is a number. Zero is allowed.
+    /// This many bytes per value, little-endian if it is a number. Zero is allowed.
     Fixed(u32),
     /// Byte strings of any length.
     Bytes,
@@ -58,7 +58,7 @@ impl<'a> BitSlice<'a> {
     /// `len` bits from bit `offset` of `bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where `bytes` is too short.
+    /// [`ErrorKind::InvalidInput`] if `bytes` is too short.
     pub fn new(bytes: &'a [u8], offset: usize, len: usize) -> Result<Self> {
         match offset.checked_add(len) {
             Some(end) if end.div_ceil(8) <= bytes.len() => Ok(Self { bytes, offset, len }),
@@ -71,7 +71,7 @@ impl<'a> BitSlice<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -167,7 +167,7 @@ impl<'a> FixedSlice<'a> {
     /// `len` values of `width` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where `bytes` is not exactly that long.
+    /// [`ErrorKind::InvalidInput`] if `bytes` is not exactly that long.
     pub fn new(bytes: &'a [u8], width: usize, len: usize) -> Result<Self> {
         if width.checked_mul(len) == Some(bytes.len()) {
             Ok(Self { bytes, width, len })
@@ -183,7 +183,7 @@ impl<'a> FixedSlice<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -232,7 +232,7 @@ impl<'a> BytesSlice<'a> {
     /// `offsets.len() - 1` values (none for an empty slice).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where offsets fall or reach beyond `data`.
+    /// [`ErrorKind::InvalidInput`] if offsets fall or reach beyond `data`.
     pub fn new(offsets: &'a [u32], data: &'a [u8]) -> Result<Self> {
         let rising = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
         let inside = offsets.last().is_none_or(|end| *end as usize <= data.len());
@@ -250,17 +250,17 @@ impl<'a> BytesSlice<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One more than there are values, or empty.
+    /// The offsets: one more than there are values, or none.
     pub fn offsets(&self) -> &'a [u32] {
         self.offsets
     }
 
-    /// What the offsets point into.
+    /// The bytes that the offsets refer to.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -286,7 +286,7 @@ impl<'a> BytesSlice<'a> {
         }
     }
 
-    /// Bytes of all values together.
+    /// Total bytes of all values.
     pub fn data_bytes(&self) -> u32 {
         match (self.offsets.first(), self.offsets.last()) {
             (Some(start), Some(end)) => end - start,
@@ -337,7 +337,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -362,7 +362,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Bytes the values take when decoded: packed bits, or their bytes without offsets.
+    /// Decoded size in bytes: packed bits, or the bytes of the values without offsets.
     pub fn decoded_bytes(&self) -> u64 {
         match self {
             Self::Bits(values) => values.len().div_ceil(8) as u64,
@@ -405,10 +405,10 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Decoded values that outlive their block: a dictionary.
+/// Decoded values that are kept longer than a block, such as a dictionary.
 #[derive(Debug)]
 pub enum OwnedValues {
-    /// Packed bits and how many.
+    /// Packed bits.
     Bits {
         /// First bit in bit 0 of the first byte.
         bytes: AlignedBuf,
@@ -426,7 +426,7 @@ pub enum OwnedValues {
     },
     /// Byte strings.
     Bytes {
-        /// One more than there are values, rising, the first is 0.
+        /// One more than there are values; they do not fall, and the first is 0.
         offsets: Vec<u32>,
         /// What they point into.
         data: AlignedBuf,
@@ -464,7 +464,7 @@ impl OwnedValues {
     /// A view of the values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the parts do not fit each other.
+    /// [`ErrorKind::InvalidInput`] if the lengths of the parts do not match.
     pub fn as_values(&self) -> Result<Values<'_>> {
         Ok(match self {
             Self::Bits { bytes, len } => Values::Bits(BitSlice::new(bytes, 0, *len)?),
@@ -483,12 +483,12 @@ impl OwnedValues {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Memory they hold, in bytes.
+    /// Size of their memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::Bits { bytes, .. } | Self::Fixed { bytes, .. } => bytes.len(),

@@ -1,22 +1,22 @@
 //! Finding the distinct values of a page or block.
 //!
-//! Hashing has a fixed seed, and nothing depends on the order of a hash table: entries are numbered as they first
-//! appear. Whoever chooses the values can make hashes collide and the writer slow; readers do not hash.
+//! The hash has a fixed seed, and no result depends on the order of a hash table: entries are numbered by first
+//! appearance. Chosen values can make hashes collide and slow the writer down. Readers do not hash.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::{AlignedBuf, OwnedValues, ValueType, Values, limits};
 
-/// Numbers that span no more than this, and no more than there are values, have a table with a slot for each instead of
-/// hashing.
+/// Numbers with a span of at most this, and of at most the number of values, are looked up in a table with a slot per
+/// number instead of a hash table.
 const DIRECT_SLOTS_MAX: usize = 1 << 16;
 
-/// Strings of at most so many bytes are compared and hashed as one number that holds bytes and length.
+/// The longest string, in bytes, that is compared and hashed as one number with its bytes and its length.
 const SHORT_BYTES_MAX: u32 = 15;
 
-/// Multipliers of the hash: odd, and half of their bits set. They stay the same from version to version so that speed
-/// does too.
+/// Multipliers of the hash: odd, with half of their bits set. They stay the same across versions so that the speed does
+/// too.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
 /// The distinct values in the order in which they first appear, and the code of every value.
@@ -26,7 +26,7 @@ pub struct Distinct {
     first_rows: Vec<u32>,
 }
 
-/// Numbers of entries, in half the memory where there cannot be more than two bytes count.
+/// Indices of entries, of two bytes if these are enough for all entries.
 #[derive(Debug, Clone)]
 enum Codes {
     Narrow(Vec<u16>),
@@ -34,7 +34,7 @@ enum Codes {
 }
 
 impl Distinct {
-    /// Finds them; `None` as soon as there are more than `cap`, or where there are more than
+    /// Finds the distinct values. `None` if there are more than `cap` distinct values, or more than
     /// [`limits::UNIT_VALUES_MAX`] values.
     ///
     /// ```
@@ -49,7 +49,7 @@ impl Distinct {
         Self::within(values, cap, u64::MAX)
     }
 
-    /// The same; `None` also as soon as the distinct ones take more than `entry_bytes_max`: packed bits, or their bytes
+    /// Finds the distinct values. `None` also if they take more than `entry_bytes_max`: packed bits, or their bytes
     /// without offsets.
     pub fn within(values: Values<'_>, cap: usize, entry_bytes_max: u64) -> Option<Self> {
         if values.len() as u64 > u64::from(limits::UNIT_VALUES_MAX) {
@@ -72,7 +72,7 @@ impl Distinct {
         visit(values, are_short(values), number)
     }
 
-    /// How many differ among `n_samples` values spread evenly over all.
+    /// Number of distinct values among `n_samples` evenly spread values.
     pub fn count_sampled(values: Values<'_>, n_samples: usize) -> usize {
         visit(values, false, CountSampled { values, n_samples })
     }
@@ -82,7 +82,7 @@ impl Distinct {
         self.first_rows.len()
     }
 
-    /// For each value the number of its entry.
+    /// The index of the entry of each value.
     pub fn codes(&self) -> impl Iterator<Item = u32> {
         let (narrow, wide) = match &self.codes {
             Codes::Narrow(codes) => (codes.as_slice(), &[][..]),
@@ -92,8 +92,7 @@ impl Distinct {
         narrow.chain(wide.iter().copied())
     }
 
-    /// The codes as little-endian numbers of `code_bytes`, 1, 2 or 4: the lowest bytes of each. No codes for other
-    /// widths.
+    /// The codes as little-endian numbers of `code_bytes` bytes (1, 2 or 4). Empty for other widths.
     pub fn codes_of(&self, code_bytes: usize) -> OwnedValues {
         match &self.codes {
             Codes::Narrow(codes) => narrow_numbers(codes, code_bytes),
@@ -101,12 +100,13 @@ impl Distinct {
         }
     }
 
-    /// For each entry the index of the first value equal to it; rising.
+    /// For each entry the index of the first value equal to it. They rise.
     pub fn first_rows(&self) -> &[u32] {
         &self.first_rows
     }
 
-    /// Bytes of the entries: packed bits, or their bytes without offsets; `values` are those it was made of.
+    /// Size of the entries in bytes: packed bits, or their bytes without offsets. `values` are the values that were
+    /// searched.
     pub fn entry_bytes(&self, values: Values<'_>) -> u64 {
         let n = self.n_entries() as u64;
         match values {
@@ -120,7 +120,7 @@ impl Distinct {
         }
     }
 
-    /// A copy of the entries; `values` are those it was made of.
+    /// A copy of the entries. `values` are the values that were searched.
     pub fn entries(&self, values: Values<'_>) -> OwnedValues {
         let rows = self.first_rows.iter().map(|row| *row as usize);
         let len = self.first_rows.len();
@@ -149,7 +149,7 @@ impl Distinct {
                 let mut end = 0u32;
                 offsets.push(end);
                 for row in rows.clone() {
-                    // Distinct values take no more than all, whose offsets are of 32 bits.
+                    // Distinct values take at most as many bytes as all values, whose offsets have 32 bits.
                     end = end.saturating_add(values.value_bytes(row));
                     offsets.push(end);
                 }
@@ -165,7 +165,7 @@ impl Distinct {
     }
 }
 
-/// The lowest `width` bytes, 1, 2 or 4, of each number. None for other widths.
+/// The lowest `width` bytes (1, 2 or 4) of each number. Empty for other widths.
 pub fn narrow_numbers<C: Copy + Into<u32>>(numbers: &[C], width: usize) -> OwnedValues {
     fn narrow<C: Copy + Into<u32>, const W: usize>(numbers: &[C], to: &mut [u8]) {
         for (to, number) in to.as_chunks_mut::<W>().0.iter_mut().zip(numbers) {
@@ -189,8 +189,7 @@ pub fn narrow_numbers<C: Copy + Into<u32>>(numbers: &[C], width: usize) -> Owned
     OwnedValues::Fixed { bytes, width, len }
 }
 
-/// For each value the number of the first entry equal to it. `None` where an entry is missing or its number is not
-/// below `cap`.
+/// For each value the index of the first entry equal to it. `None` if a value has no entry below index `cap`.
 pub fn find_codes(entries: Values<'_>, values: Values<'_>, cap: usize) -> Option<Vec<u32>> {
     if entries.value_type() != values.value_type() {
         return None;
@@ -203,7 +202,7 @@ pub fn find_codes(entries: Values<'_>, values: Values<'_>, cap: usize) -> Option
     visit(values, are_short(values) && are_short(entries), find)
 }
 
-/// Whether `codes`, little-endian numbers of `code_bytes`, name, one after the other, entries equal to `values`.
+/// True if entry `codes[i]` equals value `i` for all values. `codes` are little-endian numbers of `code_bytes` bytes.
 pub fn are_codes_of(
     codes: &[u8],
     code_bytes: usize,
@@ -251,11 +250,11 @@ pub fn are_codes_of(
         entries,
         values,
     };
-    // Whether entries are short is not worth looking for block by block.
+    // Checking per block whether all entries are short would not pay off.
     entries.value_type() == values.value_type() && visit(values, false, compare)
 }
 
-/// Whether all are strings of at most [`SHORT_BYTES_MAX`].
+/// True if all values are strings of at most [`SHORT_BYTES_MAX`] bytes.
 fn are_short(values: Values<'_>) -> bool {
     match values {
         Values::Bytes(strings) => {
@@ -268,9 +267,9 @@ fn are_short(values: Values<'_>) -> bool {
     }
 }
 
-/// What a value is compared and hashed as.
+/// The key by which a value is compared and hashed.
 trait Key<'a>: Copy + Eq {
-    /// What single values are looked up in.
+    /// The values in a form that makes single lookups fast.
     type Table: Copy;
 
     /// The table of `values`.
@@ -282,22 +281,22 @@ trait Key<'a>: Copy + Eq {
     /// All values in order.
     fn all(values: Values<'a>) -> impl Iterator<Item = Self>;
 
-    /// Equal keys have equal hashes, and the lowest bits are as good as any.
+    /// The hash of a key. Its lowest bits are as well distributed as the others.
     fn hash(self) -> u32;
 
-    /// The smallest value, and how many numbers there are from it to the largest; `None` where keys are no numbers, or
-    /// too far apart to count.
+    /// The smallest key and the number of integers from it to the largest; `None` if keys are not numbers, or if that
+    /// number is too large.
     fn base_and_span(_: Values<'a>) -> Option<(Self, usize)> {
         None
     }
 
-    /// How far it is above `base`, where keys are numbers.
+    /// The difference from `base`, if keys are numbers.
     fn slot(self, _base: Self) -> usize {
         usize::MAX
     }
 }
 
-/// The 128-bit product folded: each bit of the result depends on all bits of both.
+/// The two halves of the 128-bit product, xor-ed: each bit depends on all bits of both factors.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -389,7 +388,7 @@ impl<'a> Key<'a> for bool {
     }
 }
 
-/// A string of at most [`SHORT_BYTES_MAX`]: its bytes, zeros, and the length in the last byte.
+/// A string of at most [`SHORT_BYTES_MAX`] bytes: its bytes, zeros, and its length in the last byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Short(u128);
 
@@ -413,7 +412,7 @@ impl Short {
     }
 }
 
-/// The strings of values that are strings.
+/// The byte strings of `values`.
 fn strings(values: Values<'_>) -> (&[u32], &[u8]) {
     match values {
         Values::Bytes(strings) => (strings.offsets(), strings.data()),
@@ -461,8 +460,8 @@ impl PartialEq for Long<'_> {
         if a.len() != b.len() {
             return false;
         }
-        // Strings of a table are mostly of a few words, for which calling the library's comparison takes longer than
-        // comparing. Front and back of what is compared at once may overlap.
+        // Strings are mostly short, and a call of the library's comparison takes longer than comparing them. The words
+        // compared at the front and at the back may overlap.
         match a.len() {
             8..=64 => {
                 a.last_chunk::<8>().map(|last| u64::from_le_bytes(*last))
@@ -481,7 +480,7 @@ impl PartialEq for Long<'_> {
     }
 }
 
-/// The whole words from the start on.
+/// The whole words from the start.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let (words, _) = bytes.as_chunks::<8>();
     words.iter().map(|word| u64::from_le_bytes(*word))
@@ -521,7 +520,7 @@ impl<'a> Key<'a> for Long<'a> {
         for chunk in chunks {
             add(*chunk);
         }
-        // The last sixteen bytes, some of which were there before, or all there are.
+        // The last sixteen bytes, which may overlap those before, or all bytes of a shorter string.
         match self.0.last_chunk() {
             _ if rest.is_empty() => {}
             Some(last) => add(*last),
@@ -558,15 +557,16 @@ fn visit<'a, V: Visitor<'a>>(values: Values<'a>, are_short: bool, visitor: V) ->
     }
 }
 
-/// Keys and their numbers.
+/// A table from keys to indices.
 struct Numbers<K> {
-    /// By number.
+    /// The keys by index.
     keys: Vec<K>,
-    /// Open addressing, at most half full: the hash above, the number + 1 below, or 0. As many as a power of two.
+    /// Open addressing, at most half full; the number of slots is a power of two. A slot holds part of the hash in its
+    /// high bits and the index + 1 in its low bits, or 0 if it is empty.
     hashed: Vec<u64>,
-    /// Per number from `base` on its own number + 1, or 0.
+    /// For each integer from `base` on the index + 1 of its key, or 0.
     direct: Vec<u32>,
-    /// `None` where keys are hashed.
+    /// `None` if keys are hashed.
     base: Option<K>,
     n: u32,
 }
@@ -584,7 +584,7 @@ impl<'a, K: Key<'a>> Numbers<K> {
         }
     }
 
-    /// For the keys of `values`.
+    /// An empty table for the keys of `values`.
     fn new(values: Values<'a>) -> Self {
         let span_max = values.len().clamp(1 << 8, DIRECT_SLOTS_MAX);
         let direct = K::base_and_span(values).filter(|(_, span)| *span <= span_max);
@@ -600,7 +600,7 @@ impl<'a, K: Key<'a>> Numbers<K> {
         }
     }
 
-    /// The number of `key`, and whether it is a new one.
+    /// The index of `key`, and true if it was added.
     #[inline]
     fn insert(&mut self, key: K) -> (u32, bool) {
         if let Some(base) = self.base
@@ -620,13 +620,13 @@ impl<'a, K: Key<'a>> Numbers<K> {
         }
     }
 
-    /// The number of `key`, or the slot where it belongs.
+    /// The index of `key`, or the slot where it belongs.
     #[inline]
     fn look_up(&self, key: K, hash: u32) -> Result<u32, usize> {
         let mask = self.hashed.len().wrapping_sub(1);
         let mut at = hash as usize & mask;
         loop {
-            // Never beyond the end, and half of the slots are empty.
+            // Terminates: half of the slots are empty.
             let slot = self.hashed.get(at).copied().unwrap_or_default();
             if slot == 0 {
                 return Err(at);
@@ -669,7 +669,7 @@ impl<'a, K: Key<'a>> Numbers<K> {
         self.hashed = grown;
     }
 
-    /// The number of `key`.
+    /// The index of `key`.
     #[inline]
     fn find(&self, key: K) -> Option<u32> {
         if let Some(base) = self.base {
@@ -700,12 +700,12 @@ impl<'a> Visitor<'a> for CountSampled<'a> {
 struct Number<'a> {
     values: Values<'a>,
     cap: usize,
-    /// Strings that differ take no more.
+    /// Distinct strings take at most as many bytes as all strings.
     string_bytes_max: u64,
 }
 
 impl<'a> Number<'a> {
-    /// Codes cut to their type, and first rows.
+    /// Codes of the chosen width, and the first row of each entry.
     fn number<K: Key<'a>, C>(&self, cut: impl Fn(u32) -> C) -> Option<(Vec<C>, Vec<u32>)> {
         let mut numbers = Numbers::<K>::new(self.values);
         let mut codes = Vec::with_capacity(self.values.len());
@@ -753,7 +753,7 @@ impl<'a> Visitor<'a> for Find<'a> {
     type Out = Option<Vec<u32>>;
 
     fn visit<K: Key<'a>>(self) -> Self::Out {
-        // Entries that were wiped are equal to each other, so a number is not a place yet.
+        // Wiped entries are equal to each other, so an index is not a position yet.
         let mut numbers = Numbers::<K>::new(self.entries);
         let mut places = Vec::new();
         for (place, key) in K::all(self.entries).enumerate().take(self.cap) {

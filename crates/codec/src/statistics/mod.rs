@@ -1,4 +1,4 @@
-//! What proposals are made by: facts about the values of a page, each found once, when somebody first asks for it.
+//! Statistics of the values of a page, from which encodings make proposals. Each is computed once, on first use.
 
 mod distinct;
 
@@ -15,18 +15,18 @@ use tarsia_bits::{WidthHistogram, Word};
 
 use crate::{AlignedBuf, BytesSlice, Facts, FixedSlice, OwnedValues, Part, Result, Values, limits};
 
-/// Values looked at before distinct ones are counted.
+/// Number of values that are sampled before distinct values are counted.
 const DISTINCT_SAMPLE: usize = 1024;
 
-/// A sample is this many runs, evenly spread, of this many values each.
+/// Runs of a sample, evenly spread over the page, and values in each run.
 const SAMPLE_RUNS: usize = 16;
 const SAMPLE_RUN_VALUES: usize = 64;
 
-/// Bytes of a length.
+/// Bytes of a length of a byte string.
 const LENGTH_BYTES: usize = 4;
 
-/// The values of one node's page, and what is known of them. Whatever is asked for first is computed then and kept, so
-/// that all encodings that propose something share it. All of it is a function of the values alone.
+/// The values of one node of a page, and their statistics. Each is computed on first use and kept, so that all
+/// encodings share it. All are functions of the values alone.
 pub struct Statistics<'v> {
     values: Values<'v>,
     facts: Facts<'v>,
@@ -43,16 +43,16 @@ pub struct Statistics<'v> {
     cached: RefCell<Vec<Box<dyn Any>>>,
 }
 
-/// Smallest and largest of numbers of 1, 2, 4 or 8 bytes.
+/// The smallest and the largest of numbers of 1, 2, 4 or 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberExtent {
-    /// Smallest and largest as unsigned numbers.
+    /// The smallest and the largest as unsigned numbers.
     pub unsigned: (u64, u64),
-    /// Smallest and largest in two's complement.
+    /// The smallest and the largest in two's complement.
     pub signed: (i64, i64),
 }
 
-/// In which order the values of a page come.
+/// The order of the values of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortOrder {
     /// No value is smaller than the one before.
@@ -61,16 +61,16 @@ pub enum SortOrder {
     Descending,
 }
 
-/// What is known of floating-point numbers of 4 or 8 bytes.
+/// Facts about floating-point numbers of 4 or 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FloatFacts {
-    /// NaNs and infinities.
+    /// Number of NaNs and infinities.
     pub n_special: usize,
-    /// Numbers equal to zero whose sign is negative.
+    /// Number of negative zeros.
     pub n_negative_zero: usize,
-    /// Numbers without digits behind the point.
+    /// Number of values that are integers.
     pub n_integral: usize,
-    /// Smallest and largest biased exponent of those that are neither zero nor special.
+    /// The smallest and the largest biased exponent of the values that are neither zero, NaN nor infinite.
     pub exponents: Option<(u16, u16)>,
 }
 
@@ -79,7 +79,7 @@ enum DistinctSoFar {
     #[default]
     Unknown,
     Found(Rc<Distinct>),
-    /// More than so many, or more bytes than that.
+    /// There are more distinct values than this number, or they take more bytes than this.
     More {
         cap: usize,
         entry_bytes_max: u64,
@@ -97,7 +97,7 @@ impl core::fmt::Debug for Statistics<'_> {
 }
 
 impl<'v> Statistics<'v> {
-    /// Of these values; nothing is computed yet.
+    /// Statistics of these values. Nothing is computed yet.
     pub fn new(values: Values<'v>, facts: Facts<'v>) -> Self {
         Self {
             values,
@@ -116,7 +116,7 @@ impl<'v> Statistics<'v> {
         }
     }
 
-    /// Of the values of a part of a proposal, under a node whose units have at most `unit_values`.
+    /// Statistics of a part of a proposal, under a node with at most `unit_values` values in a unit.
     ///
     /// # Errors
     /// As [`Part::values`].
@@ -138,37 +138,38 @@ impl<'v> Statistics<'v> {
         self.values
     }
 
-    /// How many.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// What is known of the values beside them.
+    /// What is known about the values besides the values themselves.
     pub fn facts(&self) -> &Facts<'v> {
         &self.facts
     }
 
-    /// At most so many values come in a unit, so formulas that depend on the number of units are to assume this many.
+    /// The most values in a unit. Formulas that depend on the number of units assume that units are this long.
     pub fn unit_values(&self) -> usize {
         self.unit_values
     }
 
-    /// Units that there are at least.
+    /// The least number of units.
     pub fn n_units(&self) -> u64 {
         self.len().div_ceil(self.unit_values.max(1)) as u64
     }
 
-    /// Whether all values are equal, bit for bit; true for no value and for one.
+    /// True if all values are bitwise equal, also if there are none or one.
     pub fn is_constant(&self) -> bool {
         *self.is_constant.get_or_init(|| is_constant(self.values))
     }
 
-    /// Smallest and largest; `None` for no values, and for those that are no numbers of 1, 2, 4 or 8 bytes.
+    /// The smallest and the largest value; `None` if there are no values, or if they are not numbers of 1, 2, 4 or 8
+    /// bytes.
     pub fn extent(&self) -> Option<NumberExtent> {
         *self.extent.get_or_init(|| {
             let fixed = self.values.as_fixed().ok()?;
@@ -182,8 +183,8 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// How many values need each number of bits above the smallest (unsigned) one; `None` where [`Statistics::extent`]
-    /// is.
+    /// `histogram[w]` is the number of values whose difference from the smallest (unsigned) value needs `w` bits.
+    /// `None` if [`Statistics::extent`] is.
     pub fn widths(&self) -> Option<&WidthHistogram> {
         let base = self.extent()?.unsigned.0;
         let widths = self.widths.get_or_init(|| {
@@ -200,7 +201,7 @@ impl<'v> Statistics<'v> {
         widths.as_ref()
     }
 
-    /// Number of runs of equal values, bit for bit.
+    /// Number of runs of bitwise equal values.
     pub fn n_runs(&self) -> usize {
         *self.n_runs.get_or_init(|| {
             let n = self.len();
@@ -222,9 +223,9 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// The order in which the values come: numbers of 1, 2, 4 or 8 bytes as unsigned ones if the logical type says so
-    /// and in two's complement otherwise, byte strings byte by byte. `None` for no order, and for other values. Values
-    /// that are all equal ascend.
+    /// The order of the values. Numbers of 1, 2, 4 or 8 bytes are compared as unsigned numbers if the logical type is
+    /// unsigned, else in two's complement; byte strings byte by byte. `None` for values in no order and for other
+    /// types. Values that are all equal are ascending.
     pub fn sort_order(&self) -> Option<SortOrder> {
         *self.sort_order.get_or_init(|| match self.values {
             Values::Fixed(fixed) => {
@@ -251,7 +252,7 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// Facts about floating-point numbers; `None` unless the values are such, of 4 or 8 bytes.
+    /// Facts about floating-point numbers of 4 or 8 bytes; `None` for other values.
     pub fn floats(&self) -> Option<FloatFacts> {
         *self.floats.get_or_init(|| {
             let fixed = self.values.as_fixed().ok()?;
@@ -285,7 +286,7 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// The length of each byte string as a number of 4 bytes; `None` for other values.
+    /// The lengths of byte strings as numbers of 4 bytes; `None` for other values.
     pub fn lengths(&self) -> Option<&Rc<OwnedValues>> {
         let lengths = self.lengths.get_or_init(|| {
             let strings = self.values.as_bytes().ok()?;
@@ -294,8 +295,8 @@ impl<'v> Statistics<'v> {
         lengths.as_ref()
     }
 
-    /// Runs of values, evenly spread over the page: 16 of 64 values, or all of a short page. Always the same for the
-    /// same number of values.
+    /// A sample: 16 runs of 64 values, evenly spread over the page, or all values of a short page. The ranges depend
+    /// only on the number of values.
     pub fn sample(&self) -> Vec<Range<usize>> {
         let n = self.len();
         if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
@@ -306,7 +307,8 @@ impl<'v> Statistics<'v> {
         runs.collect()
     }
 
-    /// Whether nearly all of an evenly spread sample differ: then counting the distinct values is not worth its time.
+    /// True if nearly all values of an evenly spread sample differ. Then counting the distinct values is not worth the
+    /// time.
     pub fn is_mostly_distinct(&self) -> bool {
         let n = self.len();
         *self.is_mostly_distinct.get_or_init(|| {
@@ -317,8 +319,8 @@ impl<'v> Statistics<'v> {
         })
     }
 
-    /// The distinct values; `None` where there are more than `cap`, or where they take more than `entry_bytes_max`.
-    /// Found once; asked for with a higher limit than before, more time is spent only where it can help.
+    /// The distinct values; `None` if there are more than `cap`, or where they take more than `entry_bytes_max`.
+    /// Computed once; a call with higher limits computes again only if the result can differ.
     pub fn distinct(&self, cap: usize, entry_bytes_max: u64) -> Option<Rc<Distinct>> {
         let fits = |distinct: &Distinct| {
             distinct.n_entries() <= cap && distinct.entry_bytes(self.values) <= entry_bytes_max
@@ -343,7 +345,7 @@ impl<'v> Statistics<'v> {
         found
     }
 
-    /// What `make` finds out, kept for the next one who asks for a `T`: for what one encoding alone wants to know.
+    /// The result of `make`, kept for the next call with the same `T`. For statistics that only one encoding needs.
     pub fn cached<T: Any>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         let find = |cached: &Vec<Box<dyn Any>>| {
             let mut found = cached.iter();
@@ -371,7 +373,7 @@ impl FloatFacts {
     }
 }
 
-/// Whether a number with these parts has no digits behind the point.
+/// True if a floating-point number with these parts is an integer.
 fn is_integral(mantissa: u64, exponent: u16, bias: u16, mantissa_bits: u32) -> bool {
     match u32::from(exponent).checked_sub(bias.into()) {
         None => false,
@@ -405,7 +407,7 @@ fn extent_of<T: Word>(values: FixedSlice<'_>) -> Option<NumberExtent> {
     })
 }
 
-/// How many values differ from the one before.
+/// Number of values that differ from the value before.
 fn changes<const W: usize>(values: FixedSlice<'_>) -> usize {
     let (values, _) = values.bytes().as_chunks::<W>();
     let later = values.get(1..).unwrap_or_default();
@@ -430,7 +432,7 @@ fn order(ascends: impl Fn() -> bool, descends: impl Fn() -> bool) -> Option<Sort
     }
 }
 
-/// Whether all values are equal, bit for bit; true for no value and for one. Runs at the speed of a memory comparison
+/// True if all values are bitwise equal, also if there are none or one. Runs at the speed of a memory comparison
 /// and stops at the first difference.
 ///
 /// ```
@@ -459,10 +461,10 @@ pub fn is_constant(values: Values<'_>) -> bool {
     }
 }
 
-/// Whether `offsets` are `step` apart.
+/// True if `offsets` are `step` apart.
 fn is_stepped(offsets: &[u32], step: u32) -> bool {
     let later = offsets.get(1..).unwrap_or_default();
-    // Inside a chunk all are compared, which vectorises; after it the loop may end.
+    // All values of a chunk are compared, which vectorises. The loop exits only between chunks.
     let mut chunks = offsets.chunks(256).zip(later.chunks(256));
     chunks.all(|(starts, ends)| {
         let differences = starts
@@ -473,7 +475,7 @@ fn is_stepped(offsets: &[u32], step: u32) -> bool {
     })
 }
 
-/// Whether `bytes` repeats its first `period` bytes.
+/// True if `bytes` repeats its first `period` bytes.
 fn is_periodic(bytes: &[u8], period: usize) -> bool {
     match (bytes.get(period..), bytes.len().checked_sub(period)) {
         (Some(shifted), Some(n)) => bytes.get(..n) == Some(shifted),

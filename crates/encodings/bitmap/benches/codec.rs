@@ -1,4 +1,4 @@
-//! `cargo bench -p tarsia-bitmap`: bytes of decoded bits per second. Data make no difference to it.
+//! `cargo bench -p tarsia-bitmap`: bytes of decoded bits per second. The time does not depend on the data.
 
 use tarsia_bitmap::{BITMAP, tree};
 use tarsia_testkit::bench::{Codec, Data};

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 
 use tarsia_codec::{
-    BitSlice, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version,
+    Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
+    Unit, Version, decode_bits,
 };
 
 use crate::Bitmap;
@@ -44,34 +44,7 @@ impl Decoder for BitmapDecoder {
         _scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        let n_selected = selection.check(unit.len)?;
-        let bits = layout::parse(&unit)?;
-        let (to, offset) = out.into_bits(n_selected)?;
-        match selection {
-            Selection::All => copy_bits(bits, to, offset)?,
-            Selection::Range { start, .. } => {
-                let start = start as usize;
-                copy_bits(bits.slice(start..start + n_selected), to, offset)?;
-            }
-            Selection::Indices(indices) => gather_bits(bits, indices, to, offset),
-        }
-        Ok(0)
-    }
-}
-
-/// Copies `from` to the bits of `to` from bit `offset` on and leaves the bits around them as they are.
-fn copy_bits(from: BitSlice<'_>, to: &mut [u8], offset: usize) -> Result<()> {
-    tarsia_bits::copy_bits(to, offset, from.bytes(), from.offset(), from.len())
-        .map_err(|_| Error::invalid("the output is not sized for these bits"))
-}
-
-/// Copies the bits that `indices` name to the bits of `to` from bit `offset` on.
-fn gather_bits(from: BitSlice<'_>, indices: &[u32], to: &mut [u8], offset: usize) {
-    for (i, index) in indices.iter().enumerate() {
-        let bit = u8::from(from.get(*index as usize));
-        let at = offset + i;
-        if let Some(byte) = to.get_mut(at / 8) {
-            *byte = *byte & !(1 << (at % 8)) | bit << (at % 8);
-        }
+        let bits = unit.bitmap("bitmap.bits", "bitmap.spare_bits")?;
+        decode_bits(bits, selection, out)
     }
 }

@@ -27,7 +27,7 @@ fn numbers_of_8_bytes(data: Data) -> Codec {
     Codec::new(&[&BITPACK], tree(), numbers(data, 8))
 }
 
-/// As many bits over one base, over a base per group, and with other widths from group to group.
+/// Equal widths over one base, equal widths over a base per group, and a different width in each group.
 fn rising(data: Data) -> Codec {
     let numbers = data.numbers(4, |i, rng| match data {
         Data::Best => 1_000_000 + (rng.u64() >> 54),
@@ -37,7 +37,7 @@ fn rising(data: Data) -> Codec {
     Codec::new(&[&BITPACK], tree(), numbers)
 }
 
-/// As a search for trees calls it: in blocks of 4,096 values.
+/// Called as by a search for trees: in blocks of 4,096 values.
 #[divan::bench(args = Data::ALL)]
 fn estimates(bencher: Bencher<'_, '_>, data: Data) {
     let case = numbers(data, 4);

@@ -1,8 +1,8 @@
-//! Decoding: the fused kernel first, then patches.
+//! The decoder: the fused unpacking loop first, then patches.
 
 use alloc::boxed::Box;
 
-use tarsia_bits::{Word, read_value, unpack_one_of, unpack_range_of, write_value};
+use tarsia_bits::{read_value, unpack_one_of, unpack_range_of, write_value};
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
     SharedBuffer, Version,
@@ -35,11 +35,11 @@ impl Encoding for Bitpack {
     }
 }
 
-/// A node: the type of its values and what its parameters promise.
+/// The decoder of a node: the width of its values, and the mode in its parameters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BitpackDecoder {
-    pub(crate) value_bytes: usize,
-    pub(crate) mode: Mode,
+struct BitpackDecoder {
+    value_bytes: usize,
+    mode: Mode,
 }
 
 impl Decoder for BitpackDecoder {
@@ -63,7 +63,7 @@ impl Decoder for BitpackDecoder {
         Ok(0)
     }
 
-    // Kernels are given whole blocks, and are to be small.
+    // Kernels get whole blocks and must be small.
     #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
@@ -74,7 +74,7 @@ impl Decoder for BitpackDecoder {
     ) -> Result<tarsia_codec::Reach> {
         use tarsia_codec::Reach;
 
-        /// More than most fronts take: those with patches or many groups are longer.
+        /// Longer than the fields of most units; those of units with patches or many groups are longer.
         const FRONT_BYTES: usize = 64;
         Selection::from(&range).check(unit.len)?;
         let known = unit.bytes.get(..front).unwrap_or(unit.bytes);
@@ -91,7 +91,7 @@ impl Decoder for BitpackDecoder {
         if range.is_empty() {
             return Ok(Reach::bytes(0..0));
         }
-        // Values of a group lie among each other, so it is read whole.
+        // Values of a group are interleaved, so it is read whole.
         let first = range.start as usize / GROUP_VALUES;
         let last = (range.end - 1) as usize / GROUP_VALUES;
         let start = parsed.group_start(first, (0, 0));
@@ -107,18 +107,18 @@ fn is_truncated(error: &Error) -> bool {
     matches!(error.kind(), tarsia_codec::ErrorKind::Truncated { .. })
 }
 
-/// What stands for the bytes of a value in code that looks them up in the unit instead of being compiled for them.
+/// The const argument of code that reads the bytes of a value from the unit instead of being compiled for them.
 const ANY: usize = 0;
 
-/// Wasm kernels are to be small: one copy of the code below serves the four widths.
+/// True in Wasm kernels, which must be small: one copy of the code below serves the four widths.
 const ONE_COPY: bool = cfg!(feature = "kernel");
 
-/// Unpacking a whole group (about 60 ns, and 1.2 ns per value copied) beats looking values up one by one (4.6 ns each)
-/// above this many of [`GROUP_VALUES`] (benches/codec.rs, `indices_u32`).
+/// Unpacking a whole group (about 60 ns, and 1.2 ns per value copied) is faster than single lookups (4.6 ns each) above
+/// this many of [`GROUP_VALUES`] (benches/codec.rs, `indices_u32`).
 const LOOKUPS_PER_GROUP_MAX: usize = 24;
 
-/// Kernels refuse only lengths that do not fit, and those were checked while parsing.
-fn kernel_error(_: tarsia_bits::Error) -> Error {
+/// The loops refuse only lengths that do not match, which parsing has checked.
+fn bits_error(_: tarsia_bits::Error) -> Error {
     Error::invalid("packed values do not fit the unit")
 }
 
@@ -127,7 +127,7 @@ impl Unit<'_> {
     #[inline(always)]
     fn bytes<const B: usize>(&self) -> usize {
         match B {
-            // Never zero; said so that divisions by it need no panic.
+            // Never zero. `max` tells the compiler, so that divisions need no panic.
             ANY => self.value_bytes.max(1),
             bytes => bytes,
         }
@@ -146,21 +146,12 @@ impl Unit<'_> {
                 return self.decode_indices::<B>(indices, scratch, to);
             }
         };
-        self.decode_range_by::<B>(start, to)
+        self.decode_range::<B>(start, to)
     }
 
-    /// Values from `start` on, as many as `to` holds, which exist.
-    pub(crate) fn decode_range<T: Word>(&self, start: usize, to: &mut [u8]) -> Result<()> {
-        match T::BYTES {
-            1 => self.decode_range_by::<1>(start, to),
-            2 => self.decode_range_by::<2>(start, to),
-            4 => self.decode_range_by::<4>(start, to),
-            _ => self.decode_range_by::<8>(start, to),
-        }
-    }
-
+    /// Decodes the values from `start` on, as many as fit `to`. The caller has checked that they exist.
     #[inline(never)]
-    fn decode_range_by<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
+    fn decode_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if to.is_empty() {
             return Ok(());
         }
@@ -173,7 +164,7 @@ impl Unit<'_> {
         self.patch_range::<B>(start, to)
     }
 
-    /// The kernel, for values of this width.
+    /// The unpacking loop of `tarsia-bits` for values of this width.
     #[inline(always)]
     fn unpack<const B: usize>(
         &self,
@@ -184,7 +175,7 @@ impl Unit<'_> {
         to: &mut [u8],
     ) -> Result<()> {
         unpack_range_of(self.bytes::<B>(), packed, n_values, width, base, start, to)
-            .map_err(kernel_error)
+            .map_err(bits_error)
     }
 
     fn unpack_groups<const B: usize>(&self, start: usize, mut to: &mut [u8]) -> Result<()> {
@@ -212,7 +203,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Number of the first patch at `value` or behind it.
+    /// Index of the first patch at or after `value`.
     fn first_patch(&self, value: usize) -> usize {
         if value == 0 {
             return 0;
@@ -221,7 +212,7 @@ impl Unit<'_> {
         self.positions.partition_point(before)
     }
 
-    /// Applies the patches of the values from `start` on to `to`, which holds them unpacked.
+    /// Applies patches to `to`, which holds the unpacked values from `start` on.
     fn patch_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if self.positions.is_empty() {
             return Ok(());
@@ -263,8 +254,9 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Applies the patches from `patch` on to `to`, the values from `first` on of group `index`; returns how many. It stops at the first that is
-    /// not behind the one before, lies outside of `to` or does not fit.
+    /// Applies the patches from `patch` on to `to`, the values from `first` on of group `index`. Returns the number
+    /// applied: it stops at the first patch that does not follow the one before, is outside of `to`, or has too many
+    /// bits.
     #[inline(never)]
     fn patch_group<const B: usize>(
         &self,
@@ -298,7 +290,7 @@ impl Unit<'_> {
         n_patched
     }
 
-    /// What patch `patch` adds to the value at `position`.
+    /// The number that patch `patch` adds to the value at `position`.
     #[inline]
     fn patch_shifted(&self, patch: usize, position: usize) -> Result<u64> {
         let patch_bytes = usize::from(self.form.patch_bytes);
@@ -320,7 +312,7 @@ impl Unit<'_> {
         Ok(high << width)
     }
 
-    /// Values at rising `indices`, which exist.
+    /// Decodes the values at rising `indices`. The caller has checked that they exist.
     fn decode_indices<const B: usize>(
         &self,
         indices: &[u32],
@@ -328,7 +320,7 @@ impl Unit<'_> {
         to: &mut [u8],
     ) -> Result<()> {
         let (mut indices, mut to) = (indices, to);
-        // Where the group before started, so that widths are added up once.
+        // A group and where it starts, so that the widths of earlier groups are summed once.
         let mut known = (0, 0);
         while let Some(first) = indices.first() {
             let index = *first as usize / GROUP_VALUES;
@@ -353,7 +345,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Many values of a group: unpacks all of it and picks.
+    /// Decodes many values of a group: unpacks all of it and copies those selected.
     fn gather_group<const B: usize>(
         &self,
         group: &Group,
@@ -380,7 +372,7 @@ impl Unit<'_> {
         done
     }
 
-    /// Few values of a group: one lookup each.
+    /// Decodes few values of a group: one lookup each.
     fn lookup<const B: usize>(
         &self,
         group: &Group,
@@ -397,7 +389,7 @@ impl Unit<'_> {
             let (width, base) = (group.width, group.base);
             let mut value =
                 unpack_one_of(bytes, packed, group.n_values, width, base, index - start)
-                    .map_err(kernel_error)?;
+                    .map_err(bits_error)?;
             while patch < self.positions.len() && self.position(patch) < index {
                 patch += 1;
             }
@@ -408,27 +400,6 @@ impl Unit<'_> {
         }
         Ok(())
     }
-
-    /// The value at `index`.
-    pub(crate) fn decode_one<T: Word>(&self, index: usize) -> Result<T> {
-        if index >= self.n_values {
-            return Err(Error::invalid("an index reaches beyond its unit"));
-        }
-        let number = index / GROUP_VALUES;
-        let group = self.group(number);
-        let packed = self.group_packed(self.group_start(number, (0, 0)), &group);
-        let index = u32::try_from(index).map_err(|_| Error::invalid("an index beyond 32 bits"))?;
-        let (indices, start) = (&[index], number * GROUP_VALUES);
-        let mut value = [0; 8];
-        let to = value.get_mut(..T::BYTES).unwrap_or_default();
-        match T::BYTES {
-            1 => self.lookup::<1>(&group, packed, start, indices, to),
-            2 => self.lookup::<2>(&group, packed, start, indices, to),
-            4 => self.lookup::<4>(&group, packed, start, indices, to),
-            _ => self.lookup::<8>(&group, packed, start, indices, to),
-        }?;
-        Ok(T::from_u64(u64::from_le_bytes(value)))
-    }
 }
 
 /// The high part of a patch: up to 8 bytes.
@@ -436,7 +407,7 @@ impl Unit<'_> {
 fn high_part(bytes: &[u8]) -> u64 {
     match bytes {
         [byte] => (*byte).into(),
-        // Put together in a register: a number that is loaded right after its bytes were stored waits for them.
+        // Combined in a register: a load of bytes that were just stored one by one would wait for the stores.
         bytes => {
             let mut high = 0;
             for (i, byte) in bytes.iter().take(8).enumerate() {
@@ -447,8 +418,8 @@ fn high_part(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The bits of a high part that a shift by `width` would push out of a value of `bits` bits, which have to be zero. At full width there is no
-/// high part.
+/// The bits of a high part that a shift by `width` would move out of a value of `bits` bits. They must be zero. `None`
+/// at full width, where there is no high part.
 fn spare_bits(width: u32, bits: u32) -> Option<u64> {
     match width {
         0 => Some(0),
@@ -457,7 +428,7 @@ fn spare_bits(width: u32, bits: u32) -> Option<u64> {
     }
 }
 
-/// Copies the values that `indices` name, less `start`. A function of its own, so that its loop has all registers.
+/// Copies the values at `indices` minus `start`. Not inlined, so that its loop has all registers.
 #[inline(never)]
 fn pick<const B: usize>(values: &[u8], start: usize, indices: &[u32], to: &mut [u8]) {
     let values = values.as_chunks::<B>().0;
@@ -468,7 +439,8 @@ fn pick<const B: usize>(values: &[u8], start: usize, indices: &[u32], to: &mut [
     }
 }
 
-/// The same for a width that is known only now. A copy of such a length is a call; this is a choice between four moves.
+/// [`pick`] for a width known only at run time. A copy of such a length would be a call; this is a branch to one of
+/// four moves.
 #[inline(always)]
 fn pick_any(values: &[u8], bytes: usize, start: usize, indices: &[u32], to: &mut [u8]) {
     for (index, to) in indices.iter().zip(to.chunks_exact_mut(bytes)) {

@@ -1,4 +1,4 @@
-//! Encoding: the cheapest form by exact size, then the bytes.
+//! The encoder: finds the smallest form by its exact size, then writes it.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ impl EncodingWriter for Bitpack {
             true => Mode::Uniform,
             false => Mode::Free,
         };
-        // A base and no bits for the values is the least there can be.
+        // The smallest unit is a header without packed bits.
         if proposals.bytes_to_beat() <= HEADER_BYTES as u64 * values.n_units() {
             return Ok(());
         }
@@ -89,8 +89,8 @@ impl PageEncoder for BitpackPage {
     }
 }
 
-/// The exact number of bytes that `values` take in blocks of `block_values`, headers of blocks not counted. It costs
-/// the statistics passes of encoding only.
+/// The exact number of bytes that `values` take in blocks of `block_values`, without the headers of blocks. Only the
+/// statistics of encoding are computed.
 ///
 /// ```
 /// use tarsia_bitpack::{Mode, estimate};
@@ -101,7 +101,8 @@ impl PageEncoder for BitpackPage {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values that are not of 1, 2, 4 or 8 bytes, or blocks without values.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values that are not of 1, 2, 4 or 8 bytes, or
+/// blocks without values.
 pub fn estimate(values: FixedSlice<'_>, block_values: usize, mode: Mode) -> Result<u64> {
     match values.width() {
         1 => estimate_of::<u8>(values, block_values, mode),
@@ -124,7 +125,7 @@ fn estimate_of<T: Word>(values: FixedSlice<'_>, block_values: usize, mode: Mode)
     Ok(total)
 }
 
-/// Appends the unit of `values`, little-endian bytes of numbers of `value_bytes`.
+/// Appends the unit of `values`, little-endian numbers of `value_bytes` bytes.
 pub(crate) fn encode_unit(
     values: &[u8],
     value_bytes: usize,
@@ -143,7 +144,7 @@ pub(crate) fn encode_unit(
     }
 }
 
-fn kernel_error(_: tarsia_bits::Error) -> Error {
+fn bits_error(_: tarsia_bits::Error) -> Error {
     Error::invalid("values are not whole")
 }
 
@@ -155,7 +156,7 @@ fn bytes_of<T: Word>(value: T) -> u8 {
     bits_of(value).div_ceil(8) as u8
 }
 
-/// What is known of a run of values under some base.
+/// Statistics of a run of values relative to some base.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     n_values: u64,
@@ -163,11 +164,11 @@ struct Shape {
     max_width: u32,
 }
 
-/// `above[w]`: how many differences need more than `w` bits.
+/// `above[w]` is the number of differences that need more than `w` bits.
 type Above = [u32; 65];
 
 fn above_of<T: Word>(values: &[u8], base: T) -> Result<Above> {
-    let mut counts = width_histogram(values, base).map_err(kernel_error)?;
+    let mut counts = width_histogram(values, base).map_err(bits_error)?;
     let mut wider = 0;
     for count in counts.iter_mut().rev() {
         wider += core::mem::replace(count, wider);
@@ -175,7 +176,7 @@ fn above_of<T: Word>(values: &[u8], base: T) -> Result<Above> {
     Ok(counts)
 }
 
-/// A width for one group.
+/// A width of a group, and its cost.
 #[derive(Debug, Clone, Copy)]
 struct Fit {
     width: u32,
@@ -184,7 +185,7 @@ struct Fit {
     bytes: u64,
 }
 
-/// The cheapest width where the high part of a patch takes `patch_bytes`; of equally cheap ones the widest.
+/// The cheapest width if the high part of a patch takes `patch_bytes`; the widest of equally cheap ones.
 fn fit(shape: &Shape, above: Option<&Above>, patch_bytes: u32) -> Fit {
     let mut best = Fit {
         width: shape.max_width,
@@ -202,7 +203,7 @@ fn fit(shape: &Shape, above: Option<&Above>, patch_bytes: u32) -> Fit {
     {
         let of_patches = u64::from(n_patches) * bytes_of_patch;
         if of_patches >= best.bytes {
-            // The narrower, the more patches.
+            // Narrower widths need more patches.
             break;
         }
         let bytes = packed_bytes(shape.n_values, width) + of_patches;
@@ -217,7 +218,7 @@ fn fit(shape: &Shape, above: Option<&Above>, patch_bytes: u32) -> Fit {
     best
 }
 
-/// One `patch_bytes` for all groups.
+/// A choice of `patch_bytes` for all groups, and its cost.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     patch_bytes: u32,
@@ -226,8 +227,8 @@ struct Choice {
     bytes: u64,
 }
 
-/// The cheapest `patch_bytes` for groups that each take the width that is cheapest with it. `above` is empty where
-/// patches are not allowed.
+/// The cheapest `patch_bytes`, with the cheapest width of each group for it. `above` is empty if patches are not
+/// allowed.
 fn choose(shapes: &[Shape], above: &[Above]) -> Choice {
     let evaluate = |patch_bytes: u32| {
         let mut choice = Choice {
@@ -254,7 +255,8 @@ fn choose(shapes: &[Shape], above: &[Above]) -> Choice {
             .unwrap_or(0);
         for patch_bytes in 1..=widest.div_ceil(8) {
             let choice = evaluate(patch_bytes);
-            // One without patches has the bytes of their number too many, so it is never the cheaper one.
+            // A choice that turns out to need no patches still counts the bytes of their number, so it is never smaller
+            // than `best`.
             if choice.bytes < best.bytes {
                 best = choice;
             }
@@ -263,7 +265,7 @@ fn choose(shapes: &[Shape], above: &[Above]) -> Choice {
     best
 }
 
-/// How a unit will look. Widths and bases of groups, where they have their own, are left in the planner.
+/// The form of a unit. The planner keeps the widths and bases of groups that have their own.
 #[derive(Debug, Clone, Copy)]
 struct Plan<T> {
     form: Form,
@@ -272,18 +274,18 @@ struct Plan<T> {
     total_bytes: u64,
 }
 
-/// Finds the cheapest form; keeps its memory from unit to unit.
+/// Finds the cheapest form. Its memory is reused for all units.
 #[derive(Debug)]
 struct Planner<T> {
     extents: Vec<Extent<T>>,
-    /// Of each group under the base of the unit.
+    /// Statistics of each group relative to the base of the unit.
     shapes: Vec<Shape>,
     above: Vec<Above>,
-    /// Of each group under its own base.
+    /// Statistics of each group relative to its own base.
     own_bases: Vec<T>,
     own_shapes: Vec<Shape>,
     own_above: Vec<Above>,
-    /// The result: one per group, or one.
+    /// The chosen widths: one per group, or one for all.
     widths: Vec<u8>,
 }
 
@@ -317,12 +319,12 @@ impl<T: Word> Planner<T> {
         }
     }
 
-    /// The extents of groups and of all values.
+    /// Computes the extents of the groups and of all values.
     fn measure(&mut self, values: &[u8]) -> Result<Option<Extent<T>>> {
         self.extents.clear();
         let mut of_all: Option<Extent<T>> = None;
         for group in values.chunks(GROUP_VALUES * T::BYTES) {
-            if let Some(found) = extent::<T>(group).map_err(kernel_error)? {
+            if let Some(found) = extent::<T>(group).map_err(bits_error)? {
                 self.extents.push(found);
                 of_all = Some(of_all.map_or(found, |all| all.union(&found)));
             }
@@ -379,7 +381,7 @@ impl<T: Word> Planner<T> {
         form.base_bytes = bytes_of(base).min(bytes_of(complement));
         let fixed_bytes = HEADER_BYTES as u64 + u64::from(form.base_bytes);
 
-        // One width for all.
+        // One width for all groups.
         let shape = Shape {
             n_values: n_values as u64,
             max_width: bits_of(span),
@@ -403,7 +405,7 @@ impl<T: Word> Planner<T> {
                 form.has_group_widths = true;
                 form.width = 0;
             }
-            // A base per group; a width per group, too, unless they turn out equal.
+            // A base per group, and a width per group unless all are equal.
             let delta = |own: &T| bytes_of(own.wrapping_sub(base));
             let delta_bytes = self.own_bases.iter().map(delta).max().unwrap_or(0);
             let choice = choose(&self.own_shapes, &self.own_above);
@@ -440,7 +442,7 @@ impl<T: Word> Planner<T> {
         })
     }
 
-    /// Shapes and histograms of the groups under `base` and under their own bases.
+    /// Computes the statistics of the groups relative to `base` and to their own bases.
     fn measure_groups(&mut self, values: &[u8], base: T, signed: bool) -> Result<()> {
         let patched = values.len() / T::BYTES <= PATCHED_VALUES_MAX;
         self.shapes.clear();
@@ -527,7 +529,7 @@ fn encode_unit_of<T: Word>(values: &[u8], mode: Mode, out: &mut Vec<u8>) -> Resu
         let at = out.len();
         let n_values = (group.len() / T::BYTES) as u64;
         out.resize(at + packed_bytes(n_values, width) as usize, 0);
-        pack(group, base, width, &mut out[at..]).map_err(kernel_error)?;
+        pack(group, base, width, &mut out[at..]).map_err(bits_error)?;
     }
     debug_assert_eq!(out.len() - start, total_bytes, "the plan is exact");
     Ok(())
@@ -537,7 +539,7 @@ fn push_uint(value: u64, len: u8, out: &mut Vec<u8>) {
     out.extend(value.to_le_bytes().iter().take(len.into()));
 }
 
-/// Number, positions and high parts.
+/// Appends number, positions and high parts of the patches.
 fn push_patches<T: Word>(
     values: &[u8],
     patch_bytes: u8,

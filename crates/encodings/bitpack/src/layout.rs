@@ -1,4 +1,4 @@
-//! Every offset, width and limit of a unit, and its parser.
+//! The fields of a unit, their limits, and the parser.
 
 use tarsia_bits::{packed_bytes, spare_bits};
 use tarsia_codec::{Error, Node, Reader, Result, Tree, Version};
@@ -9,12 +9,12 @@ pub const ID: &str = "tarsia.bitpack";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: Version = Version::new(1, 0);
 
-/// The tree `bitpack`, groups free to differ ([`Mode::Free`]).
+/// The tree `bitpack` whose groups may have their own widths and bases ([`Mode::Free`]).
 pub fn tree() -> Tree {
     tree_of(Mode::Free)
 }
 
-/// The tree `bitpack` with parameters.
+/// The tree `bitpack` with the parameters of `mode`.
 pub fn tree_of(mode: Mode) -> Tree {
     Tree::leaf(ID, VERSION, mode.params())
 }
@@ -32,7 +32,7 @@ pub const HEADER_BYTES: usize = 3;
 /// Values of a group, all with one width and base.
 pub const GROUP_VALUES: usize = tarsia_bits::GROUP_VALUES;
 
-/// Most values of a unit that has patches: positions are 16 bits.
+/// The most values of a unit with patches: positions have 16 bits.
 pub const PATCHED_VALUES_MAX: usize = 1 << 16;
 
 pub(crate) const POSITION_BYTES: usize = 2;
@@ -48,17 +48,18 @@ const SIZES_BASE_BYTES: u8 = 0b1111;
 const _: () = assert!(tarsia_codec::limits::BLOCK_VALUES_MAX as usize == PATCHED_VALUES_MAX);
 const _: () = assert!(GROUP_VALUES.is_multiple_of(64));
 
-/// What the node's parameters allow a unit to have.
+/// The forms of units that the node's parameters allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Groups may have widths and bases of their own, and the base takes as few bytes as it needs: smallest.
+    /// Groups may have their own widths and bases, and the base takes as few bytes as it needs. Smallest.
     Free,
-    /// One width and one base for the unit, the base in full: survivors of an erasure always fit.
+    /// One width and one base for the unit, the base in full length. The values that remain after an erasure always fit
+    /// the old place.
     ///
-    /// Why: the cost of a choice (order of the base, width `w`, `patch_bytes` `p`) is
-    /// `constant + ceil(n * w / 8) + patches * (2 + p)`, and 2 if there are patches. Without some of the values the base, the
-    /// smallest in that order, is not smaller, so that each difference that is left is not larger: the same choice
-    /// costs no more, or becomes the choice without patches at no larger a width. The encoder takes the cheapest.
+    /// Proof: the cost of a choice (order of the base, width `w`, `patch_bytes` `p`) is `constant + ceil(n * w / 8) +
+    /// patches * (2 + p)`, and 2 if there are patches. If values are removed, the base (the smallest value in that
+    /// order) does not decrease, so no remaining difference increases. The same choice then costs at most as much, or
+    /// it becomes the choice without patches at the same or a smaller width. The encoder takes the cheapest choice.
     Uniform,
 }
 
@@ -71,10 +72,10 @@ impl Mode {
         }
     }
 
-    /// The mode that parameters name.
+    /// The mode of these parameters.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for parameters of no mode.
+    /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for any other parameters.
     pub fn parse(params: &[u8]) -> Result<Self> {
         match params {
             [] | [0] => Ok(Self::Free),
@@ -90,7 +91,7 @@ impl Mode {
     }
 }
 
-/// Upper bound on the bytes of a unit: one width for all, no patches, a base in full.
+/// Upper bound on the bytes of a unit: those of one width for all values, no patches, and a base in full length.
 pub const fn encoded_bytes_max(n_values: u64, value_bytes: u64) -> u64 {
     n_values
         .saturating_mul(value_bytes)
@@ -179,27 +180,27 @@ impl Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) width: u32,
-    /// Bits beyond those of a value are to be dropped.
+    /// Bits above the width of a value are ignored.
     pub(crate) base: u64,
     pub(crate) n_values: usize,
 }
 
 impl Group {
     pub(crate) fn packed_bytes(&self) -> usize {
-        // The unit's packed bytes, of which these are a part, were found to exist.
+        // Cannot overflow: parsing found the unit's packed bytes, which include these.
         packed_bytes(self.n_values as u64, self.width) as usize
     }
 }
 
 /// A parsed unit. All lengths and widths are checked; positions and high parts of patches are not. Not generic over the
-/// type of the values, so that parsing is compiled once: kernels are to be small.
+/// type of the values, so that kernels have one copy of the parser.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit<'a> {
     pub(crate) n_values: usize,
     /// 1, 2, 4 or 8.
     pub(crate) value_bytes: usize,
     pub(crate) form: Form,
-    /// Bits beyond those of a value are to be dropped.
+    /// Bits above the width of a value are ignored.
     pub(crate) base: u64,
     group_widths: &'a [u8],
     group_deltas: &'a [u8],
@@ -225,7 +226,7 @@ impl<'a> Unit<'a> {
         Ok(unit)
     }
 
-    /// What lies in front of the packed values, and a reader that is there.
+    /// Parses the fields before the packed values. Returns them and the reader behind them.
     pub(crate) fn parse_front(
         bytes: &'a [u8],
         n_values: usize,
@@ -306,7 +307,7 @@ impl<'a> Unit<'a> {
             }
         };
         let at = reader.position();
-        // Longer than memory is longer than the bytes at hand.
+        // A length beyond `usize` is longer than the available bytes.
         let needed = usize::try_from(needed).unwrap_or(usize::MAX);
         self.packed = reader.take(needed, "bitpack.packed")?;
         reader.finish("bitpack.packed")?;
@@ -325,13 +326,13 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    /// Whether one width and one base hold for all values.
+    /// True if all values have one width and one base.
     #[inline]
     pub(crate) fn is_uniform(&self) -> bool {
         self.group_widths.is_empty() && self.group_deltas.is_empty()
     }
 
-    /// Group `group`, which exists.
+    /// Group `group`. The caller has checked that it exists.
     #[inline]
     pub(crate) fn group(&self, group: usize) -> Group {
         let delta_bytes = usize::from(self.form.delta_bytes);
@@ -361,7 +362,7 @@ impl<'a> Unit<'a> {
             .into()
     }
 
-    /// Where in `packed` group `group` starts, given that group `known.0 <= group` starts at `known.1`.
+    /// The offset of group `group` in `packed`, given that group `known.0 <= group` starts at `known.1`.
     #[inline]
     pub(crate) fn group_start(&self, group: usize, known: (usize, usize)) -> usize {
         const ROW: usize = GROUP_VALUES / 8;
@@ -382,7 +383,7 @@ impl<'a> Unit<'a> {
             .unwrap_or_default()
     }
 
-    /// Position `patch`, which exists.
+    /// The position of patch `patch`. The caller has checked that it exists.
     #[inline]
     pub(crate) fn position(&self, patch: usize) -> usize {
         let bytes = self.positions.get(patch).copied().unwrap_or_default();

@@ -1,13 +1,13 @@
-//! Frame of reference and bit-packing with patches, fused: each value minus a base, in as few bits as most of them
-//! need; what does not fit is patched.
+//! Frame of reference and bit-packing with patches, fused: each value minus a base, in as few bits as most of the
+//! values need. Values that need more bits are patched.
 //!
-//! Source: PFOR, "Super-Scalar RAM-CPU Cache Compression" (ICDE 2006), sections 3 and 4, and the fused kernels of
-//! "The FastLanes Compression Layout" (VLDB 2023), section 3. We differ in: patches are a list beside the packed values
-//! (position and high part), not a chain through them, so that lookups stay cheap; and values are interleaved in their
-//! order (see the crate `tarsia-bits`).
+//! Source: PFOR, "Super-Scalar RAM-CPU Cache Compression" (ICDE 2006), sections 3 and 4, and the fused loops of "The
+//! FastLanes Compression Layout" (VLDB 2023), section 3. We differ in: patches are a list beside the packed values
+//! (position and high part), not a chain through them, so that lookups are cheap; and values are interleaved in their
+//! original order (see the crate `tarsia-bits`).
 //!
-//! It holds values of 1, 2, 4 and 8 bytes as they are: all arithmetic wraps, so signed and unsigned integers, dates and
-//! even floats are bit patterns to it.
+//! It holds values of 1, 2, 4 and 8 bytes. All arithmetic wraps, so signed and unsigned integers, dates and even floats
+//! are treated as bit patterns.
 //!
 //! # Layout (little-endian; `n` values of `S` bytes, `G = ceil(n / 1024)` groups, the last may be shorter)
 //! | offset | bytes | field | rule |
@@ -24,32 +24,38 @@
 //! | | to the end | `packed` | groups back to back, packed as `tarsia-bits` says, `ceil(m * width / 8)` bytes for `m` values |
 //!
 //! Value `i` of group `g` is `base[g] + packed[i] + (patch_high[i] << width[g])`, modulo 2^(8·`S`). A unit of no values
-//! has no bytes. Nothing is padded: kernels load unaligned bytes as fast as 8-aligned ones, and small units stay small.
+//! has no bytes. Nothing is padded: loads of unaligned bytes are as fast as those of 8-aligned ones, and padding would
+//! enlarge small units.
 //!
 //! # Parameters of the node
-//! Empty or `[0]`: the encoder chooses per unit whether groups have widths and bases of their own. `[1]`: one width and one
-//! base per unit, the base always `S` bytes; then survivors of an erasure always fit. The proof is at
-//! [`Mode::Uniform`].
+//! Empty or `[0]`: the encoder chooses per unit whether groups have their own widths and bases. `[1]`: one width and
+//! one base per unit, the base always `S` bytes; then the values that remain after an erasure always fit the old place.
+//! The proof is at [`Mode::Uniform`].
 //!
 //! # Limits
-//! A unit takes at most `3 + S + n * S` bytes; decoding allocates nothing but one group of scratch memory.
+//! A unit takes at most `3 + S + n * S` bytes; decoding allocates only one group of scratch memory.
 //!
 //! # What this crate does not do
-//! Nulls, running differences, choosing itself.
+//! It holds no nulls and no running differences, and does not choose itself.
 //!
 //! # Alone
 //! ```
 //! # #[cfg(feature = "encode")] {
-//! let values: Vec<u32> = (0..5000).map(|i| 1_000_000 + i % 7).collect();
-//! let bytes = tarsia_bitpack::encode_slice(&values).unwrap();
-//! assert_eq!(bytes.len(), 3 + 3 + 5000 * 3 / 8);
+//! use tarsia_bitpack::{BITPACK, tree};
+//! use tarsia_standalone::{Encoded, Selection, encode_slice, registry};
 //!
-//! let mut decoded = vec![0u32; 5000];
-//! tarsia_bitpack::decode_slice(&bytes, &mut decoded).unwrap();
-//! assert_eq!(decoded, values);
-//! assert_eq!(tarsia_bitpack::decode_one::<u32>(&bytes, 5000, 4321), Ok(1_000_000 + 4321 % 7));
+//! let registry = registry(&[&BITPACK]);
+//! let values: Vec<u32> = (0..5000).map(|i| 1_000_000 + i % 7).collect();
+//! let bytes = encode_slice(&registry, &tree(), &values).unwrap();
+//!
+//! let mut encoded = Encoded::open(&registry, &bytes).unwrap();
+//! // Header, base, and 3 bits per value.
+//! assert_eq!(encoded.unit_bytes(), 3 + 3 + 5000 * 3 / 8);
+//! assert_eq!(encoded.to_vec::<u32>(Selection::All).unwrap(), values);
+//! assert_eq!(encoded.value::<u32>(4321), Ok(1_000_000 + 4321 % 7));
 //! # }
 //! ```
+//! Arrow arrays: `examples/standalone.rs`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -57,34 +63,20 @@ extern crate alloc;
 
 mod layout;
 
-#[cfg(feature = "arrow")]
-mod arrow;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
-mod slices;
 
-#[cfg(all(feature = "arrow", feature = "encode"))]
-pub use arrow::encode_array;
-#[cfg(feature = "arrow")]
-pub use arrow::{decode_array, decode_array_one};
-/// The version of Arrow that these functions take and return.
-#[cfg(feature = "arrow")]
-pub use arrow_array;
 #[cfg(feature = "encode")]
 pub use encode::estimate;
 pub use layout::{
     GROUP_VALUES, HEADER_BYTES, ID, Mode, PATCHED_VALUES_MAX, VERSION, encoded_bytes_max, tree,
     tree_of,
 };
-#[cfg(feature = "encode")]
-pub use slices::encode_slice;
-pub use slices::{Value, decode_one, decode_slice};
-pub use tarsia_codec::{Error, ErrorKind, Result};
 
 /// The encoding, for a [`tarsia_codec::Registry`].
 pub static BITPACK: Bitpack = Bitpack;
 
-/// See [`BITPACK`].
+/// The type of [`BITPACK`].
 #[derive(Debug, Clone, Copy)]
 pub struct Bitpack;

@@ -189,7 +189,7 @@ fn lengths_must_fit() {
     );
     assert_eq!(decode(&PLAIN, 2, 0), Err(error));
     // Billions of values from a few bytes: refused before anything of that size is touched.
-    let parse = |unit: &[u8]| tarsia_bitpack::decode_one::<u64>(unit, 1 << 31, 0);
+    let parse = |unit: &[u8]| decode_as(&tree(), unit, 8, 1 << 31, Selection::Indices(&[0]));
     assert!(matches!(
         parse(&[0, 64, 0]).as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::Truncated { .. })
@@ -202,7 +202,7 @@ fn lengths_must_fit() {
         parse(&[0, 0, 0x80]).as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::Truncated { .. })
     ));
-    assert_eq!(parse(&[0, 0, 1, 7]), Ok(7));
+    assert_eq!(parse(&[0, 0, 1, 7]), Ok(7u64.to_le_bytes().to_vec()));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn patches_must_rise_and_be_few() {
     let allowed = "at most one per value, in units of at most 65,536 values";
     let error = Error::corrupt("bitpack.n_patches", 3, 1, allowed);
     assert_eq!(decode(&unit, 1, (1 << 16) + 1), Err(error));
-    // A value that is kept whole has nothing to patch.
+    // A value stored at full width has nothing to patch.
     let unit = [0x10, 8, 0, 0, 0, 0, 0, 0, 9];
     let error = Error::corrupt(
         "bitpack.patch_highs",
@@ -299,7 +299,7 @@ fn mutations_do_not_panic_and_selections_stay_inside() {
         for _ in 0..400 {
             let mut broken = unit.clone();
             for _ in 0..rng.between(1, 4) {
-                // Most of the time in the header, where it hurts.
+                // Mostly in the header, where errors have the most effect.
                 let most = if rng.flip() {
                     broken.len().min(16)
                 } else {
@@ -329,7 +329,7 @@ fn mutations_do_not_panic_and_selections_stay_inside() {
                 Selection::Indices(&some),
             ] {
                 let got = decode_as(&tree(), &broken, width, n, selection);
-                // What the whole unit decodes to, every selection decodes to.
+                // Every selection decodes to the same values as the whole unit.
                 if let (Ok(whole), Ok(got)) = (&whole, &got) {
                     let first = |i: usize| match selection {
                         Selection::Indices(indices) => indices[i] as usize,

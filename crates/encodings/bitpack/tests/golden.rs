@@ -17,7 +17,7 @@ struct Golden {
     values: Vec<u64>,
 }
 
-/// xorshift64: part of the frozen inputs, so not shared with anything.
+/// xorshift64. Part of the frozen inputs, so it is not shared with other tests.
 fn noise(n: u64) -> Vec<u64> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     (0..n)
@@ -160,7 +160,7 @@ fn units_are_what_they_were() {
         let frozen = std::fs::read(&path).unwrap();
         assert!(frozen == file, "{}: other bytes are written", golden.name);
 
-        // And back, from the frozen bytes alone.
+        // And back, from only the frozen bytes.
         let n = u32::from_le_bytes(frozen[..4].try_into().unwrap());
         let (values, unit) = frozen[4..].split_at(n as usize * golden.width);
         let tree = tree_of(golden.mode);

@@ -1,4 +1,4 @@
-//! The laws of all encodings, and what only this one promises.
+//! The laws of all encodings, and the properties of this one.
 
 use tarsia_bitpack::{BITPACK, Mode, estimate, tree, tree_of};
 use tarsia_codec::{
@@ -46,7 +46,7 @@ fn laws_of_8_bytes() {
     check_cases(&registry(), &tree_of(Mode::Uniform), &fixed_cases(8));
 }
 
-/// Values that bring out each form: name, width of values, values.
+/// Values for each form of a unit: name, width of values, values.
 fn shaped(seed: u64, width: usize, n: usize) -> Vec<(String, Vec<u64>)> {
     let mut rng = Rng::new(seed);
     let bits = 8 * width as u32;

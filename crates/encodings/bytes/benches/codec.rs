@@ -1,5 +1,5 @@
-//! `cargo bench -p tarsia-bytes`: bytes of decoded strings per second, over bit-packed lengths. The longer strings are,
-//! the faster.
+//! `cargo bench -p tarsia-bytes`: bytes of decoded strings per second, over bit-packed lengths. Longer strings are
+//! faster.
 
 use tarsia_bitpack::BITPACK;
 use tarsia_bytes::{BYTES, tree};

@@ -1,4 +1,4 @@
-//! The decoder: lengths become ends, the data is copied in one piece where the selection is one.
+//! The decoder: turns lengths into ends. The data of a range is copied at once.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -11,11 +11,11 @@ use tarsia_codec::{
 use crate::Bytes;
 use crate::layout::{self, ID, LENGTH_BYTES, LENGTHS_TYPE, Parts, VERSION};
 
-/// Most lengths in scratch memory at a time. Any block of more than one row is far below; the largest rows are walked
-/// in pieces, so that a unit that claims 2^31 strings in a few bytes cannot ask for 8 GiB.
+/// The most lengths in scratch memory at a time. Only blocks of one huge row have more and are processed in pieces, so
+/// that a unit that claims 2^31 strings in a few bytes does not cause an allocation of 8 GiB.
 const LENGTHS_AT_ONCE: usize = 1 << 20;
 
-/// Strings up to this length are copied with one load and one store.
+/// Strings up to this length, in bytes, are copied with one load and one store.
 const SHORT_BYTES: usize = 16;
 
 impl Encoding for Bytes {
@@ -69,7 +69,7 @@ impl Decoder for BytesDecoder {
         }
     }
 
-    // Kernels are given whole blocks, and are to be small.
+    // Kernels get whole blocks and must be small.
     #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
@@ -81,7 +81,7 @@ impl Decoder for BytesDecoder {
         use tarsia_codec::Reach;
 
         Selection::from(&range).check(unit.len)?;
-        // The lengths are at the front, behind how many bytes they take.
+        // The lengths are at the front, after their size in bytes.
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
@@ -105,7 +105,7 @@ impl Decoder for BytesDecoder {
 
     #[cfg(not(feature = "kernel"))]
     fn decoded_bytes_max(&self, bytes: &[u8], _len: u32) -> Result<Option<u64>> {
-        // Lengths at the front, then the data.
+        // The data are all bytes after the lengths.
         let mut reader = tarsia_codec::Reader::new(bytes);
         let lengths_len = reader.u32("bytes.lengths_len")?;
         reader.take(lengths_len as usize, "bytes.lengths")?;
@@ -135,7 +135,7 @@ impl BytesDecoder {
     ) -> Result<usize> {
         let n = ends.len() as u64;
         let from = self.sum_before(parts, start, scratch)?;
-        // The ends hold the lengths until they are added up.
+        // `ends` first holds the lengths, which are then summed in place.
         self.lengths_into(parts, start, ends, scratch)?;
         let (bytes, fits) = running_sum(ends, base);
         let reaches_end = u64::from(start) + n == u64::from(parts.lengths.len);
@@ -203,12 +203,12 @@ impl BytesDecoder {
 }
 
 impl BytesDecoder {
-    /// Bytes of the values in front of `start`.
+    /// Total bytes of the values before `start`.
     fn sum_before(&self, parts: &Parts<'_>, start: u32, scratch: &mut Scratch) -> Result<u64> {
         self.sum_of(parts, 0..start, scratch)
     }
 
-    /// Bytes of the values of `range`.
+    /// Total bytes of the values in `range`.
     fn sum_of(&self, parts: &Parts<'_>, range: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
         let mut bytes = 0u64;
         let mut next = range.start;
@@ -222,7 +222,7 @@ impl BytesDecoder {
         Ok(bytes)
     }
 
-    /// Hands `n` lengths from value `start` on to `with`, in scratch memory.
+    /// Calls `with` with the `n` lengths from value `start` on, in scratch memory.
     fn with_lengths<R>(
         &self,
         parts: &Parts<'_>,
@@ -242,7 +242,7 @@ impl BytesDecoder {
         result
     }
 
-    /// Decodes lengths from value `start` on.
+    /// Decodes the lengths from value `start` on.
     fn lengths_into(
         &self,
         parts: &Parts<'_>,
@@ -269,8 +269,8 @@ fn sum(lengths: &[u32]) -> u64 {
     lengths.iter().map(|length| u64::from(*length)).sum()
 }
 
-/// Turns lengths into ends from `base` on. Returns the sum of the lengths, and whether the ends fit 32 bits: where they do
-/// not they hold anything.
+/// Turns lengths into ends, starting at `base`. Returns the sum of the lengths, and true if the ends fit 32 bits;
+/// otherwise they are undefined.
 fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
     let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
         Ok(end) => (end.into(), true),
@@ -280,7 +280,7 @@ fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
     (end.saturating_sub(base.into()), fits)
 }
 
-/// The last end fits 32 bits, and so do the others.
+/// Checks that the last end fits 32 bits; then all others do.
 fn check_ends(base: u32, bytes: usize) -> Result<()> {
     match u32::try_from(bytes)
         .ok()
@@ -296,12 +296,12 @@ fn ends_overflow() -> Error {
     Error::invalid("the ends of the byte strings exceed 32 bits")
 }
 
-/// Copies `from[start..end]` to `to[at..]` and returns the place behind it.
+/// Copies `from[start..end]` to `to[at..]`. Returns the end of the copy.
 #[inline]
 fn copy_string(from: &[u8], start: usize, end: usize, to: &mut [u8], at: usize) -> Result<usize> {
     let len = end.wrapping_sub(start);
-    // Bytes behind the value are undefined until the next one covers them, so a short string may be copied with more
-    // than it has, which is several times faster than a copy of a length that is known only now.
+    // Bytes behind the value are undefined until the next value covers them. So a short string may be copied with a
+    // fixed number of bytes, which is several times faster than a copy of a length known only at run time.
     if len <= SHORT_BYTES
         && let Some(from) = from
             .get(start..)

@@ -15,7 +15,7 @@ use tarsia_codec::{
 use crate::Bytes;
 use crate::layout::{HEADER_BYTES, LENGTH_BYTES, LENGTHS_TYPE};
 
-/// Blocks of byte strings have few values: what lengths take is estimated in units of so many.
+/// Blocks of byte strings have few values. The size of the lengths is estimated for units of at most this many values.
 const LENGTHS_PER_UNIT: usize = 1024;
 
 impl EncodingWriter for Bytes {
@@ -72,13 +72,13 @@ impl EncodingWriter for Bytes {
 }
 
 struct BytesPage {
-    /// Of all values, as the child encodes them.
+    /// The lengths of all values of the page, as the child encodes them.
     lengths: OwnedValues,
     child: Box<dyn PageEncoder>,
 }
 
 impl BytesPage {
-    /// Whether the lengths of `range` are those of `values`.
+    /// True if the lengths of `range` are those of `values`.
     fn has_lengths_of(&self, range: Range<usize>, values: &BytesSlice<'_>) -> bool {
         let OwnedValues::Fixed { bytes, .. } = &self.lengths else {
             return false;
@@ -103,8 +103,8 @@ impl PageEncoder for BytesPage {
             let lengths = block.of(self.lengths.as_values()?)?;
             self.child.encode(lengths, out)?;
         } else {
-            // A parent whose values are made per block (the entries of a block's dictionary) hands in others than those
-            // it prepared for. Lengths are never taken from there unseen.
+            // A parent that derives values per block (the entries of a block's dictionary) passes other values than it
+            // prepared with. So the lengths of the page are used only after a comparison.
             let lengths = lengths_of(&values);
             self.child.encode(Block::all(lengths.as_values()?)?, out)?;
         }

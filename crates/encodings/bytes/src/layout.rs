@@ -38,7 +38,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
 pub(crate) struct Parts<'a> {
     /// The child's unit.
     pub(crate) lengths: Unit<'a>,
-    /// As many bytes as the unit decodes to.
+    /// The bytes of all strings: as many as the unit decodes to.
     pub(crate) data: &'a [u8],
 }
 
@@ -76,7 +76,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Why lengths that add up to `found` are refused.
+    /// The error for lengths whose sum is `found`.
     #[cold]
     pub(crate) fn bad_lengths(found: u64) -> Error {
         Error::corrupt(

@@ -1,4 +1,4 @@
-//! Byte strings: their lengths as a child, their bytes back to back.
+//! Byte strings: their lengths encoded by a child, their bytes back to back.
 //!
 //! # Layout (little-endian; `n` values)
 //! | offset | bytes | field | rule |
@@ -7,17 +7,17 @@
 //! | 4 | `lengths_len` | `lengths` | the child's unit of `n` values of 4 bytes: the length of each string |
 //! | 4 + `lengths_len` | the rest | `data` | the strings; exactly the unit's decoded bytes, and what the lengths add up to |
 //!
-//! The node has no parameters and one child, `lengths`, of type fixed width 4. Lengths and not offsets: a length costs
-//! few bits whatever the size of the block, and removing a string changes no other number.
+//! The node has no parameters and one child, `lengths`, of type fixed width 4. Lengths instead of offsets, because a
+//! length needs few bits whatever the size of the block, and because removing a string changes no other length.
 //!
 //! # Limits
-//! A unit decodes to at most 2^31 bytes ([`tarsia_codec::limits::UNIT_DECODED_BYTES_MAX`]); one string may have them all.
-//! `encoded_bytes_max` is 4 + the child's bound + the decoded bytes. Decoding all allocates nothing; ranges and single
-//! values pass the lengths in front of them through at most 4 MiB of scratch memory. Survivors of an erasure fit when
-//! the child's do.
+//! A unit decodes to at most 2^31 bytes ([`tarsia_codec::limits::UNIT_DECODED_BYTES_MAX`]); one string may take all of
+//! them. `encoded_bytes_max` is 4 + the child's bound + the decoded bytes. Decoding all values allocates nothing. A
+//! range or a single value decodes the lengths before it, in at most 4 MiB of scratch memory. After an erasure the
+//! remaining values fit the old place if those of the child do.
 //!
 //! # What this crate does not do
-//! Compression of the bytes, UTF-8 checks, nulls.
+//! It does not compress the bytes, does not check UTF-8, and holds no nulls.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What every encoding promises, for bytes over plain lengths.
+//! The laws of all encodings, for bytes over plain lengths.
 
 use tarsia_codec::{
     DecodeCost, Output, Registry, Scratch, Selection, Tree, Unit, ValueType, build_decoder,

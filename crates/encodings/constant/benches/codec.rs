@@ -1,4 +1,4 @@
-//! `cargo bench -p tarsia-constant`: bytes of decoded values per second, of values that are equal.
+//! `cargo bench -p tarsia-constant`: bytes of decoded values per second, for equal values.
 
 use tarsia_constant::{CONSTANT, tree};
 use tarsia_testkit::bench::{Codec, Data};

@@ -1,4 +1,4 @@
-//! The decoder: a fill.
+//! The decoder: fills the output with the value.
 
 use alloc::boxed::Box;
 
@@ -10,7 +10,7 @@ use tarsia_codec::{
 use crate::Constant;
 use crate::layout::{self, ID, VERSION};
 
-/// Most bytes copied at a time where a value is repeated.
+/// The most bytes copied at once while a value is repeated.
 const DOUBLING_BYTES_MAX: usize = 1 << 13;
 
 impl Encoding for Constant {
@@ -108,12 +108,12 @@ impl Decoder for ConstantDecoder {
     }
 }
 
-/// Repeats `value`; `to` is a multiple of it.
+/// Fills `to`, whose length is a multiple of that of `value`, with copies of `value`.
 fn fill(to: &mut [u8], value: &[u8]) {
     match value.len() {
         0 => {}
         1 => fill_fixed::<1>(to, value),
-        // In a kernel a copy of memory is as fast as any loop, and smaller.
+        // In a kernel a memory copy is as fast as the loops below, and smaller.
         _ if cfg!(feature = "kernel") => fill_by_doubling(to, value),
         2 => fill_fixed::<2>(to, value),
         4 => fill_fixed::<4>(to, value),
@@ -123,7 +123,7 @@ fn fill(to: &mut [u8], value: &[u8]) {
     }
 }
 
-/// One copy of the value, then two, then four: a copy per value would spend its time on calls.
+/// Copies one value, then two, then four, because one call per value would take most of the time.
 fn fill_by_doubling(to: &mut [u8], value: &[u8]) {
     let Some(first) = to.get_mut(..value.len()) else {
         return;
@@ -131,7 +131,7 @@ fn fill_by_doubling(to: &mut [u8], value: &[u8]) {
     first.copy_from_slice(value);
     let mut n_done = value.len();
     while n_done < to.len() {
-        // Beyond this, copies would leave the cache closest to the core.
+        // Longer copies would not fit the first-level cache.
         let n = n_done
             .min(to.len() - n_done)
             .min(DOUBLING_BYTES_MAX.max(value.len()) / value.len() * value.len());
@@ -151,7 +151,7 @@ fn fill_fixed<const W: usize>(to: &mut [u8], value: &[u8]) {
     }
 }
 
-/// Sets or clears `n` bits from `offset` on and leaves the others.
+/// Sets or clears `n` bits from `offset` on; other bits keep their value.
 fn fill_bits(to: &mut [u8], offset: usize, n: usize, bit: bool) {
     let end = offset + n;
     let (first, last) = (offset / 8, end / 8);
@@ -174,7 +174,7 @@ fn fill_bits(to: &mut [u8], offset: usize, n: usize, bit: bool) {
     to.get_mut(first + 1..last).unwrap_or_default().fill(byte);
 }
 
-/// Writes `ends.len()` copies of `value` and returns their bytes.
+/// Writes `ends.len()` copies of `value` with their ends. Returns the bytes written.
 fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> Result<usize> {
     let all_bytes = value.len().checked_mul(ends.len());
     let to = all_bytes
@@ -188,7 +188,7 @@ fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> R
             "the ends of the byte strings exceed 32 bits",
         ));
     }
-    // Neither the product nor the sum wraps: the last end is the largest of them.
+    // Neither the product nor the sum wraps: the last end is the largest and was checked.
     let value_bytes = value.len() as u32;
     for (i, end) in ends.iter_mut().enumerate() {
         *end = base.wrapping_add((i as u32).wrapping_add(1).wrapping_mul(value_bytes));

@@ -27,7 +27,7 @@ impl EncodingWriter for Constant {
         _values: Values<'_>,
         _page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        // Blocks are looked at one by one: each may hold a value of its own.
+        // Blocks are checked one by one: each may hold another value.
         Ok(Box::new(ConstantPage))
     }
 
@@ -41,8 +41,8 @@ impl EncodingWriter for Constant {
         match layout::value_bytes(node.value_type) {
             _ if n_values == 0 => 0,
             Some(value_bytes) => value_bytes,
-            // Not divided by the number of values: a parent may ask for "at most so many", and the bound must not fall
-            // as that number grows.
+            // Not divided by the number of values: a parent may pass an upper bound of that number, and the result must
+            // not fall as it grows.
             None => decoded_bytes,
         }
     }
@@ -62,8 +62,8 @@ impl EncodingWriter for Constant {
     }
 }
 
-/// As many values as there are, all equal to the first. Long strings are cut: so many copies of them would be much more
-/// than they are.
+/// As many values as in `values`, all equal to the first. Long strings are cut, because their copies would take too
+/// much memory.
 fn repeat_first(values: Values<'_>) -> OwnedValues {
     const STRING_BYTES_MAX: usize = 64;
     let n = values.len();

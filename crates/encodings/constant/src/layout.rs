@@ -1,6 +1,6 @@
 //! Sizes and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.constant";
@@ -13,7 +13,7 @@ pub fn tree() -> Tree {
     Tree::leaf(ID, VERSION, &[])
 }
 
-/// Bytes of the value; `None` where the unit's length says it (byte strings).
+/// Bytes of the value; `None` for byte strings, whose length is that of the unit.
 pub(crate) fn value_bytes(value_type: ValueType) -> Option<u64> {
     match value_type {
         ValueType::Bits => Some(1),
@@ -28,40 +28,22 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     node.without_params("constant.params_len")
 }
 
-/// The value's bytes, which are all of the unit; empty where there are no values.
+/// The bytes of the value, which are all bytes of the unit; empty if there are no values.
 pub(crate) fn parse<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u8]> {
-    let have_bytes = unit.bytes.len() as u64;
     let needed_bytes = match value_bytes(value_type) {
         _ if unit.len == 0 => 0,
         Some(needed_bytes) => needed_bytes,
         None => {
+            let have_bytes = unit.bytes.len() as u64;
             let all_bytes = have_bytes.saturating_mul(unit.len.into());
             if all_bytes != u64::from(unit.decoded_bytes) {
-                return Err(Error::from(ErrorKind::Corrupt {
-                    field: "constant.value",
-                    at_byte: 0,
-                    found: have_bytes,
-                    allowed: "decoded bytes / number of values",
-                }));
+                let allowed = "decoded bytes / number of values";
+                return Err(Error::corrupt("constant.value", 0, have_bytes, allowed));
             }
             have_bytes
         }
     };
-    if have_bytes < needed_bytes {
-        return Err(Error::from(ErrorKind::Truncated {
-            field: "constant.value",
-            needed_bytes,
-            have_bytes,
-        }));
-    }
-    if have_bytes > needed_bytes {
-        return Err(Error::from(ErrorKind::Corrupt {
-            field: "constant.value",
-            at_byte: needed_bytes,
-            found: have_bytes - needed_bytes,
-            allowed: "no bytes after the value",
-        }));
-    }
+    let value = unit.exact(needed_bytes, "constant.value")?;
     if value_type == ValueType::Bytes && unit.len == 0 && unit.decoded_bytes != 0 {
         return Err(Error::corrupt(
             "constant.value",
@@ -70,10 +52,10 @@ pub(crate) fn parse<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u
             "no decoded bytes where there are no values",
         ));
     }
-    match unit.bytes.first() {
+    match value.first() {
         Some(bit) if value_type == ValueType::Bits && *bit > 1 => {
             Err(Error::corrupt("constant.value", 0, *bit, "0 or 1"))
         }
-        _ => Ok(unit.bytes),
+        _ => Ok(value),
     }
 }

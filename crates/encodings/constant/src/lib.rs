@@ -1,4 +1,4 @@
-//! Constant: one value that stands for all values of the unit.
+//! Constant: one value that is equal to all values of the unit.
 //!
 //! # Layout (`n` values)
 //! | type | offset | bytes | field | rule |
@@ -8,15 +8,16 @@
 //! | fixed width `w` | 0 | w | value | |
 //! | byte strings | 0 | L | value | the rest of the unit; n·L is the unit's decoded bytes, else `Corrupt` |
 //!
-//! Nothing stands behind the value. The node has no parameters and no children.
+//! No bytes follow the value. The node has no parameters and no children.
 //!
 //! # Limits
-//! `encoded_bytes_max` is the size of the value. Decoding allocates nothing; the caller's output bounds what it writes,
-//! and the product n·L is compared with the unit's decoded bytes before anything is written. Survivors of an erasure
-//! always fit.
+//! `encoded_bytes_max` is the size of the value. Decoding allocates nothing. It writes no more than the caller's output
+//! holds, and compares n·L with the unit's decoded bytes before it writes. After an erasure the remaining values always
+//! fit the old place.
 //!
 //! # What this crate does not do
-//! Values that are nearly constant, and pages without any data (a page's layers say when all items are null).
+//! It does not hold values that are only nearly constant. Pages without data do not need it: their layers say that all
+//! items are null.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

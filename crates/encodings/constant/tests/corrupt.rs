@@ -23,7 +23,7 @@ fn the_value_fills_the_unit() {
     let tree = tarsia_constant::tree();
     let short = Error::truncated("constant.value", 4, 3);
     check(&tree, ValueType::Fixed(4), unit(&[0; 3], 9, 36), short);
-    let long = Error::corrupt("constant.value", 4, 2u8, "no bytes after the value");
+    let long = Error::corrupt("constant.value", 4, 2u8, "no bytes after the last value");
     check(
         &tree,
         ValueType::Fixed(4),
@@ -32,7 +32,7 @@ fn the_value_fills_the_unit() {
     );
     let short = Error::truncated("constant.value", 1, 0);
     check(&tree, ValueType::Bits, unit(&[], 9, 2), short);
-    let long = Error::corrupt("constant.value", 0, 4u8, "no bytes after the value");
+    let long = Error::corrupt("constant.value", 0, 4u8, "no bytes after the last value");
     check(&tree, ValueType::Fixed(4), unit(&[0; 4], 0, 0), long);
 }
 

@@ -1,4 +1,4 @@
-//! What every encoding promises, for constant.
+//! The laws of all encodings, for constant.
 
 use tarsia_codec::{
     Block, DecodeCost, ErrorKind, Registry, SharedBuffers, ValueType, build_encoder, is_constant,
@@ -13,7 +13,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// The slow way.
+/// A slow reference implementation.
 fn all_equal(case: &Case) -> bool {
     let values = case.values();
     (1..values.len()).all(|i| {

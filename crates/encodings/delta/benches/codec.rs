@@ -5,7 +5,7 @@ use tarsia_testkit::codec_benches;
 
 codec_benches!(times, numbers);
 
-/// A step that is always the same, a clock that ticks now and then, and values in no order.
+/// A constant step, a clock that ticks irregularly, and values in no order.
 fn of(width: usize, data: Data) -> Codec {
     let mut time = 0;
     let values = data.numbers(width, |i, rng| match data {

@@ -1,4 +1,4 @@
-//! The decoder: a running sum from the base of each group on.
+//! The decoder: a running sum per group, starting at the group's base.
 
 use alloc::boxed::Box;
 
@@ -67,8 +67,8 @@ impl Decoder for DeltaDecoder {
 }
 
 impl DeltaDecoder {
-    /// The values from `start` to `end`. Only the groups that hold some are decoded, the last one as far as it is
-    /// needed.
+    /// Decodes the values `start..end`. Only the groups that hold some of them are decoded, the last one only up to
+    /// `end`.
     fn range(
         &self,
         parts: &Parts<'_>,
@@ -78,7 +78,7 @@ impl DeltaDecoder {
     ) -> Result<()> {
         let all = parts.differences.len;
         if start >= end {
-            // Of no value the child says whether it has bytes all the same.
+            // With no differences to decode, the child still checks its bytes.
             let none = match all {
                 0 => Selection::All,
                 _ => Selection::Range { start: 0, len: 0 },
@@ -90,7 +90,7 @@ impl DeltaDecoder {
             return done.map(|_| ());
         }
         let first_group = start as usize / GROUP_VALUES;
-        // In front of the first value of the group are as many bases as differences are missing.
+        // Each group before this one has a base and one difference fewer than values.
         let from = (first_group * GROUP_VALUES - first_group) as u32;
         let until = end - 1 - (end - 1) / GROUP_VALUES as u32;
         let len = until - from;
@@ -108,7 +108,7 @@ impl DeltaDecoder {
         summed
     }
 
-    /// The running sums of groups; the differences are those from the first value of the first group on.
+    /// Writes the running sums of the groups. `differences` starts at the first value of the first group.
     fn sum_groups(
         &self,
         parts: &Parts<'_>,
@@ -140,7 +140,7 @@ impl DeltaDecoder {
         Ok(())
     }
 
-    /// Single values, rising: of each group as far as its last one.
+    /// Decodes the values at rising `indices`: each group once, up to its last selected value.
     fn indices(
         &self,
         parts: &Parts<'_>,
@@ -184,8 +184,8 @@ fn misfit() -> Error {
     Error::invalid("the output is not sized for these fixed-width values")
 }
 
-/// Writes the sums of `base` and the first differences, from the one behind `n_skipped` of them on; one more value than
-/// there are differences.
+/// Writes the running sums of `base` and `differences`, without the first `n_skipped`. There is one more sum than there
+/// are differences.
 fn running_sum<T: Word>(base: &[u8], differences: &[u8], n_skipped: usize, to: &mut [u8]) {
     let number = |bytes: &[u8]| T::read_le(bytes).unwrap_or(T::from_u64(0));
     let mut sum = number(base);

@@ -44,7 +44,7 @@ impl EncodingWriter for Delta {
         values: Values<'_>,
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        // Blocks start groups elsewhere than the page does, but their differences are all among the page's.
+        // The groups of a block start elsewhere than those of the page, but all its differences occur among the page's.
         let differences = all_differences(&values.as_fixed()?);
         let child = page.child(0, differences.as_values()?)?;
         Ok(Box::new(DeltaPage { child }))
@@ -63,7 +63,7 @@ impl EncodingWriter for Delta {
     }
 
     fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        // The difference across a gap is the sum of those that it replaces.
+        // The difference across a gap is the sum of the differences that it replaces, which may need more bits.
         EraseFit::MayGrow
     }
 
@@ -73,7 +73,8 @@ impl EncodingWriter for Delta {
     }
 }
 
-/// Whether differences span less than values do, in most of some short runs: of values in no order they span more.
+/// True if, summed over the runs of a sample, differences span fewer bits than values. The differences of values in no
+/// order span more.
 fn runs_steadily(values: &Statistics<'_>, fixed: &FixedSlice<'_>) -> bool {
     let spans = |run: core::ops::Range<usize>| {
         let run = fixed.slice(run);
@@ -92,7 +93,7 @@ fn runs_steadily(values: &Statistics<'_>, fixed: &FixedSlice<'_>) -> bool {
     of_differences < of_values
 }
 
-/// Bits that the values of a run span, and those that their differences do.
+/// The number of bits that the values of a run span, and the number that their differences span.
 fn spans_of<T: Word>(run: &FixedSlice<'_>) -> Option<(u32, u32)> {
     let bits = |values: &[u8]| {
         let extent = tarsia_bits::extent::<T>(values).ok()??;
@@ -104,12 +105,12 @@ fn spans_of<T: Word>(run: &FixedSlice<'_>) -> Option<(u32, u32)> {
     Some((bits(run.bytes())?, bits(&bytes)?))
 }
 
-/// Each value less the one before; one fewer than there are values.
+/// Each value minus the one before: one fewer than there are values.
 fn all_differences(values: &FixedSlice<'_>) -> OwnedValues {
     differences_where(values, |_| true)
 }
 
-/// The same of those values that do not start a group.
+/// The differences of the values that do not start a group.
 fn differences(values: &FixedSlice<'_>) -> OwnedValues {
     differences_where(values, |i| !i.is_multiple_of(GROUP_VALUES))
 }

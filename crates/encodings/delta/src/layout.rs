@@ -10,7 +10,7 @@ pub const ID: &str = "tarsia.delta";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: Version = Version::new(1, 0);
 
-/// Values of a group: the first is stored as it is.
+/// Values of a group. The first is its base and stored unchanged.
 pub const GROUP_VALUES: usize = 1024;
 
 /// The tree `delta(differences)`; `differences` encodes values of the node's own type.
@@ -32,7 +32,7 @@ pub(crate) fn n_groups(n_values: usize) -> usize {
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    /// One value for each group.
+    /// The first value of each group.
     pub(crate) bases: &'a [u8],
     /// The child's unit.
     pub(crate) differences: Unit<'a>,
@@ -43,7 +43,7 @@ impl<'a> Parts<'a> {
         let n_groups = n_groups(unit.len as usize);
         let mut reader = Reader::new(unit.bytes);
         let bases = reader.take(n_groups.saturating_mul(value_bytes), "delta.bases")?;
-        // A group has at least one value.
+        // Cannot underflow: a group has at least one value.
         let n_differences = unit.len - n_groups as u32;
         Ok(Self {
             bases,

@@ -1,4 +1,4 @@
-//! What every encoding promises, for delta over plain and over packed differences.
+//! The laws of all encodings, for delta over plain and over packed differences.
 
 use tarsia_codec::{Output, Registry, Scratch, Selection, Tree, ValueType, build_decoder};
 use tarsia_testkit::cases::Case;
@@ -48,8 +48,7 @@ fn single_values_come_from_their_group_alone() {
     let case = Case::numbers("squares", 4, &numbers);
     let tree = tarsia_delta::tree(tarsia_plain::tree());
     let (mut encoded, _) = units::encode(&registry(), &tree, case.values()).unwrap();
-    // Other groups' bytes do not matter: those of the differences of group 2 are behind four bases and 2 x 1,023
-    // differences.
+    // Bytes of other groups do not matter: the differences of group 2 are behind four bases and 2 × 1,023 differences.
     let from = 4 * 4 + 2 * 1023 * 4;
     encoded[4 * 4..from].fill(0xff);
     encoded[from + 1023 * 4..].fill(0xff);

@@ -13,7 +13,7 @@ use crate::gather::{
 };
 use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
 
-/// Where at least this many entries come on a selected value, entries are looked up one by one instead of decoded all.
+/// If there are at least this many entries per selected value, only the selected entries are decoded instead of all.
 const ENTRIES_PER_LOOKUP: usize = 8;
 
 impl Encoding for Dict {
@@ -79,9 +79,9 @@ struct PageDecoder {
     strings: StringWay,
 }
 
-/// How the strings of a page dictionary are copied, fastest first.
+/// The ways to copy the strings of a page dictionary, fastest first.
 enum StringWay {
-    /// All entries have this many bytes.
+    /// For entries that all have this many bytes.
     Equal(usize),
     Padded(Padded),
     Any,
@@ -92,7 +92,7 @@ impl StringWay {
         let OwnedValues::Bytes { offsets, data } = dictionary else {
             return Self::Any;
         };
-        // Values of these widths have a kernel.
+        // `tarsia-bits` has fast loops for these widths.
         if let Some(len @ (1 | 2 | 4 | 8 | 16)) = equal_length(offsets) {
             return Self::Equal(len);
         }
@@ -160,7 +160,7 @@ impl Decoder for PageDecoder {
     }
 }
 
-/// An output that was checked against the node's type and the number of values selected.
+/// An output whose type and size were checked.
 enum Target<'a> {
     Fixed {
         to: &'a mut [u8],
@@ -189,7 +189,7 @@ impl<'a> Target<'a> {
 }
 
 impl Target<'_> {
-    /// Bytes there are for strings.
+    /// Bytes available for strings; `None` for fixed-width values.
     fn room(&self) -> Option<usize> {
         match self {
             Self::Fixed { .. } => None,
@@ -208,7 +208,7 @@ struct Undecoded<'a> {
 }
 
 impl Undecoded<'_> {
-    /// Decodes them into scratch memory for the length of `with`.
+    /// Decodes the codes into scratch memory and calls `with` with them.
     fn with(
         &self,
         scratch: &mut Scratch,
@@ -233,7 +233,7 @@ fn unaligned() -> Error {
     Error::invalid("scratch memory is not aligned")
 }
 
-/// `n` values of scratch memory for the length of `with`.
+/// Calls `with` with `n` values of scratch memory.
 fn with_buf<T: bytemuck::Pod, R>(
     scratch: &mut Scratch,
     n: usize,
@@ -273,7 +273,8 @@ impl From<Misfit> for Failure {
     }
 }
 
-/// Compares what all strings add up to with what the unit says, and finds out who is to blame for a misfit.
+/// Checks that all strings together have the size that the unit says, and turns a misfit into an error of the bytes or
+/// of the caller.
 fn finish(
     done: Result<usize, Failure>,
     unit: &Unit<'_>,
@@ -307,7 +308,7 @@ fn finish(
     }
 }
 
-/// Copies entries of `width` bytes, one per code; checks the codes.
+/// Checks the codes and copies an entry of `width` bytes per code.
 fn gather_fixed(
     entries: &[u8],
     width: usize,
@@ -323,7 +324,7 @@ fn gather_fixed(
     }
 }
 
-/// A way to copy strings, between a check of the codes and a look at the last end.
+/// Checks the codes, calls `gather` to copy the strings, and checks that the last end fits 32 bits.
 fn gather_checked(
     n_entries: usize,
     codes: Codes<'_>,
@@ -388,8 +389,8 @@ impl BlockDecoder {
         self.gather_from(values, Selection::All, n_entries, codes, scratch, out)
     }
 
-    /// Decodes only the entries that are named: sorts the codes, selects those entries, and gathers from them by their
-    /// place among the sorted.
+    /// Decodes only the entries that occur in `codes`: sorts the codes, decodes those entries, and gathers from them by
+    /// their position in the sorted list.
     fn gather_few(
         &self,
         values: &Unit<'_>,
@@ -408,7 +409,7 @@ impl BlockDecoder {
                 for (i, to) in places.iter_mut().enumerate() {
                     let code = codes.number(i).unwrap_or_default();
                     let place = sorted.binary_search(&code).unwrap_or_default();
-                    // As codes are: little-endian.
+                    // Little-endian, as codes are.
                     *to = (place as u32).to_le();
                 }
                 let selection = Selection::Indices(sorted);
@@ -436,7 +437,8 @@ impl BlockDecoder {
     ) -> Result<usize, Failure> {
         match out {
             Target::Fixed { to, width } => {
-                // Bounded: the entries are a few times the selected values at most, and those have their memory.
+                // Bounded: there are at most a few times as many entries as selected values, which the caller's output
+                // holds.
                 let entries_bytes = n_entries.saturating_mul(width);
                 with_buf(scratch, entries_bytes, |entries: &mut [u8], scratch| {
                     self.values
@@ -446,7 +448,7 @@ impl BlockDecoder {
             }
             Target::Bytes { ends, base, data } => {
                 let is_whole = matches!(selection, Selection::All);
-                // Distinct entries take no more room than the values that name them.
+                // Distinct entries take at most as many bytes as the values that refer to them.
                 let room = match usize::try_from(values.decoded_bytes).unwrap_or(usize::MAX) {
                     all if is_whole => all,
                     all => all.min(data.len()),
@@ -482,7 +484,8 @@ impl BlockDecoder {
     }
 }
 
-/// Sorts numbers. Kernels have a sort of their own: the library's is larger than all other code of this crate.
+/// Sorts numbers. Kernels use their own sort, because the standard library's is larger than all other code of this
+/// crate.
 fn sort(numbers: &mut [u32]) {
     match cfg!(feature = "kernel") {
         true => heap_sort(numbers),
@@ -493,7 +496,8 @@ fn sort(numbers: &mut [u32]) {
 /// Sorts in place. Source: Williams, "Algorithm 232: Heapsort", CACM 1964.
 fn heap_sort(numbers: &mut [u32]) {
     let n = numbers.len();
-    // First each number with others below it sinks, from the last on: a heap. Then the largest goes to the end, again and again.
+    // First builds a heap: each number with children sinks, starting with the last. Then moves the largest to the end
+    // repeatedly.
     for step in (0..n + n / 2).rev() {
         let (at, len) = match step.checked_sub(n) {
             Some(at) => (at, n),
@@ -514,7 +518,7 @@ fn sink(heap: &mut [u32], mut at: usize) {
             true => right,
             false => left,
         };
-        // Beyond the end there is nothing, which is less than any number.
+        // `None`, beyond the end, is less than any number.
         if heap.get(child) <= heap.get(at) {
             return;
         }
@@ -529,7 +533,7 @@ fn swap(numbers: &mut [u32], i: usize, j: usize) {
     }
 }
 
-/// Moves the distinct numbers of a rising slice to its front and says how many they are.
+/// Moves the distinct numbers of a sorted slice to its front. Returns their number.
 fn dedup(sorted: &mut [u32]) -> usize {
     let mut n = 0;
     let mut last = None;

@@ -15,13 +15,12 @@ use tarsia_codec::{
 use crate::Dict;
 use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
 
-/// A dictionary's strings are at most this long together, however large other shared buffers may be: it is read whole
-/// before the first code.
+/// The most bytes of all strings of a dictionary, which is read whole before the first code.
 const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
 
 impl EncodingWriter for Dict {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
-        // A dictionary of codes is a dictionary too many, and lengths are small already.
+        // No dictionary for the codes of another dictionary, nor for lengths, which are small already.
         let logical_type = values.facts().logical_type;
         if matches!(logical_type, LogicalType::Code | LogicalType::Length) {
             return Ok(());
@@ -45,8 +44,8 @@ impl EncodingWriter for Dict {
         let n_entries = distinct.n_entries();
         let entry_bytes = distinct.entry_bytes(all);
         let codes_bytes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
-        // Frequent values have small codes, since entries are numbered as they first appear: patches may save a bit or
-        // two.
+        // Frequent values have small codes, because entries are numbered by first appearance. So patches may save a bit
+        // or two per code.
         let codes_bytes_min = codes_bytes_max * 3 / 4;
         if codes_bytes_min + entry_bytes >= to_beat {
             return Ok(());
@@ -55,8 +54,8 @@ impl EncodingWriter for Dict {
         let codes = Rc::new(distinct.codes_of(code_bytes.bytes().into()));
         let codes = Part::owned(codes, LogicalType::Code);
         let entries = Part::owned(Rc::new(distinct.entries(all)), logical_type).distinct();
-        // A dictionary inside the block serves pages of one block, and what is left of the block's target is for what
-        // else it holds.
+        // A dictionary inside the block is for pages of one block. An eighth of the block's target size remains for its
+        // other contents.
         let block_bytes_max = limits::UNIT_BYTES_TARGET as u64 * 7 / 8;
         let header_bytes = (HEADER_BYTES + VALUES_ALIGN) as u64;
         let is_one_unit = n <= values.unit_values();
@@ -110,7 +109,7 @@ impl EncodingWriter for Dict {
             Scope::Block => {
                 let front = codes.saturating_add((HEADER_BYTES + VALUES_ALIGN - 1) as u64);
                 let front = front - front % VALUES_ALIGN as u64;
-                // Each value may be an entry of its own.
+                // In the worst case every value is an entry.
                 front.saturating_add(child(1, node.value_type, n_values, decoded_bytes))
             }
         }
@@ -118,10 +117,11 @@ impl EncodingWriter for Dict {
 
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit {
         match Params::parse(node).map(|params| params.scope) {
-            // The codes of survivors are a subsequence of the codes.
+            // The codes of the remaining values are a subsequence of the codes.
             Ok(Scope::Page) => EraseFit::Always,
-            // Survivors are numbered afresh. A frequent value that loses its first row may get a higher code than it
-            // had, and then a child that packs most codes narrowly and patches the others needs more bytes.
+            // The entries of the remaining values are numbered anew. A frequent value that loses its first row may get
+            // a higher code than before; then a child that packs most codes narrowly and patches the others needs more
+            // bytes.
             Ok(Scope::Block) | Err(_) => EraseFit::MayGrow,
         }
     }
@@ -149,7 +149,7 @@ fn code_bits(n_entries: usize) -> u32 {
     }
 }
 
-/// Codes as the child encodes them.
+/// The codes, of the width that the child encodes.
 struct Codes {
     values: OwnedValues,
     code_bytes: CodeBytes,
@@ -167,7 +167,7 @@ impl Codes {
         self.values.as_values()
     }
 
-    /// Whether those of the block name entries equal to its values.
+    /// True if the codes of the block refer to entries equal to its values.
     fn name(&self, block: &Block<'_>, entries: Values<'_>) -> Result<bool> {
         let codes = self.as_values()?.as_fixed()?.slice(block.range());
         let width = self.code_bytes.bytes().into();
@@ -175,7 +175,7 @@ impl Codes {
     }
 }
 
-/// The largest number of entries that codes tell apart.
+/// The most entries that codes of this width can refer to.
 fn entries_max(code_bytes: CodeBytes) -> usize {
     let max = code_bytes.entries_max().min(limits::UNIT_VALUES_MAX.into());
     usize::try_from(max).unwrap_or(usize::MAX)
@@ -186,14 +186,14 @@ fn too_many_entries() -> Error {
     Error::invalid("more distinct values than the codes tell apart")
 }
 
-/// The distinct values: those that were found when the tree was chosen, where they were.
+/// The distinct values: taken from the statistics if the search has found them, else computed.
 fn distinct_of(values: Values<'_>, cap: usize, page: &Prepare<'_>) -> Result<Rc<Distinct>> {
     let known = page.statistics().and_then(|it| it.distinct(cap, u64::MAX));
     let found = known.or_else(|| Distinct::of(values, cap).map(Rc::new));
     found.ok_or_else(too_many_entries)
 }
 
-/// Scope 1: all codes of the page, and what they point into.
+/// Scope 1: all codes of the page, and the dictionary.
 struct PageScope {
     codes: Codes,
     child: Box<dyn PageEncoder>,
@@ -229,14 +229,14 @@ fn prepare_page(
 
 impl PageEncoder for PageScope {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
-        // The codes were found when the page was prepared. Were other values handed in, the wrong ones would be written
-        // without anybody noticing.
+        // The codes are those of the values that the page was prepared with. Without this comparison, other values from
+        // the caller would be written as wrong codes without an error.
         let entries = self.dictionary.as_values()?;
         let codes = self.codes.as_values()?;
         if block.range().end <= codes.len() && self.codes.name(&block, entries)? {
             return self.child.encode(block.of(codes)?, out);
         }
-        // A parent that cuts its children's values hands in others of the page's.
+        // A parent that derives its child's values per block passes values at other positions.
         let cap = entries_max(self.codes.code_bytes);
         let numbers = find_codes(entries, block.values(), cap)
             .ok_or_else(|| Error::invalid("the values are not those of the page"))?;
@@ -245,7 +245,7 @@ impl PageEncoder for PageScope {
     }
 }
 
-/// Scope 0: everything is found block by block, unless the block is the page.
+/// Scope 0: the dictionary is built per block, unless the block is the whole page.
 struct BlockScope {
     code_bytes: CodeBytes,
     codes: BlockChild,
@@ -254,7 +254,7 @@ struct BlockScope {
     of_page: (Codes, OwnedValues),
 }
 
-/// Where the blocks begin and end is not known yet, so the children are made block by block.
+/// The boundaries of the blocks are unknown yet, so the children are encoded block by block.
 fn prepare_blocks(
     code_bytes: CodeBytes,
     values: Values<'_>,
@@ -274,7 +274,7 @@ fn prepare_blocks(
 impl PageEncoder for BlockScope {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let (codes, entries) = &self.of_page;
-        // Codes that were cut name other entries.
+        // Truncated codes would refer to other entries.
         let is_page = block.range() == (0..codes.as_values()?.len());
         if is_page && codes.name(&block, entries.as_values()?)? {
             return self.encode_unit(codes, entries, out);

@@ -1,5 +1,5 @@
-//! The hot loops: entries by codes. Entries of fixed width are gathered by `tarsia-bits`, byte strings here. The caller
-//! has checked that every code is below the number of entries; the loop is safe whether or not it has.
+//! Loops that copy entries by codes. Entries of fixed width are gathered by `tarsia-bits`, byte strings here. The
+//! caller has checked that every code is below the number of entries; without that check the loops are still safe.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use tarsia_codec::{Error, Result};
 
 use crate::layout::CodeBytes;
 
-/// Strings up to this length are copied without looking at it: two loads and two stores, or one of each.
+/// Strings up to this length are copied with a fixed number of loads and stores: two each, or one each.
 pub(crate) const SHORT_BYTES: usize = 32;
 
-/// A code as it lies in memory: little-endian.
+/// A code in memory: little-endian.
 pub(crate) trait Code: bytemuck::Pod + Ord + tarsia_bits::Word {
     /// The number.
     fn number(self) -> u32;
@@ -38,8 +38,8 @@ impl Code for u32 {
     }
 }
 
-/// The codes of the values at hand. Only the loops below have a copy per width of codes, and their callers none: kernels are to be
-/// small.
+/// The codes of the selected values. Only the loops below are compiled per width of codes, not their callers, to keep
+/// kernels small.
 #[derive(Clone, Copy)]
 pub(crate) enum Codes<'a> {
     One(&'a [u8]),
@@ -47,7 +47,7 @@ pub(crate) enum Codes<'a> {
     Four(&'a [u32]),
 }
 
-/// Runs `$body` with the slice of codes, whatever its width.
+/// Runs `$body` with the slice of codes of any width.
 macro_rules! by_width {
     ($codes:expr, |$slice:ident| $body:expr) => {
         match $codes {
@@ -59,7 +59,7 @@ macro_rules! by_width {
 }
 
 impl<'a> Codes<'a> {
-    /// Codes of that width in `bytes`; `None` where those are not aligned or not whole.
+    /// Codes of this width in `bytes`; `None` if `bytes` is unaligned or not a whole number of codes.
     pub(crate) fn new(bytes: &'a [u8], code_bytes: CodeBytes) -> Option<Self> {
         match code_bytes {
             CodeBytes::One => Some(Self::One(bytes)),
@@ -72,12 +72,12 @@ impl<'a> Codes<'a> {
         by_width!(self, |codes| codes.len())
     }
 
-    /// Code `i`, `None` beyond the end. In loops over many values a copy per width is faster.
+    /// Code `i`; `None` beyond the end. Loops over many values are faster if compiled per width.
     pub(crate) fn number(self, i: usize) -> Option<u32> {
         by_width!(self, |codes| codes.get(i).map(|code| code.number()))
     }
 
-    /// Refuses codes that are not below `n_entries` and names the first.
+    /// Checks that all codes are below `n_entries`; the error names the first that is not.
     pub(crate) fn check(self, n_entries: usize) -> Result<()> {
         let max = by_width!(self, |codes| max_code(codes));
         if max.is_none_or(|max| max < n_entries as u64) {
@@ -106,15 +106,15 @@ impl<'a> Codes<'a> {
 /// The largest code, if there is one.
 #[inline(always)]
 fn max_code<C: Code>(codes: &[C]) -> Option<u64> {
-    /// Below this many the call of a kernel takes longer than a loop.
-    const KERNEL_CODES_MIN: usize = 64;
+    /// Below this number of codes, a call into `tarsia-bits` takes longer than a simple loop.
+    const CALL_CODES_MIN: usize = 64;
     match codes.len() {
-        KERNEL_CODES_MIN.. => Some(tarsia_bits::largest::<C>(bytemuck::cast_slice(codes)).to_u64()),
+        CALL_CODES_MIN.. => Some(tarsia_bits::largest::<C>(bytemuck::cast_slice(codes)).to_u64()),
         _ => codes.iter().map(|code| code.number().into()).max(),
     }
 }
 
-/// Entries of `width` bytes by codes, in their memory; the kernel of `tarsia-bits` for this width of codes.
+/// Copies entries of `width` bytes by codes, with the loop of `tarsia-bits` for this width of codes.
 pub(crate) fn gather_codes(
     entries: &[u8],
     width: usize,
@@ -140,7 +140,7 @@ pub(crate) struct Strings<'a> {
     data: &'a [u8],
     /// Where `tail` starts in `data`.
     tail_at: usize,
-    /// The last bytes of `data` with zeros behind them, so that the last entries too are copied `SHORT_BYTES` at a time.
+    /// The last bytes of `data` followed by zeros, so that the last entries can also be copied `SHORT_BYTES` at a time.
     tail: [u8; 2 * SHORT_BYTES],
 }
 
@@ -184,13 +184,13 @@ impl<'a> Strings<'a> {
 /// Why strings could not be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// They need more than the output has.
+    /// They take more bytes than the output has.
     Output,
     /// The entries' offsets are bad.
     Entries,
 }
 
-/// Copies one string per code and returns the bytes written. Ends wrap where they exceed 32 bits.
+/// Copies one string per code. Returns the bytes written. Ends that exceed 32 bits wrap.
 pub(crate) fn gather_strings(
     entries: &Strings<'_>,
     codes: Codes<'_>,
@@ -206,7 +206,7 @@ pub(crate) fn gather_strings(
             short_strings(entries, codes, ends, base, data, at)
         });
         (n_done, at) = (n_done + n_short, now_at);
-        // One that is long, or at the end of its place, and the long ones behind it.
+        // A string that is long or near the end of the output, and the long strings after it.
         loop {
             let (Some(code), Some(end)) = (codes.number(n_done), ends.get_mut(n_done)) else {
                 return Ok(at);
@@ -224,8 +224,8 @@ pub(crate) fn gather_strings(
     }
 }
 
-/// Strings up to the first that is long or for whose copy there is no room: how many, and where the next one goes. There are no calls in
-/// this function: they would cost Wasm its registers.
+/// Copies strings up to the first that is long or for which the output is too short. Returns their number and the place
+/// of the next one. This function makes no calls, because in Wasm its variables would then not stay in registers.
 #[inline(never)]
 fn short_strings<C: Code>(
     entries: &Strings<'_>,
@@ -242,7 +242,7 @@ fn short_strings<C: Code>(
             break;
         };
         let len = stop.wrapping_sub(*start) as usize;
-        // Bytes behind the value are undefined until the next one covers them.
+        // Bytes behind the value are undefined until the next value covers them.
         let Some(to) = data.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else {
             break;
         };
@@ -257,8 +257,8 @@ fn short_strings<C: Code>(
     (n_done, at)
 }
 
-/// Copies a string into its place, which is as long; one of more than [`SHORT_BYTES`] in most cases. Calls, which copies of any length are, cost
-/// more than a few loads and stores, in Wasm several times as much.
+/// Copies a string, mostly one longer than [`SHORT_BYTES`]; `from` and `to` are equally long. A copy of any length is a
+/// call, which costs more than a few loads and stores, in Wasm several times as much.
 #[inline(always)]
 fn copy_long(from: &[u8], to: &mut [u8]) {
     match from.len() {
@@ -268,7 +268,7 @@ fn copy_long(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The first and the last `N` bytes, which are all.
+/// Copies the first and the last `N` bytes, which together are all bytes.
 #[inline(always)]
 fn ends_of<const N: usize>(from: &[u8], to: &mut [u8]) {
     if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
@@ -279,7 +279,7 @@ fn ends_of<const N: usize>(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The kernel of `tarsia-bits` for this width of codes.
+/// The loop of `tarsia-bits` for this width of codes.
 #[inline(always)]
 fn gather_padded<C: Code>(
     strings: tarsia_bits::PaddedStrings<'_>,
@@ -291,8 +291,8 @@ fn gather_padded<C: Code>(
     tarsia_bits::gather_padded::<C>(strings, bytemuck::cast_slice(codes), base, ends, data)
 }
 
-/// Short entries, each padded to the same width and laid out for one load: made once per page dictionary. In the loop over them
-/// nothing depends on an entry's length but the place of the next one.
+/// Short entries, each padded to the same width so that one load reads it. Created once per page dictionary. In the
+/// loop over them only the place of the next string depends on an entry's length.
 #[derive(Debug)]
 pub(crate) struct Padded {
     /// 16 or 32 bytes.
@@ -302,7 +302,8 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// Entries padded to `width` bytes; `None` where one is longer, or the copies would leave the cache that the values are in.
+    /// Entries padded to `width` bytes; `None` if one is longer, or if all padded entries together exceed
+    /// `CACHE_BYTES`.
     pub(crate) fn new(width: usize, offsets: &[u32], data: &[u8]) -> Option<Self> {
         const CACHE_BYTES: usize = 128 << 10;
         let n_entries = offsets.len().saturating_sub(1);
@@ -345,7 +346,7 @@ impl Padded {
         self.gather_last(codes, n_done, ends, base, data, at)
     }
 
-    /// The strings from `first` on, whose padding may not fit.
+    /// Copies the strings from `first` on, without their padding, which may not fit the output.
     fn gather_last(
         &self,
         codes: Codes<'_>,
@@ -374,7 +375,7 @@ impl Padded {
     }
 }
 
-/// The length of all strings where they have the same, at least one byte.
+/// The length of the strings if all have the same length of at least one byte.
 pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
     let bounds = offsets.iter().zip(offsets.get(1..)?);
     let mut lengths = bounds.map(|(start, end)| end.wrapping_sub(*start));
@@ -382,7 +383,8 @@ pub(crate) fn equal_length(offsets: &[u32]) -> Option<usize> {
     lengths.all(|len| len == first).then_some(first as usize)
 }
 
-/// One string of `len` bytes per code: their bytes are gathered as values of fixed width, their ends are known beforehand.
+/// Copies one string of `len` bytes per code: the bytes are gathered as fixed-width values, and the ends follow from
+/// `len`.
 pub(crate) fn gather_equal(
     entries: &[u8],
     len: usize,

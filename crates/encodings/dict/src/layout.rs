@@ -35,7 +35,7 @@ pub enum CodeBytes {
 }
 
 impl CodeBytes {
-    /// The least for that many entries.
+    /// The smallest width for this many entries.
     pub fn for_entries(n_entries: usize) -> Self {
         match n_entries {
             0..=0x100 => Self::One,
@@ -53,7 +53,7 @@ impl CodeBytes {
         }
     }
 
-    /// Most entries that codes of this width tell apart.
+    /// The most entries that codes of this width can refer to.
     pub fn entries_max(self) -> u64 {
         1 << (8 * self.bytes())
     }
@@ -64,13 +64,14 @@ impl CodeBytes {
     }
 }
 
-/// The tree of a dictionary inside each block: `codes` encodes values of `code_bytes` bytes, `values` those of the node.
+/// The tree of a dictionary inside each block: `codes` encodes values of `code_bytes` bytes, `values` those of the
+/// node.
 pub fn block_tree(code_bytes: CodeBytes, codes: Tree, values: Tree) -> Tree {
     let params = params(Scope::Block, code_bytes);
     Tree::node(ID, VERSION, &params, vec![codes, values])
 }
 
-/// The tree of a dictionary that is the page's shared buffer 0; [`Tree::with_shared`] gives it another number.
+/// The tree of a dictionary that is the page's shared buffer 0. Use [`Tree::with_shared`] for another number.
 pub fn page_tree(code_bytes: CodeBytes, codes: Tree) -> Tree {
     let params = params(Scope::Page, code_bytes);
     Tree::node(ID, VERSION, &params, vec![codes]).with_shared(&[0])
@@ -98,7 +99,7 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// Reads the parameters of a node and refuses values that have no dictionary.
+    /// Parses the parameters of a node. Refuses types of values that the encoding does not hold.
     pub(crate) fn parse(node: &Node<'_>) -> Result<Self> {
         match node.value_type.validate()? {
             ValueType::Bytes => {}
@@ -128,7 +129,8 @@ impl Params {
         Ok(Self { scope, code_bytes })
     }
 
-    /// Children: codes, and in scope 0 the values. In scope 1 these are a shared buffer.
+    /// What the node needs. Scope 0: children for the codes and the values. Scope 1: a child for the codes, and a
+    /// shared buffer for the values.
     pub(crate) fn spec(&self, value_type: ValueType) -> NodeSpec {
         let codes = self.code_bytes.value_type();
         match self.scope {
@@ -177,7 +179,7 @@ impl<'a> BlockParts<'a> {
                 let allowed = "n_entries x width, below 2^32";
                 (expected == u64::from(entries_bytes), allowed)
             }
-            // Each entry stands for at least one value.
+            // Every entry occurs in at least one value.
             _ => (
                 entries_bytes <= unit.decoded_bytes,
                 "at most the unit's decoded bytes",
@@ -206,7 +208,7 @@ impl<'a> BlockParts<'a> {
     }
 }
 
-/// Fills in the header that [`BlockParts::parse`] reads; the unit starts at `unit_at` of `out`.
+/// Writes the header that [`BlockParts::parse`] reads. The unit starts at `out[unit_at]`.
 #[cfg(feature = "encode")]
 pub(crate) fn write_header(
     out: &mut [u8],

@@ -1,4 +1,4 @@
-//! Dictionary: codes into distinct values, which lie in the block or are shared by the page.
+//! Dictionary: codes that refer to distinct values, which are in the block or shared by the page.
 //!
 //! # Parameters
 //! | byte | field | rule |
@@ -19,17 +19,17 @@
 //! # Layout of scope 1
 //! The unit is the unit of child 0, the codes. The entries are the node's one shared buffer, a dictionary.
 //!
-//! The entries that we write are in the order in which the values first appear, in scope 0 in the block, else in the page;
-//! in scope 0 each is used. Readers ask for neither.
+//! The encoder writes entries in the order of their first appearance: in scope 0 in the block, in scope 1 in the page.
+//! In scope 0 every entry is used. Readers rely on neither.
 //!
 //! # Limits
-//! Values are of fixed width 1 or more, or byte strings. Decoding a block allocates scratch memory for the codes and the
-//! entries selected: a small multiple of the caller's output. Survivors of an erasure fit in scope 1
-//! when the child's codes do, and may not in scope 0: they are numbered afresh, so a value may get a higher code than it
-//! had, and entries another order.
+//! Values are of fixed width 1 or more, or byte strings. Decoding a block takes scratch memory for the selected codes
+//! and entries: a small multiple of the caller's output. After an erasure the remaining values fit the old place in
+//! scope 1 if the child's codes do. In scope 0 they may not: entries are numbered anew, so a value may get a higher
+//! code than before.
 //!
 //! # What this crate does not do
-//! Nulls, wiping entries of a shared dictionary, order among codes.
+//! It holds no nulls, wipes no entries of a shared dictionary, and keeps no order among codes.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

@@ -199,7 +199,7 @@ fn init_with(
     build_decoder(&registry(), &tree, value_type, buffers).map(|_| ())
 }
 
-/// With as many shared buffers as the scope has, the page's first.
+/// With as many shared buffers as the scope needs, starting with the page's first.
 fn init(params: &[u8], value_type: ValueType, buffers: &[SharedBuffer]) -> Result<(), Error> {
     let numbers: &[u8] = if params.first() == Some(&0) {
         &[]
@@ -255,7 +255,7 @@ fn the_dictionary_is_the_one_that_the_node_names() {
     assert_eq!(init_with(&[1, 1], u32s, &both, &[1]), Ok(()));
     let allowed = "a shared buffer of the page, of the kind and type that the node needs";
     let other = |number: u8| Err(Error::corrupt("tree.shared", 0, number, allowed));
-    // Of another type, and not there.
+    // A shared buffer of another type, and a missing one.
     assert_eq!(init_with(&[1, 1], u32s, &both, &[0]), other(0));
     assert_eq!(init_with(&[1, 1], u32s, &both, &[2]), other(2));
     for kind in SharedKind::ALL {

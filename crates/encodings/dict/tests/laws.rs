@@ -1,4 +1,4 @@
-//! What every encoding promises, for both scopes of dict over plain children.
+//! The laws of all encodings, for both scopes of dict over plain children.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn plain_tree(value_type: ValueType) -> Tree {
     }
 }
 
-/// Large cases say nothing about a dictionary that smaller ones do not, nor does every bit width.
+/// Large cases and all bit widths test nothing of a dictionary that a few small cases do not.
 fn is_needless(case: &Case) -> bool {
     case.values().decoded_bytes() > 1 << 19 || case.name.contains(" bits")
 }
@@ -110,7 +110,7 @@ fn dictionary(case: &Case) -> SharedBuffer {
     SharedBuffer::new(SharedKind::Dictionary, entries)
 }
 
-/// An encoder that makes the buffers it needs.
+/// An encoder that creates the shared buffers it needs.
 fn prepare(tree: &Tree, case: &Case) -> Result<Box<dyn PageEncoder>> {
     build_encoder(&registry(), tree, case.values(), &mut SharedBuffers::new())
 }
@@ -170,7 +170,7 @@ fn entries_are_in_the_order_of_first_appearance() {
         OwnedValues::Fixed { bytes, .. } => assert_eq!(&bytes[..], [7, 0, 5, 0, 9, 0]),
         other => panic!("{other:?}"),
     }
-    // In a block the numbers start again.
+    // In each block the numbering starts again.
     let tree = block_tree(CodeBytes::One, tarsia_plain::tree(), tarsia_plain::tree());
     let encoder = prepare(&tree, &case).unwrap();
     let out = encode(&*encoder, case.values(), 3..5).unwrap();
@@ -192,7 +192,7 @@ fn more_values_than_codes_are_refused() {
         got.as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::InvalidInput { .. })
     ));
-    // A page may have more distinct values than codes have numbers, a block may not.
+    // A page may have more distinct values than codes can refer to; a block may not.
     let blocks = block_tree(CodeBytes::One, tarsia_plain::tree(), tarsia_plain::tree());
     let encoder = prepare(&blocks, &case).unwrap();
     assert!(encode(&*encoder, case.values(), 88..600).is_ok());
@@ -203,7 +203,7 @@ fn more_values_than_codes_are_refused() {
     ));
 }
 
-/// A parent that cuts the values of its children hands in others of the page's.
+/// A parent that derives its child's values per block passes values at other positions of the page.
 #[test]
 fn values_that_were_not_prepared_are_refused() {
     let case = Case::numbers("", 4, &[1, 2, 1, 2]);

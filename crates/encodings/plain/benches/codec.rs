@@ -1,4 +1,4 @@
-//! `cargo bench -p tarsia-plain`: bytes of decoded values per second. Data make no difference to it, widths do.
+//! `cargo bench -p tarsia-plain`: bytes of decoded values per second. The time depends on the width, not on the data.
 
 use tarsia_plain::{PLAIN, tree};
 use tarsia_testkit::bench::{Codec, Data};

@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, ValueType, Version,
+    Unit, ValueType, Version, decode_bits,
 };
 
 use crate::Plain;
-use crate::copy::{copy_bits, gather, gather_bits};
+use crate::gather::gather;
 use crate::layout::{self, ID, VERSION};
 
 impl Encoding for Plain {
@@ -51,10 +51,10 @@ impl Decoder for FixedDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let values = layout::exact_bytes(&unit, ValueType::Fixed(self.width))?;
+        let values = layout::fixed_values(&unit, self.width)?;
         let width = self.width as usize;
         let to = out.into_fixed(width, n_selected)?;
-        // No product below overflows: the unit holds `len` values of this width.
+        // No product below overflows, because the unit holds `len` values of this width.
         match selection {
             Selection::All => to.copy_from_slice(values),
             Selection::Range { start, .. } => {
@@ -68,7 +68,7 @@ impl Decoder for FixedDecoder {
         Ok(0)
     }
 
-    // Kernels are given whole blocks, and are to be small.
+    // Kernels get whole blocks and must be small.
     #[cfg(not(feature = "kernel"))]
     fn reach(
         &self,
@@ -80,8 +80,8 @@ impl Decoder for FixedDecoder {
         use tarsia_codec::Reach;
 
         Selection::from(&range).check(unit.len)?;
-        layout::exact_bytes(&unit, ValueType::Fixed(self.width))?;
-        // Inside the unit, which holds `len` values of this width.
+        layout::fixed_values(&unit, self.width)?;
+        // Cannot overflow: the place is inside the unit.
         let place = |value: u32| value as usize * self.width as usize;
         Ok(Reach::bytes(place(range.start)..place(range.end)))
     }
@@ -97,17 +97,7 @@ impl Decoder for BitsDecoder {
         _scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        let n_selected = selection.check(unit.len)?;
-        let bits = layout::exact_bits(&unit)?;
-        let (to, offset) = out.into_bits(n_selected)?;
-        match selection {
-            Selection::All => copy_bits(bits, to, offset)?,
-            Selection::Range { start, .. } => {
-                let start = start as usize;
-                copy_bits(bits.slice(start..start + n_selected), to, offset)?;
-            }
-            Selection::Indices(indices) => gather_bits(bits, indices, to, offset),
-        }
-        Ok(0)
+        let bits = unit.bitmap("plain.values", "plain.spare_bits")?;
+        decode_bits(bits, selection, out)
     }
 }

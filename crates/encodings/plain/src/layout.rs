@@ -1,6 +1,6 @@
 //! Sizes and checks that decoder and encoder share.
 
-use tarsia_codec::{BitSlice, Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.plain";
@@ -14,10 +14,11 @@ pub fn tree() -> Tree {
 }
 
 /// Bytes of a unit of `n_values`; `None` for byte strings.
+#[cfg(feature = "encode")]
 pub(crate) fn unit_bytes(value_type: ValueType, n_values: u64) -> Option<u64> {
     match value_type {
         ValueType::Bits => Some(n_values.div_ceil(8)),
-        // The width is below 2^32 and so is the number of values in any unit.
+        // Saturates only for more values than any unit has.
         ValueType::Fixed(width) => Some(n_values.saturating_mul(width.into())),
         ValueType::Bytes => None,
     }
@@ -32,36 +33,8 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     }
 }
 
-/// The unit's values, which fill it exactly.
-pub(crate) fn exact_bytes<'a>(unit: &Unit<'a>, value_type: ValueType) -> Result<&'a [u8]> {
-    let have_bytes = unit.bytes.len() as u64;
-    match unit_bytes(value_type, unit.len.into()) {
-        Some(needed_bytes) if needed_bytes == have_bytes => Ok(unit.bytes),
-        Some(needed_bytes) if needed_bytes < have_bytes => Err(Error::from(ErrorKind::Corrupt {
-            field: "plain.values",
-            at_byte: needed_bytes,
-            found: have_bytes - needed_bytes,
-            allowed: "no bytes after the last value",
-        })),
-        needed_bytes => Err(Error::from(ErrorKind::Truncated {
-            field: "plain.values",
-            needed_bytes: needed_bytes.unwrap_or(u64::MAX),
-            have_bytes,
-        })),
-    }
-}
-
-/// The unit's bits; spare ones are zero.
-pub(crate) fn exact_bits<'a>(unit: &Unit<'a>) -> Result<BitSlice<'a>> {
-    let bytes = exact_bytes(unit, ValueType::Bits)?;
-    let n_used = unit.len % 8;
-    match bytes.last() {
-        Some(last) if n_used != 0 && last >> n_used != 0 => Err(Error::corrupt(
-            "plain.spare_bits",
-            bytes.len() - 1,
-            last >> n_used,
-            "zero",
-        )),
-        _ => BitSlice::new(bytes, 0, unit.len as usize),
-    }
+/// The values of a unit of fixed-width values, which fill it exactly.
+pub(crate) fn fixed_values<'a>(unit: &Unit<'a>, width: u32) -> Result<&'a [u8]> {
+    // Both are below 2^32.
+    unit.exact(u64::from(unit.len) * u64::from(width), "plain.values")
 }

@@ -1,4 +1,4 @@
-//! Plain: bits or fixed-width values as they are. The fallback of every page of fixed-width values.
+//! Plain: bits or fixed-width values, unchanged. The fallback for every page of fixed-width values.
 //!
 //! # Layout (little-endian; `n` values)
 //! | type | offset | bytes | field | rule |
@@ -9,20 +9,21 @@
 //! The node has no parameters and no children.
 //!
 //! # Limits
-//! A unit takes exactly the bytes above, which is also what `encoded_bytes_max` says. Decoding allocates nothing, and
-//! survivors of an erasure always fit.
+//! A unit takes exactly the bytes above, which is also its `encoded_bytes_max`. Decoding allocates nothing. After an
+//! erasure the remaining values always fit the old place.
 //!
 //! # What this crate does not do
-//! Byte strings (`tarsia.bytes` stores their lengths as a child), nulls, byte order: numbers are little-endian already.
+//! It holds no byte strings (see `tarsia.bytes`) and no nulls, and changes no byte order: numbers are little-endian
+//! already.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod copy;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+mod gather;
 mod layout;
 
 pub use layout::{ID, VERSION, tree};

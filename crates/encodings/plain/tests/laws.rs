@@ -1,4 +1,4 @@
-//! What every encoding promises, for plain.
+//! The laws of all encodings, for plain.
 
 use tarsia_codec::{DecodeCost, Registry, ValueType};
 use tarsia_testkit::laws::{cases, check_cases};

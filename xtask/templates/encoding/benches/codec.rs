@@ -6,7 +6,7 @@ use tarsia_testkit::codec_benches;
 codec_benches!(numbers);
 
 fn numbers(data: Data) -> Codec {
-    // FILL IN: the data that it is fastest with, made for, and slowest with.
+    // FILL IN: the data for which it is fastest, the data it is meant for, and the data for which it is slowest.
     let numbers = data.numbers(4, |i, rng| match data {
         Data::Best => 7,
         Data::Typical => i,

@@ -46,8 +46,8 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        // FILL IN: take the unit apart, and decode what is selected. Where that takes the whole unit, answer
-        // `Selection::All` and leave all others to `tarsia_codec::decode_by_gather`.
+        // FILL IN: parse the unit and decode the selected values. If that needs the whole unit, implement only
+        // `Selection::All` and call `tarsia_codec::decode_by_gather` for all others.
         self.values.decode(unit, selection, scratch, out)
     }
 }

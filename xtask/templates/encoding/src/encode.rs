@@ -12,8 +12,8 @@ use crate::{{Type}};
 
 impl EncodingWriter for {{Type}} {
     fn propose<'v>(&self, _values: &Statistics<'v>, _proposals: &mut Proposals<'v>) -> Result<()> {
-        // FILL IN: where it may be worth its while, `proposals.push` a `Proposal` of the bytes that all units take
-        // without the child's, by a formula or by a trial on `values.sample()`, and of the child's values: `Proposal {
+        // FILL IN: if the encoding may be worth it, `proposals.push` a `Proposal` with the bytes that all units take
+        // without the child's, by a formula or by encoding `values.sample()`, and with the child's values: `Proposal {
         // children: vec![Part::owned(..)], ..Proposal::leaf(self, bytes) }`.
         Ok(())
     }
@@ -24,8 +24,7 @@ impl EncodingWriter for {{Type}} {
         values: Values<'_>,
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        // FILL IN: hand the child its own values. Those that are made block by block are prepared with
-        // `page.block_child`.
+        // FILL IN: pass the child its own values. If they are derived block by block, use `page.block_child`.
         let values = page.child(0, values)?;
         Ok(Box::new(UnitEncoder { values }))
     }

@@ -1,4 +1,4 @@
-//! FILL IN: what it makes of values, and which data it is for.
+//! FILL IN: how it encodes values, and for which data.
 //!
 //! # Layout (`n` values)
 //! | offset | bytes | field | rule |
@@ -8,8 +8,8 @@
 //! The node has no parameters and one child, `values`, of the node's type.
 //!
 //! # Limits
-//! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. Survivors of an erasure fit when the child's
-//! do.
+//! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. After an erasure the remaining values fit the
+//! old place if those of the child do.
 //!
 //! # What this crate does not do
 //! FILL IN.

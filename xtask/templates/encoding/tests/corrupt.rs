@@ -3,7 +3,7 @@
 use tarsia_codec::{Error, ErrorKind, Registry, Tree, Unit, ValueType};
 use tarsia_testkit::units;
 
-/// What decoding a unit of `len` values says.
+/// The result of decoding a unit of `len` values.
 fn decode(tree: &Tree, value_type: ValueType, bytes: &[u8], len: u32) -> Result<(), Error> {
     let mut registry = Registry::new();
     registry

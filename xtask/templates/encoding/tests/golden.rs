@@ -1,4 +1,4 @@
-//! Frozen bytes, both directions. `TARSIA_BLESS=1` writes files that are missing; those that are there never change.
+//! Frozen bytes, in both directions. `TARSIA_BLESS=1` writes missing files; existing files never change.
 
 use tarsia_codec::{DecodeCost, Registry};
 use tarsia_testkit::cases::Case;
@@ -15,7 +15,7 @@ fn check(name: &str, case: &Case) {
 
 #[test]
 fn frozen_bytes_stay() {
-    // FILL IN: values that need every field, and write their files when the layout is final.
+    // FILL IN: values that need every field. Write their files once the layout is final.
     check("numbers", &Case::numbers("", 4, &[0, 1, 0x0403_0201, u128::MAX]));
     check("none", &Case::numbers("", 8, &[]));
 }

@@ -1,4 +1,4 @@
-//! What every encoding promises, for {{name}} over plain values.
+//! The laws of all encodings, for {{name}} over plain values.
 
 use tarsia_codec::{DecodeCost, Registry, ValueType};
 use tarsia_testkit::laws::{cases, check_cases};

@@ -1,26 +1,7 @@
-//! Copies of bits and values. Runs of bits are the business of `tarsia-bits`.
+//! Copies of selected values.
 
-use tarsia_codec::{BitSlice, Error, Result};
-
-/// Copies `from` to the bits of `to` from bit `offset` on and leaves the bits around them as they are.
-pub(crate) fn copy_bits(from: BitSlice<'_>, to: &mut [u8], offset: usize) -> Result<()> {
-    tarsia_bits::copy_bits(to, offset, from.bytes(), from.offset(), from.len())
-        .map_err(|_| Error::invalid("the output is not sized for these bits"))
-}
-
-/// Copies the bits that `indices` name to the bits of `to` from bit `offset` on.
-pub(crate) fn gather_bits(from: BitSlice<'_>, indices: &[u32], to: &mut [u8], offset: usize) {
-    for (i, index) in indices.iter().enumerate() {
-        let bit = u8::from(from.get(*index as usize));
-        let at = offset + i;
-        if let Some(byte) = to.get_mut(at / 8) {
-            *byte = *byte & !(1 << (at % 8)) | bit << (at % 8);
-        }
-    }
-}
-
-/// Copies the values of `width` bytes that `indices` name. An index beyond the values copies nothing; the caller has
-/// checked that there is none.
+/// Copies the values of `width` bytes at `indices`. The caller has checked that no index is beyond the values; such an
+/// index would copy nothing.
 pub(crate) fn gather(values: &[u8], width: usize, indices: &[u32], to: &mut [u8]) {
     match width {
         0 => {}

@@ -1,4 +1,4 @@
-//! Bits copied between offsets, and values spread and collected by them.
+//! Loops that copy bits between offsets, and that spread and collect values by validity.
 
 use super::dispatch;
 
@@ -37,7 +37,7 @@ fn put(byte: &mut u8, at: usize, len: usize, bits: u64) {
     *byte = *byte & !mask | (bits << at) as u8 & mask;
 }
 
-/// Lengths are checked by the caller; bits that do not exist are not copied.
+/// The caller checks the lengths. Bits beyond the end of `src` are not copied.
 pub(crate) fn copy_bits(dst: &mut [u8], dst_at: usize, src: &[u8], src_at: usize, len: usize) {
     // The bits up to the first whole byte of `dst`.
     let head = (dst_at.wrapping_neg() % 8).min(len);
@@ -71,8 +71,8 @@ fn copy_whole(dst: &mut [u8], src: &[u8], shift: usize) {
         }
         return;
     }
-    // Word i is made of the eight bytes at 8i and the eight bytes after the first of them: equally shaped loads, which
-    // vectorise. All of them lie before the last bit that is copied.
+    // Word `i` combines the eight bytes at `8i` and the eight bytes at `8i + 1`. Loads of equal shape vectorise. All of
+    // them lie before the last bit that is copied.
     let next = src.get(1..).unwrap_or_default();
     let done = {
         let (words, _) = dst.as_chunks_mut::<8>();
@@ -96,7 +96,7 @@ dispatch! {
 
 #[inline(always)]
 fn count_ones_body(bytes: &[u8], at: usize, len: usize) -> usize {
-    // Whole bytes in the middle need no shifting, which lets the sum vectorise.
+    // Whole bytes in the middle need no shift, so the sum vectorises.
     let head = (at.wrapping_neg() % 8).min(len);
     let mut n = (word_at(bytes, at) & low_bits(head)).count_ones() as usize;
     let middle = (at + head) / 8;

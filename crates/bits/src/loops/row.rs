@@ -12,8 +12,8 @@ pub(crate) fn unpack_row<T: Word, const L: usize>(
     base: T,
     to: &mut [T::Bytes; L],
 ) {
-    // Rows are loaded whole before anything is stored. Without these copies the compiler has to assume that lanes of
-    // `to` and `low` overlap and unpacks u32 and u64 one by one: 13 against 60-90 GB/s (benches/kernels.rs).
+    // Rows are loaded whole before anything is stored. Without these copies the compiler must assume that `to` and
+    // `low` overlap, and unpacks u32 and u64 one by one: 13 against 60-90 GB/s (benches/loops.rs).
     let low = *low;
     let mut row = low;
     match high {

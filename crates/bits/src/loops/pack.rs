@@ -14,7 +14,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// A shift, since divisions by a number of lanes that is only known at run time would take longer than a lookup.
+    /// A shift: dividing by a number of lanes known only at run time takes longer than the rest of a lookup.
     #[inline(always)]
     fn values_log2(self) -> u32 {
         match self {
@@ -42,12 +42,12 @@ impl Group {
     }
 }
 
-/// What values are: known when compiling ([`Of`]), or only then when running ([`Any`]).
+/// The type of the values: known at compile time ([`Of`]) or only at run time ([`Any`]).
 pub(crate) trait Kind: Copy {
     /// 0 ..= 3.
     fn bytes_log2(self) -> u32;
 
-    /// [`unpack_rows`] of these values; of `base` the bits beyond a value's are dropped.
+    /// [`unpack_rows`] for this type. Bits of `base` above the width of a value are ignored.
     fn unpack_rows(
         self,
         group: Group,
@@ -61,7 +61,7 @@ pub(crate) trait Kind: Copy {
     /// All values are `base`.
     fn fill(self, base: u64, out: &mut [u8]);
 
-    /// Values `start ..` of a remainder, as many as `out` holds.
+    /// Unpacks the values of a remainder from `start` on, as many as fit `out`.
     fn unpack_horizontal(self, packed: &[u8], width: u32, base: u64, start: usize, out: &mut [u8]);
 }
 
@@ -104,7 +104,7 @@ impl<T: Word> Kind for Of<T> {
     }
 }
 
-/// Values of 1, 2, 4 or 8 bytes. One copy of all but the innermost loops serves the four types: Wasm kernels are to be
+/// Values of 1, 2, 4 or 8 bytes. All code but the innermost loops exists once for the four types, to keep Wasm kernels
 /// small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Any {
@@ -191,7 +191,8 @@ pub(crate) enum Place {
     Horizontal { first: usize },
 }
 
-/// The place of value `at` of `n`. Groups of each size start at multiples of their size, as larger ones come first.
+/// The place of value `at` of `n`. Groups of each size start at multiples of their size, because larger groups come
+/// first.
 #[inline(always)]
 pub(crate) fn place(n: usize, at: usize) -> Place {
     let group = if at < n & !1023 {
@@ -207,15 +208,16 @@ pub(crate) fn place(n: usize, at: usize) -> Place {
     Place::Interleaved { group, first }
 }
 
-/// Where packed bytes of the group or remainder that starts at value `first` (a multiple of 64) begin. Smaller than the
-/// length of the run, which exists in memory, so it cannot overflow.
+/// The byte where the group or remainder that starts at value `first` (a multiple of 64) begins. It is smaller than the
+/// length of the run, which is in memory, so it cannot overflow.
 #[inline(always)]
 pub(crate) fn byte_of(first: usize, width: u32) -> usize {
     (first / 8).wrapping_mul(width as usize)
 }
 
 dispatch! {
-    /// Values `start ..` of a run of `n`, as many as `out` holds; `packed` is the whole run (checked by the caller).
+    /// Unpacks the values from `start` on, as many as fit `out`, of a run of `n`. `packed` is the whole run (checked by
+    /// the caller).
     pub(crate) fn unpack_run<T: Word>(
         packed: &[u8],
         n: usize,
@@ -246,10 +248,10 @@ pub(crate) fn unpack_run_of(
     }
 }
 
-/// Wasm kernels are to be small, and gain little from copies for each type.
+/// Wasm kernels use one copy for all types: they must be small and gain little from a copy per type.
 const ONE_COPY: bool = cfg!(target_arch = "wasm32");
 
-/// The innermost loops of all types. Called, not inlined, since the compiler would make two copies of them.
+/// The innermost loops of all types. Not inlined, because the compiler would make two copies of them.
 #[inline(never)]
 fn unpack_rows_any(
     bytes_log2: u32,
@@ -339,7 +341,7 @@ fn unpack_by<K: Kind>(
         };
         let values = group.values();
         let lanes = 1 << group.lanes_log2(kind);
-        // A row has a bit of each value, in bytes.
+        // A row has one bit per bit of a lane, so its bytes are those of all lanes.
         let row_bytes_log2 = group.values_log2() - 3;
         let from = byte_of(first, width);
         let rows = packed
@@ -360,7 +362,7 @@ fn unpack_by<K: Kind>(
         else {
             return;
         };
-        // Whole rows go where they belong, the part of a row before or after them through a buffer.
+        // Whole rows are written in place. A partial row before or after them goes through a buffer.
         if whole > 0 {
             kind.unpack_rows(group, rows, width, base, row as u32, now);
         } else {
@@ -380,7 +382,7 @@ fn unpack_by<K: Kind>(
     }
 }
 
-/// Rows from `row` on, as many as `out` holds: `out[i] = base + packed[i]`. `packed` is the whole group.
+/// Unpacks rows from `row` on, as many as fit `out`: `out[i] = base + packed[i]`. `packed` is the whole group.
 #[inline(always)]
 pub(crate) fn unpack_rows<T: Word, const L: usize>(
     packed: &[u8],
@@ -389,7 +391,7 @@ pub(crate) fn unpack_rows<T: Word, const L: usize>(
     row: u32,
     out: &mut [u8],
 ) {
-    // Both are cut to whole rows by the caller; if they were not, nothing would be written.
+    // The caller cuts both to whole rows. Otherwise nothing would be written.
     let words: &[[T::Bytes; L]] = bytemuck::try_cast_slice(packed).unwrap_or_default();
     let out: &mut [[T::Bytes; L]] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
     let mask = T::mask(width);
@@ -409,8 +411,8 @@ pub(crate) fn unpack_rows<T: Word, const L: usize>(
     }
 }
 
-/// The value at `at` of a run of `n`, without a base; `None` where the bytes do not hold it. In 64 bits whatever the type,
-/// which costs nothing.
+/// Value `at` of a run of `n`, without a base; `None` if it lies beyond the bytes. The result has 64 bits for every
+/// type, at no cost.
 #[inline(always)]
 pub(crate) fn unpack_value_of(
     value_bytes: usize,
@@ -435,8 +437,8 @@ pub(crate) fn unpack_value_of(
             let row_bytes = value_bytes << group.lanes_log2(kind);
             let rest = packed.get(byte_of(first, width)..)?;
             let byte = word * row_bytes + lane * value_bytes;
-            // Whether a value straddles is random for lookups, so it is no branch: the high word of one that does not
-            // is its low word, whose bits then land above the mask.
+            // No branch, because it would be mispredicted: a value that does not straddle two words uses its low word
+            // twice, and the mask removes the extra bits.
             let to_high = if shift + width > bits { row_bytes } else { 0 };
             let low = read_value(rest.get(byte..byte + value_bytes)?)?;
             let byte = byte + to_high;
@@ -483,10 +485,10 @@ fn bits_of(window: &[u8; 9], shift: usize) -> u64 {
     low >> shift | (high << 1) << (63 - shift)
 }
 
-/// Bytes of the longest remainder, and as many more as a window may reach beyond its end.
+/// Bytes of the longest remainder, plus the bytes that a load may reach beyond its end.
 const HORIZONTAL_BYTES_MAX: usize = 63 * 8 + 9;
 
-/// Values `start ..` of a remainder, as many as `out` holds.
+/// Unpacks the values of a remainder from `start` on, as many as fit `out`.
 #[inline(always)]
 pub(crate) fn unpack_horizontal<T: Word>(
     packed: &[u8],
@@ -496,7 +498,7 @@ pub(crate) fn unpack_horizontal<T: Word>(
     out: &mut [u8],
 ) {
     let out: &mut [T::Bytes] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
-    // A copy that is longer than the bytes needs no special case at the end.
+    // Copied to a longer buffer, so that the end needs no special case.
     let mut copy = [0; HORIZONTAL_BYTES_MAX];
     let len = packed.len().min(copy.len());
     copy[..len].copy_from_slice(&packed[..len]);
@@ -537,7 +539,7 @@ pub(crate) fn pack_run_body<T: Word>(
     pack_horizontal(values, base, width, packed);
 }
 
-/// One group: keeps the low `width` bits of `values[i] - base`.
+/// Packs one group: the low `width` bits of `values[i] - base`.
 #[inline(always)]
 pub(crate) fn pack_rows<T: Word, const L: usize>(
     values: &[u8],
@@ -549,8 +551,8 @@ pub(crate) fn pack_rows<T: Word, const L: usize>(
     let words: &mut [[T::Bytes; L]] = bytemuck::try_cast_slice_mut(packed).unwrap_or_default();
     let mask = T::mask(width);
     let mut bit = 0;
-    // The word of each lane that is being filled. Stored once it is full: reading it back from `words`, which are not
-    // aligned, cost half of the speed with 64-byte registers (benches/kernels.rs, `pack_u32`).
+    // The current word of each lane. It is stored once it is full: reading it back from `words`, which are unaligned,
+    // halved the speed with 64-byte registers (benches/loops.rs, `pack_u32`).
     let mut filling = [T::ZERO.to_le(); L];
     for from in values {
         let (word, shift) = ((bit / T::BITS) as usize, bit % T::BITS);
@@ -582,7 +584,7 @@ pub(crate) fn pack_rows<T: Word, const L: usize>(
     }
 }
 
-/// The remainder: least significant bit first, spare bits zero.
+/// Packs the remainder: least significant bit first, spare bits zero.
 #[inline(always)]
 fn pack_horizontal<T: Word>(values: &[u8], base: T, width: u32, packed: &mut [u8]) {
     let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();

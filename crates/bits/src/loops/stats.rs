@@ -1,11 +1,11 @@
-//! One pass over the values for an encoder.
+//! Statistics that need one pass over the values.
 
 use super::dispatch;
 use crate::Word;
 
 dispatch! {
-    /// The smallest and the largest, in the order of unsigned numbers after each value is xor-ed with `flip`.
-    /// Of no values, `(MAX, 0)`.
+    /// The smallest and the largest value, in unsigned order after each value is xor-ed with `flip`. `(MAX, 0)` if
+    /// there are no values.
     pub(crate) fn min_max<T: Word>(values: &[u8], flip: T) -> (T, T) = min_max_body;
 }
 
@@ -27,13 +27,14 @@ pub(crate) fn min_max_body<T: Word>(values: &[u8], flip: T) -> (T, T) {
     (min.xor(flip), max.xor(flip))
 }
 
-/// Values whose widths are found together, so that the counting of leading zeros can be vectorised.
+/// Values whose widths are computed together, so that counting leading zeros vectorises.
 const BATCH: usize = 64;
 
 #[inline(always)]
 pub(crate) fn width_histogram_body<T: Word>(values: &[u8], base: T) -> [u32; 65] {
     let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();
-    // Four tables: equal widths follow each other, and an increment would wait for the one before it.
+    // Four tables, because neighbouring values often have equal widths and an increment of one counter would wait for
+    // the one before.
     let mut tables = [[0u32; 128]; 4];
     let (batches, rest) = values.as_chunks::<BATCH>();
     let width = |value: &T::Bytes| T::BITS - T::from_le(*value).wrapping_sub(base).leading_zeros();

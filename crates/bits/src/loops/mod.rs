@@ -1,7 +1,8 @@
-//! Bodies of the kernels and their dispatch.
+//! The loops and their dispatch by instruction set.
 //!
-//! A body is a portable `#[inline(always)]` function. [`dispatch!`] wraps it into shells that are compiled for more than
-//! the target promises, and picks one by [`level`]. The body itself, compiled for the target, is the oracle in tests.
+//! The body of a loop is a portable `#[inline(always)]` function. [`dispatch!`] wraps it in functions that are compiled
+//! for instruction sets beyond the target's baseline, and calls one of them by [`level`]. Tests compare them with the
+//! body compiled for the baseline.
 
 pub(crate) mod bitmap;
 pub(crate) mod gather;
@@ -19,22 +20,22 @@ use row_wasm::unpack_row;
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// What kernels may use of the CPU.
+/// The instruction sets that the loops may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What the compiler was told.
+    /// The instruction sets that the program was compiled for.
     Baseline = 1,
     /// AVX2, BMI1, BMI2, LZCNT, POPCNT.
     Avx2 = 2,
-    /// The same, and AVX-512 F, BW, VL, DQ, CD.
+    /// Those of [`Level::Avx2`], and AVX-512 F, BW, VL, DQ, CD.
     Avx512 = 3,
 }
 
-/// The level found, or 0 before the first look. Relaxed is enough: every thread finds the same.
+/// The detected level, or 0 before the detection. Relaxed ordering is enough: every thread detects the same level.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// The level kernels run at.
+/// The level at which the loops run.
 #[inline]
 pub fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
@@ -49,8 +50,8 @@ pub fn level() -> Level {
     }
 }
 
-/// Caps the level for the whole process, never beyond what the CPU has; for tests and benchmarks that compare levels.
-/// Returns the level in force.
+/// Limits the level of the whole process to `most`, and to what the CPU supports. For tests and benchmarks that compare
+/// levels. Returns the level in use.
 pub fn limit_level(most: Level) -> Level {
     let level = detect().min(most);
     LEVEL.store(level as u8, Ordering::Relaxed);
@@ -83,8 +84,8 @@ fn detect() -> Level {
     Level::Baseline
 }
 
-/// `dispatch! { pub(crate) fn name<T: Word>(a: A, b: B) -> R = body; }` defines `name`, which runs `body` compiled
-/// for the best level of this CPU.
+/// `dispatch! { pub(crate) fn name<T: Word>(a: A, b: B) -> R = body; }` defines `name`, which calls `body` compiled for
+/// the CPU's level.
 macro_rules! dispatch {
     ($(#[$meta:meta])* $vis:vis fn $name:ident<$($gen:ident: $bound:path),*>(
         $($arg:ident: $ty:ty),* $(,)?
@@ -105,18 +106,18 @@ macro_rules! dispatch {
                 fn avx512<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
                     $body::<$($gen),*>($($arg),*)
                 }
-                match $crate::kernels::level() {
-                    $crate::kernels::Level::Avx512 => {
+                match $crate::loops::level() {
+                    $crate::loops::Level::Avx512 => {
                         // SAFETY: `detect` gives `Avx512` only where the CPU has every feature enabled on `avx512`,
                         // and `limit_level` stores nothing above what `detect` gives.
                         return unsafe { avx512::<$($gen),*>($($arg),*) };
                     }
                     // SAFETY: as above, for `Avx2` and the features of `avx2`.
-                    $crate::kernels::Level::Avx2 => return unsafe { avx2::<$($gen),*>($($arg),*) },
-                    $crate::kernels::Level::Baseline => {}
+                    $crate::loops::Level::Avx2 => return unsafe { avx2::<$($gen),*>($($arg),*) },
+                    $crate::loops::Level::Baseline => {}
                 }
             }
-            // Never inlined either: there is one copy per type, however many callers. That keeps Wasm kernels small.
+            // Never inlined: one copy per type, however many callers there are. This keeps Wasm kernels small.
             #[inline(never)]
             fn baseline<$($gen: $bound),*>($($arg: $ty),*) -> $ret {
                 $body::<$($gen),*>($($arg),*)

@@ -1,4 +1,4 @@
-//! Copies of entries by code.
+//! Loops that copy dictionary entries by code.
 
 use super::dispatch;
 use crate::{PaddedStrings, Word};
@@ -15,11 +15,11 @@ fn max_code_body<C: Word>(codes: &[u8]) -> C {
     codes.iter().fold(C::ZERO, largest)
 }
 
-/// Codes per round of the loop below. The compiler of Wasm unrolls nothing by itself.
+/// Codes per iteration of the loop below, unrolled by hand because the compiler does not unroll loops for Wasm.
 const RUN: usize = if cfg!(target_arch = "wasm32") { 8 } else { 1 };
 
-/// `out[i] = entries[codes[i]]` for entries of `width` bytes; writes nothing and returns the largest code where that is not an entry.
-/// Checked here, once for all widths: what is compiled per width is the copying.
+/// `out[i] = entries[codes[i]]` for entries of `width` bytes; returns the largest code, and writes nothing, if that
+/// code has no entry. The check is compiled once; only the copying is compiled per width.
 pub(crate) fn gather<C: Word>(
     entries: &[u8],
     width: usize,
@@ -31,8 +31,8 @@ pub(crate) fn gather<C: Word>(
     if !codes.is_empty() && largest >= (entries.len() / width.max(1)) as u64 {
         return Err(largest);
     }
-    // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are borrowed, and that is
-    // below the number of whole entries of `width` bytes, as was just checked.
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are
+    // borrowed, and that is below the number of whole entries of `width` bytes, as was just checked.
     let n_done = unsafe {
         match width {
             1 => runs::<C, 1>(entries, codes, out),
@@ -43,7 +43,8 @@ pub(crate) fn gather<C: Word>(
             _ => 0,
         }
     };
-    // Also what is left of the runs: a loop per width for so few codes would be unrolled by the compiler, to twice the code.
+    // Also copies the codes that remain after the whole runs. A loop per width for so few codes would be unrolled and
+    // double the code.
     if let Some(rest) = codes.get(n_done..)
         && !rest.is_empty()
         && let Some(out) = out.get_mut(n_done * width..)
@@ -76,11 +77,11 @@ unsafe fn runs<C: Word, const W: usize>(
     codes.len() - rest.len()
 }
 
-/// Strings per round of [`padded_runs`], which checks the room once for all of them.
+/// Strings per iteration of [`padded_runs`], which checks the free space once for all of them.
 const STRINGS: usize = 4;
 
-/// Strings by codes, as [`crate::gather_padded`] says; writes nothing and returns the largest code where that is not an entry. The
-/// lengths of `strings` fit each other, and none is above the width.
+/// Strings by codes, as [`crate::gather_padded`] says; returns the largest code, and writes nothing, if that code has
+/// no entry. The caller has checked that the lengths in `strings` match and that none is above the width.
 pub(crate) fn padded<C: Word>(
     strings: PaddedStrings<'_>,
     codes: &[u8],
@@ -93,8 +94,8 @@ pub(crate) fn padded<C: Word>(
     if !codes.is_empty() && largest >= strings.lengths.len() as u64 {
         return Err(largest);
     }
-    // SAFETY: each code is at most `largest`, the maximum over these same codes, which is below the number of lengths; there are as many
-    // entries, and no length is above their width, as the caller has checked.
+    // SAFETY: each code is at most `largest`, the maximum over these same codes, which is below the number of lengths;
+    // there are as many entries, and no length is above their width, as the caller has checked.
     Ok(unsafe {
         match strings.width {
             16 => padded_runs::<C, 16>(strings, codes, base, ends, out),
@@ -103,7 +104,7 @@ pub(crate) fn padded<C: Word>(
     })
 }
 
-/// How many codes were used, and the bytes of their strings.
+/// Returns the number of codes used and the bytes of their strings.
 ///
 /// # Safety
 /// Every code is below the number of lengths, there are as many entries of `W` bytes, and no length is above `W`.
@@ -127,9 +128,10 @@ unsafe fn padded_runs<C: Word, const W: usize>(
         }
         for (code, end) in codes.iter().zip(ends) {
             let code = C::from_le(*code).to_u64() as usize;
-            // SAFETY: the code has an entry and a length, by the caller's promise. The strings before this one in the run took at most
-            // `W` bytes each, so that `at` is at most `last_start + (STRINGS - 1) * W`, and `W` more are still inside of `out`. Bytes
-            // have no alignment; what is written is borrowed mutably and so not what is read.
+            // SAFETY: the code has an entry and a length, by the caller's promise. The strings before this one in the
+            // run took at most `W` bytes each, so that `at` is at most `last_start + (STRINGS - 1) * W`, and `W` more
+            // are still inside of `out`. Bytes have no alignment; what is written is borrowed mutably and so not what
+            // is read.
             unsafe {
                 let entry = entries.get_unchecked(code);
                 out.as_mut_ptr().add(at).cast::<[u8; W]>().write(*entry);
@@ -142,7 +144,7 @@ unsafe fn padded_runs<C: Word, const W: usize>(
     (n_done, at)
 }
 
-/// The same for any width and number of codes, with a check per code.
+/// Copies entries of any width for any number of codes, with a check per code.
 #[inline(never)]
 fn copies_any<C: Word>(entries: &[u8], width: usize, codes: &[C::Bytes], out: &mut [u8]) {
     for (to, code) in out.chunks_exact_mut(width.max(1)).zip(codes) {
@@ -153,8 +155,8 @@ fn copies_any<C: Word>(entries: &[u8], width: usize, codes: &[C::Bytes], out: &m
     }
 }
 
-/// Copies one entry into its place, which is as long. Copies of lengths that are only known when running are calls, several times as
-/// long as the loads and stores of a short entry; so would be a loop here, as the compiler makes such a copy of it.
+/// Copies one entry; `from` and `to` are equally long. A copy of a length known only at run time is a function call,
+/// which takes several times as long as the loads and stores of a short entry. A loop here would become the same call.
 #[inline(always)]
 fn copy_entry(entry: &[u8], to: &mut [u8]) {
     match entry.len() {
@@ -171,7 +173,7 @@ fn copy_entry(entry: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The first and the last `N` bytes, which are all.
+/// Copies the first and the last `N` bytes, which together are all bytes.
 #[inline(always)]
 fn ends<const N: usize>(entry: &[u8], to: &mut [u8]) {
     if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), entry.first_chunk::<N>()) {

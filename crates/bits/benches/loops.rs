@@ -14,7 +14,7 @@ const L2_BYTES: usize = 256 << 10;
 const L1_BYTES: usize = 16 << 10;
 const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
-/// Zeroed bytes that start at a cache line.
+/// Zero bytes that start at a cache line.
 struct Aligned {
     bytes: Vec<u8>,
     start: usize,
@@ -137,7 +137,7 @@ fn pack_u32<const W: u32>(bencher: Bencher<'_, '_>, level: Level) {
         .bench_local(|| tarsia_bits::pack::<u32>(black_box(&values), 7, W, &mut packed));
 }
 
-/// Nanoseconds here are for 1,000 lookups.
+/// The times are for 1,000 lookups.
 #[divan::bench(consts = [10, 17])]
 fn lookup_u32_x1000<const W: u32>(bencher: Bencher<'_, '_>) {
     let n = L2_BYTES / 4;
@@ -200,7 +200,7 @@ fn prefix_sum(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Bytes of bits copied.
+/// Throughput counts the bytes that hold the copied bits. The argument is the bit offset in the source.
 #[divan::bench(args = [0, 3])]
 fn copy_bits(bencher: Bencher<'_, '_>, src_offset: usize) {
     let src = noise(L2_BYTES + 1);
@@ -211,7 +211,7 @@ fn copy_bits(bencher: Bencher<'_, '_>, src_offset: usize) {
         .bench_local(|| tarsia_bits::copy_bits(dst.get(), 0, &src, src_offset, len));
 }
 
-/// Slots, by the percentage of null ones.
+/// Throughput counts the bytes of the slots. The argument is the percentage of null slots.
 #[divan::bench(args = [0, 5, 25, 90])]
 fn expand_u64(bencher: Bencher<'_, '_>, nulls_percent: u8) {
     let n = L2_BYTES / 8;
