@@ -50,7 +50,6 @@
 mod column;
 mod decoder;
 mod element;
-mod embed;
 mod error;
 mod file;
 mod inspect;
@@ -70,10 +69,7 @@ pub use element::ElementPath;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
 pub use inspect::{ColumnInspection, Inspection, KernelInspection, Region};
-pub use options::{
-    Access, Checksums, ColumnOptions, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, PageChooser,
-    Preset, Threads, WriteOptions,
-};
+pub use options::{Access, Checksums, Kernels, OpenOptions, Threads};
 pub use registry::{kernels, registry};
 pub use scan::{Scan, ScanBuilder};
 /// The search for trees of encodings, and what a policy of your own has to implement.
@@ -86,4 +82,7 @@ pub use tarsia_codec as codec;
 pub use tarsia_codec::{Registry, Tree};
 pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use verify::VerifyReport;
-pub use write::{WriteSummary, Writer};
+pub use write::{
+    ColumnOptions, EmbedKernels, LAYOUT_KEY, PageChooser, Preset, WriteOptions, WriteSummary,
+    Writer,
+};

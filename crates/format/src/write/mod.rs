@@ -1,5 +1,10 @@
 //! Writing: batches in, pages out, metadata at the end.
 
+mod kernels;
+mod options;
+
+pub use options::{ColumnOptions, EmbedKernels, LAYOUT_KEY, PageChooser, Preset, WriteOptions};
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -21,9 +26,9 @@ use tarsia_structure::{
 };
 
 use crate::column::Stored;
-use crate::embed::{self, Needs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{EmbedKernels, LAYOUT_KEY, PageChooser, Threads, WriteOptions};
+use crate::options::Threads;
+use crate::write::kernels::Needs;
 
 /// Pages hold multiples of this many rows where they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
@@ -194,7 +199,7 @@ impl Metas {
         })?;
         let needs = Needs::of(meta);
         if let Some(kernels) = kernels {
-            embed::check(kernels, &needs)?;
+            kernels::check(kernels, &needs)?;
         }
         self.trees.extend(meta.all_trees().cloned());
         self.blobs.push(blob.clone());
@@ -274,7 +279,7 @@ impl Writer {
             false => random_id()?,
         };
         let kernels = match options.kernels {
-            EmbedKernels::Embed => Some(embed::candidates(&options.kernels_to_embed)),
+            EmbedKernels::Embed => Some(kernels::candidates(&options.kernels_to_embed)),
             EmbedKernels::Omit => None,
         };
         let mut writer = Self {
@@ -949,7 +954,7 @@ impl Writer {
         let mut region = Vec::new();
         let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
         let (kernels, numbers) = match &self.kernels {
-            Some(candidates) => embed::choose(candidates, &self.metas.needs)?,
+            Some(candidates) => kernels::choose(candidates, &self.metas.needs)?,
             None => (Vec::new(), Vec::new()),
         };
         let sections = Self::embed_kernels(&kernels, meta_place, &mut region);
