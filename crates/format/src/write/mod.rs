@@ -105,6 +105,8 @@ pub struct WriteSummary {
 /// ```
 pub struct Writer {
     sink: Box<dyn Sink>,
+    /// Bytes appended so far.
+    position: u64,
     schema: SchemaRef,
     options: WriteOptions,
     name: Option<String>,
@@ -285,6 +287,7 @@ impl Writer {
         let mut writer = Self {
             kernels,
             sink,
+            position: 0,
             schema,
             options,
             name,
@@ -594,7 +597,7 @@ impl Writer {
         let length = |len: usize| u32::try_from(len).map_err(|_| too_large());
         let descriptor = PageDescriptor {
             first_row,
-            place: self.sink.position(),
+            place: self.position,
             // Known when the metadata region is written.
             side_place: 0,
             epoch: 1,
@@ -615,11 +618,13 @@ impl Writer {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        Ok(self.sink.write_all(bytes)?)
+        self.sink.append(bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
     }
 
     fn pad_to(&mut self, align: u64) -> Result<()> {
-        let pad = self.sink.position().next_multiple_of(align) - self.sink.position();
+        let pad = self.position.next_multiple_of(align) - self.position;
         self.append(&[0; PAGE_ALIGN as usize][..pad as usize])
     }
 
@@ -656,7 +661,7 @@ impl Writer {
             .with_first_slot(file_bytes)
             .to_bytes()?;
         // A sink that cannot go back leaves both slots zero: the postscript at its end counts then.
-        self.sink.write_at(0, &header)?;
+        self.sink.overwrite(0, &header)?;
         self.sink.commit()?;
         Ok(WriteSummary {
             rows: self.rows,
@@ -949,7 +954,7 @@ impl Writer {
     /// Everything behind the pages; returns the length of the file, and the kernels in it.
     fn write_metadata(&mut self) -> Result<(u64, Vec<Arc<Kernel>>)> {
         self.pad_to(8)?;
-        let meta_place = self.sink.position();
+        let meta_place = self.position;
         // The region is small beside the pages, and its digest tree needs it whole.
         let mut region = Vec::new();
         let encodings = metadata::EncodingUse::of_trees(&self.metas.trees);
