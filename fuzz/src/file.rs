@@ -46,7 +46,7 @@ fn write(schema: Arc<Schema>, batches: &[RecordBatch], options: WriteOptions) ->
     let sink = MemorySink::new();
     let handle = sink.handle();
     let mut writer =
-        Writer::new(Box::new(sink), schema, options).expect("a schema of types that are stored");
+        Writer::new(sink, schema, options).expect("a schema of types that are stored");
     for batch in batches {
         writer.write(batch).expect("a batch of the schema");
     }

@@ -187,7 +187,7 @@ fn write(batch: &RecordBatch) -> Result<Arc<[u8]>> {
         deterministic: true,
         ..WriteOptions::default()
     };
-    let mut writer = Writer::new(Box::new(sink), batch.schema(), options)?;
+    let mut writer = Writer::new(sink, batch.schema(), options)?;
     let n_rows = batch.num_rows();
     for start in (0..n_rows).step_by(65_536) {
         writer.write(&batch.slice(start, (n_rows - start).min(65_536)))?;

@@ -631,7 +631,7 @@ fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), Strin
     let batch = common::one_column(array);
     let sink = tarsia_io::MemorySink::new();
     let handle = sink.handle();
-    let mut writer = tarsia::Writer::new(Box::new(sink), batch.schema(), deterministic()).unwrap();
+    let mut writer = tarsia::Writer::new(sink, batch.schema(), deterministic()).unwrap();
     let written = writer
         .write(&batch)
         .and_then(|()| writer.finish().map(drop));

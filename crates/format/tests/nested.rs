@@ -106,7 +106,7 @@ fn every_nested_type_and_profile() {
         if leaf_paths(&data_type, true).is_err() {
             // A dictionary of dictionaries, refused by name.
             let schema = Schema::new(vec![Field::new("c0", data_type.clone(), true)]);
-            let sink = Box::new(tarsia_io::MemorySink::new());
+            let sink = tarsia_io::MemorySink::new();
             let refused = Writer::new(sink, Arc::new(schema), deterministic()).err();
             let refused = refused.unwrap_or_else(|| panic!("{data_type} was not refused"));
             assert_eq!(refused.kind(), ErrorKind::Unsupported);

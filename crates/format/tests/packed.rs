@@ -334,7 +334,7 @@ fn what_cannot_be_packed_is_refused_by_name() {
         let data_type = DataType::Struct(vec![field("x", inside, true)].into());
         let array = arrow_array::new_empty_array(&data_type);
         let schema = batch_of(array).schema();
-        let error = Writer::new(Box::new(MemorySink::new()), schema, deterministic())
+        let error = Writer::new(MemorySink::new(), schema, deterministic())
             .err()
             .unwrap();
         let text = error.to_string();
@@ -345,7 +345,7 @@ fn what_cannot_be_packed_is_refused_by_name() {
         let field = Field::new("s", array.data_type().clone(), true);
         let field = field.with_metadata([(LAYOUT_KEY.to_owned(), layout.to_owned())].into());
         let schema = Arc::new(Schema::new(vec![field]));
-        let error = Writer::new(Box::new(MemorySink::new()), schema, deterministic())
+        let error = Writer::new(MemorySink::new(), schema, deterministic())
             .err()
             .unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);

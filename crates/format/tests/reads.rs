@@ -153,7 +153,7 @@ fn a_field_and_the_options_choose_the_layout() {
         };
         let sink = tarsia_io::MemorySink::new();
         let handle = sink.handle();
-        let mut writer = tarsia::Writer::new(Box::new(sink), schema, options)?;
+        let mut writer = tarsia::Writer::new(sink, schema, options)?;
         writer.write(&batch)?;
         writer.finish()?;
         let file = File::open_reader(

@@ -397,7 +397,11 @@ fn the_bytes_do_not_depend_on_batches_of_many_rows() {
 /// A writer into a sink that fails, what the sink holds, and a batch of many pages.
 fn failing_writer(
     fails: impl FnOnce(FailingSink<MemorySink>) -> FailingSink<MemorySink>,
-) -> (Writer, MemorySinkHandle, RecordBatch) {
+) -> (
+    Writer<FailingSink<MemorySink>>,
+    MemorySinkHandle,
+    RecordBatch,
+) {
     let field = Field::new("x", DataType::Int64, false);
     let schema = Arc::new(Schema::new(vec![field]));
     let sink = MemorySink::new();
@@ -407,7 +411,7 @@ fn failing_writer(
         ..deterministic()
     };
     let sink = fails(FailingSink::new(sink));
-    let writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
+    let writer = Writer::new(sink, schema.clone(), options).unwrap();
     let mut rng = Rng::new(3);
     let array = Int64Array::from_iter_values((0..5000).map(|_| rng.u64() as i64));
     let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
@@ -537,7 +541,7 @@ fn what_does_not_fit_is_refused_by_name() {
         Field::new("bad one", DataType::new_list(bad, true), true),
     ]));
     let refused = |schema| match Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         schema,
         WriteOptions::default(),
     ) {
@@ -553,7 +557,7 @@ fn what_does_not_fit_is_refused_by_name() {
 
     let batch = one_column(Arc::new(Int64Array::from(vec![1])));
     let mut writer = Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         batch.schema(),
         WriteOptions::default(),
     )
@@ -565,7 +569,7 @@ fn what_does_not_fit_is_refused_by_name() {
     );
     let strict = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, false)]));
     let mut writer = Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         strict,
         WriteOptions::default(),
     )

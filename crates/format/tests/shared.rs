@@ -6,8 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use tarsia::codec::{DecodeCost, Version};
 use tarsia::{
-    ColumnOptions, EmbedKernels, ErrorKind, Kernels, OpenOptions, Registry, Tree, WriteOptions,
-    Writer,
+    ColumnOptions, EmbedKernels, ErrorKind, OpenOptions, Registry, Tree, WriteOptions, Writer,
 };
 use tarsia_testkit::cipher::{self, CIPHER, START_TEXT};
 
@@ -121,7 +120,7 @@ fn several_buffers_in_one_tree_are_read_by_a_kernel() {
     let file = check(
         &path,
         OpenOptions {
-            kernels: Kernels::Forced,
+            kernels: tarsia::Kernels::Forced,
             ..OpenOptions::default()
         },
     );

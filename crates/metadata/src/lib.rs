@@ -45,7 +45,9 @@ mod types;
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
-pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, shared_list};
+pub use column::{
+    ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, page_align, shared_list,
+};
 pub use error::{Error, Result};
 pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
 pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};

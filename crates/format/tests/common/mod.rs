@@ -14,7 +14,7 @@ use tarsia_testkit::nested::batch_logical_difference;
 pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let mut writer = Writer::new(Box::new(sink), schema, options).unwrap();
+    let mut writer = Writer::new(sink, schema, options).unwrap();
     for batch in batches {
         writer.write(batch).unwrap();
     }
