@@ -15,7 +15,7 @@
 //! ])?;
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("scores.tarsia");
-//! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::default())?;
+//! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::new())?;
 //! writer.write(&batch)?;
 //! writer.finish()?;
 //!
@@ -38,7 +38,7 @@
 //! | each encoding | `docs/spec/encodings/` |
 //! | kernels: the Wasm decoders that files carry | `docs/spec/kernel.md` |
 //!
-//! Files decode themselves: [`WriteOptions::kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
+//! Files decode themselves: [`WriteOptions::with_embed_kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
 //! runs it. The feature `kernels` (default) brings the engine; without it pages of unknown encodings are refused.
 //!
 //! # What this crate does not do
@@ -65,6 +65,9 @@ mod verify;
 mod views;
 mod write;
 
+/// Arrow, as it stands in signatures of this crate.
+pub use arrow_array;
+pub use arrow_schema;
 pub use element::ElementPath;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{DecoderCounts, File, FileMetadata, Reads};
@@ -80,6 +83,8 @@ pub mod choose {
 /// What encodings are made of, and what registries hold.
 pub use tarsia_codec as codec;
 pub use tarsia_codec::{Registry, Tree};
+/// Where bytes come from and where they go.
+pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use verify::VerifyReport;
 pub use write::{

@@ -29,10 +29,7 @@ fn table() -> RecordBatch {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions {
-        page_bytes: 10_000,
-        ..deterministic()
-    }
+    deterministic().with_page_bytes(10_000)
 }
 
 #[test]

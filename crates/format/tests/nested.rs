@@ -93,11 +93,9 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
 }
 
 fn options(i: usize) -> WriteOptions {
-    WriteOptions {
-        page_bytes: [64, 3000, 20_000, 8 << 20][i % 4],
-        threads: Threads::One,
-        ..deterministic()
-    }
+    deterministic()
+        .with_page_bytes([64, 3000, 20_000, 8 << 20][i % 4])
+        .with_threads(Threads::One)
 }
 
 #[test]

@@ -138,10 +138,7 @@ fn kernels_decode_packed_rows() {
     let data_type = types().swap_remove(types().len() - 2);
     let profile = nested_profiles(3).swap_remove(1);
     let batch = batch_of(nested_array(&data_type, 3000, &profile));
-    let options = WriteOptions {
-        kernels: tarsia::EmbedKernels::Embed,
-        ..deterministic()
-    };
+    let options = deterministic().with_embed_kernels(tarsia::EmbedKernels::Embed);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     let forced = OpenOptions {
         kernels: tarsia::Kernels::Forced,
@@ -162,10 +159,7 @@ fn pages_and_batches_leave_no_trace() {
     let data_type = types().swap_remove(types().len() - 2);
     let profile = nested_profiles(3).swap_remove(1);
     let batch = batch_of(nested_array(&data_type, 9000, &profile));
-    let options = || WriteOptions {
-        page_bytes: 10_000,
-        ..deterministic()
-    };
+    let options = || deterministic().with_page_bytes(10_000);
     check(&batch, options(), "small pages");
     let whole = write(batch.schema(), std::slice::from_ref(&batch), options());
     let parts: Vec<_> = (0..batch.num_rows())

@@ -97,10 +97,7 @@ fn every_flat_type_in_many_pages_from_odd_slices() {
             batches.push(whole.slice(at, rows));
             at += rows;
         }
-        let options = WriteOptions {
-            page_bytes: 3000,
-            ..deterministic()
-        };
+        let options = deterministic().with_page_bytes(3000);
         let bytes = write(whole.schema(), &batches, options.clone());
         check(&bytes, &whole, &data_type.to_string());
         // One batch of the same rows, sliced out of a longer one, gives the same rows too.
@@ -269,11 +266,11 @@ fn hostile_to_cuts(rows: usize) -> RecordBatch {
 #[test]
 fn the_bytes_depend_on_rows_and_options_alone() {
     let batch = wide(5000);
-    let options = |threads, preset| WriteOptions {
-        threads,
-        preset,
-        deterministic: true,
-        ..WriteOptions::default()
+    let options = |threads, preset| {
+        WriteOptions::new()
+            .with_threads(threads)
+            .with_preset(preset)
+            .with_deterministic(true)
     };
     for preset in [Preset::Fast, Preset::Balanced, Preset::Compact] {
         let one = write(
@@ -310,10 +307,10 @@ fn the_bytes_depend_on_rows_and_options_alone() {
             0 => batch.slice(100, 40),
             _ => batch.clone(),
         };
-        let options = |threads| WriteOptions {
-            page_bytes,
-            memory_budget_bytes,
-            ..options(threads, Preset::Balanced)
+        let options = |threads| {
+            options(threads, Preset::Balanced)
+                .with_page_bytes(page_bytes)
+                .with_memory_budget_bytes(memory_budget_bytes)
         };
         let what = format!("pages of {page_bytes}, {memory_budget_bytes} in all");
         let whole = std::slice::from_ref(&batch);
@@ -375,11 +372,9 @@ fn the_bytes_do_not_depend_on_batches_of_many_rows() {
     ])
     .unwrap();
     for budget in [256 << 20, 9 << 20] {
-        let options = WriteOptions {
-            preset: Preset::Fast,
-            memory_budget_bytes: budget,
-            ..deterministic()
-        };
+        let options = deterministic()
+            .with_preset(Preset::Fast)
+            .with_memory_budget_bytes(budget);
         let one = write(
             batch.schema(),
             std::slice::from_ref(&batch),
@@ -406,10 +401,7 @@ fn failing_writer(
     let schema = Arc::new(Schema::new(vec![field]));
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let options = WriteOptions {
-        page_bytes: 8000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(8000);
     let sink = fails(FailingSink::new(sink));
     let writer = Writer::new(sink, schema.clone(), options).unwrap();
     let mut rng = Rng::new(3);

@@ -1,6 +1,5 @@
 //! Pages with several shared buffers in whole files: written, verified, read, and read by a kernel.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -37,22 +36,16 @@ fn registry() -> Arc<Registry> {
 
 fn write(trees: &[(&str, Tree)], kernels: EmbedKernels) -> tempfile::TempPath {
     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-    let options = |tree: &Tree| ColumnOptions {
-        tree: Some(tree.clone()),
-        ..ColumnOptions::default()
-    };
-    let columns: HashMap<_, _> = trees
+    let options = |tree: &Tree| ColumnOptions::new().with_tree(tree.clone());
+    let base = WriteOptions::new().with_registry(registry());
+    let options = trees
         .iter()
-        .map(|(name, tree)| ((*name).to_owned(), options(tree)))
-        .collect();
-    let options = WriteOptions {
-        registry: registry(),
-        columns,
+        .fold(base, |base, (name, tree)| {
+            base.with_column(*name, options(tree))
+        })
         // Several pages of a column.
-        page_bytes: 100_000,
-        kernels,
-        ..WriteOptions::default()
-    };
+        .with_page_bytes(100_000)
+        .with_embed_kernels(kernels);
     let batch = table();
     let mut writer = Writer::create(&path, batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();

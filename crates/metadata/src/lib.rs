@@ -56,5 +56,6 @@ pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
 pub use types::{
-    LAYOUT_KEY, LAYOUT_PACKED, children, format_string, is_packed, n_leaves, parse_type,
+    LAYOUT_KEY, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children, format_string, is_packed,
+    is_reserved_key, n_leaves, parse_type,
 };

@@ -7,7 +7,7 @@ use tarsia_codec::Statistics;
 use tarsia_structure::{Choice, Choose};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::write::options::{PageChooser, WriteOptions};
+use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
 
 /// What chooses a column's trees.
 pub(super) enum ColumnChooser {
@@ -22,7 +22,7 @@ impl Choose for ColumnChooser {
     fn choose(&self, values: &Statistics<'_>) -> tarsia_codec::Result<Choice> {
         match self {
             Self::Search(chooser) => chooser.choose(values),
-            Self::Custom { policy, .. } => policy.0.choose(values),
+            Self::Custom { policy, .. } => policy.choose(values),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Choosers<'a> {
     pub(super) fn new(options: &'a WriteOptions) -> Self {
         Self {
             options,
-            base: Chooser::new(options.registry.clone(), options.preset.objective()),
+            base: Chooser::new(options.registry().clone(), options.preset().objective()),
             known: HashSet::new(),
         }
     }
@@ -71,27 +71,29 @@ impl<'a> Choosers<'a> {
         let options = self.options;
         let own = [name.leaf, name.field]
             .into_iter()
-            .find_map(|name| options.columns.get(name));
+            .find_map(|name| options.column(name));
         self.known.insert(name.field.to_owned());
         self.known.insert(name.leaf.to_owned());
-        let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min);
-        let has_tree = own.is_some_and(|own| own.tree.is_some());
-        let policy = own.and_then(|own| own.chooser.clone());
-        if let Some(policy) = policy.or_else(|| options.chooser.clone().filter(|_| !has_tree)) {
+        let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min());
+        let has_tree = own.is_some_and(|own| own.tree().is_some());
+        let policy = own.and_then(ColumnOptions::chooser);
+        if let Some(policy) = policy.or_else(|| options.chooser().filter(|_| !has_tree)) {
             return ColumnChooser::Custom {
-                policy,
+                policy: policy.clone(),
                 full_zip_bytes_min,
             };
         }
-        let preset = own.and_then(|own| own.preset).unwrap_or(options.preset);
+        let preset = own
+            .and_then(ColumnOptions::preset)
+            .unwrap_or(options.preset());
         let chooser = self
             .base
             .clone()
             .with_weights(preset.objective().weights())
             .with_full_zip_bytes_min(full_zip_bytes_min);
-        ColumnChooser::Search(match own.and_then(|own| own.tree.clone()) {
+        ColumnChooser::Search(match own.and_then(ColumnOptions::tree) {
             None => chooser,
-            Some(tree) => chooser.with_tree(tree),
+            Some(tree) => chooser.with_tree(tree.clone()),
         })
     }
 
@@ -100,7 +102,7 @@ impl<'a> Choosers<'a> {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with the name that no column has.
     pub(super) fn check_names(&self) -> Result<()> {
-        let names = self.options.columns.keys();
+        let names = self.options.column_names();
         match names.filter(|name| !self.known.contains(*name)).min() {
             None => Ok(()),
             Some(name) => {

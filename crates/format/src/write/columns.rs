@@ -28,7 +28,7 @@ pub(super) const STEP_ROWS: usize = 65_536;
 /// At least this many bytes of a column are taken at a time, however small its pages are.
 const STEP_BYTES_MIN: u64 = 1 << 20;
 
-/// More cannot be asked for as [`WriteOptions::page_bytes`].
+/// More cannot be asked for as [`WriteOptions::with_page_bytes`].
 const PAGE_BYTES_MAX: u64 = 1 << 30;
 
 /// Encoded pages of a group wait in memory to be appended in order.
@@ -54,11 +54,11 @@ impl Columns {
     pub(super) fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let writers = column_writers(schema, options)?;
         Ok(Self {
-            budget: Budget::new(options.memory_budget_bytes, writers.len()),
+            budget: Budget::new(options.memory_budget_bytes(), writers.len()),
             writers,
-            page_bytes: options.page_bytes.clamp(1, PAGE_BYTES_MAX),
-            registry: options.registry.clone(),
-            threads: options.threads,
+            page_bytes: options.page_bytes().clamp(1, PAGE_BYTES_MAX),
+            registry: options.registry().clone(),
+            threads: options.threads(),
             rows: 0,
             logical_bytes: 0,
         })
@@ -247,7 +247,7 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
     Ok(columns)
 }
 
-/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::full_zip_bytes_min`], if it says anything about that.
+/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says anything about that.
 fn full_zip_bytes_min(field: &Field, is_packed: bool) -> Result<Option<u32>> {
     let what = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
         None => return Ok(None),

@@ -35,11 +35,12 @@ mod page;
 mod shared;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use tarsia_io::{FileSink, Sink};
-use tarsia_metadata::Header;
+use tarsia_metadata::{Header, RESERVED_KEY_PREFIX, is_reserved_key};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::write::body::Body;
@@ -52,24 +53,27 @@ pub use options::{ColumnOptions, EmbedKernels, LAYOUT_KEY, PageChooser, Preset, 
 
 /// What a finished file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteSummary {
     /// Rows of the table.
     pub rows: u64,
     /// Top-level fields.
     pub columns: u32,
-    /// Pages of all columns, shared pages not counted.
+    /// Pages of all columns, without those of shared buffers such as dictionaries.
     pub pages: u64,
     /// Bytes of the values, offsets and validity that went in.
     pub logical_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// The kernels in the file by name, in the order in which its pages number them.
+    /// The names of the kernels in the file, in the order in which its pages number them.
     pub kernels: Vec<String>,
-    /// Bytes that they take, compressed.
+    /// Bytes of the kernels in the file, which holds them compressed.
     pub kernel_bytes: u64,
 }
 
-/// Writes a table into a file that appears only when it is complete.
+/// Writes record batches of one schema as a file.
+///
+/// [`Writer::create`] writes a local file, which appears under its name only when it is complete:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -86,7 +90,7 @@ pub struct WriteSummary {
 /// ])?;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("woods.tarsia");
-/// let mut writer = tarsia::Writer::create(&path, schema, tarsia::WriteOptions::default())?;
+/// let mut writer = tarsia::Writer::create(&path, schema, tarsia::WriteOptions::new())?;
 /// writer.write(&batch)?;
 /// let summary = writer.finish()?;
 /// assert_eq!((summary.rows, summary.columns), (3, 2));
@@ -94,6 +98,32 @@ pub struct WriteSummary {
 /// assert_eq!(file.take(&[0, 1, 2])?, batch);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// [`Writer::new`] writes to any [`std::io::Write`], for instance into memory:
+///
+/// ```
+/// use arrow_array::{RecordBatch, UInt8Array};
+/// use std::sync::Arc;
+/// use tarsia::{WriteOptions, Writer};
+///
+/// let column = Arc::new(UInt8Array::from(vec![3, 1, 4])) as arrow_array::ArrayRef;
+/// let batch = RecordBatch::try_from_iter([("digit", column)])?;
+/// let options = WriteOptions::new().with_key_value("of", "pi");
+/// let mut writer = Writer::new(Vec::new(), batch.schema(), options)?;
+/// writer.write(&batch)?;
+/// let (bytes, summary) = writer.finish_into()?;
+/// assert_eq!(bytes.len() as u64, summary.file_bytes);
+///
+/// let reader = Arc::new(tarsia::io::MemoryFile::new(bytes));
+/// let file = tarsia::File::open_reader(reader, Default::default())?;
+/// assert_eq!(file.num_rows(), 3);
+/// assert_eq!(file.schema()?.metadata()["of"], "pi");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Memory
+/// A writer holds rows until they fill a page of their column ([`WriteOptions::with_page_bytes`]), for all columns together not much
+/// more than [`WriteOptions::with_memory_budget_bytes`].
 pub struct Writer<W: Sink = FileSink> {
     body: Body<W>,
     columns: Columns,
@@ -106,10 +136,16 @@ pub struct Writer<W: Sink = FileSink> {
 }
 
 impl Writer {
-    /// A writer of the file `path`. Until [`Writer::finish`] the bytes lie beside it under a temporary name.
+    /// A writer of the local file `path`.
+    ///
+    /// Until [`Writer::finish`] the bytes lie beside it, under a temporary name. `finish` syncs them to the disk and renames the file
+    /// over `path`, so whoever opens `path` sees the old file or the whole new one. A writer that is dropped before removes the
+    /// temporary file; a crash may leave it behind.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a column type that is not stored, by name.
+    /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a column type that is not stored, with the column's name;
+    /// [`ErrorKind::InvalidInput`] for options of columns that the schema does not have, layouts that a field cannot have, and
+    /// reserved keys in the metadata ([`Writer::add_key_value`]).
     pub fn create(
         path: impl AsRef<Path>,
         schema: SchemaRef,
@@ -117,12 +153,13 @@ impl Writer {
     ) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let create = || {
+        let create = |schema| {
+            let schema = with_key_values(schema, &options)?;
             let columns = Columns::new(&schema, &options)?;
             let sink = FileSink::create(path)?;
-            Self::start(sink, columns, schema.clone(), &options)
+            Self::start(sink, columns, schema, &options)
         };
-        match create() {
+        match create(schema) {
             Ok(writer) => Ok(Self {
                 name: Some(name),
                 ..writer
@@ -133,22 +170,30 @@ impl Writer {
 }
 
 impl<W: Sink> Writer<W> {
-    /// A writer into any sink.
+    /// A writer into a sink: any [`std::io::Write`] that can be sent to another thread, or another [`Sink`].
+    ///
+    /// The bytes are written front to back, with one call for each page and a few at the end; wrap a sink whose calls are expensive
+    /// in a [`BufWriter`](std::io::BufWriter). What was in the sink before is no part of the file.
+    ///
+    /// A [`std::io::Write`] gets a complete file only with [`Writer::finish`], which flushes it. If the writer is dropped before, or
+    /// fails, the sink keeps what was written so far, and no reader opens that. A [`std::io::Write`] cannot go back to the header, so
+    /// the header does not say where the file ends. Readers take the end of the file for it: nothing may be appended behind.
     ///
     /// # Errors
     /// As [`Writer::create`].
     pub fn new(sink: W, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        let schema = with_key_values(schema, &options)?;
         let columns = Columns::new(&schema, &options)?;
         Self::start(sink, columns, schema, &options)
     }
 
     fn start(sink: W, columns: Columns, schema: SchemaRef, options: &WriteOptions) -> Result<Self> {
-        let file_id = match options.deterministic {
+        let file_id = match options.deterministic() {
             true => [0; 16],
             false => random_id()?,
         };
-        let candidates = match options.kernels {
-            EmbedKernels::Embed => Some(kernels::candidates(&options.kernels_to_embed)),
+        let candidates = match options.embed_kernels() {
+            EmbedKernels::Embed => Some(kernels::candidates(options.kernels())),
             EmbedKernels::Omit => None,
         };
         let mut output = Output::new(sink);
@@ -166,16 +211,44 @@ impl<W: Sink> Writer<W> {
         })
     }
 
-    /// The schema every batch must have.
+    /// The schema of the file, with all metadata so far. Batches must have fields of the same types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Appends rows. Columns are matched by position; names and metadata are the writer's own.
+    /// Rows written so far, whether they are in the sink already or not.
+    pub fn rows_written(&self) -> u64 {
+        self.columns.rows()
+    }
+
+    /// Bytes that went into the sink so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.body.output.position()
+    }
+
+    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It replaces a pair with
+    /// the same key. What is known before the first row can be said with [`WriteOptions::with_key_value`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a key that starts with `tarsia.`: those are reserved. Nothing is added then, and the writer can
+    /// be used further.
+    pub fn add_key_value(
+        &mut self,
+        key: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<()> {
+        let key = key.into();
+        check_key(&key).map_err(|error| in_file(error, self.name.as_deref()))?;
+        let schema = Arc::make_mut(&mut self.schema);
+        schema.metadata.insert(key, value.into());
+        Ok(())
+    }
+
+    /// Appends rows. Columns are matched by position; names and metadata of the batch's schema do not matter.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a batch of other types, nulls in a column that allows none, or a value of 2 GiB or more;
-    /// [`ErrorKind::Io`].
+    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]. If some of the batch's rows were taken, all further calls fail.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write_batch(batch)
             .map_err(|error| in_file(error, self.name.as_deref()))
@@ -261,6 +334,31 @@ impl<W: Sink> Writer<W> {
             kernels: kernels.iter().map(|it| it.name.to_string()).collect(),
         })
     }
+}
+
+/// The schema with the pairs that options add to its metadata.
+fn with_key_values(mut schema: SchemaRef, options: &WriteOptions) -> Result<SchemaRef> {
+    let mut added = options.key_values().peekable();
+    if added.peek().is_some() {
+        let added = added.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Arc::make_mut(&mut schema).metadata.extend(added);
+    }
+    // The first in order, so that errors do not depend on that of a hash map.
+    let reserved = schema.metadata.keys().filter(|key| is_reserved_key(key));
+    if let Some(key) = reserved.min() {
+        check_key(key)?;
+    }
+    Ok(schema)
+}
+
+/// That callers may use a key in the metadata of a schema.
+fn check_key(key: &str) -> Result<()> {
+    if !is_reserved_key(key) {
+        return Ok(());
+    }
+    let what =
+        format!("the key `{key}`: those that start with `{RESERVED_KEY_PREFIX}` are reserved");
+    Err(Error::new(ErrorKind::InvalidInput, what))
 }
 
 /// That a batch has the columns of the schema.

@@ -26,11 +26,9 @@ pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOp
 
 /// The same input gives the same bytes, and there is no kernel in them: it would be most of a small file.
 pub(crate) fn deterministic() -> WriteOptions {
-    WriteOptions {
-        deterministic: true,
-        kernels: EmbedKernels::Omit,
-        ..WriteOptions::default()
-    }
+    WriteOptions::new()
+        .with_deterministic(true)
+        .with_embed_kernels(EmbedKernels::Omit)
 }
 
 pub(crate) fn open(bytes: &[u8]) -> tarsia::Result<File> {
