@@ -165,7 +165,8 @@ impl Drop for FileSink {
     }
 }
 
-/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say so.)
+/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say
+/// so.)
 fn close(_: File) {}
 
 /// Removes a temporary file. Where that fails, nobody is left to tell; the name says what it is.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a file is written: front to back, and complete only after [`Sink::commit`].
 ///
-/// Every [`io::Write`] that can be sent to another thread is a sink: a `Vec<u8>`, a socket, a `BufWriter`, a `&mut` of these.
-/// Such a sink cannot go back, and its commit is [`io::Write::flush`]. What was written before a commit stays where it is, so a
-/// program that gives up half-way has to remove it. [`FileSink`](crate::FileSink) does so by itself.
+/// Every [`io::Write`] that can be sent to another thread is a sink: a `Vec<u8>`, a socket, a `BufWriter`, a `&mut` of
+/// these. Such a sink cannot go back, and its commit is [`io::Write::flush`]. What was written before a commit stays
+/// where it is, so a program that gives up half-way has to remove it. [`FileSink`](crate::FileSink) does so by itself.
 pub trait Sink: Send {
     /// Appends all of `bytes`.
     ///
@@ -15,8 +15,8 @@ pub trait Sink: Send {
     /// What the system reports; the sink must not be committed then.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Overwrites bytes that were appended before; does not move the end. `false`, and nothing done, if this sink cannot go
-    /// back (a stream to an object store).
+    /// Overwrites bytes that were appended before; does not move the end. `false`, and nothing done, if this sink
+    /// cannot go back (a stream to an object store).
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] if that reaches beyond the end, else as [`Sink::append`].
@@ -57,8 +57,8 @@ pub fn check_overwrite(place: u64, n_bytes: u64, position: u64) -> io::Result<()
     }
 }
 
-/// Collects a file in memory. Its [`MemorySink::handle`] gets the bytes once it is committed. Unlike a `Vec<u8>` it can go back, so
-/// that its bytes are those that [`FileSink`](crate::FileSink) would write.
+/// Collects a file in memory. Its [`MemorySink::handle`] gets the bytes once it is committed. Unlike a `Vec<u8>` it can
+/// go back, so that its bytes are those that [`FileSink`](crate::FileSink) would write.
 #[derive(Debug, Default)]
 pub struct MemorySink {
     bytes: Vec<u8>,

@@ -22,7 +22,8 @@ pub(super) struct WrittenPage {
 }
 
 impl<S: Sink + ?Sized> Body<S> {
-    /// Appends a page of the rows from `first_row` on. `shared` is where the list of its shared pages starts in its column.
+    /// Appends a page of the rows from `first_row` on. `shared` is where the list of its shared pages starts in its
+    /// column.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for a page of 4 GiB or more and too many descriptions.

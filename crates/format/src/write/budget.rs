@@ -1,7 +1,7 @@
 //! How many bytes the columns hold together before some of them are written as shorter pages.
 //!
-//! When that happens is a function of the rows and the options alone: the budget is looked at after certain rows of the table,
-//! wherever batches end.
+//! When that happens is a function of the rows and the options alone: the budget is looked at after certain rows of the
+//! table, wherever batches end.
 
 use std::cmp::Reverse;
 

@@ -34,8 +34,8 @@ pub(super) struct ColumnWriter {
 
 /// Rows of a column that become a page.
 pub(super) struct Cut {
-    /// Rows of the table that had to come in before the page could end: pages are appended in this order, then by column, so that
-    /// their places in the file do not depend on batches either.
+    /// Rows of the table that had to come in before the page could end: pages are appended in this order, then by
+    /// column, so that their places in the file do not depend on batches either.
     pub(super) known_at: u64,
     /// The column's place among the writers.
     pub(super) column: usize,

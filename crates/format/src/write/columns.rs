@@ -22,7 +22,8 @@ use crate::write::cut::PAGE_DATA_BYTES_MAX;
 use crate::write::options::{LAYOUT_KEY, WriteOptions};
 use crate::write::page::DataPage;
 
-/// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides nothing else.
+/// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
+/// nothing else.
 pub(super) const STEP_ROWS: usize = 65_536;
 
 /// At least this many bytes of a column are taken at a time, however small its pages are.
@@ -49,8 +50,8 @@ impl Columns {
     /// The columns of `schema`, without rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for types that are not stored; [`ErrorKind::InvalidInput`] for layouts that fields cannot have and
-    /// options for columns that there are not.
+    /// [`ErrorKind::Unsupported`] for types that are not stored; [`ErrorKind::InvalidInput`] for layouts that fields
+    /// cannot have and options for columns that there are not.
     pub(super) fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let writers = column_writers(schema, options)?;
         Ok(Self {
@@ -95,8 +96,8 @@ impl Columns {
         Ok(arrays)
     }
 
-    /// Takes rows from the first of `of` on into the buffers, encodes what is full, and returns how many rows it took. How many
-    /// that are leaves no trace in the file.
+    /// Takes rows from the first of `of` on into the buffers, encodes what is full, and returns how many rows it took.
+    /// How many that are leaves no trace in the file.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a value of 2 GiB or more; [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`].
@@ -124,8 +125,8 @@ impl Columns {
             rows = fit.rows;
             held_bytes += column.buffer.logical_bytes() + fit.bytes as u64;
         }
-        // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between unless it may be
-        // at the end.
+        // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between
+        // unless it may be at the end.
         let may_exceed = self.budget.is_exceeded_by(held_bytes);
         if may_exceed {
             rows = rows.min(self.budget.rows_to_next_look(self.rows) as usize);
@@ -178,7 +179,8 @@ impl Columns {
         self.flush(rest.collect(), body)
     }
 
-    /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its first row on.
+    /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its
+    /// first row on.
     fn flush(&mut self, cuts: Vec<Cut>, body: &mut Body<dyn Sink + '_>) -> Result<()> {
         // Few at a time, so that encoded pages do not pile up for wide tables.
         for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
@@ -247,7 +249,8 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
     Ok(columns)
 }
 
-/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says anything about that.
+/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says anything about
+/// that.
 fn full_zip_bytes_min(field: &Field, is_packed: bool) -> Result<Option<u32>> {
     let what = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
         None => return Ok(None),

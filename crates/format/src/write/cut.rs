@@ -22,8 +22,8 @@ pub(super) struct FullPage {
     pub(super) known_at: usize,
 }
 
-/// The pages that are full, one behind the other from the buffer's first row on. A page is full at the first row at which its
-/// rows take `page_bytes`, wherever batches end.
+/// The pages that are full, one behind the other from the buffer's first row on. A page is full at the first row at
+/// which its rows take `page_bytes`, wherever batches end.
 pub(super) fn full_pages(buffer: &LeafBuffer, page_bytes: u64) -> Vec<FullPage> {
     let mut pages = Vec::new();
     let mut start = 0;

@@ -67,8 +67,8 @@ pub(crate) fn check(candidates: &[Arc<Kernel>], needs: &Needs) -> Result<()> {
     Err(Error::new(
         ErrorKind::Unsupported,
         format!(
-            "no kernel at hand decodes {pages} encoded with {}: add one with WriteOptions::with_kernel, or write without kernels \
-             (EmbedKernels::Omit)",
+            "no kernel at hand decodes {pages} encoded with {}: add one with WriteOptions::with_kernel, or write without \
+             kernels (EmbedKernels::Omit)",
             list.join(", ")
         ),
     ))

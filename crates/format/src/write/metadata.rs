@@ -50,7 +50,8 @@ impl RegionBuilder {
 /// Appends the metadata of a table; its columns and descriptions are used up.
 ///
 /// # Errors
-/// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does not fit.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does
+/// not fit.
 pub(super) fn append(
     table: &Table<'_>,
     columns: &mut [ColumnWriter],

@@ -46,7 +46,8 @@ impl Metas {
     /// The index of a description.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] if there are too many; [`ErrorKind::Unsupported`] if no candidate decodes such pages.
+    /// [`ErrorKind::LimitExceeded`] if there are too many; [`ErrorKind::Unsupported`] if no candidate decodes such
+    /// pages.
     pub(super) fn index_of(&mut self, meta: &Meta) -> Result<u16> {
         let mut blob = Vec::new();
         meta.write_to(&mut blob)?;

@@ -18,7 +18,8 @@
 //! | `output.rs` | the sink, and its length |
 //! | `options.rs` | what callers may choose |
 //!
-//! The bytes are a function of the rows and the options: they depend neither on how rows are split into batches nor on threads.
+//! The bytes are a function of the rows and the options: they depend neither on how rows are split into batches nor on
+//! threads.
 
 mod body;
 mod budget;
@@ -122,8 +123,8 @@ pub struct WriteSummary {
 /// ```
 ///
 /// # Memory
-/// A writer holds rows until they fill a page of their column ([`WriteOptions::with_page_bytes`]), for all columns together not much
-/// more than [`WriteOptions::with_memory_budget_bytes`].
+/// A writer holds rows until they fill a page of their column ([`WriteOptions::with_page_bytes`]), for all columns
+/// together not much more than [`WriteOptions::with_memory_budget_bytes`].
 pub struct Writer<W: Sink = FileSink> {
     body: Body<W>,
     columns: Columns,
@@ -138,14 +139,14 @@ pub struct Writer<W: Sink = FileSink> {
 impl Writer {
     /// A writer of the local file `path`.
     ///
-    /// Until [`Writer::finish`] the bytes lie beside it, under a temporary name. `finish` syncs them to the disk and renames the file
-    /// over `path`, so whoever opens `path` sees the old file or the whole new one. A writer that is dropped before removes the
-    /// temporary file; a crash may leave it behind.
+    /// Until [`Writer::finish`] the bytes lie beside it, under a temporary name. `finish` syncs them to the disk and
+    /// renames the file over `path`, so whoever opens `path` sees the old file or the whole new one. A writer that is
+    /// dropped before removes the temporary file; a crash may leave it behind.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a column type that is not stored, with the column's name;
-    /// [`ErrorKind::InvalidInput`] for options of columns that the schema does not have, layouts that a field cannot have, and
-    /// reserved keys in the metadata ([`Writer::add_key_value`]).
+    /// [`ErrorKind::InvalidInput`] for options of columns that the schema does not have, layouts that a field cannot
+    /// have, and reserved keys in the metadata ([`Writer::add_key_value`]).
     pub fn create(
         path: impl AsRef<Path>,
         schema: SchemaRef,
@@ -172,12 +173,14 @@ impl Writer {
 impl<W: Sink> Writer<W> {
     /// A writer into a sink: any [`std::io::Write`] that can be sent to another thread, or another [`Sink`].
     ///
-    /// The bytes are written front to back, with one call for each page and a few at the end; wrap a sink whose calls are expensive
-    /// in a [`BufWriter`](std::io::BufWriter). What was in the sink before is no part of the file.
+    /// The bytes are written front to back, with one call for each page and a few at the end; wrap a sink whose calls
+    /// are expensive in a [`BufWriter`](std::io::BufWriter). Bytes that the sink held before are not part of the
+    /// file.
     ///
-    /// A [`std::io::Write`] gets a complete file only with [`Writer::finish`], which flushes it. If the writer is dropped before, or
-    /// fails, the sink keeps what was written so far, and no reader opens that. A [`std::io::Write`] cannot go back to the header, so
-    /// the header does not say where the file ends. Readers take the end of the file for it: nothing may be appended behind.
+    /// A [`std::io::Write`] gets a complete file only with [`Writer::finish`], which flushes it. If the writer is
+    /// dropped before, or fails, the sink keeps the bytes written so far, which readers refuse. A [`std::io::Write`] cannot
+    /// go back to the header, so the header does not say where the file ends. Readers expect the last bytes of the file
+    /// there: append nothing to it.
     ///
     /// # Errors
     /// As [`Writer::create`].
@@ -226,12 +229,13 @@ impl<W: Sink> Writer<W> {
         self.body.output.position()
     }
 
-    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It replaces a pair with
-    /// the same key. What is known before the first row can be said with [`WriteOptions::with_key_value`].
+    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It
+    /// replaces a pair with the same key. Use [`WriteOptions::with_key_value`] for
+    /// what is known before the first row.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a key that starts with `tarsia.`: those are reserved. Nothing is added then, and the writer can
-    /// be used further.
+    /// [`ErrorKind::InvalidInput`] for a key that starts with `tarsia.`: those are reserved. Nothing is added then, and
+    /// the writer can be used further.
     pub fn add_key_value(
         &mut self,
         key: impl Into<String>,
@@ -247,8 +251,9 @@ impl<W: Sink> Writer<W> {
     /// Appends rows. Columns are matched by position; names and metadata of the batch's schema do not matter.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a batch of other types, nulls in a column that allows none, or a value of 2 GiB or more;
-    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]. If some of the batch's rows were taken, all further calls fail.
+    /// [`ErrorKind::InvalidInput`] for a batch of other types, nulls in a column that allows none, or a value of 2 GiB
+    /// or more; [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]. If some of the batch's rows were taken, all further
+    /// calls fail.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write_batch(batch)
             .map_err(|error| in_file(error, self.name.as_deref()))
@@ -288,12 +293,13 @@ impl<W: Sink> Writer<W> {
         }
     }
 
-    /// Writes what is left and the metadata, and completes the file: a file of [`Writer::create`] is made durable and gets its name,
-    /// any other sink is flushed.
+    /// Writes what is left and the metadata, and completes the file: a file of [`Writer::create`] is made durable and
+    /// gets its name, any other sink is flushed.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]; [`ErrorKind::InvalidInput`] if a write failed before. The file of
-    /// [`Writer::create`] does not exist then, or is the one from before. What another sink has got is no complete file.
+    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]; [`ErrorKind::InvalidInput`] if a write failed before. The file
+    /// of [`Writer::create`] does not exist then, or is the one from before. Any other sink holds an
+    /// incomplete file.
     pub fn finish(self) -> Result<WriteSummary> {
         Ok(self.finish_into()?.1)
     }

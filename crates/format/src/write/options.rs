@@ -62,13 +62,14 @@ impl fmt::Display for Preset {
     }
 }
 
-/// Whether a writer puts kernels into the file. A kernel is a Wasm module that decodes the file's pages, so that readers need not
-/// know the encodings.
+/// Whether a writer puts kernels into the file. A kernel is a Wasm module that decodes the file's pages, so that
+/// readers need not know the encodings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EmbedKernels {
-    /// Of this build's kernels and those of [`WriteOptions::with_kernel`], the smallest set that decodes all pages of the file. Each
-    /// page names the smallest kernel of the set that decodes it. A page that no kernel decodes is an error.
+    /// Of this build's kernels and those of [`WriteOptions::with_kernel`], the smallest set that decodes all pages of
+    /// the file. Each page names the smallest kernel of the set that decodes it. A page that no kernel decodes is an
+    /// error.
     #[default]
     Embed,
     /// None. The file is smaller by about 37 KB, and only programs that know its encodings can read it.
@@ -146,8 +147,8 @@ impl ColumnOptions {
         self
     }
 
-    /// The tree of encodings for the values of every page, in place of the search. Its shared buffers are numbered from 0 on
-    /// ([`Registry::number_shared`]). Blocks whose values it cannot hold are stored as plain values.
+    /// The tree of encodings for the values of every page, in place of the search. Its shared buffers are numbered from
+    /// 0 on ([`Registry::number_shared`]). Blocks whose values it cannot hold are stored as plain values.
     #[must_use]
     pub fn with_tree(mut self, tree: Tree) -> Self {
         self.tree = Some(tree);
@@ -237,34 +238,34 @@ impl WriteOptions {
         self
     }
 
-    /// Options of one column. `name` is that of a top-level field, or the path of one leaf of it: `user.ids.item`. If both have
-    /// options, those of the leaf count. A second call with the same name replaces the first. The writer refuses a name that no
-    /// column has.
+    /// Options of one column. `name` is that of a top-level field, or the path of one leaf of it: `user.ids.item`. If
+    /// both have options, those of the leaf count. A second call with the same name replaces the first. The writer
+    /// refuses a name that no column has.
     #[must_use]
     pub fn with_column(mut self, name: impl Into<String>, options: ColumnOptions) -> Self {
         self.columns.insert(name.into(), options);
         self
     }
 
-    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It replaces a pair
-    /// of the schema with the same key. Keys that start with `tarsia.` are reserved, and the writer refuses them. See also
-    /// [`Writer::add_key_value`](crate::Writer::add_key_value).
+    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It
+    /// replaces a pair of the schema with the same key. Keys that start with `tarsia.` are reserved, and the writer
+    /// refuses them. See also [`Writer::add_key_value`](crate::Writer::add_key_value).
     #[must_use]
     pub fn with_key_value(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.key_values.insert(key.into(), value.into());
         self
     }
 
-    /// A page of a column is written when its rows take this many bytes: values, offsets and validity, as Arrow holds them. More than
-    /// 1 GiB counts as 1 GiB. Default 8 MiB.
+    /// A page of a column is written when its rows take this many bytes: values, offsets and validity, as Arrow holds
+    /// them. More than 1 GiB counts as 1 GiB. Default 8 MiB.
     #[must_use]
     pub fn with_page_bytes(mut self, page_bytes: u64) -> Self {
         self.page_bytes = page_bytes;
         self
     }
 
-    /// All columns together hold at most about this many bytes of rows that are not written yet. If they hold more, the largest
-    /// columns are written as shorter pages. Default 256 MiB.
+    /// All columns together hold at most about this many bytes of rows that are not written yet. If they hold more, the
+    /// largest columns are written as shorter pages. Default 256 MiB.
     #[must_use]
     pub fn with_memory_budget_bytes(mut self, memory_budget_bytes: u64) -> Self {
         self.memory_budget_bytes = memory_budget_bytes;
@@ -292,8 +293,8 @@ impl WriteOptions {
         self
     }
 
-    /// Adds a kernel that may be embedded beside those of this build: one that decodes encodings which this build's do not. Default:
-    /// none.
+    /// Adds a kernel that may be embedded beside those of this build: one that decodes encodings which this build's do
+    /// not. Default: none.
     #[must_use]
     pub fn with_kernel(mut self, kernel: Arc<Kernel>) -> Self {
         self.kernels.push(kernel);
@@ -307,20 +308,21 @@ impl WriteOptions {
         self
     }
 
-    /// A policy of your own for all columns, in place of the search among what the registry's encodings propose. Columns with a
-    /// policy or a tree of their own keep it. Default: the search.
+    /// A policy of your own for all columns, in place of the search among what the registry's encodings propose.
+    /// Columns with a policy or a tree of their own keep it. Default: the search.
     #[must_use]
     pub fn with_chooser(mut self, chooser: PageChooser) -> Self {
         self.chooser = Some(chooser);
         self
     }
 
-    /// From how many bytes on a value is stored row by row ("full-zip"), so that a single row is read alone. Default 128.
+    /// From how many bytes on a value is stored row by row ("full-zip"), so that a single row is read alone. Default
+    /// 128.
     ///
-    /// It counts for vectors: fixed-size lists, and lists that all have one length in a page. For text and byte strings, 32 times
-    /// as many bytes count, in the mean of a page; byte strings that are stored so need no copy when a mapped file is read. Values
-    /// that are smaller when they are encoded together stay together. A field's metadata [`LAYOUT_KEY`] with the value `full-zip` or
-    /// `mini-block` decides for the field instead.
+    /// It counts for vectors: fixed-size lists, and lists that all have one length in a page. For text and byte
+    /// strings, 32 times as many bytes count, in the mean of a page; byte strings that are stored so need no copy when
+    /// a mapped file is read. Values that are smaller when they are encoded together stay together. A field's metadata
+    /// [`LAYOUT_KEY`] with the value `full-zip` or `mini-block` decides for the field instead.
     #[must_use]
     pub fn with_full_zip_bytes_min(mut self, full_zip_bytes_min: u32) -> Self {
         self.full_zip_bytes_min = full_zip_bytes_min;
@@ -402,7 +404,7 @@ impl WriteOptions {
 /// | `mini-block` | never does so |
 /// | `packed` | stores a struct as one column of whole rows |
 ///
-/// A row of a packed struct is read with one request, however many fields it has; a single field costs as much as all. The fields
-/// are flat (no dictionaries, no run-end arrays), structs of such, or fixed-size lists of values of fixed width. Without strings
-/// among them a row has a fixed width.
+/// A row of a packed struct is read with one request, however many fields it has; a single field costs as much as all.
+/// The fields are flat (no dictionaries, no run-end arrays), structs of such, or fixed-size lists of values of fixed
+/// width. Without strings among them a row has a fixed width.
 pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;

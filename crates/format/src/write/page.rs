@@ -1,5 +1,5 @@
-//! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so pages can be
-//! made by many threads.
+//! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
+//! pages can be made by many threads.
 
 use tarsia_codec::{LogicalType, Registry, ValueType};
 use tarsia_compliance as compliance;

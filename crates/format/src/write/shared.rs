@@ -33,8 +33,8 @@ struct Content {
 }
 
 impl SharedPages {
-    /// Appends pages of the leaf column `leaf`, each unless the column has one like it. Returns where their list starts, `None` if
-    /// there are none.
+    /// Appends pages of the leaf column `leaf`, each unless the column has one like it. Returns where their list
+    /// starts, `None` if there are none.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for more than a column may have.
