@@ -123,10 +123,7 @@ mod measuring {
         let path_of_table = path;
         let path = folder.path().join("t.tarsia");
         let schema = batches.first().context("an empty table")?.schema();
-        let options = WriteOptions {
-            kernels: EmbedKernels::Embed,
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new().with_embed_kernels(EmbedKernels::Embed);
         let mut writer = Writer::create(&path, schema, options)?;
         for batch in &batches {
             writer.write(batch)?;

@@ -145,13 +145,14 @@ mod measuring {
         let write = |chooser: Option<PageChooser>| -> Result<(f64, Vec<u8>)> {
             let to = folder.path().join("t.tarsia");
             let schema = batches.first().context("an empty table")?.schema();
-            let options = WriteOptions {
-                chooser,
-                kernels: EmbedKernels::Omit,
-                threads: Threads::One,
-                deterministic: true,
-                ..WriteOptions::default()
+            let options = match chooser {
+                Some(chooser) => WriteOptions::new().with_chooser(chooser),
+                None => WriteOptions::new(),
             };
+            let options = options
+                .with_embed_kernels(EmbedKernels::Omit)
+                .with_threads(Threads::One)
+                .with_deterministic(true);
             let started = Instant::now();
             let mut writer = Writer::create(&to, schema, options)?;
             for batch in &batches {
@@ -167,16 +168,22 @@ mod measuring {
             chooser: Chooser::new(tarsia::registry().clone(), Objective::Balanced),
             choices: Mutex::default(),
         });
-        let (_, by_search) = write(Some(PageChooser(recording.clone())))?;
-        let choices = recording.choices.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, by_search) = write(Some(PageChooser::new(recording.clone())))?;
+        let choices = recording
+            .choices
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut seconds = [Vec::new(), Vec::new()];
         for _ in 0..reps {
             seconds[0].push(write(None)?.0);
             let replay = Replay {
                 choices: Mutex::new(choices.clone()),
             };
-            let (replayed, bytes) = write(Some(PageChooser(Arc::new(replay))))?;
-            ensure!(bytes == by_search, "the trees that were found make another file");
+            let (replayed, bytes) = write(Some(PageChooser::new(Arc::new(replay))))?;
+            ensure!(
+                bytes == by_search,
+                "the trees that were found make another file"
+            );
             seconds[1].push(replayed);
         }
         let [search_seconds, replay_seconds] =

@@ -45,8 +45,7 @@ pub struct Base {
 fn write(schema: Arc<Schema>, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let mut writer =
-        Writer::new(Box::new(sink), schema, options).expect("a schema of types that are stored");
+    let mut writer = Writer::new(sink, schema, options).expect("a schema of types that are stored");
     for batch in batches {
         writer.write(batch).expect("a batch of the schema");
     }
@@ -55,14 +54,12 @@ fn write(schema: Arc<Schema>, batches: &[RecordBatch], options: WriteOptions) ->
 }
 
 fn one_thread(page_bytes: u64) -> WriteOptions {
-    WriteOptions {
-        threads: Threads::One,
-        deterministic: true,
-        page_bytes,
+    WriteOptions::new()
+        .with_threads(Threads::One)
+        .with_deterministic(true)
+        .with_page_bytes(page_bytes)
         // Most of a small file would be the kernel.
-        kernels: EmbedKernels::Omit,
-        ..WriteOptions::default()
-    }
+        .with_embed_kernels(EmbedKernels::Omit)
 }
 
 fn table(rows: usize, columns: &[(DataType, Nulls, Distribution)]) -> RecordBatch {
@@ -186,10 +183,7 @@ pub fn bases() -> &'static [Base] {
             .collect();
         // One of each kind: every ninth of them.
         let several: Vec<_> = stored_types().iter().step_by(9).cloned().collect();
-        let row_by_row = |page_bytes| WriteOptions {
-            full_zip_bytes_min: 0,
-            ..one_thread(page_bytes)
-        };
+        let row_by_row = |page_bytes| one_thread(page_bytes).with_full_zip_bytes_min(0);
         let of_strings = [
             (DataType::Binary, Nulls::Percent(10), Random),
             (DataType::Utf8View, Nulls::None, Random),
@@ -587,19 +581,21 @@ fn round_trip_of(
     let row_count = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
     let batch =
         RecordBatch::try_new_with_options(schema.clone(), columns, &row_count).expect("a batch");
-    let options = WriteOptions {
-        preset: *input.pick(&[Preset::Balanced, Preset::Fast, Preset::Compact]),
-        full_zip_bytes_min: *input.pick(&[128, 0, u32::MAX]),
-        memory_budget_bytes: match input.below(4) {
-            0 => input.number() % (1 << 20),
-            _ => NEVER_FULL,
-        },
-        ..one_thread(match input.below(3) {
-            0 => input.number() % (1 << 20),
-            1 => 1000 + input.below(20_000) as u64,
-            _ => NEVER_FULL,
-        })
+    let preset = *input.pick(&[Preset::Balanced, Preset::Fast, Preset::Compact]);
+    let full_zip_bytes_min = *input.pick(&[128, 0, u32::MAX]);
+    let memory_budget_bytes = match input.below(4) {
+        0 => input.number() % (1 << 20),
+        _ => NEVER_FULL,
     };
+    let page_bytes = match input.below(3) {
+        0 => input.number() % (1 << 20),
+        1 => 1000 + input.below(20_000) as u64,
+        _ => NEVER_FULL,
+    };
+    let options = one_thread(page_bytes)
+        .with_preset(preset)
+        .with_full_zip_bytes_min(full_zip_bytes_min)
+        .with_memory_budget_bytes(memory_budget_bytes);
     let cuts = |batch: &RecordBatch, input: &mut Input<'_>| {
         let mut parts = Vec::new();
         let mut at = 0;

@@ -182,12 +182,10 @@ fn open(bytes: &Arc<[u8]>) -> Result<File> {
 fn write(batch: &RecordBatch) -> Result<Arc<[u8]>> {
     let sink = MemorySink::new();
     let committed = sink.handle();
-    let options = WriteOptions {
-        threads: Threads::One,
-        deterministic: true,
-        ..WriteOptions::default()
-    };
-    let mut writer = Writer::new(Box::new(sink), batch.schema(), options)?;
+    let options = WriteOptions::new()
+        .with_threads(Threads::One)
+        .with_deterministic(true);
+    let mut writer = Writer::new(sink, batch.schema(), options)?;
     let n_rows = batch.num_rows();
     for start in (0..n_rows).step_by(65_536) {
         writer.write(&batch.slice(start, (n_rows - start).min(65_536)))?;

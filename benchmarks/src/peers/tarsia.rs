@@ -29,11 +29,9 @@ impl TarsiaSize {
 /// `speed` says how many bytes one would add.
 #[cfg(feature = "tarsia")]
 pub(crate) fn write_options(threads: tarsia::Threads) -> tarsia::WriteOptions {
-    tarsia::WriteOptions {
-        threads,
-        kernels: tarsia::EmbedKernels::Omit,
-        ..tarsia::WriteOptions::default()
-    }
+    tarsia::WriteOptions::new()
+        .with_threads(threads)
+        .with_embed_kernels(tarsia::EmbedKernels::Omit)
 }
 
 #[cfg(feature = "tarsia")]

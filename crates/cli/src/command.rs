@@ -55,11 +55,9 @@ fn import(args: &Import) -> Result<(), Failure> {
     let started = Instant::now();
     let mut source = Source::open(&args.input)?;
     let bar = Bar::new("importing");
-    let options = tarsia::WriteOptions {
-        preset: args.preset.into(),
-        kernels: args.kernels.into(),
-        ..Default::default()
-    };
+    let options = tarsia::WriteOptions::new()
+        .with_preset(args.preset.into())
+        .with_embed_kernels(args.kernels.into());
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
     let schema = with_layouts(source.schema(), &args.layouts)?;
     let mut writer =

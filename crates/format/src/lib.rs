@@ -15,7 +15,7 @@
 //! ])?;
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("scores.tarsia");
-//! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::default())?;
+//! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::new())?;
 //! writer.write(&batch)?;
 //! writer.finish()?;
 //!
@@ -38,7 +38,7 @@
 //! | each encoding | `docs/spec/encodings/` |
 //! | kernels: the Wasm decoders that files carry | `docs/spec/kernel.md` |
 //!
-//! Files decode themselves: [`WriteOptions::kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
+//! Files decode themselves: [`WriteOptions::with_embed_kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
 //! runs it. The feature `kernels` (default) brings the engine; without it pages of unknown encodings are refused.
 //!
 //! # What this crate does not do
@@ -49,7 +49,6 @@
 
 mod api;
 mod decode;
-mod embed;
 mod error;
 mod exec;
 mod options;
@@ -70,10 +69,7 @@ pub use arrow_array;
 pub use arrow_schema;
 pub use decode::DecoderCounts;
 pub use error::{Error, ErrorKind, Result};
-pub use options::{
-    Access, Checksums, ColumnOptions, EmbedKernels, Kernels, LAYOUT_KEY, OpenOptions, PageChooser,
-    Preset, Threads, WriteOptions,
-};
+pub use options::{Access, Checksums, Kernels, OpenOptions, Threads};
 pub use registry::{kernels, registry};
 pub use source::Reads;
 pub use table::{FileMetadata, Region};
@@ -88,4 +84,7 @@ pub use tarsia_codec::{Registry, Tree};
 /// Readers and sinks of bytes.
 pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
-pub use write::{WriteSummary, Writer};
+pub use write::{
+    ColumnOptions, EmbedKernels, LAYOUT_KEY, PageChooser, Preset, WriteOptions, WriteSummary,
+    Writer,
+};

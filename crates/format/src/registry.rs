@@ -8,7 +8,7 @@ use tarsia_kernels::Kernel;
 /// Decoders and encoders of this build: what writers and readers use unless their options name another registry.
 ///
 /// An encoding from outside is added to a copy, which then goes into
-/// [`WriteOptions::registry`](crate::WriteOptions::registry) and
+/// [`WriteOptions::with_registry`](crate::WriteOptions::with_registry) and
 /// [`OpenOptions::registry`](crate::OpenOptions::registry).
 pub fn registry() -> &'static Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();

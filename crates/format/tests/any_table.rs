@@ -66,15 +66,13 @@ fn plans() -> impl Strategy<Value = Plan> {
                     columns,
                     rows,
                     cuts,
-                    options: WriteOptions {
-                        preset,
-                        page_bytes,
-                        memory_budget_bytes,
-                        threads: if one { Threads::One } else { Threads::All },
-                        deterministic: true,
-                        kernels: EmbedKernels::Embed,
-                        ..WriteOptions::default()
-                    },
+                    options: WriteOptions::new()
+                        .with_preset(preset)
+                        .with_page_bytes(page_bytes)
+                        .with_memory_budget_bytes(memory_budget_bytes)
+                        .with_threads(if one { Threads::One } else { Threads::All })
+                        .with_deterministic(true)
+                        .with_embed_kernels(EmbedKernels::Embed),
                     batch_rows,
                     range: (a.min(b), a.max(b)),
                 }

@@ -13,9 +13,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use common::{deterministic, open, open_with, read_all, same_rows, write};
-use tarsia::{
-    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions,
-};
+use tarsia::{Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Threads};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::nested::{Lengths, NestedProfile, batch_logical_difference, nested_array};
@@ -61,10 +59,7 @@ fn sample() -> (RecordBatch, Vec<u8>) {
         Arc::new(Int32Array::from_iter_values((0..rows).map(|_| -4))),
     ];
     let batch = RecordBatch::try_new(schema, columns).unwrap();
-    let options = WriteOptions {
-        page_bytes: 9000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(9000);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     (batch, bytes)
 }
@@ -144,11 +139,9 @@ fn nested_sample_with(kernels: EmbedKernels) -> (RecordBatch, Vec<u8>) {
         });
     let (fields, columns): (Vec<_>, Vec<_>) = columns.unzip();
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
-    let options = WriteOptions {
-        page_bytes: 3000,
-        kernels,
-        ..deterministic()
-    };
+    let options = deterministic()
+        .with_page_bytes(3000)
+        .with_embed_kernels(kernels);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     (batch, bytes)
 }
@@ -250,10 +243,7 @@ fn indexed_sample() -> (RecordBatch, Vec<u8>) {
     };
     let fields: Vec<Field> = columns.iter().enumerate().map(field).collect();
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
-    let options = WriteOptions {
-        page_bytes: 6000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(6000);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     let file = open(&bytes).unwrap();
     for column in file.inspect_columns("c0").unwrap() {
@@ -631,7 +621,7 @@ fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), Strin
     let batch = common::one_column(array);
     let sink = tarsia_io::MemorySink::new();
     let handle = sink.handle();
-    let mut writer = tarsia::Writer::new(Box::new(sink), batch.schema(), deterministic()).unwrap();
+    let mut writer = tarsia::Writer::new(sink, batch.schema(), deterministic()).unwrap();
     let written = writer
         .write(&batch)
         .and_then(|()| writer.finish().map(drop));

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UnionArray, new_null_
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema, UnionFields};
 use common::{deterministic, open, write};
-use tarsia::{ErrorKind, File, WriteOptions};
+use tarsia::{ErrorKind, File};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::nested::{Lengths, NestedProfile, assert_logically_equal, nested_array};
 use tarsia_testkit::rng::Rng;
@@ -51,10 +51,7 @@ fn table(data_type: &DataType, profile: &NestedProfile) -> (File, RecordBatch) {
     let array = nested_array(data_type, 500, profile);
     let field = Field::new("x", data_type.clone(), true);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap();
-    let options = WriteOptions {
-        page_bytes: 20_000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(20_000);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     (open(&bytes).unwrap(), batch)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Fields, Schema};
 use common::{deterministic, open_with, write};
-use tarsia::{File, LAYOUT_KEY, OpenOptions, Threads, WriteOptions};
+use tarsia::{File, LAYOUT_KEY, OpenOptions, Threads};
 use tarsia_arrow::leaf_paths;
 use tarsia_testkit::nested::picked_logical_difference;
 use tarsia_testkit::shapes::{
@@ -176,11 +176,9 @@ fn check_table(
         table.batch.slice(0, cut),
         table.batch.slice(cut, ROWS - cut),
     ];
-    let options = WriteOptions {
-        page_bytes,
-        threads: Threads::One,
-        ..deterministic()
-    };
+    let options = deterministic()
+        .with_page_bytes(page_bytes)
+        .with_threads(Threads::One);
     let bytes = write(schema, &batches, options);
     let options = OpenOptions {
         threads: Threads::One,

@@ -29,10 +29,7 @@ fn table() -> RecordBatch {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions {
-        page_bytes: 10_000,
-        ..deterministic()
-    }
+    deterministic().with_page_bytes(10_000)
 }
 
 #[test]
@@ -40,7 +37,7 @@ fn a_sink_that_fails_anywhere_leaves_no_file() {
     let table = table();
     let whole = write(table.schema(), std::slice::from_ref(&table), options());
     let write_to = |sink: FailingSink<MemorySink>| -> tarsia::Result<()> {
-        let mut writer = Writer::new(Box::new(sink), table.schema(), options())?;
+        let mut writer = Writer::new(sink, table.schema(), options())?;
         writer.write(&table)?;
         writer.finish().map(drop)
     };
@@ -68,7 +65,7 @@ fn a_sink_that_cannot_go_back_makes_a_readable_file() {
     let sink = MemorySink::new();
     let handle = sink.handle();
     let sink = FailingSink::new(sink).append_only();
-    let mut writer = Writer::new(Box::new(sink), table.schema(), options()).unwrap();
+    let mut writer = Writer::new(sink, table.schema(), options()).unwrap();
     writer.write(&table).unwrap();
     writer.finish().unwrap();
     let bytes = handle.take().unwrap();

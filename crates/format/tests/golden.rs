@@ -311,10 +311,7 @@ fn one_page_each() {
 fn several_pages() {
     check(
         "several_pages.tarsia",
-        WriteOptions {
-            page_bytes: 9000,
-            ..deterministic()
-        },
+        deterministic().with_page_bytes(9000),
     );
 }
 
@@ -328,11 +325,9 @@ fn nested() {
 fn nested_pages() {
     check_nested(
         "nested_pages.tarsia",
-        WriteOptions {
-            page_bytes: 5000,
-            full_zip_bytes_min: 8,
-            ..deterministic()
-        },
+        deterministic()
+            .with_page_bytes(5000)
+            .with_full_zip_bytes_min(8),
     );
 }
 
@@ -341,10 +336,7 @@ fn strings_row_by_row() {
     check_strings("strings.tarsia", deterministic());
     check_strings(
         "strings_pages.tarsia",
-        WriteOptions {
-            page_bytes: 2000,
-            ..deterministic()
-        },
+        deterministic().with_page_bytes(2000),
     );
 }
 
@@ -387,10 +379,7 @@ fn by_kernel(name: &str, table: &RecordBatch, kernel: &tarsia_kernels::Kernel) -
         path.with_extension("kernel-blake3"),
     );
     if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
-        let options = WriteOptions {
-            kernels: tarsia::EmbedKernels::Embed,
-            ..deterministic()
-        };
+        let options = deterministic().with_embed_kernels(tarsia::EmbedKernels::Embed);
         let written = write(table.schema(), std::slice::from_ref(table), options);
         std::fs::write(&path, &written).unwrap();
         let hex: String = kernel

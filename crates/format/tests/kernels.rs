@@ -14,10 +14,7 @@ use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{flat_tables, read_parquet};
 
 fn embedded() -> WriteOptions {
-    WriteOptions {
-        kernels: EmbedKernels::Embed,
-        ..deterministic()
-    }
+    deterministic().with_embed_kernels(EmbedKernels::Embed)
 }
 
 fn with(kernels: Kernels) -> OpenOptions {
@@ -104,10 +101,7 @@ fn numbers(rows: i64) -> RecordBatch {
 fn a_kernel_costs_its_compressed_bytes_and_can_be_left_out() {
     let table = numbers(10_000);
     let write_with = |kernels| {
-        let options = WriteOptions {
-            kernels,
-            ..embedded()
-        };
+        let options = embedded().with_embed_kernels(kernels);
         write(table.schema(), std::slice::from_ref(&table), options)
     };
     let (embedded, omitted) = (
@@ -237,10 +231,7 @@ fn batches_that_are_kept_stay_as_they_are() {
 #[test]
 fn a_batch_of_several_pages_is_one_array() {
     let table = numbers(100_000);
-    let options = WriteOptions {
-        page_bytes: 64 << 10,
-        ..embedded()
-    };
+    let options = embedded().with_page_bytes(64 << 10);
     let bytes = write(table.schema(), std::slice::from_ref(&table), options);
     let file = forced(&bytes);
     let scan = file.scan().batch_rows(100_000).build().unwrap();

@@ -16,10 +16,7 @@ use tarsia_testkit::rng::Rng;
 use tarsia_testkit::tables::{nested_tables, read_parquet};
 
 fn embedded() -> WriteOptions {
-    WriteOptions {
-        kernels: EmbedKernels::Embed,
-        ..deterministic()
-    }
+    deterministic().with_embed_kernels(EmbedKernels::Embed)
 }
 
 fn forced(bytes: &[u8]) -> File {
@@ -65,11 +62,9 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
 
 /// Blocks of few rows, pages of a few blocks, both layouts.
 fn options(i: usize) -> WriteOptions {
-    WriteOptions {
-        page_bytes: [1 << 20, 16 << 10, 2 << 10][i % 3],
-        full_zip_bytes_min: [128, 0, u32::MAX][i / 3 % 3],
-        ..embedded()
-    }
+    embedded()
+        .with_page_bytes([1 << 20, 16 << 10, 2 << 10][i % 3])
+        .with_full_zip_bytes_min([128, 0, u32::MAX][i / 3 % 3])
 }
 
 #[test]

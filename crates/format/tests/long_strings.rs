@@ -43,10 +43,7 @@ fn bytes_of(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
 }
 
 fn pages_of(page_bytes: u64) -> WriteOptions {
-    WriteOptions {
-        page_bytes,
-        ..deterministic()
-    }
+    deterministic().with_page_bytes(page_bytes)
 }
 
 fn is_zipped(file: &File) -> bool {
@@ -424,10 +421,7 @@ fn the_kernel_in_the_file_reads_them_alone() {
         Arc::new(records(300)),
     ] {
         let batch = zipped(array);
-        let options = WriteOptions {
-            kernels: EmbedKernels::Embed,
-            ..pages_of(1 << 20)
-        };
+        let options = pages_of(1 << 20).with_embed_kernels(EmbedKernels::Embed);
         let bytes = bytes_of(&batch, options);
         let options = OpenOptions {
             kernels: Kernels::Forced,

@@ -94,11 +94,9 @@ fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
 }
 
 fn options(i: usize) -> WriteOptions {
-    WriteOptions {
-        page_bytes: [64, 3000, 20_000, 8 << 20][i % 4],
-        threads: Threads::One,
-        ..deterministic()
-    }
+    deterministic()
+        .with_page_bytes([64, 3000, 20_000, 8 << 20][i % 4])
+        .with_threads(Threads::One)
 }
 
 #[test]
@@ -107,7 +105,7 @@ fn every_nested_type_and_profile() {
         if leaf_paths(&data_type, true).is_err() {
             // A dictionary of dictionaries, refused by name.
             let schema = Schema::new(vec![Field::new("c0", data_type.clone(), true)]);
-            let sink = Box::new(tarsia_io::MemorySink::new());
+            let sink = tarsia_io::MemorySink::new();
             let refused = Writer::new(sink, Arc::new(schema), deterministic()).err();
             let refused = refused.unwrap_or_else(|| panic!("{data_type} was not refused"));
             assert_eq!(refused.kind(), ErrorKind::Unsupported);

@@ -138,10 +138,7 @@ fn kernels_decode_packed_rows() {
     let data_type = types().swap_remove(types().len() - 2);
     let profile = nested_profiles(3).swap_remove(1);
     let batch = batch_of(nested_array(&data_type, 3000, &profile));
-    let options = WriteOptions {
-        kernels: tarsia::EmbedKernels::Embed,
-        ..deterministic()
-    };
+    let options = deterministic().with_embed_kernels(tarsia::EmbedKernels::Embed);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     let forced = OpenOptions {
         kernels: tarsia::Kernels::Forced,
@@ -162,10 +159,7 @@ fn pages_and_batches_leave_no_trace() {
     let data_type = types().swap_remove(types().len() - 2);
     let profile = nested_profiles(3).swap_remove(1);
     let batch = batch_of(nested_array(&data_type, 9000, &profile));
-    let options = || WriteOptions {
-        page_bytes: 10_000,
-        ..deterministic()
-    };
+    let options = || deterministic().with_page_bytes(10_000);
     check(&batch, options(), "small pages");
     let whole = write(batch.schema(), std::slice::from_ref(&batch), options());
     let parts: Vec<_> = (0..batch.num_rows())
@@ -348,7 +342,7 @@ fn what_cannot_be_packed_is_refused_by_name() {
         let data_type = DataType::Struct(vec![field("x", inside, true)].into());
         let array = arrow_array::new_empty_array(&data_type);
         let schema = batch_of(array).schema();
-        let error = Writer::new(Box::new(MemorySink::new()), schema, deterministic())
+        let error = Writer::new(MemorySink::new(), schema, deterministic())
             .err()
             .unwrap();
         let text = error.to_string();
@@ -359,7 +353,7 @@ fn what_cannot_be_packed_is_refused_by_name() {
         let field = Field::new("s", array.data_type().clone(), true);
         let field = field.with_metadata([(LAYOUT_KEY.to_owned(), layout.to_owned())].into());
         let schema = Arc::new(Schema::new(vec![field]));
-        let error = Writer::new(Box::new(MemorySink::new()), schema, deterministic())
+        let error = Writer::new(MemorySink::new(), schema, deterministic())
             .err()
             .unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use common::{deterministic, open, open_with, same, write};
-use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions, WriteOptions};
+use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions};
 use tarsia_testkit::nested::{nested_array, nested_profiles};
 use tarsia_testkit::rng::Rng;
 
@@ -140,10 +140,7 @@ fn schema(columns: &[(&str, DataType)]) -> Schema {
 #[test]
 fn names_lead_into_structures_and_lists() {
     let batch = table(500);
-    let options = WriteOptions {
-        page_bytes: 4000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(4000);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
     let file = open(&bytes).unwrap();
     let city = fields(&[("city", DataType::Utf8)]);

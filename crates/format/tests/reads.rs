@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::{deterministic, write};
-use tarsia::{File, LAYOUT_KEY, OpenOptions, Reads, Threads, WriteOptions};
+use tarsia::{File, LAYOUT_KEY, OpenOptions, Reads, Threads};
 use tarsia_io::{CountingReader, MemoryFile};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::nested::{Lengths, NestedProfile, nested_array};
@@ -147,13 +147,10 @@ fn a_field_and_the_options_choose_the_layout() {
         let field = field.with_metadata(metadata.into_iter().collect());
         let schema = Arc::new(Schema::new(vec![field]));
         let batch = RecordBatch::try_new(schema.clone(), vec![array.clone()]).unwrap();
-        let options = WriteOptions {
-            full_zip_bytes_min,
-            ..deterministic()
-        };
+        let options = deterministic().with_full_zip_bytes_min(full_zip_bytes_min);
         let sink = tarsia_io::MemorySink::new();
         let handle = sink.handle();
-        let mut writer = tarsia::Writer::new(Box::new(sink), schema, options)?;
+        let mut writer = tarsia::Writer::new(sink, schema, options)?;
         writer.write(&batch)?;
         writer.finish()?;
         let file = File::open_reader(

@@ -97,10 +97,7 @@ fn every_flat_type_in_many_pages_from_odd_slices() {
             batches.push(whole.slice(at, rows));
             at += rows;
         }
-        let options = WriteOptions {
-            page_bytes: 3000,
-            ..deterministic()
-        };
+        let options = deterministic().with_page_bytes(3000);
         let bytes = write(whole.schema(), &batches, options.clone());
         check(&bytes, &whole, &data_type.to_string());
         // One batch of the same rows, sliced out of a longer one, gives the same rows too.
@@ -269,11 +266,11 @@ fn hostile_to_cuts(rows: usize) -> RecordBatch {
 #[test]
 fn the_bytes_depend_on_rows_and_options_alone() {
     let batch = wide(5000);
-    let options = |threads, preset| WriteOptions {
-        threads,
-        preset,
-        deterministic: true,
-        ..WriteOptions::default()
+    let options = |threads, preset| {
+        WriteOptions::new()
+            .with_threads(threads)
+            .with_preset(preset)
+            .with_deterministic(true)
     };
     for preset in [Preset::Fast, Preset::Balanced, Preset::Compact] {
         let one = write(
@@ -310,10 +307,10 @@ fn the_bytes_depend_on_rows_and_options_alone() {
             0 => batch.slice(100, 40),
             _ => batch.clone(),
         };
-        let options = |threads| WriteOptions {
-            page_bytes,
-            memory_budget_bytes,
-            ..options(threads, Preset::Balanced)
+        let options = |threads| {
+            options(threads, Preset::Balanced)
+                .with_page_bytes(page_bytes)
+                .with_memory_budget_bytes(memory_budget_bytes)
         };
         let what = format!("pages of {page_bytes}, {memory_budget_bytes} in all");
         let whole = std::slice::from_ref(&batch);
@@ -375,11 +372,9 @@ fn the_bytes_do_not_depend_on_batches_of_many_rows() {
     ])
     .unwrap();
     for budget in [256 << 20, 9 << 20] {
-        let options = WriteOptions {
-            preset: Preset::Fast,
-            memory_budget_bytes: budget,
-            ..deterministic()
-        };
+        let options = deterministic()
+            .with_preset(Preset::Fast)
+            .with_memory_budget_bytes(budget);
         let one = write(
             batch.schema(),
             std::slice::from_ref(&batch),
@@ -397,17 +392,18 @@ fn the_bytes_do_not_depend_on_batches_of_many_rows() {
 /// A writer into a sink that fails, what the sink holds, and a batch of many pages.
 fn failing_writer(
     fails: impl FnOnce(FailingSink<MemorySink>) -> FailingSink<MemorySink>,
-) -> (Writer, MemorySinkHandle, RecordBatch) {
+) -> (
+    Writer<FailingSink<MemorySink>>,
+    MemorySinkHandle,
+    RecordBatch,
+) {
     let field = Field::new("x", DataType::Int64, false);
     let schema = Arc::new(Schema::new(vec![field]));
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let options = WriteOptions {
-        page_bytes: 8000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(8000);
     let sink = fails(FailingSink::new(sink));
-    let writer = Writer::new(Box::new(sink), schema.clone(), options).unwrap();
+    let writer = Writer::new(sink, schema.clone(), options).unwrap();
     let mut rng = Rng::new(3);
     let array = Int64Array::from_iter_values((0..5000).map(|_| rng.u64() as i64));
     let batch = RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap();
@@ -537,7 +533,7 @@ fn what_does_not_fit_is_refused_by_name() {
         Field::new("bad one", DataType::new_list(bad, true), true),
     ]));
     let refused = |schema| match Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         schema,
         WriteOptions::default(),
     ) {
@@ -553,7 +549,7 @@ fn what_does_not_fit_is_refused_by_name() {
 
     let batch = one_column(Arc::new(Int64Array::from(vec![1])));
     let mut writer = Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         batch.schema(),
         WriteOptions::default(),
     )
@@ -565,7 +561,7 @@ fn what_does_not_fit_is_refused_by_name() {
     );
     let strict = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, false)]));
     let mut writer = Writer::new(
-        Box::new(tarsia_io::MemorySink::new()),
+        tarsia_io::MemorySink::new(),
         strict,
         WriteOptions::default(),
     )

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use common::{deterministic, open, write};
-use tarsia::{File, OpenOptions, Threads, WriteOptions};
+use tarsia::{File, OpenOptions, Threads};
 use tarsia_io::{CountingReader, MemoryFile};
 use tarsia_testkit::arrays::{Distribution, Nulls};
 use tarsia_testkit::nested::{Lengths, NestedProfile, nested_array};
@@ -66,10 +66,7 @@ fn two_columns() -> (Vec<u8>, Arc<Schema>) {
     let fields = fields.map(|(name, column)| Field::new(name, column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
-    let options = WriteOptions {
-        page_bytes: 70_000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(70_000);
     (write(schema.clone(), &[batch], options), schema)
 }
 

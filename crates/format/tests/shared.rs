@@ -1,13 +1,11 @@
 //! Pages with several shared buffers in whole files: written, verified, read, and read by a kernel.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use tarsia::codec::{DecodeCost, Version};
 use tarsia::{
-    ColumnOptions, EmbedKernels, ErrorKind, Kernels, OpenOptions, Registry, Tree, WriteOptions,
-    Writer,
+    ColumnOptions, EmbedKernels, ErrorKind, OpenOptions, Registry, Tree, WriteOptions, Writer,
 };
 use tarsia_testkit::cipher::{self, CIPHER, START_TEXT};
 
@@ -38,22 +36,16 @@ fn registry() -> Arc<Registry> {
 
 fn write(trees: &[(&str, Tree)], kernels: EmbedKernels) -> tempfile::TempPath {
     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-    let options = |tree: &Tree| ColumnOptions {
-        tree: Some(tree.clone()),
-        ..ColumnOptions::default()
-    };
-    let columns: HashMap<_, _> = trees
+    let options = |tree: &Tree| ColumnOptions::new().with_tree(tree.clone());
+    let base = WriteOptions::new().with_registry(registry());
+    let options = trees
         .iter()
-        .map(|(name, tree)| ((*name).to_owned(), options(tree)))
-        .collect();
-    let options = WriteOptions {
-        registry: registry(),
-        columns,
+        .fold(base, |base, (name, tree)| {
+            base.with_column(*name, options(tree))
+        })
         // Several pages of a column.
-        page_bytes: 100_000,
-        kernels,
-        ..WriteOptions::default()
-    };
+        .with_page_bytes(100_000)
+        .with_embed_kernels(kernels);
     let batch = table();
     let mut writer = Writer::create(&path, batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
@@ -121,7 +113,7 @@ fn several_buffers_in_one_tree_are_read_by_a_kernel() {
     let file = check(
         &path,
         OpenOptions {
-            kernels: Kernels::Forced,
+            kernels: tarsia::Kernels::Forced,
             ..OpenOptions::default()
         },
     );

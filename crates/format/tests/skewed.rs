@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use common::{deterministic, open_with, write};
-use tarsia::{File, OpenOptions, Threads, WriteOptions};
+use tarsia::{File, OpenOptions, Threads};
 use tarsia_testkit::nested::picked_logical_difference;
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::shapes::{Leaf, Node, Slot, shape_array};
@@ -108,10 +108,7 @@ fn check(what: &str, nodes: &[Node], leaf: Leaf, slots: &[Slot], seed: usize) {
         .collect();
     for (turn, page_bytes) in PAGE_BYTES.into_iter().enumerate() {
         let what = format!("{what}, {nodes:?} of {leaf:?}, pages of {page_bytes} bytes");
-        let options = WriteOptions {
-            page_bytes,
-            ..deterministic()
-        };
+        let options = deterministic().with_page_bytes(page_bytes);
         let bytes = write(schema.clone(), &parts, options);
         let options = OpenOptions {
             threads: Threads::One,
@@ -291,10 +288,7 @@ fn lists_of_a_million_empty_lists() {
         let schema = Arc::new(Schema::new(vec![field]));
         let batch = RecordBatch::try_new(schema.clone(), vec![array.clone()]).unwrap();
         for page_bytes in [1013, 8 << 20] {
-            let options = WriteOptions {
-                page_bytes,
-                ..deterministic()
-            };
+            let options = deterministic().with_page_bytes(page_bytes);
             let bytes = write(schema.clone(), std::slice::from_ref(&batch), options);
             let file = open_with(&bytes, OpenOptions::default()).unwrap();
             let what = format!("{nodes:?}, pages of {page_bytes} bytes");

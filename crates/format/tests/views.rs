@@ -139,10 +139,7 @@ fn images_are_lent() {
         let what = format!("{bytes:?} bytes, null 1 in {null_one_in}");
         let array = images(400, bytes, null_one_in);
         let batch = column(Arc::new(array.clone()));
-        let options = WriteOptions {
-            page_bytes: 1 << 20,
-            ..deterministic()
-        };
+        let options = deterministic().with_page_bytes(1 << 20);
         let mapped = map(&batch, options);
         for (rows, batch_rows) in [(0..400, 400), (0..400, 33), (17..351, 100)] {
             let scan = mapped.file.scan().rows(rows.clone()).batch_rows(batch_rows);
@@ -320,10 +317,7 @@ fn constants_among_images_are_copied() {
         })
         .collect();
     let array = BinaryArray::from_iter(rows);
-    let options = WriteOptions {
-        page_bytes: 60_000,
-        ..deterministic()
-    };
+    let options = deterministic().with_page_bytes(60_000);
     let mapped = map(&column(Arc::new(array.clone())), options);
     let trees = mapped.file.inspect_columns("x").unwrap().remove(0).trees;
     assert!(

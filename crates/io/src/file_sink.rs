@@ -60,10 +60,14 @@ impl FileSink {
         })
     }
 
-    /// Runs a step on the file; after a step that failed the content is unknown, and every further one is refused.
+    /// Runs a step on the file; after a step that failed the content is unknown, and every further one is
+    /// refused, as all are after the commit.
     fn on_file<T>(&mut self, step: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-        let Some(open) = self.open.as_mut().filter(|_| !self.failed) else {
+        if self.failed {
             return Err(io::Error::other("an earlier write to this file failed"));
+        }
+        let Some(open) = &mut self.open else {
+            return Err(io::Error::other("this file was committed before"));
         };
         let done = step(&mut open.file);
         self.failed = done.is_err();
@@ -79,6 +83,11 @@ impl FileSink {
         Ok(())
     }
 
+    /// Bytes appended so far.
+    fn end(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
     fn commit_steps(&mut self) -> io::Result<()> {
         self.flush()?;
         #[cfg(unix)]
@@ -90,6 +99,7 @@ impl FileSink {
             // Windows does not rename open files.
             close(file);
             if let Err(error) = fs::rename(&temporary, &self.target) {
+                self.failed = true;
                 remove(&temporary);
                 return Err(error);
             }
@@ -99,8 +109,8 @@ impl FileSink {
 }
 
 impl Sink for FileSink {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.failed {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.failed || self.open.is_none() {
             return self.on_file(|_| Ok(()));
         }
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
@@ -115,12 +125,8 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn position(&self) -> u64 {
-        self.flushed + self.buffer.len() as u64
-    }
-
-    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
-        check_overwrite(place, bytes.len() as u64, self.position())?;
+    fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
+        check_overwrite(place, bytes.len() as u64, self.end())?;
         let n_in_file = self.flushed.saturating_sub(place).min(bytes.len() as u64);
         // At most `bytes.len()`, so it fits.
         let (in_file, in_buffer) = bytes.split_at(n_in_file as usize);
@@ -145,7 +151,7 @@ impl Sink for FileSink {
     /// Flushes, syncs the file, renames it over the target and (on Unix) syncs the directory. An error of the last step
     /// leaves the new file in place, though a crash of the system might still undo the rename; after any other error
     /// the target is as it was.
-    fn commit(mut self: Box<Self>) -> io::Result<()> {
+    fn commit(&mut self) -> io::Result<()> {
         self.commit_steps()
     }
 }
@@ -159,7 +165,8 @@ impl Drop for FileSink {
     }
 }
 
-/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say so.)
+/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say
+/// so.)
 fn close(_: File) {}
 
 /// Removes a temporary file. Where that fails, nobody is left to tell; the name says what it is.
@@ -259,17 +266,37 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("table.tarsia");
         fs::write(&target, b"old").unwrap();
-        let mut sink = Box::new(FileSink::create(&target).unwrap());
-        sink.write_all(b"new").unwrap();
+        let mut sink = FileSink::create(&target).unwrap();
+        sink.append(b"new").unwrap();
         let open = sink.open.as_mut().unwrap();
         let writable = std::mem::replace(&mut open.file, File::open(&open.temporary).unwrap());
-        assert!(sink.write_all(&vec![1; BUFFER_BYTES]).is_err());
+        assert!(sink.append(&vec![1; BUFFER_BYTES]).is_err());
         // Even though writing would work again, bytes are missing.
         sink.open.as_mut().unwrap().file = writable;
-        assert!(sink.write_all(b"more").is_err());
+        assert!(sink.append(b"more").is_err());
         assert!(sink.commit().is_err());
         assert_eq!(fs::read(&target).unwrap(), b"old");
+        drop(sink);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn after_the_commit_nothing_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("table.tarsia");
+        let mut sink = FileSink::create(&target).unwrap();
+        sink.append(b"whole").unwrap();
+        sink.commit().unwrap();
+        for refused in [
+            sink.append(b"more"),
+            sink.overwrite(0, b"w").map(drop),
+            sink.commit(),
+        ] {
+            let error = refused.unwrap_err();
+            assert!(error.to_string().contains("committed before"), "{error}");
+        }
+        drop(sink);
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
     }
 
     #[test]

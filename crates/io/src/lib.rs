@@ -10,7 +10,8 @@
 //!
 //! | writing ([`Sink`]) | for |
 //! |---|---|
-//! | [`MemorySink`] | bytes that stay in memory |
+//! | any [`Write`](std::io::Write) | bytes that go elsewhere, and `Vec<u8>` |
+//! | [`MemorySink`] | bytes that stay in memory, with a header that is written last |
 //! | [`FileSink`] | a file that appears under its name only when it is complete and on disk |
 //!
 //! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.

@@ -4,49 +4,46 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a file is written: front to back, and complete only after [`Sink::commit`].
+///
+/// Every [`io::Write`] that can be sent to another thread is a sink: a `Vec<u8>`, a socket, a `BufWriter`, a `&mut` of
+/// these. Such a sink cannot go back, and its commit is [`io::Write::flush`]. What was written before a commit stays
+/// where it is, so a program that gives up half-way has to remove it. [`FileSink`](crate::FileSink) does so by itself.
 pub trait Sink: Send {
-    /// Appends.
+    /// Appends all of `bytes`.
     ///
     /// # Errors
-    /// What the system reports; the sink cannot be committed then.
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// What the system reports; the sink must not be committed then.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Bytes appended so far.
-    fn position(&self) -> u64;
-
-    /// Overwrites bytes that were appended before; does not move the end. `false`, and nothing done, where this sink
+    /// Overwrites bytes that were appended before; does not move the end. `false`, and nothing done, if this sink
     /// cannot go back (a stream to an object store).
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] where that reaches beyond the end, else as [`Sink::write_all`].
-    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool>;
+    /// [`io::ErrorKind::InvalidInput`] if that reaches beyond the end, else as [`Sink::append`].
+    fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool>;
 
-    /// Makes the file visible, whole and durable. A sink that is dropped without it leaves nothing behind.
+    /// Completes the file. Called once, after the last byte.
     ///
     /// # Errors
     /// What the system reports, or that an earlier write failed.
-    fn commit(self: Box<Self>) -> io::Result<()>;
+    fn commit(&mut self) -> io::Result<()>;
 }
 
-impl<S: Sink + ?Sized> Sink for Box<S> {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (**self).write_all(bytes)
+impl<W: io::Write + Send> Sink for W {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
     }
 
-    fn position(&self) -> u64 {
-        (**self).position()
+    fn overwrite(&mut self, _: u64, _: &[u8]) -> io::Result<bool> {
+        Ok(false)
     }
 
-    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
-        (**self).write_at(place, bytes)
-    }
-
-    fn commit(self: Box<Self>) -> io::Result<()> {
-        (*self).commit()
+    fn commit(&mut self) -> io::Result<()> {
+        self.flush()
     }
 }
 
-/// Whether `n_bytes` at `place` were appended before: the check every [`Sink::write_at`] makes first.
+/// Whether `n_bytes` at `place` were appended before: the check every [`Sink::overwrite`] makes first.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] where they were not.
@@ -60,7 +57,8 @@ pub fn check_overwrite(place: u64, n_bytes: u64, position: u64) -> io::Result<()
     }
 }
 
-/// Collects a file in memory. Its [`MemorySink::handle`] gets the bytes once it is committed.
+/// Collects a file in memory. Its [`MemorySink::handle`] gets the bytes once it is committed. Unlike a `Vec<u8>` it can
+/// go back, so that its bytes are those that [`FileSink`](crate::FileSink) would write.
 #[derive(Debug, Default)]
 pub struct MemorySink {
     bytes: Vec<u8>,
@@ -80,7 +78,7 @@ impl MemorySink {
 }
 
 impl Sink for MemorySink {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.bytes.try_reserve(bytes.len()).is_err() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -88,12 +86,8 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    fn position(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
-        check_overwrite(place, bytes.len() as u64, self.position())?;
+    fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
+        check_overwrite(place, bytes.len() as u64, self.bytes.len() as u64)?;
         let place = usize::try_from(place).map_err(io::Error::other)?;
         let old = self.bytes.iter_mut().skip(place);
         for (old, new) in old.zip(bytes) {
@@ -102,8 +96,8 @@ impl Sink for MemorySink {
         Ok(true)
     }
 
-    fn commit(self: Box<Self>) -> io::Result<()> {
-        *self.committed.lock() = Some(self.bytes);
+    fn commit(&mut self) -> io::Result<()> {
+        *self.committed.lock() = Some(std::mem::take(&mut self.bytes));
         Ok(())
     }
 }
@@ -123,5 +117,54 @@ impl MemorySinkHandle {
     /// Takes the bytes out; `None` before the commit, and after the first call.
     pub fn take(&self) -> Option<Vec<u8>> {
         self.lock().take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts calls of `flush`.
+    #[derive(Default)]
+    struct Stream {
+        bytes: Vec<u8>,
+        n_flushed: usize,
+    }
+
+    impl io::Write for Stream {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // As a pipe may: not all at once.
+            let n = bytes.len().min(3);
+            self.bytes.extend_from_slice(&bytes[..n]);
+            Ok(n)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.n_flushed += 1;
+            Ok(())
+        }
+    }
+
+    fn check<S: Sink>(mut sink: S) -> S {
+        sink.append(b"tars").unwrap();
+        sink.append(b"").unwrap();
+        sink.append(b"ia").unwrap();
+        assert!(!sink.overwrite(0, b"T").unwrap());
+        sink.commit().unwrap();
+        sink
+    }
+
+    #[test]
+    fn whatever_can_be_written_to_is_a_sink_that_cannot_go_back() {
+        assert_eq!(check(Vec::new()), b"tarsia");
+        let mut bytes = vec![b'>'];
+        check(&mut bytes);
+        assert_eq!(bytes, b">tarsia");
+        let stream = check(Stream::default());
+        assert_eq!(
+            (stream.bytes.as_slice(), stream.n_flushed),
+            (&b"tarsia"[..], 1)
+        );
+        check(Box::new(Vec::new()) as Box<dyn io::Write + Send>);
     }
 }

@@ -8,8 +8,8 @@ use tarsia_codec::Reader;
 use crate::bytes::{check_crc, crc32c, len_u32, pad};
 use crate::generated::column as fb;
 use crate::limits::{
-    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE_FROM,
-    PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
+    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE,
+    PAGE_ALIGN_LARGE_FROM, PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
 };
 use crate::{Error, Result};
 
@@ -60,6 +60,14 @@ pub struct PageDescriptor {
     pub shared: Option<u16>,
     /// The page's digest.
     pub digest: [u8; 32],
+}
+
+/// What the place of a page of `length` bytes is a multiple of.
+pub fn page_align(length: u64) -> u64 {
+    match length < PAGE_ALIGN_LARGE_FROM {
+        true => 8,
+        false => PAGE_ALIGN_LARGE,
+    }
 }
 
 impl PageDescriptor {
@@ -113,11 +121,7 @@ impl PageDescriptor {
                 "a multiple of 8, 32 or more per block",
             );
         }
-        let align = if length < PAGE_ALIGN_LARGE_FROM {
-            8
-        } else {
-            64
-        };
+        let align = page_align(length);
         let inside = self
             .place
             .checked_add(length)

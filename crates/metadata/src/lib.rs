@@ -45,7 +45,9 @@ mod types;
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
-pub use column::{ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, shared_list};
+pub use column::{
+    ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, page_align, shared_list,
+};
 pub use error::{Error, Result};
 pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
 pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
@@ -54,5 +56,6 @@ pub use postscript::Postscript;
 pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
 pub use types::{
-    LAYOUT_KEY, LAYOUT_PACKED, children, format_string, is_packed, n_leaves, parse_type,
+    LAYOUT_KEY, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children, format_string, is_packed,
+    is_reserved_key, n_leaves, parse_type,
 };

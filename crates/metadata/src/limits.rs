@@ -76,8 +76,11 @@ pub const BLOCK_GROUP: u32 = 64;
 /// Bytes of a block's digest.
 pub const BLOCK_DIGEST_BYTES: usize = 16;
 
-/// Pages from this many bytes on start at multiples of 64, smaller ones at multiples of 8.
+/// Pages from this many bytes on start at multiples of [`PAGE_ALIGN_LARGE`], smaller ones at multiples of 8.
 pub const PAGE_ALIGN_LARGE_FROM: u64 = 4096;
+
+/// See [`PAGE_ALIGN_LARGE_FROM`].
+pub const PAGE_ALIGN_LARGE: u64 = 64;
 
 const _: () = assert!(1 << BLOCK_ROWS_LOG2_MAX == BLOCK_ROWS_MAX);
 const _: () = assert!(16 + 16 * BUCKET_ENTRIES_MAX == BUCKET_BYTES);

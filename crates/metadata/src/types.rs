@@ -138,6 +138,21 @@ pub(crate) fn n_leaves_of(data_type: &DataType) -> u32 {
     n_leaves_within(data_type, SCHEMA_DEPTH_MAX)
 }
 
+/// Keys of schemas and fields that start with it belong to the format.
+pub const RESERVED_KEY_PREFIX: &str = "tarsia.";
+
+/// Whether only the format may use this key in the metadata of a schema. Writers refuse such keys from callers; readers pass on what
+/// they find.
+///
+/// ```
+/// use tarsia_metadata::{LAYOUT_KEY, is_reserved_key};
+/// assert!(is_reserved_key(LAYOUT_KEY) && is_reserved_key("tarsia."));
+/// assert!(!is_reserved_key("tarsia") && !is_reserved_key("my.tarsia.key"));
+/// ```
+pub fn is_reserved_key(key: &str) -> bool {
+    key.starts_with(RESERVED_KEY_PREFIX)
+}
+
 /// The key in the metadata of a top-level field that says how it is stored.
 pub const LAYOUT_KEY: &str = "tarsia.layout";
 

@@ -116,6 +116,8 @@ pub struct FailingSink<S> {
     on_commit: bool,
     append_only: bool,
     n_calls: u64,
+    /// Appended to `inner`.
+    n_bytes: u64,
     failed: bool,
 }
 
@@ -129,6 +131,7 @@ impl<S: Sink> FailingSink<S> {
             on_commit: false,
             append_only: false,
             n_calls: 0,
+            n_bytes: 0,
             failed: false,
         }
     }
@@ -140,7 +143,7 @@ impl<S: Sink> FailingSink<S> {
         self
     }
 
-    /// Call `call_idx` of [`Sink::write_all`] and [`Sink::write_at`] together (the first is 0) fails.
+    /// Call `call_idx` of [`Sink::append`] and [`Sink::overwrite`] together (the first is 0) fails.
     #[must_use]
     pub fn fail_call(mut self, call_idx: u64) -> Self {
         self.call_idx = Some(call_idx);
@@ -154,7 +157,7 @@ impl<S: Sink> FailingSink<S> {
         self
     }
 
-    /// Refuses to go back, as streams do: [`Sink::write_at`] returns `false`.
+    /// Refuses to go back, as streams do: [`Sink::overwrite`] returns `false`.
     #[must_use]
     pub fn append_only(mut self) -> Self {
         self.append_only = true;
@@ -173,38 +176,37 @@ impl<S: Sink> FailingSink<S> {
 }
 
 impl<S: Sink> Sink for FailingSink<S> {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.next_call()?;
-        let n_left = self
-            .at_byte
-            .map(|at_byte| at_byte.saturating_sub(self.inner.position()));
-        match n_left.and_then(|n_left| bytes.get(..usize::try_from(n_left).ok()?)) {
+        let n_left = self.at_byte.map(|at_byte| at_byte - self.n_bytes);
+        let stored = n_left.and_then(|n_left| bytes.get(..usize::try_from(n_left).ok()?));
+        match stored {
             Some(stored) if stored.len() < bytes.len() => {
                 self.failed = true;
-                self.inner.write_all(stored)?;
+                self.n_bytes += stored.len() as u64;
+                self.inner.append(stored)?;
                 Err(fault())
             }
-            _ => self.inner.write_all(bytes),
+            _ => {
+                self.n_bytes += bytes.len() as u64;
+                self.inner.append(bytes)
+            }
         }
     }
 
-    fn position(&self) -> u64 {
-        self.inner.position()
-    }
-
-    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
+    fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
         self.next_call()?;
         match self.append_only {
             true => Ok(false),
-            false => self.inner.write_at(place, bytes),
+            false => self.inner.overwrite(place, bytes),
         }
     }
 
-    fn commit(self: Box<Self>) -> io::Result<()> {
+    fn commit(&mut self) -> io::Result<()> {
         if self.failed || self.on_commit {
             return Err(fault());
         }
-        Box::new(self.inner).commit()
+        self.inner.commit()
     }
 }
 
@@ -249,35 +251,31 @@ mod tests {
 
     #[test]
     fn sinks_fail_where_they_are_told_to() {
-        let sink = MemorySink::new();
-        let handle = sink.handle();
-        let mut full = Box::new(FailingSink::new(sink).fail_at_byte(5));
-        full.write_all(b"abc").unwrap();
-        assert!(full.write_all(b"defg").is_err());
-        assert_eq!(full.position(), 5);
-        assert!(full.write_at(0, b"x").is_err());
+        let mut stored = Vec::new();
+        let mut full = FailingSink::new(&mut stored).fail_at_byte(5);
+        full.append(b"abc").unwrap();
+        assert!(full.append(b"defg").is_err());
+        assert!(full.overwrite(0, b"x").is_err());
         assert!(full.commit().is_err());
-        assert_eq!(handle.take(), None);
+        assert_eq!(stored, b"abcde");
 
         let sink = MemorySink::new();
         let handle = sink.handle();
-        let mut exact = Box::new(FailingSink::new(sink).fail_at_byte(5));
-        exact.write_all(b"abcde").unwrap();
+        let mut exact = FailingSink::new(sink).fail_at_byte(5);
+        exact.append(b"abcde").unwrap();
         exact.commit().unwrap();
         assert_eq!(handle.take().unwrap(), b"abcde");
 
         let mut second = FailingSink::new(MemorySink::new()).fail_call(1);
-        second.write_all(b"a").unwrap();
-        assert!(second.write_at(0, b"b").is_err());
-        assert!(second.write_all(b"c").is_err());
+        second.append(b"a").unwrap();
+        assert!(second.overwrite(0, b"b").is_err());
+        assert!(second.append(b"c").is_err());
 
-        let mut stream = Box::new(
-            FailingSink::new(MemorySink::new())
-                .append_only()
-                .fail_on_commit(),
-        );
-        stream.write_all(b"a").unwrap();
-        assert!(!stream.write_at(0, b"b").unwrap());
+        let mut stream = FailingSink::new(MemorySink::new())
+            .append_only()
+            .fail_on_commit();
+        stream.append(b"a").unwrap();
+        assert!(!stream.overwrite(0, b"b").unwrap());
         assert!(stream.commit().is_err());
     }
 }

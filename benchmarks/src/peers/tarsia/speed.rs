@@ -59,10 +59,7 @@ impl Format for Tarsia {
 
     fn kernel_bytes(&self, path: &Path, batches: &[RecordBatch]) -> Result<u64> {
         let with_kernel = path.with_extension("kernel");
-        let options = WriteOptions {
-            kernels: EmbedKernels::Embed,
-            ..write_options(tarsia::Threads::All)
-        };
+        let options = write_options(tarsia::Threads::All).with_embed_kernels(EmbedKernels::Embed);
         write(&with_kernel, batches, options)?;
         let bytes = std::fs::metadata(&with_kernel)?.len();
         std::fs::remove_file(&with_kernel)?;

@@ -14,7 +14,7 @@ use tarsia_testkit::nested::batch_logical_difference;
 pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let mut writer = Writer::new(Box::new(sink), schema, options).unwrap();
+    let mut writer = Writer::new(sink, schema, options).unwrap();
     for batch in batches {
         writer.write(batch).unwrap();
     }
@@ -26,11 +26,9 @@ pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOp
 
 /// The same input gives the same bytes, and there is no kernel in them: it would be most of a small file.
 pub(crate) fn deterministic() -> WriteOptions {
-    WriteOptions {
-        deterministic: true,
-        kernels: EmbedKernels::Omit,
-        ..WriteOptions::default()
-    }
+    WriteOptions::new()
+        .with_deterministic(true)
+        .with_embed_kernels(EmbedKernels::Omit)
 }
 
 pub(crate) fn open(bytes: &[u8]) -> tarsia::Result<File> {

@@ -72,11 +72,9 @@ fn write(module: &str, out: &str) -> Result<(), Box<dyn Error>> {
     });
     let kernel = Kernel::of_module("linear", &std::fs::read(module)?, true, encodings)?;
     let digest: String = kernel.digest.iter().map(|it| format!("{it:02x}")).collect();
-    let options = WriteOptions {
-        registry: registry(),
-        kernels_to_embed: vec![Arc::new(kernel)],
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .with_registry(registry())
+        .with_kernel(Arc::new(kernel));
     let summary = write_with(options, out)?;
     if summary.kernels != ["linear"] {
         return Err(format!("the file carries the kernels {:?}", summary.kernels).into());

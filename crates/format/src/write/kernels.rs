@@ -67,8 +67,8 @@ pub(crate) fn check(candidates: &[Arc<Kernel>], needs: &Needs) -> Result<()> {
     Err(Error::new(
         ErrorKind::Unsupported,
         format!(
-            "no kernel at hand decodes {pages} encoded with {}: name one in WriteOptions::kernels_to_embed, or write without kernels \
-             (EmbedKernels::Omit)",
+            "no kernel at hand decodes {pages} encoded with {}: add one with WriteOptions::with_kernel, or write without \
+             kernels (EmbedKernels::Omit)",
             list.join(", ")
         ),
     ))
@@ -193,7 +193,10 @@ mod tests {
         ] {
             let error = choose(&kernels, &[needs]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.to_string().contains("kernels_to_embed"), "{error}");
+            assert!(
+                error.to_string().contains("WriteOptions::with_kernel"),
+                "{error}"
+            );
         }
     }
 

@@ -1,0 +1,114 @@
+//! What chooses the trees of encodings for each leaf column.
+
+use std::collections::HashSet;
+
+use tarsia_cascade::Chooser;
+use tarsia_codec::Statistics;
+use tarsia_page_writer::{Choice, Choose};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
+
+/// What chooses a column's trees.
+pub(super) enum ColumnChooser {
+    Search(Chooser),
+    Custom {
+        policy: PageChooser,
+        full_zip_bytes_min: u32,
+    },
+}
+
+impl Choose for ColumnChooser {
+    fn choose(&self, values: &Statistics<'_>) -> tarsia_codec::Result<Choice> {
+        match self {
+            Self::Search(chooser) => chooser.choose(values),
+            Self::Custom { policy, .. } => policy.choose(values),
+        }
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        match self {
+            Self::Search(chooser) => chooser.full_zip_bytes_min(),
+            Self::Custom {
+                full_zip_bytes_min, ..
+            } => *full_zip_bytes_min,
+        }
+    }
+}
+
+/// The names by which options find a leaf column.
+pub(super) struct LeafName<'a> {
+    /// Of the top-level field.
+    pub(super) field: &'a str,
+    /// Names from the top-level field down, joined by dots.
+    pub(super) leaf: &'a str,
+}
+
+/// Makes the choosers of all columns.
+pub(super) struct Choosers<'a> {
+    options: &'a WriteOptions,
+    /// All columns share what it finds out about fallbacks.
+    base: Chooser,
+    /// The names that options may have.
+    known: HashSet<String>,
+}
+
+impl<'a> Choosers<'a> {
+    pub(super) fn new(options: &'a WriteOptions) -> Self {
+        Self {
+            options,
+            base: Chooser::new(options.registry().clone(), options.preset().objective()),
+            known: HashSet::new(),
+        }
+    }
+
+    /// The chooser of a leaf column. `full_zip_bytes_min` is what its field asks for.
+    pub(super) fn of(
+        &mut self,
+        name: &LeafName<'_>,
+        full_zip_bytes_min: Option<u32>,
+    ) -> ColumnChooser {
+        let options = self.options;
+        let own = [name.leaf, name.field]
+            .into_iter()
+            .find_map(|name| options.column(name));
+        self.known.insert(name.field.to_owned());
+        self.known.insert(name.leaf.to_owned());
+        let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min());
+        let has_tree = own.is_some_and(|own| own.tree().is_some());
+        let policy = own.and_then(ColumnOptions::chooser);
+        if let Some(policy) = policy.or_else(|| options.chooser().filter(|_| !has_tree)) {
+            return ColumnChooser::Custom {
+                policy: policy.clone(),
+                full_zip_bytes_min,
+            };
+        }
+        let preset = own
+            .and_then(ColumnOptions::preset)
+            .unwrap_or(options.preset());
+        let chooser = self
+            .base
+            .clone()
+            .with_weights(preset.objective().weights())
+            .with_full_zip_bytes_min(full_zip_bytes_min);
+        ColumnChooser::Search(match own.and_then(ColumnOptions::tree) {
+            None => chooser,
+            Some(tree) => chooser.with_tree(tree.clone()),
+        })
+    }
+
+    /// That all options of columns are for columns that there are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with the name that no column has.
+    pub(super) fn check_names(&self) -> Result<()> {
+        let names = self.options.column_names();
+        match names.filter(|name| !self.known.contains(*name)).min() {
+            None => Ok(()),
+            Some(name) => {
+                let what = "options for a column that the schema does not have";
+                Err(Error::new(ErrorKind::InvalidInput, what).in_column(name))
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One leaf column: collects rows, and encodes and appends the pages that are cut from them.
+
+use std::ops::Range;
+
+use arrow_schema::FieldRef;
+use tarsia_arrow::{LeafBuffer, LeafPath, Packing};
+use tarsia_codec::Registry;
+use tarsia_compliance as compliance;
+use tarsia_io::Sink;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::table::Stored;
+use crate::write::body::{Body, WrittenPage};
+use crate::write::chooser::ColumnChooser;
+use crate::write::cut::{full_pages, whole_rows};
+use crate::write::page::{self, DataPage, PageId};
+use crate::write::shared::SharedPages;
+
+/// A leaf column that is being written.
+pub(super) struct ColumnWriter {
+    /// The top-level field it is a part of, and its number.
+    pub(super) field: FieldRef,
+    pub(super) index: usize,
+    pub(super) leaf: u32,
+    pub(super) buffer: LeafBuffer,
+    /// Of packed structs.
+    pub(super) packing: Option<Packing>,
+    pub(super) pages: Vec<WrittenPage>,
+    pub(super) shared: SharedPages,
+    /// The row of the table that the buffer's first is.
+    next_row: u64,
+    chooser: ColumnChooser,
+}
+
+/// Rows of a column that become a page.
+pub(super) struct Cut {
+    /// Rows of the table that had to come in before the page could end: pages are appended in this order, then by
+    /// column, so that their places in the file do not depend on batches either.
+    pub(super) known_at: u64,
+    /// The column's place among the writers.
+    pub(super) column: usize,
+    /// Its number among the pages of the column, if it will be stored.
+    page: usize,
+    /// Rows of the column's buffer.
+    pub(super) rows: Range<usize>,
+}
+
+impl ColumnWriter {
+    /// The leaf column `leaf` of the table, which belongs to its top-level field `index` and lies at `path` in it.
+    pub(super) fn new(
+        field: FieldRef,
+        index: usize,
+        leaf: u32,
+        stored: &Stored,
+        path: LeafPath,
+        chooser: ColumnChooser,
+    ) -> Self {
+        Self {
+            field,
+            index,
+            leaf,
+            buffer: LeafBuffer::new(&stored.data_type, path),
+            packing: stored.packing.clone(),
+            pages: Vec::new(),
+            shared: SharedPages::default(),
+            next_row: 0,
+            chooser,
+        }
+    }
+
+    /// Cuts the pages that are full; `column` is the column's place among the writers.
+    pub(super) fn push_full(&self, column: usize, page_bytes: u64, cuts: &mut Vec<Cut>) {
+        for (i, full) in full_pages(&self.buffer, page_bytes).into_iter().enumerate() {
+            cuts.push(Cut {
+                known_at: self.next_row + full.known_at as u64,
+                column,
+                page: self.pages.len() + i,
+                rows: full.rows,
+            });
+        }
+    }
+
+    /// Cuts a page of the rows held: of as many as pages had better have, if there are enough.
+    pub(super) fn cut_early(&self, column: usize) -> Cut {
+        self.cut(column, whole_rows(self.buffer.rows()))
+    }
+
+    /// Cuts the last page, of all rows held; `None` if there are none.
+    pub(super) fn cut_last(&self, column: usize) -> Option<Cut> {
+        let rows = self.buffer.rows();
+        (rows > 0).then(|| self.cut(column, rows))
+    }
+
+    fn cut(&self, column: usize, rows: usize) -> Cut {
+        Cut {
+            known_at: self.next_row + rows as u64,
+            column,
+            page: self.pages.len(),
+            rows: 0..rows,
+        }
+    }
+
+    /// Encodes a page; `None` for a column without pages.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`], and what encodings refuse.
+    pub(super) fn encode(&self, cut: &Cut, registry: &Registry) -> Result<Option<DataPage>> {
+        let Some(input) = self.buffer.page(cut.rows.clone())? else {
+            return Ok(None);
+        };
+        let number = u32::try_from(cut.page)
+            .ok()
+            .filter(|number| *number < compliance::SHARED_PAGE_FIRST)
+            .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "2^31 pages in a column"))?;
+        let leaf = self.leaf;
+        let page = page::encode(input, PageId { leaf, number }, registry, &self.chooser)?;
+        Ok(Some(page))
+    }
+
+    /// Appends a page that [`ColumnWriter::encode`] made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`].
+    pub(super) fn append(
+        &mut self,
+        cut: &Cut,
+        page: DataPage,
+        body: &mut Body<dyn Sink + '_>,
+    ) -> Result<()> {
+        let first_row = self.next_row + cut.rows.start as u64;
+        let shared = self.shared.append(self.leaf, page.shared, body)?;
+        let written = body.append_page(page.page, first_row, shared)?;
+        self.pages.push(written);
+        Ok(())
+    }
+
+    /// Forgets the first rows of the buffer, whose pages were appended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for more rows than it holds.
+    pub(super) fn drain(&mut self, rows: usize) -> Result<()> {
+        self.buffer.drain(rows)?;
+        self.next_row += rows as u64;
+        Ok(())
+    }
+}

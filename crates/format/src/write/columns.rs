@@ -1,0 +1,267 @@
+//! All leaf columns of a table: rows come in together, and pages go out in an order that does not depend on batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema};
+use rayon::prelude::*;
+use tarsia_arrow::leaf_paths;
+use tarsia_codec::Registry;
+use tarsia_io::Sink;
+use tarsia_metadata as metadata;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Threads;
+use crate::table::Stored;
+use crate::write::body::Body;
+use crate::write::budget::Budget;
+use crate::write::chooser::{Choosers, LeafName};
+use crate::write::column::{ColumnWriter, Cut};
+use crate::write::cut::PAGE_DATA_BYTES_MAX;
+use crate::write::options::{LAYOUT_KEY, WriteOptions};
+use crate::write::page::DataPage;
+
+/// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
+/// nothing else.
+pub(super) const STEP_ROWS: usize = 65_536;
+
+/// At least this many bytes of a column are taken at a time, however small its pages are.
+const STEP_BYTES_MIN: u64 = 1 << 20;
+
+/// More cannot be asked for as [`WriteOptions::with_page_bytes`].
+const PAGE_BYTES_MAX: u64 = 1 << 30;
+
+/// Encoded pages of a group wait in memory to be appended in order.
+const FLUSH_PAGES_MAX: usize = 64;
+
+/// The columns of a table that is being written.
+pub(super) struct Columns {
+    pub(super) writers: Vec<ColumnWriter>,
+    budget: Budget,
+    page_bytes: u64,
+    registry: Arc<Registry>,
+    threads: Threads,
+    rows: u64,
+    logical_bytes: u64,
+}
+
+impl Columns {
+    /// The columns of `schema`, without rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for types that are not stored; [`ErrorKind::InvalidInput`] for layouts that fields
+    /// cannot have and options for columns that there are not.
+    pub(super) fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
+        let writers = column_writers(schema, options)?;
+        Ok(Self {
+            budget: Budget::new(options.memory_budget_bytes(), writers.len()),
+            writers,
+            page_bytes: options.page_bytes().clamp(1, PAGE_BYTES_MAX),
+            registry: options.registry().clone(),
+            threads: options.threads(),
+            rows: 0,
+            logical_bytes: 0,
+        })
+    }
+
+    /// Rows taken so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of the rows taken so far, as [`tarsia_arrow::LeafBuffer::bytes_of`] counts them.
+    pub(super) fn logical_bytes(&self) -> u64 {
+        self.logical_bytes
+    }
+
+    /// Whether some columns hold packed structs.
+    pub(super) fn are_packed(&self) -> bool {
+        self.writers.iter().any(|column| column.packing.is_some())
+    }
+
+    /// The arrays of a batch, packed if they are stored so.
+    ///
+    /// # Errors
+    /// What packing refuses.
+    pub(super) fn stored_arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let mut arrays = batch.columns().to_vec();
+        for column in &self.writers {
+            if let Some(packing) = &column.packing {
+                let array = packing.pack(batch.column(column.index));
+                arrays[column.index] =
+                    array.map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// Takes rows from the first of `of` on into the buffers, encodes what is full, and returns how many rows it took.
+    /// How many that are leaves no trace in the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a value of 2 GiB or more; [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`].
+    pub(super) fn push(
+        &mut self,
+        arrays: &[ArrayRef],
+        of: Range<usize>,
+        body: &mut Body<dyn Sink + '_>,
+    ) -> Result<usize> {
+        let start = of.start;
+        let bytes_max = self.page_bytes.max(STEP_BYTES_MIN) as usize;
+        let mut rows = STEP_ROWS.min(of.len());
+        let mut held_bytes = 0;
+        for column in &self.writers {
+            let array = &arrays[column.index];
+            let fit = column
+                .buffer
+                .fit(
+                    array.as_ref(),
+                    start..start + rows,
+                    bytes_max,
+                    PAGE_DATA_BYTES_MAX,
+                )
+                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            rows = fit.rows;
+            held_bytes += column.buffer.logical_bytes() + fit.bytes as u64;
+        }
+        // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between
+        // unless it may be at the end.
+        let may_exceed = self.budget.is_exceeded_by(held_bytes);
+        if may_exceed {
+            rows = rows.min(self.budget.rows_to_next_look(self.rows) as usize);
+        }
+        for column in &mut self.writers {
+            let array = &arrays[column.index];
+            let before = column.buffer.logical_bytes();
+            column
+                .buffer
+                .push(array.slice(start, rows).as_ref())
+                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            self.logical_bytes += column.buffer.logical_bytes() - before;
+        }
+        self.rows += rows as u64;
+        self.flush_full(body)?;
+        if may_exceed && self.budget.looks_at(self.rows) {
+            self.flush_largest(body)?;
+        }
+        Ok(rows)
+    }
+
+    /// Encodes all pages that are full.
+    fn flush_full(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+        let mut cuts = Vec::new();
+        for (i, column) in self.writers.iter().enumerate() {
+            column.push_full(i, self.page_bytes, &mut cuts);
+        }
+        cuts.sort_by_key(|cut| (cut.known_at, cut.column, cut.rows.start));
+        self.flush(cuts, body)
+    }
+
+    /// Encodes the columns that hold most, if all together hold more than the budget.
+    fn flush_largest(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+        let held = self
+            .writers
+            .iter()
+            .map(|column| column.buffer.logical_bytes());
+        let columns = self.budget.columns_to_flush(held);
+        let cuts = columns.into_iter().map(|i| self.writers[i].cut_early(i));
+        self.flush(cuts.collect(), body)
+    }
+
+    /// Encodes what the columns still hold.
+    ///
+    /// # Errors
+    /// As [`Columns::push`].
+    pub(super) fn flush_rest(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+        let columns = self.writers.iter().enumerate();
+        let rest = columns.filter_map(|(i, column)| column.cut_last(i));
+        self.flush(rest.collect(), body)
+    }
+
+    /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its
+    /// first row on.
+    fn flush(&mut self, cuts: Vec<Cut>, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+        // Few at a time, so that encoded pages do not pile up for wide tables.
+        for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
+            let encode = |cut: &Cut| {
+                let column = &self.writers[cut.column];
+                column
+                    .encode(cut, &self.registry)
+                    .map_err(|error| error.in_column(column.field.name()))
+            };
+            let encoded: Vec<Result<Option<DataPage>>> = match self.threads {
+                Threads::All if cuts.len() > 1 => cuts.par_iter().map(encode).collect(),
+                _ => cuts.iter().map(encode).collect(),
+            };
+            for (cut, encoded) in cuts.iter().zip(encoded) {
+                if let Some(page) = encoded? {
+                    self.writers[cut.column].append(cut, page, body)?;
+                }
+            }
+        }
+        if cuts.is_empty() {
+            return Ok(());
+        }
+        // The rows of a column's pages lie one after the other, so the last page's end is where all of them end.
+        let mut ends = vec![0; self.writers.len()];
+        for cut in &cuts {
+            ends[cut.column] = cut.rows.end;
+        }
+        for (column, end) in self.writers.iter_mut().zip(ends) {
+            if end > 0 {
+                column.drain(end)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
+    let mut choosers = Choosers::new(options);
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (index, field) in schema.fields().iter().enumerate() {
+        let stored = Stored::of(field)?;
+        let paths = leaf_paths(&stored.data_type, field.is_nullable()).map_err(|unsupported| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("type {unsupported} is not stored by this version"),
+            )
+            .in_column(field.name())
+        })?;
+        let full_zip_bytes_min = full_zip_bytes_min(field, stored.packing.is_some())?;
+        for path in paths {
+            let names: Vec<&str> = std::iter::once(field.name())
+                .chain(path.names())
+                .map(String::as_str)
+                .collect();
+            let name = LeafName {
+                field: field.name(),
+                leaf: &names.join("."),
+            };
+            let chooser = choosers.of(&name, full_zip_bytes_min);
+            let leaf = columns.len() as u32;
+            let column = ColumnWriter::new(field.clone(), index, leaf, &stored, path, chooser);
+            columns.push(column);
+        }
+    }
+    choosers.check_names()?;
+    Ok(columns)
+}
+
+/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says anything about
+/// that.
+fn full_zip_bytes_min(field: &Field, is_packed: bool) -> Result<Option<u32>> {
+    let what = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
+        None => return Ok(None),
+        Some("full-zip") => return Ok(Some(0)),
+        Some("mini-block") => return Ok(Some(u32::MAX)),
+        Some(_) if is_packed => return Ok(None),
+        Some(metadata::LAYOUT_PACKED) => {
+            let of = field.data_type();
+            format!("{of} cannot be packed: no struct with fields")
+        }
+        Some(other) => format!("{LAYOUT_KEY} is full-zip, mini-block or packed, not `{other}`"),
+    };
+    Err(Error::new(ErrorKind::InvalidInput, what).in_column(field.name()))
+}

@@ -1,0 +1,192 @@
+//! Everything behind the pages: metadata region, digest tree, footer and postscript.
+
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use tarsia_compliance as compliance;
+use tarsia_io::Sink;
+use tarsia_kernels::Kernel;
+use tarsia_metadata as metadata;
+use tarsia_metadata::{ColumnMeta, ColumnRecord, FileShape, PageDescriptor, Section};
+
+use crate::error::Result;
+use crate::write::body::{Body, WrittenPage};
+use crate::write::column::ColumnWriter;
+
+/// The table whose pages are written.
+pub(super) struct Table<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) rows: u64,
+    pub(super) file_id: [u8; 16],
+}
+
+/// What was written.
+pub(super) struct Committed {
+    pub(super) file_bytes: u64,
+    /// The kernels in the file, in the order in which its pages number them.
+    pub(super) kernels: Vec<Arc<Kernel>>,
+}
+
+/// The metadata region as it grows. It is small beside the pages, and its digest tree needs it whole.
+struct RegionBuilder {
+    /// Where it will start in the file.
+    place: u64,
+    bytes: Vec<u8>,
+}
+
+impl RegionBuilder {
+    fn end(&self) -> u64 {
+        self.place + self.bytes.len() as u64
+    }
+
+    /// Appends bytes and returns their place.
+    fn push(&mut self, bytes: &[u8]) -> u64 {
+        let place = self.end();
+        self.bytes.extend_from_slice(bytes);
+        place
+    }
+}
+
+/// Appends the metadata of a table; its columns and descriptions are used up.
+///
+/// # Errors
+/// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does
+/// not fit.
+pub(super) fn append(
+    table: &Table<'_>,
+    columns: &mut [ColumnWriter],
+    body: &mut Body<dyn Sink + '_>,
+) -> Result<Committed> {
+    body.output.pad_to(8)?;
+    let footer_parts = body.metas.finish()?;
+    let mut region = RegionBuilder {
+        place: body.output.position(),
+        bytes: Vec::new(),
+    };
+    let meta_place = region.place;
+    let sections = push_kernels(&footer_parts.kernels, &mut region);
+    let shape = FileShape {
+        rows: table.rows,
+        n_metas: footer_parts.metas.len() as u32,
+        meta_place,
+        // Not known yet; only an upper bound is needed for the check of places.
+        tree_place: u64::MAX,
+    };
+    let mut records = Vec::with_capacity(columns.len());
+    for column in columns {
+        let record = push_column(column, &mut region, &shape)
+            .map_err(|error| error.in_column(column.field.name()))?;
+        records.push(record);
+    }
+    let root_place = region.end();
+    let encoded = metadata::write_schema(table.schema, &records, root_place)?;
+    region.push(&encoded.records);
+    let (buckets_log2, buckets) = metadata::Buckets::build(encoded.entries)?;
+    let bucket_place = region.push(&buckets);
+    let tree_place = region.end();
+
+    let tree = compliance::DigestTree::build(&region.bytes);
+    let footer = metadata::Footer {
+        encodings: footer_parts.encodings,
+        metas: footer_parts.metas,
+        sections,
+        features: metadata::FeatureWords::default(),
+        meta_place,
+        tree_place,
+        n_nodes: encoded.n_nodes,
+        n_leaves: encoded.n_leaves,
+        root_place,
+        root_bytes: encoded.root_bytes,
+        created_by: concat!("tarsia ", env!("CARGO_PKG_VERSION")).to_owned(),
+    }
+    .to_bytes()?;
+    let file_bytes = tree_place
+        + tree.stored.len() as u64
+        + footer.len() as u64
+        + metadata::limits::POSTSCRIPT_BYTES as u64;
+    let mut postscript = metadata::Postscript {
+        committed_bytes: file_bytes,
+        rows: table.rows,
+        buckets_log2,
+        bucket_place,
+        footer_bytes: footer.len() as u32,
+        root_digest: [0; 32],
+    };
+    let header = metadata::Header::new(table.file_id).to_bytes()?;
+    postscript.root_digest = compliance::root_digest(
+        &header,
+        &tree.top,
+        &footer,
+        &postscript.bytes_for_root_digest(&footer)?,
+    );
+    let postscript = postscript.to_bytes(&footer)?;
+    for part in [&region.bytes[..], &tree.stored, &footer, &postscript] {
+        body.output.append(part)?;
+    }
+    Ok(Committed {
+        file_bytes,
+        kernels: footer_parts.kernels,
+    })
+}
+
+/// Appends kernels as sections.
+fn push_kernels(kernels: &[Arc<Kernel>], region: &mut RegionBuilder) -> Vec<Section> {
+    let mut sections = Vec::with_capacity(kernels.len());
+    for kernel in kernels {
+        let bytes = metadata::KernelSection {
+            digest: kernel.digest,
+            raw_bytes: kernel.raw_bytes,
+            compressed: &kernel.compressed,
+        }
+        .to_bytes();
+        let start = region.push(&bytes);
+        sections.push(Section {
+            id: metadata::SECTION_KERNEL,
+            version: tarsia_codec::Version::new(1, 0),
+            range: start..region.end(),
+            digest: compliance::section_digest(metadata::SECTION_KERNEL, &bytes),
+            flags: metadata::SectionFlags::default(),
+            columns: Vec::new(),
+        });
+        let padded = region.bytes.len().next_multiple_of(8);
+        region.bytes.resize(padded, 0);
+    }
+    sections
+}
+
+/// Appends block tables, digests and, if there are several pages, their list; returns the column's record.
+fn push_column(
+    column: &mut ColumnWriter,
+    region: &mut RegionBuilder,
+    shape: &FileShape,
+) -> Result<ColumnRecord> {
+    if column.pages.is_empty() {
+        return Ok(ColumnRecord::EMPTY);
+    }
+    let all_pages = column.pages.iter_mut().chain(&mut column.shared.pages);
+    for page in all_pages.filter(|page| !page.side.is_empty()) {
+        page.descriptor.side_place = region.push(&std::mem::take(&mut page.side));
+    }
+    if let ([page], []) = (column.pages.as_slice(), column.shared.pages.as_slice()) {
+        return Ok(ColumnRecord::of_page(&page.descriptor)?);
+    }
+    let digests = |pages: &[WrittenPage]| -> Vec<[u8; 32]> {
+        pages.iter().map(|page| page.descriptor.digest).collect()
+    };
+    let digest = compliance::column_digest(
+        column.leaf,
+        &digests(&column.pages),
+        &digests(&column.shared.pages),
+    );
+    let descriptors = |pages: &[WrittenPage]| -> Vec<PageDescriptor> {
+        pages.iter().map(|page| page.descriptor).collect()
+    };
+    let meta = ColumnMeta {
+        pages: descriptors(&column.pages),
+        shared_pages: descriptors(&column.shared.pages),
+        shared_lists: std::mem::take(&mut column.shared.lists),
+    }
+    .to_bytes(shape)?;
+    let place = region.push(&meta);
+    Ok(ColumnRecord::of_meta(place, &meta, digest)?)
+}

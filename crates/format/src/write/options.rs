@@ -1,0 +1,410 @@
+//! Options of writers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use tarsia_cascade::Objective;
+use tarsia_codec::{Registry, Statistics, Tree};
+use tarsia_kernels::Kernel;
+use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::Threads;
+
+/// Size against speed: what the search for encodings optimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Preset {
+    /// The fastest to write and to read.
+    Fast,
+    /// Smaller, if that costs little reading time.
+    #[default]
+    Balanced,
+    /// The smallest.
+    Compact,
+}
+
+impl Preset {
+    pub(crate) fn objective(self) -> Objective {
+        match self {
+            Self::Fast => Objective::Fast,
+            Self::Balanced => Objective::Balanced,
+            Self::Compact => Objective::Compact,
+        }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "fast" => Ok(Self::Fast),
+            "balanced" => Ok(Self::Balanced),
+            "compact" => Ok(Self::Compact),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("no preset `{name}`; there are fast, balanced, compact"),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fast => "fast",
+            Self::Balanced => "balanced",
+            Self::Compact => "compact",
+        })
+    }
+}
+
+/// Whether a writer puts kernels into the file. A kernel is a Wasm module that decodes the file's pages, so that
+/// readers need not know the encodings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EmbedKernels {
+    /// Of this build's kernels and those of [`WriteOptions::with_kernel`], the smallest set that decodes all pages of
+    /// the file. Each page names the smallest kernel of the set that decodes it. A page that no kernel decodes is an
+    /// error.
+    #[default]
+    Embed,
+    /// None. The file is smaller by about 37 KB, and only programs that know its encodings can read it.
+    Omit,
+}
+
+impl FromStr for EmbedKernels {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "embed" => Ok(Self::Embed),
+            "omit" => Ok(Self::Omit),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("kernels are embed or omit, not `{name}`"),
+            )),
+        }
+    }
+}
+
+/// A policy of your own in place of the search: it chooses the trees of encodings for each page.
+#[derive(Clone)]
+pub struct PageChooser(Arc<dyn Choose + Send + Sync>);
+
+impl PageChooser {
+    /// A policy that threads may ask at the same time.
+    pub fn new(chooser: Arc<dyn Choose + Send + Sync>) -> Self {
+        Self(chooser)
+    }
+}
+
+impl Choose for PageChooser {
+    fn choose(&self, values: &Statistics<'_>) -> tarsia_codec::Result<Choice> {
+        self.0.choose(values)
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        self.0.full_zip_bytes_min()
+    }
+}
+
+impl fmt::Debug for PageChooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PageChooser")
+    }
+}
+
+/// Options of one column, for [`WriteOptions::with_column`]. What is not set is as for all columns.
+///
+/// ```
+/// use tarsia::{ColumnOptions, Preset};
+///
+/// let options = ColumnOptions::new().with_preset(Preset::Compact);
+/// assert_eq!(options.preset(), Some(Preset::Compact));
+/// assert_eq!(options.tree(), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ColumnOptions {
+    preset: Option<Preset>,
+    tree: Option<Tree>,
+    chooser: Option<PageChooser>,
+}
+
+impl ColumnOptions {
+    /// Nothing set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Size against speed.
+    #[must_use]
+    pub fn with_preset(mut self, preset: Preset) -> Self {
+        self.preset = Some(preset);
+        self
+    }
+
+    /// The tree of encodings for the values of every page, in place of the search. Its shared buffers are numbered from
+    /// 0 on ([`Registry::number_shared`]). Blocks whose values it cannot hold are stored as plain values.
+    #[must_use]
+    pub fn with_tree(mut self, tree: Tree) -> Self {
+        self.tree = Some(tree);
+        self
+    }
+
+    /// A policy of your own. If there is one, the tree and the preset do not count.
+    #[must_use]
+    pub fn with_chooser(mut self, chooser: PageChooser) -> Self {
+        self.chooser = Some(chooser);
+        self
+    }
+
+    /// See [`ColumnOptions::with_preset`].
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// See [`ColumnOptions::with_tree`].
+    pub fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// See [`ColumnOptions::with_chooser`].
+    pub fn chooser(&self) -> Option<&PageChooser> {
+        self.chooser.as_ref()
+    }
+}
+
+/// Options of a [`Writer`](crate::Writer).
+///
+/// ```
+/// use tarsia::{ColumnOptions, Preset, WriteOptions};
+///
+/// let options = WriteOptions::new()
+///     .with_preset(Preset::Fast)
+///     .with_column("comment", ColumnOptions::new().with_preset(Preset::Compact))
+///     .with_key_value("source", "sensor 7");
+/// assert_eq!(options.preset(), Preset::Fast);
+/// assert_eq!(options.page_bytes(), 8 << 20);
+/// ```
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    registry: Arc<Registry>,
+    chooser: Option<PageChooser>,
+    columns: HashMap<String, ColumnOptions>,
+    kernels: Vec<Arc<Kernel>>,
+    key_values: HashMap<String, String>,
+    preset: Preset,
+    page_bytes: u64,
+    memory_budget_bytes: u64,
+    threads: Threads,
+    deterministic: bool,
+    embed_kernels: EmbedKernels,
+    full_zip_bytes_min: u32,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            registry: crate::registry().clone(),
+            chooser: None,
+            columns: HashMap::new(),
+            kernels: Vec::new(),
+            key_values: HashMap::new(),
+            preset: Preset::default(),
+            page_bytes: 8 << 20,
+            memory_budget_bytes: 256 << 20,
+            threads: Threads::default(),
+            deterministic: false,
+            embed_kernels: EmbedKernels::default(),
+            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Size against speed. Default [`Preset::Balanced`].
+    #[must_use]
+    pub fn with_preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// Options of one column. `name` is that of a top-level field, or the path of one leaf of it: `user.ids.item`. If
+    /// both have options, those of the leaf count. A second call with the same name replaces the first. The writer
+    /// refuses a name that no column has.
+    #[must_use]
+    pub fn with_column(mut self, name: impl Into<String>, options: ColumnOptions) -> Self {
+        self.columns.insert(name.into(), options);
+        self
+    }
+
+    /// Adds a pair to the metadata of the file's schema, which [`File::schema`](crate::File::schema) gives back. It
+    /// replaces a pair of the schema with the same key. Keys that start with `tarsia.` are reserved, and the writer
+    /// refuses them. See also [`Writer::add_key_value`](crate::Writer::add_key_value).
+    #[must_use]
+    pub fn with_key_value(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.key_values.insert(key.into(), value.into());
+        self
+    }
+
+    /// A page of a column is written when its rows take this many bytes: values, offsets and validity, as Arrow holds
+    /// them. More than 1 GiB counts as 1 GiB. Default 8 MiB.
+    #[must_use]
+    pub fn with_page_bytes(mut self, page_bytes: u64) -> Self {
+        self.page_bytes = page_bytes;
+        self
+    }
+
+    /// All columns together hold at most about this many bytes of rows that are not written yet. If they hold more, the
+    /// largest columns are written as shorter pages. Default 256 MiB.
+    #[must_use]
+    pub fn with_memory_budget_bytes(mut self, memory_budget_bytes: u64) -> Self {
+        self.memory_budget_bytes = memory_budget_bytes;
+        self
+    }
+
+    /// Threads that encode. The bytes of the file do not depend on them. Default [`Threads::All`].
+    #[must_use]
+    pub fn with_threads(mut self, threads: Threads) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// The file id is zero instead of random, so that the same rows and options give the same bytes. Default `false`.
+    #[must_use]
+    pub fn with_deterministic(mut self, deterministic: bool) -> Self {
+        self.deterministic = deterministic;
+        self
+    }
+
+    /// Whether the file carries kernels. Default [`EmbedKernels::Embed`].
+    #[must_use]
+    pub fn with_embed_kernels(mut self, embed_kernels: EmbedKernels) -> Self {
+        self.embed_kernels = embed_kernels;
+        self
+    }
+
+    /// Adds a kernel that may be embedded beside those of this build: one that decodes encodings which this build's do
+    /// not. Default: none.
+    #[must_use]
+    pub fn with_kernel(mut self, kernel: Arc<Kernel>) -> Self {
+        self.kernels.push(kernel);
+        self
+    }
+
+    /// The encodings that may be written. Default: those of this build ([`registry`](crate::registry())).
+    #[must_use]
+    pub fn with_registry(mut self, registry: Arc<Registry>) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// A policy of your own for all columns, in place of the search among what the registry's encodings propose.
+    /// Columns with a policy or a tree of their own keep it. Default: the search.
+    #[must_use]
+    pub fn with_chooser(mut self, chooser: PageChooser) -> Self {
+        self.chooser = Some(chooser);
+        self
+    }
+
+    /// From how many bytes on a value is stored row by row ("full-zip"), so that a single row is read alone. Default
+    /// 128.
+    ///
+    /// It counts for vectors: fixed-size lists, and lists that all have one length in a page. For text and byte
+    /// strings, 32 times as many bytes count, in the mean of a page; byte strings that are stored so need no copy when
+    /// a mapped file is read. Values that are smaller when they are encoded together stay together. A field's metadata
+    /// [`LAYOUT_KEY`] with the value `full-zip` or `mini-block` decides for the field instead.
+    #[must_use]
+    pub fn with_full_zip_bytes_min(mut self, full_zip_bytes_min: u32) -> Self {
+        self.full_zip_bytes_min = full_zip_bytes_min;
+        self
+    }
+
+    /// See [`WriteOptions::with_preset`].
+    pub fn preset(&self) -> Preset {
+        self.preset
+    }
+
+    /// What [`WriteOptions::with_column`] said of this name.
+    pub fn column(&self, name: &str) -> Option<&ColumnOptions> {
+        self.columns.get(name)
+    }
+
+    /// The names with options of their own, in no particular order.
+    pub fn column_names(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// What [`WriteOptions::with_key_value`] added, in no particular order.
+    pub fn key_values(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.key_values.iter();
+        pairs.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// See [`WriteOptions::with_page_bytes`].
+    pub fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// See [`WriteOptions::with_memory_budget_bytes`].
+    pub fn memory_budget_bytes(&self) -> u64 {
+        self.memory_budget_bytes
+    }
+
+    /// See [`WriteOptions::with_threads`].
+    pub fn threads(&self) -> Threads {
+        self.threads
+    }
+
+    /// See [`WriteOptions::with_deterministic`].
+    pub fn deterministic(&self) -> bool {
+        self.deterministic
+    }
+
+    /// See [`WriteOptions::with_embed_kernels`].
+    pub fn embed_kernels(&self) -> EmbedKernels {
+        self.embed_kernels
+    }
+
+    /// See [`WriteOptions::with_kernel`].
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
+        &self.kernels
+    }
+
+    /// See [`WriteOptions::with_registry`].
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// See [`WriteOptions::with_chooser`].
+    pub fn chooser(&self) -> Option<&PageChooser> {
+        self.chooser.as_ref()
+    }
+
+    /// See [`WriteOptions::with_full_zip_bytes_min`].
+    pub fn full_zip_bytes_min(&self) -> u32 {
+        self.full_zip_bytes_min
+    }
+}
+
+/// The key in the metadata of a top-level field that says how the field is stored.
+///
+/// | value | what it does |
+/// |---|---|
+/// | `full-zip` | stores pages row by row, if their values allow it |
+/// | `mini-block` | never does so |
+/// | `packed` | stores a struct as one column of whole rows |
+///
+/// A row of a packed struct is read with one request, however many fields it has; a single field costs as much as all.
+/// The fields are flat (no dictionaries, no run-end arrays), structs of such, or fixed-size lists of values of fixed
+/// width. Without strings among them a row has a fixed width.
+pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;

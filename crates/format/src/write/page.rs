@@ -1,0 +1,148 @@
+//! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
+//! pages can be made by many threads.
+
+use tarsia_codec::{LogicalType, Registry, ValueType};
+use tarsia_compliance as compliance;
+use tarsia_metadata as metadata;
+use tarsia_page_writer::{BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
+use tarsia_structure::SHARED_DEPTH_MAX;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Which page of the file: what its digests cover beside its bytes.
+#[derive(Clone, Copy)]
+pub(super) struct PageId {
+    /// Number of the leaf column.
+    pub(super) leaf: u32,
+    /// Counts the column's pages from 0, those of shared buffers from [`compliance::SHARED_PAGE_FIRST`].
+    pub(super) number: u32,
+}
+
+/// The rows of a page, encoded, and the pages of its shared buffers.
+pub(super) struct DataPage {
+    pub(super) page: SealedPage,
+    pub(super) shared: Vec<SharedPage>,
+}
+
+/// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
+pub(super) struct SharedPage {
+    pub(super) page: EncodedPage,
+    /// What it is decoded with.
+    pub(super) shared: Vec<SharedPage>,
+}
+
+/// A page with its digests.
+pub(super) struct SealedPage {
+    pub(super) page: EncodedPage,
+    /// Block table and block digests; empty for one block.
+    pub(super) side: Vec<u8>,
+    pub(super) digest: [u8; 32],
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy)]
+struct ColumnType {
+    value_type: ValueType,
+    logical_type: LogicalType,
+}
+
+/// Encodes the rows of a page.
+///
+/// # Errors
+/// [`ErrorKind::LimitExceeded`], and what encodings refuse.
+pub(super) fn encode(
+    input: PageInput<'_>,
+    id: PageId,
+    registry: &Registry,
+    chooser: &dyn Choose,
+) -> Result<DataPage> {
+    let context = EncodeContext {
+        registry,
+        chooser,
+        checksum: |bytes| metadata::crc32c(&[bytes]),
+    };
+    let column = ColumnType {
+        value_type: input.values.value_type(),
+        logical_type: input.logical_type,
+    };
+    let page = encode_page(input, &context)?;
+    let shared = encode_shared(&page, column, &context, 0)?;
+    let page = seal(page, id)?;
+    Ok(DataPage { page, shared })
+}
+
+/// The pages of a page's shared buffers, and of theirs. What buffers of the column's type mean, its values do.
+fn encode_shared(
+    page: &EncodedPage,
+    column: ColumnType,
+    context: &EncodeContext<'_>,
+    depth: u32,
+) -> Result<Vec<SharedPage>> {
+    if depth > SHARED_DEPTH_MAX && !page.shared.is_empty() {
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("shared buffers of shared buffers more than {SHARED_DEPTH_MAX} deep"),
+        ));
+    }
+    let mut pages = Vec::with_capacity(page.shared.len());
+    for (spec, values) in page.meta.shared.iter().zip(&page.shared) {
+        let input = PageInput {
+            shared: Some(spec.kind),
+            logical_type: match spec.value_type == column.value_type {
+                true => column.logical_type,
+                false => LogicalType::Unknown,
+            },
+            ..PageInput::of_values(values.as_values()?)
+        };
+        let page = encode_page(input, context)?;
+        let shared = encode_shared(&page, column, context, depth + 1)?;
+        pages.push(SharedPage { page, shared });
+    }
+    Ok(pages)
+}
+
+/// Adds block table and digests.
+///
+/// # Errors
+/// [`ErrorKind::LimitExceeded`] if the page is too long.
+pub(super) fn seal(page: EncodedPage, id: PageId) -> Result<SealedPage> {
+    let PageId { leaf, number } = id;
+    let n_blocks = page.starts.len() as u32;
+    if n_blocks == 1 {
+        let digest = compliance::block_digest(leaf, number, 0, page.block(0));
+        return Ok(SealedPage {
+            page,
+            side: Vec::new(),
+            digest,
+        });
+    }
+    let row_starts: Vec<u32>;
+    let rows = match &page.block_rows {
+        BlockRows::Uniform(log2) => metadata::Rows::Uniform(*log2),
+        BlockRows::Table(rows) => {
+            let start = |next: &mut u32, rows: &u32| {
+                let start = *next;
+                *next += rows;
+                Some(start)
+            };
+            row_starts = rows.iter().scan(0, start).collect();
+            metadata::Rows::Table(&row_starts)
+        }
+    };
+    let starts = page
+        .starts
+        .iter()
+        .map(|start| u32::try_from(start / 8))
+        .collect::<Result<Vec<u32>, _>>()
+        .map_err(|_| Error::new(ErrorKind::LimitExceeded, "a page is larger than 32 GiB"))?;
+    let mut side = metadata::build_block_table(&starts, rows)?;
+    let digests: Vec<[u8; 16]> = (0..n_blocks)
+        .map(|block| {
+            let digest = compliance::block_digest(leaf, number, block, page.block(block as usize));
+            compliance::stored_block_digest(&digest)
+        })
+        .collect();
+    let digest = compliance::page_digest(leaf, number, &digests);
+    side.extend_from_slice(digests.as_flattened());
+    Ok(SealedPage { page, side, digest })
+}
