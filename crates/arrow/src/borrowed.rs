@@ -17,10 +17,10 @@ const GAP_BYTES_MAX: usize = 1024;
 const RUN_BYTES_MAX: usize = 1 << 30;
 
 /// Rows of byte strings, collected block by block as Arrow views: a short string lies in its view, a longer one is
-/// borrowed from `home`, the memory that holds the blocks.
+/// borrowed from `memory`, the memory that holds the blocks.
 #[derive(Debug)]
 pub struct LentStrings<'m> {
-    home: &'m [u8],
+    memory: &'m [u8],
     lengths: RawColumn,
     views: AlignedBuf,
     runs: Vec<Shown<Range<usize>>>,
@@ -46,7 +46,7 @@ impl<'m> LentStrings<'m> {
     /// # Errors
     /// As [`RawColumn::new`].
     pub fn new(
-        home: &'m [u8],
+        memory: &'m [u8],
         rows_max: usize,
         take: &mut dyn FnMut(usize) -> AlignedBuf,
     ) -> Result<Self> {
@@ -55,7 +55,7 @@ impl<'m> LentStrings<'m> {
         let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize / 2);
         let too_many = || Error::limit("rows of a batch", rows_max as u64, u32::MAX.into());
         Ok(Self {
-            home,
+            memory,
             lengths,
             views: take(bytes.ok_or_else(too_many)?),
             runs: Vec::new(),
@@ -69,7 +69,7 @@ impl<'m> LentStrings<'m> {
     }
 
     /// Appends items of a block. `false` where too few blocks of the column can be borrowed, because they do not lie in
-    /// `home` or do not hold their strings uncompressed: the caller should copy the column instead.
+    /// `memory` or do not hold their strings uncompressed: the caller should copy the column instead.
     ///
     /// # Errors
     /// As [`RawColumn::push`]. After an error or `false`, these strings must not be used.
@@ -109,7 +109,7 @@ impl<'m> LentStrings<'m> {
         };
         // Below the data's length, which is of 32 bits, and a run's.
         let run_at = (data.start - run_start) as u32;
-        let data = self.home.get(data).unwrap_or_default();
+        let data = self.memory.get(data).unwrap_or_default();
         self.write_views(first, data, run, run_at)?;
         Ok(true)
     }
@@ -137,7 +137,7 @@ impl<'m> LentStrings<'m> {
         Ok(())
     }
 
-    /// The place in `home` from the first string of some items of a block to the end of the block's strings; `None`
+    /// The place in `memory` from the first string of some items of a block to the end of the block's strings; `None`
     /// where they do not lie there.
     fn place_of(
         &self,
@@ -149,12 +149,12 @@ impl<'m> LentStrings<'m> {
         if block.header.n_values == 0 {
             return Ok(Some(0..0));
         }
-        let unit_at = (block.unit.as_ptr() as usize).checked_sub(self.home.as_ptr() as usize);
+        let unit_at = (block.unit.as_ptr() as usize).checked_sub(self.memory.as_ptr() as usize);
         let Some((unit_at, strings)) = unit_at.zip(page.strings(block)?) else {
             return Ok(None);
         };
         let mut data = unit_at + strings.start..unit_at + strings.end;
-        if data.end > self.home.len() {
+        if data.end > self.memory.len() {
             return Ok(None);
         }
         if range.start > 0 {
@@ -216,7 +216,7 @@ impl<'m> LentStrings<'m> {
     }
 
     /// The views, as values of 16 bytes, and the buffers behind them, in the order of the views' buffer numbers: places
-    /// in `home`, or copies.
+    /// in `memory`, or copies.
     pub fn finish(self) -> (RawParts, Vec<Shown<Range<usize>>>) {
         let lengths = self.lengths.finish();
         let parts = RawParts {

@@ -1,9 +1,10 @@
 //! Encoding a run of rows as a page.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use tarsia_codec::{BitSlice, Error, Result, RowStarts, Values};
+use tarsia_codec::{BitSlice, Error, Result, RowStarts, Statistics, Values};
 use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, Meta};
 
 use crate::full_zip::page::ZipInput;
@@ -27,45 +28,20 @@ const CAPACITY_BYTES_MAX: u64 = 16 << 20;
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where validity and values differ in length or a
 /// row is too large; what encoders refuse.
 pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
-    let n_items = input.values.len();
-    if input.validity.is_some_and(|bits| bits.len() != n_items) {
-        return Err(Error::invalid("validity and values differ in length"));
-    }
-    let rows = match input.shape {
-        None => n_items,
-        Some(shape) if shape.n_items() == n_items => shape.rows(),
-        Some(_) => return Err(Error::invalid("levels and values differ in length")),
-    };
-    let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
-    let null_count = validity.map_or(0, |bits| n_items - bits.count_ones());
+    let rows = Rows::of(input)?;
     let mut known_choice = None;
-    let mut zip = ZipInput {
-        shape: input.shape,
-        validity,
-        values: input.values,
-    };
-    let refilled;
-    if input.shared.is_none() && zip.are_long(context) {
-        if let Some(bits) = validity.filter(|bits| !is_filled(input.values, *bits)) {
-            refilled = filled(input.values, bits, BLOCK_ROWS_MIN);
-            zip.values = refilled.as_values()?;
-        }
-        // What stands under nulls does not count.
-        if zip.are_long(context) {
-            let choice = context
-                .chooser
-                .choose(&input.statistics(zip.values, None))?;
-            if let Some(page) = zip.encode_strings(&choice, context)? {
-                return Ok(page);
-            }
-            known_choice = Some(choice);
+    if let Some(of_strings) = rows.encode_long_strings(context)? {
+        match of_strings {
+            LongStrings::Page(page) => return Ok(*page),
+            LongStrings::Choice(choice) => known_choice = Some(choice),
         }
     }
     // Nulls cost a byte string an entry in its block's index, dropped or not, so this comes after it.
-    let compact = null_count * COMPACT_NULLS_ONE_IN > n_items;
-    let cleaned = match validity {
+    let n_items = input.values.len();
+    let compact = rows.null_count * COMPACT_NULLS_ONE_IN > n_items;
+    let cleaned = match rows.validity {
         None => None,
-        Some(bits) if compact => Some(compacted(input.values, bits, n_items - null_count)?),
+        Some(bits) if compact => Some(compacted(input.values, bits, n_items - rows.null_count)?),
         Some(bits) if is_filled(input.values, bits) => None,
         Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
     };
@@ -75,83 +51,161 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     };
     let row_starts = PageRows {
         shape: input.shape,
-        validity: validity.filter(|_| compact),
+        validity: rows.validity.filter(|_| compact),
     };
     let statistics = input.statistics(values, input.shape.map(|_| &row_starts as &dyn RowStarts));
     let choice = match known_choice.filter(|_| !compact) {
         Some(choice) => choice,
         None => context.chooser.choose(&statistics)?,
     };
-    if let (Some(_), false) = (input.shape, compact) {
-        let zip = ZipInput {
-            shape: input.shape,
-            validity,
-            values,
+    if input.shape.is_some()
+        && !compact
+        && let Some(page) = rows.full_zip(values).encode(&choice, context)?
+    {
+        return Ok(page);
+    }
+    rows.encode_mini_blocks(&statistics, compact, &choice, context)
+}
+
+/// Rows whose parts fit each other.
+struct Rows<'a> {
+    input: PageInput<'a>,
+    n_rows: usize,
+    /// `None` where no item is null.
+    validity: Option<BitSlice<'a>>,
+    /// Null items.
+    null_count: usize,
+}
+
+/// What is known of byte strings that are long enough for full-zip.
+enum LongStrings {
+    /// They are a page of that layout.
+    Page(Box<EncodedPage>),
+    /// Encoded, they are smaller, by this choice.
+    Choice(Choice),
+}
+
+impl<'a> Rows<'a> {
+    fn of(input: PageInput<'a>) -> Result<Self> {
+        let n_items = input.values.len();
+        if input.validity.is_some_and(|bits| bits.len() != n_items) {
+            return Err(Error::invalid("validity and values differ in length"));
+        }
+        let n_rows = match input.shape {
+            None => n_items,
+            Some(shape) if shape.n_items() == n_items => shape.rows(),
+            Some(_) => return Err(Error::invalid("levels and values differ in length")),
         };
-        if let Some(page) = zip.encode(&choice, context)? {
-            return Ok(page);
+        let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
+        Ok(Self {
+            input,
+            n_rows,
+            validity,
+            null_count: validity.map_or(0, |bits| n_items - bits.count_ones()),
+        })
+    }
+
+    /// The rows as a full-zip page would hold them; `values` has filler for null items.
+    fn full_zip(&self, values: Values<'a>) -> ZipInput<'a> {
+        ZipInput {
+            shape: self.input.shape,
+            validity: self.validity,
+            values,
         }
     }
-    let mut prepared = Prepared::default();
-    let mut levels = vec![];
-    let mut nested = None;
-    if let Some(shape) = input.shape {
-        let of_levels = Nested::new(shape, context, &mut prepared)?;
-        levels = of_levels
-            .levels
-            .iter()
-            .map(|(level, _)| level.clone())
-            .collect();
-        nested = Some(of_levels);
+
+    /// A full-zip page of long byte strings; `None` for other values.
+    fn encode_long_strings(&self, context: &EncodeContext<'_>) -> Result<Option<LongStrings>> {
+        let input = &self.input;
+        if input.shared.is_some() || !self.full_zip(input.values).are_long(context) {
+            return Ok(None);
+        }
+        let has_garbage = |bits: &BitSlice<'_>| !is_filled(input.values, *bits);
+        let refilled = self.validity.filter(has_garbage);
+        let refilled = refilled.map(|bits| filled(input.values, bits, BLOCK_ROWS_MIN));
+        let values = match &refilled {
+            Some(refilled) => refilled.as_values()?,
+            None => input.values,
+        };
+        let zip = ZipInput {
+            shape: input.shape,
+            validity: self.validity,
+            values,
+        };
+        // What stands under nulls does not count.
+        if !zip.are_long(context) {
+            return Ok(None);
+        }
+        let choice = context.chooser.choose(&input.statistics(values, None))?;
+        Ok(Some(match zip.encode_strings(&choice, context)? {
+            Some(page) => LongStrings::Page(Box::new(page)),
+            None => LongStrings::Choice(choice),
+        }))
     }
-    let mut layers = vec![];
-    let mut validity_encoder = None;
-    if let Some(bits) = validity {
-        let (trees, encoder) = prepared.bits(bits, context)?;
-        layers.push(Layer {
-            kind: LayerKind::ItemValidity,
-            trees,
-        });
-        validity_encoder = Some((bits, encoder));
-    }
-    let (trees, encoders) = prepared.page(&choice, &statistics, context)?;
-    let shared = prepared.shared.to_vec()?;
-    let mut encoder = Encoder {
-        nested,
-        values,
-        validity: validity_encoder,
-        compact,
-        trees: encoders,
-        checksum: context.checksum,
-        bytes: Vec::with_capacity(expected_bytes(values, &choice)),
-        starts: Vec::new(),
-    };
-    let lists_differ = levels
-        .iter()
-        .any(|level| matches!(level, Level::Lengths(_)));
-    let block_rows = match (&encoder.nested, choice.uniform && !lists_differ) {
-        (_, true) => encoder.cut_uniform(rows, n_items, null_count, &choice)?,
-        (None, false) => encoder.cut_by_size(rows)?,
-        (Some(_), false) => encoder.cut_nested(rows, &choice)?,
-    };
-    let value_type = Some(values.value_type());
-    Ok(EncodedPage {
-        bytes: encoder.bytes,
-        starts: encoder.starts,
-        block_rows,
-        rows: rows as u64,
-        null_count: null_count as u64,
-        meta: Meta {
-            layout: Layout::MiniBlock,
-            value_type,
+
+    /// A page of mini-blocks. `values` are those to be stored: of valid items alone in a compact page.
+    fn encode_mini_blocks(
+        &self,
+        values: &Statistics<'_>,
+        compact: bool,
+        choice: &Choice,
+        context: &EncodeContext<'_>,
+    ) -> Result<EncodedPage> {
+        let mut prepared = Prepared::default();
+        let nested = match self.input.shape {
+            Some(shape) => Some(Nested::new(shape, context, &mut prepared)?),
+            None => None,
+        };
+        let levels = nested.iter().flat_map(|nested| &nested.levels);
+        let levels: Vec<Level> = levels.map(|(level, _)| level.clone()).collect();
+        let mut layers = vec![];
+        let mut validity = None;
+        if let Some(bits) = self.validity {
+            let (trees, encoder) = prepared.bits(bits, context)?;
+            layers.push(Layer {
+                kind: LayerKind::ItemValidity,
+                trees,
+            });
+            validity = Some((bits, encoder));
+        }
+        let (trees, encoders) = prepared.page(choice, values, context)?;
+        let shared = prepared.shared.to_vec()?;
+        let mut encoder = Encoder {
+            nested,
+            values: values.values(),
+            validity,
             compact,
-            levels,
-            layers,
-            trees,
-            shared: shared.iter().map(|(spec, _)| *spec).collect(),
-        },
-        shared: shared.into_iter().map(|(_, values)| values).collect(),
-    })
+            trees: encoders,
+            checksum: context.checksum,
+            bytes: Vec::with_capacity(expected_bytes(values.values(), choice)),
+            starts: Vec::new(),
+        };
+        let is_of_lengths = |level: &Level| matches!(level, Level::Lengths(_));
+        let lists_differ = levels.iter().any(is_of_lengths);
+        let n_items = self.input.values.len();
+        let block_rows = match (&encoder.nested, choice.uniform && !lists_differ) {
+            (_, true) => encoder.cut_uniform(self.n_rows, n_items, self.null_count, choice)?,
+            (None, false) => encoder.cut_by_size(self.n_rows)?,
+            (Some(_), false) => encoder.cut_nested(self.n_rows, choice)?,
+        };
+        Ok(EncodedPage {
+            bytes: encoder.bytes,
+            starts: encoder.starts,
+            block_rows,
+            rows: self.n_rows as u64,
+            null_count: self.null_count as u64,
+            meta: Meta {
+                layout: Layout::MiniBlock,
+                value_type: Some(values.values().value_type()),
+                compact,
+                levels,
+                layers,
+                trees,
+                shared: shared.iter().map(|(spec, _)| *spec).collect(),
+            },
+            shared: shared.into_iter().map(|(_, values)| values).collect(),
+        })
+    }
 }
 
 /// Where the rows of a nested page begin among its values.

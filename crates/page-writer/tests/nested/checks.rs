@@ -226,7 +226,7 @@ pub(crate) fn check(model: &Model, page: &EncodedPage, what: &str) {
 }
 
 /// A row of a full-zip block whose checksum is right, and its entry where the block has an index.
-pub(crate) fn bare_row(
+pub(crate) fn row_alone(
     block: &[u8],
     form: ZipForm,
     rows: u32,

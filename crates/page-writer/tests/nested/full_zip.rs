@@ -71,7 +71,7 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
         let mut first = 0;
         for (i, rows) in block_rows(&page).into_iter().enumerate() {
             for row in (0..rows).step_by(1 + rows as usize / 50) {
-                let (bytes, entries) = bare_row(page.block(i), form, rows, row);
+                let (bytes, entries) = row_alone(page.block(i), form, rows, row);
                 let block = Block::of_rows(bytes, form, &entries, 1).unwrap();
                 let blocks = [(block, 1, Selection::All)];
                 let got = decode_blocks(&decoder, model.forms(), blocks.into_iter(), usize::MAX);
@@ -110,7 +110,7 @@ fn hostile_full_zip_blocks_are_refused_or_consistent() {
             assert!(cut.is_err() || len + 8 > block.len(), "{what}: {len} bytes");
         }
         let form = decoder.zip().unwrap();
-        let (bytes, entries) = bare_row(block, form, rows, 1);
+        let (bytes, entries) = row_alone(block, form, rows, 1);
         for n_rows in [0, 2, 100] {
             assert!(Block::of_rows(bytes, form, &entries, n_rows).is_err());
         }
