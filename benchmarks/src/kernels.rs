@@ -132,13 +132,7 @@ mod measuring {
         let open = |kernels| {
             File::open_with(
                 &path,
-                OpenOptions {
-                    threads: Threads::One,
-                    kernels,
-                    // As in a file's first scan, of which these are repetitions.
-                    checksums: Checksums::Always,
-                    ..OpenOptions::default()
-                },
+                OpenOptions::new().with_threads(Threads::One).with_kernels(kernels).with_checksums(Checksums::Always),
             )
         };
         let (native, kernel) = (open(Kernels::Never)?, open(Kernels::Forced)?);

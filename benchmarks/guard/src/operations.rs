@@ -170,10 +170,7 @@ fn four_columns(rows: usize) -> Result<RecordBatch> {
 
 /// A file in memory: mapped files lend their bytes in the same way, and no system call has to succeed.
 fn open(bytes: &Arc<[u8]>) -> Result<File> {
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let reader = MemoryFile::new(bytes.clone());
     Ok(File::open_reader(Arc::new(reader), options)?)
 }

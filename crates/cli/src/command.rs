@@ -393,13 +393,10 @@ fn print_rows(
 }
 
 fn scan(args: &Scan) -> Result<(), Failure> {
-    let options = tarsia::OpenOptions {
-        kernels: match args.force_kernels {
-            true => tarsia::Kernels::Forced,
-            false => tarsia::Kernels::default(),
-        },
-        ..trusting(&args.trust)
-    };
+    let options = trusting(&args.trust).with_kernels(match args.force_kernels {
+        true => tarsia::Kernels::Forced,
+        false => tarsia::Kernels::default(),
+    });
     let file = open_with(&args.file, options)?;
     let started = Instant::now();
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
@@ -885,10 +882,7 @@ fn open(path: &Path) -> Result<tarsia::File, Failure> {
 
 /// Options of a reader that trusts these kernels, too.
 fn trusting(trust: &Trust) -> tarsia::OpenOptions {
-    tarsia::OpenOptions {
-        trusted_kernels: trust.kernels.clone(),
-        ..Default::default()
-    }
+    tarsia::OpenOptions::new().with_trusted_kernels(trust.kernels.clone())
 }
 
 fn open_with(path: &Path, options: tarsia::OpenOptions) -> Result<tarsia::File, Failure> {

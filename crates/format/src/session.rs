@@ -24,14 +24,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(options: OpenOptions) -> Self {
+    pub(crate) fn new(options: &OpenOptions) -> Self {
         Self {
-            registry: options.registry,
-            pool: Pool::new(options.pool_bytes),
-            threads: options.threads,
-            checksums: options.checksums,
-            kernels: options.kernels,
-            trusted_kernels: options.trusted_kernels,
+            registry: options.registry().clone(),
+            pool: Pool::new(options.pool_bytes()),
+            threads: options.threads(),
+            checksums: options.checksums(),
+            kernels: options.kernels(),
+            trusted_kernels: options.trusted_kernels().to_vec(),
         }
     }
 

@@ -107,7 +107,7 @@ proptest! {
         file.verify().unwrap();
         #[cfg(feature = "kernels")]
         {
-            let options = OpenOptions { kernels: Kernels::Forced, ..OpenOptions::default() };
+            let options = OpenOptions::new().with_kernels(Kernels::Forced);
             let file = open_with(&bytes, options).unwrap();
             let scan = file.scan().rows(start as u64..end as u64).batch_rows(plan.batch_rows).build().unwrap();
             let parts: Vec<_> = scan.map(Result::unwrap).collect();

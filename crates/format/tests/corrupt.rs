@@ -156,11 +156,9 @@ fn assert_valid(batch: &RecordBatch) {
 }
 
 fn unchecked() -> OpenOptions {
-    OpenOptions {
-        checksums: Checksums::Never,
-        threads: Threads::One,
-        ..OpenOptions::default()
-    }
+    OpenOptions::new()
+        .with_checksums(Checksums::Never)
+        .with_threads(Threads::One)
 }
 
 /// Everything a reader can be asked for. What comes of it is well formed, whatever else fails.
@@ -433,11 +431,9 @@ fn resealed_mutations_of_a_nested_file_are_refused_or_read_by_its_kernel() {
     for i in 0..400 {
         let in_pages = |rng: &mut Rng| pages.start + rng.below(pages.len());
         let bad = mutate_and_reseal(&bytes, &seals, in_pages, &mut rng);
-        let options = OpenOptions {
-            threads: Threads::One,
-            kernels: tarsia::Kernels::Forced,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new()
+            .with_threads(Threads::One)
+            .with_kernels(tarsia::Kernels::Forced);
         let start = Instant::now();
         let file = open_with(&bad, options).unwrap();
         match exercise(&file).is_ok() {
@@ -471,10 +467,7 @@ fn check_resealed(bytes: &[u8], n: u32, front: usize) {
         let start = Instant::now();
         let (read, allocated) = measure(|| {
             let options = if i % 2 == 0 {
-                OpenOptions {
-                    threads: Threads::One,
-                    ..OpenOptions::default()
-                }
+                OpenOptions::new().with_threads(Threads::One)
             } else {
                 unchecked()
             };
@@ -587,13 +580,7 @@ fn a_payload_length_that_lies_takes_no_memory() {
     // The only block starts behind the header: its decoded bytes, then its payload length.
     bad[212..216].copy_from_slice(&((1u32 << 30) + 1).to_le_bytes());
     bad[216..220].copy_from_slice(&u32::MAX.to_le_bytes());
-    for options in [
-        OpenOptions {
-            threads: Threads::One,
-            ..OpenOptions::default()
-        },
-        unchecked(),
-    ] {
+    for options in [OpenOptions::new().with_threads(Threads::One), unchecked()] {
         let file = open_with(&bad, options).unwrap();
         let (taken, allocated) = measure(|| file.take(&[0]).read().map(drop));
         assert_eq!(taken.unwrap_err().kind(), ErrorKind::Corrupt);
@@ -629,10 +616,7 @@ fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), Strin
         return Ok(());
     }
     let bytes = handle.take().unwrap();
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let file = open_with(&bytes, options).unwrap();
     let (read, allocated) = measure(|| -> tarsia::Result<()> {
         let mut at = 0;

@@ -180,10 +180,7 @@ fn check_table(
         .with_page_bytes(page_bytes)
         .with_threads(Threads::One);
     let bytes = write(schema, &batches, options);
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let file = open_with(&bytes, options);
     table.check(&file.unwrap_or_else(|error| panic!("{}: {error}", table.what)));
 }

@@ -104,10 +104,7 @@ fn a_reader_that_fails_at_any_call_gives_an_error_or_the_rows() {
     let bytes = write(table.schema(), std::slice::from_ref(&table), options());
     let open = |call: u64| -> tarsia::Result<Vec<RecordBatch>> {
         let reader = FailingReader::new(MemoryFile::new(bytes.clone())).fail_call(call);
-        let options = OpenOptions {
-            threads: Threads::One,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_threads(Threads::One);
         let file = File::open_reader(Arc::new(reader), options)?;
         let batches = read_all(&file)?;
         file.verify()?;
@@ -139,10 +136,7 @@ fn a_file_that_changes_while_it_is_open_is_noticed() {
     let mut writer = Writer::create(&path, table.schema(), options()).unwrap();
     writer.write(&table).unwrap();
     writer.finish().unwrap();
-    let options = OpenOptions {
-        access: tarsia::Access::Read,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_access(tarsia::Access::Read);
     let file = File::open_with(&path, options).unwrap();
     file.take(&[1]).read().unwrap();
     let raw = std::fs::OpenOptions::new().write(true).open(&path).unwrap();

@@ -391,11 +391,9 @@ fn by_kernel(name: &str, table: &RecordBatch, kernel: &tarsia_kernels::Kernel) -
     }
     let frozen = std::fs::read(&path).unwrap();
     let kernel = std::fs::read_to_string(digest).unwrap();
-    let options = OpenOptions {
-        kernels: Kernels::Forced,
-        trusted_kernels: vec![u8_of_hex(kernel.trim())],
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new()
+        .with_kernels(Kernels::Forced)
+        .with_trusted_kernels(vec![u8_of_hex(kernel.trim())]);
     let file = open_with(&frozen, options).unwrap();
     file.verify().unwrap();
     file

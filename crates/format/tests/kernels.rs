@@ -18,10 +18,7 @@ fn embedded() -> WriteOptions {
 }
 
 fn with(kernels: Kernels) -> OpenOptions {
-    OpenOptions {
-        kernels,
-        ..OpenOptions::default()
-    }
+    OpenOptions::new().with_kernels(kernels)
 }
 
 fn forced(bytes: &[u8]) -> File {
@@ -151,10 +148,7 @@ fn threads_share_a_kernel() {
     let table = numbers(300_000);
     let bytes = write(table.schema(), std::slice::from_ref(&table), embedded());
     for threads in [Threads::One, Threads::All] {
-        let options = OpenOptions {
-            threads,
-            ..with(Kernels::Forced)
-        };
+        let options = with(Kernels::Forced).with_threads(threads);
         let file = open_with(&bytes, options).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -20,11 +20,9 @@ fn embedded() -> WriteOptions {
 }
 
 fn forced(bytes: &[u8]) -> File {
-    let options = OpenOptions {
-        kernels: Kernels::Forced,
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new()
+        .with_kernels(Kernels::Forced)
+        .with_threads(Threads::One);
     open_with(bytes, options).unwrap()
 }
 

@@ -260,10 +260,7 @@ fn damage_is_found_where_it_is_read() {
         (Checksums::Always, true),
         (Checksums::Never, false),
     ] {
-        let options = OpenOptions {
-            checksums,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_checksums(checksums);
         let file = open_with(&bad, options).unwrap();
         let element = |i: usize| {
             file.take(&[0])

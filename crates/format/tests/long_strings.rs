@@ -62,10 +62,7 @@ fn check(batch: &RecordBatch, options: WriteOptions, what: &str) {
     assert!(in_memory.mapped().is_some() && read.mapped().is_none());
     for reader in [in_memory, read] {
         for checksums in [Checksums::Once, Checksums::Always, Checksums::Never] {
-            let options = OpenOptions {
-                checksums,
-                ..OpenOptions::default()
-            };
+            let options = OpenOptions::new().with_checksums(checksums);
             let file = File::open_reader(reader.clone(), options).unwrap();
             assert!(is_zipped(&file), "{what}");
             for _ in 0..2 {
@@ -220,10 +217,7 @@ impl Counted {
     fn open(batch: &RecordBatch) -> Self {
         let bytes = bytes_of(batch, deterministic());
         let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
-        let options = OpenOptions {
-            threads: Threads::One,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_threads(Threads::One);
         let file = File::open_reader(reader.clone(), options).unwrap();
         Self { file, reader }
     }
@@ -423,10 +417,7 @@ fn the_kernel_in_the_file_reads_them_alone() {
         let batch = zipped(array);
         let options = pages_of(1 << 20).with_embed_kernels(EmbedKernels::Embed);
         let bytes = bytes_of(&batch, options);
-        let options = OpenOptions {
-            kernels: Kernels::Forced,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_kernels(Kernels::Forced);
         let file = open_with(&bytes, options).unwrap();
         same_rows(&read_all(&file).unwrap(), &batch, "scanned");
         let picked = [5, 1, 5, 299, 120];

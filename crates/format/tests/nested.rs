@@ -24,10 +24,7 @@ fn batch_of(columns: Vec<ArrayRef>) -> RecordBatch {
 }
 /// Scans, ranges and takes of a file give what went in.
 fn check(bytes: &[u8], batch: &RecordBatch, what: &str) {
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let file: File = open_with(bytes, options).unwrap_or_else(|error| panic!("{what}: {error}"));
     let rows = batch.num_rows();
     assert_eq!(file.num_rows(), rows as u64, "{what}");

@@ -148,10 +148,7 @@ fn a_smaller_kernel_that_decodes_everything_is_the_one_that_is_embedded() {
     assert_eq!((inspected[0].digest, &inspected[0].name), ([7; 32], &None));
     assert_eq!(inspected[0].descriptions.0, inspected[0].descriptions.1);
     // A reader without the encodings is told what to pass, if it could run the kernel at all.
-    let empty = OpenOptions {
-        registry: Arc::default(),
-        ..OpenOptions::default()
-    };
+    let empty = OpenOptions::new().with_registry(Arc::default());
     let error = tarsia::File::open_with(&path, empty)
         .and_then(|file| file.take(&[0]).read())
         .unwrap_err();

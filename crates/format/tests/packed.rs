@@ -85,10 +85,7 @@ fn types() -> Vec<DataType> {
 }
 fn check(batch: &RecordBatch, options: WriteOptions, what: &str) {
     let bytes = write(batch.schema(), std::slice::from_ref(batch), options);
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let file: File = open_with(&bytes, options).unwrap();
     assert_eq!(file.schema().unwrap(), batch.schema(), "{what}");
     let columns = file.inspect_columns("s").unwrap();
@@ -140,10 +137,7 @@ fn kernels_decode_packed_rows() {
     let batch = batch_of(nested_array(&data_type, 3000, &profile));
     let options = deterministic().with_embed_kernels(tarsia::EmbedKernels::Embed);
     let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
-    let forced = OpenOptions {
-        kernels: tarsia::Kernels::Forced,
-        ..OpenOptions::default()
-    };
+    let forced = OpenOptions::new().with_kernels(tarsia::Kernels::Forced);
     let file: File = open_with(&bytes, forced).unwrap();
     same(
         &file.take(&(0..3000).collect::<Vec<_>>()).read().unwrap(),

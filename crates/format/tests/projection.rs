@@ -303,10 +303,7 @@ fn strings_of_parts_come_as_views_where_all_do() {
         std::slice::from_ref(&batch),
         deterministic(),
     );
-    let options = OpenOptions {
-        views: true,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_views(true);
     let file = open_with(&bytes, options).unwrap();
     let taken = file
         .take(&[7])

@@ -29,10 +29,7 @@ struct Counted {
 fn open(batch: &RecordBatch) -> Counted {
     let bytes = write(batch.schema(), std::slice::from_ref(batch), deterministic());
     let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes)));
-    let options = OpenOptions {
-        threads: Threads::One,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_threads(Threads::One);
     let file = File::open_reader(reader.clone(), options).unwrap();
     Counted { file, reader }
 }

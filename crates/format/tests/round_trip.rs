@@ -190,12 +190,10 @@ fn readers_of_every_kind_agree() {
     for access in [Access::Map, Access::Read] {
         for threads in [Threads::All, Threads::One] {
             for checksums in [Checksums::Once, Checksums::Always, Checksums::Never] {
-                let options = OpenOptions {
-                    access,
-                    threads,
-                    checksums,
-                    ..OpenOptions::default()
-                };
+                let options = OpenOptions::new()
+                    .with_access(access)
+                    .with_threads(threads)
+                    .with_checksums(checksums);
                 let file = File::open_with(&path, options).unwrap();
                 let back = read_all(&file).unwrap();
                 assert_rows(&back, &batch);
@@ -711,10 +709,7 @@ fn a_panic_of_a_scan_reaches_its_caller() {
             file: tarsia_io::MemoryFile::new(bytes.clone()),
             armed: AtomicBool::new(false),
         });
-        let options = OpenOptions {
-            threads,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_threads(threads);
         let file = File::open_reader(reader.clone(), options).unwrap();
         let mut scan = file.scan().batch_rows(batch_rows).build().unwrap();
         reader.armed.store(true, Ordering::Relaxed);

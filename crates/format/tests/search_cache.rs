@@ -76,10 +76,7 @@ fn tables_are_read_when_their_pages_are_touched() {
     let (bytes, schema) = two_columns();
     let open = || -> File {
         let reader = Arc::new(CountingReader::new(MemoryFile::new(bytes.clone())));
-        let options = OpenOptions {
-            threads: Threads::One,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_threads(Threads::One);
         File::open_reader(reader, options).unwrap()
     };
     // Another file, since looking at all tables reads them.

@@ -76,10 +76,7 @@ fn three_kinds_in_one_tree_are_written_verified_and_read() {
     let bitpack = Tree::leaf("tarsia.bitpack", V, &[]);
     let tree = cipher::tree(dictionary(bitpack));
     let path = write(&[("wood", tree)], EmbedKernels::Omit);
-    let known = || OpenOptions {
-        registry: registry(),
-        ..OpenOptions::default()
-    };
+    let known = || OpenOptions::new().with_registry(registry());
     let file = check(&path, known());
     let inspected = file.inspect_columns("wood").unwrap();
     assert!(inspected[0].pages > 2, "{} pages", inspected[0].pages);
@@ -112,10 +109,7 @@ fn several_buffers_in_one_tree_are_read_by_a_kernel() {
     check(&path, OpenOptions::default());
     let file = check(
         &path,
-        OpenOptions {
-            kernels: tarsia::Kernels::Forced,
-            ..OpenOptions::default()
-        },
+        OpenOptions::new().with_kernels(tarsia::Kernels::Forced),
     );
     let counts = file.decoder_counts();
     assert!(counts.native == 0 && counts.kernel > 0, "{counts:?}");

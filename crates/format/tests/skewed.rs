@@ -110,10 +110,7 @@ fn check(what: &str, nodes: &[Node], leaf: Leaf, slots: &[Slot], seed: usize) {
         let what = format!("{what}, {nodes:?} of {leaf:?}, pages of {page_bytes} bytes");
         let options = deterministic().with_page_bytes(page_bytes);
         let bytes = write(schema.clone(), &parts, options);
-        let options = OpenOptions {
-            threads: Threads::One,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::new().with_threads(Threads::One);
         let file = open_with(&bytes, options).unwrap_or_else(|error| panic!("{what}: {error}"));
         check_reads(&what, &file, &array, SCAN_ROWS[(seed + turn) % 3]);
     }

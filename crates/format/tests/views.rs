@@ -18,11 +18,9 @@ use tarsia_testkit::nested::{is_uninhabited, nested_array, nested_profiles, nest
 use tarsia_testkit::rng::Rng;
 
 fn views() -> OpenOptions {
-    OpenOptions {
-        views: true,
-        threads: Threads::One,
-        ..OpenOptions::default()
-    }
+    OpenOptions::new()
+        .with_views(true)
+        .with_threads(Threads::One)
 }
 
 fn column(array: ArrayRef) -> RecordBatch {
@@ -260,7 +258,7 @@ fn files_that_are_read_give_copies_and_mapped_ones_do_not() {
     )
     .unwrap();
     for access in [Access::Map, Access::Read] {
-        let options = OpenOptions { access, ..views() };
+        let options = views().with_access(access);
         let file = File::open_with(&path, options).unwrap();
         let first: Vec<_> = (0..2)
             .map(|_| {

@@ -56,7 +56,7 @@ impl File {
         let path = path.as_ref();
         let name = path.display().to_string();
         let open = || -> Result<Self> {
-            let reader: Arc<dyn ReadAt> = match options.access {
+            let reader: Arc<dyn ReadAt> = match options.access() {
                 Access::Map => Arc::new(MappedFile::open(path)?),
                 Access::Read => Arc::new(LocalFile::open(path)?),
             };
@@ -103,9 +103,9 @@ impl File {
     }
 
     fn open_named(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
-        let views = options.views;
+        let views = options.views();
         let source = Source::new(reader, name);
-        let file = OpenFile::open(source, Session::new(options), views)?;
+        let file = OpenFile::open(source, Session::new(&options), views)?;
         Ok(Self {
             file: Arc::new(file),
         })

@@ -78,7 +78,7 @@ fn column() -> Column {
 
 /// Plans with a planner that knows nothing yet, and feeds it by hand.
 fn with_planner(test: impl FnOnce(&Planner<'_>, &Column)) {
-    let session = Session::new(OpenOptions::default());
+    let session = Session::new(&OpenOptions::default());
     let planner = Planner {
         metas: &Metas::new(Vec::new()),
         mapped: None,

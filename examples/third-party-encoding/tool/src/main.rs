@@ -91,10 +91,7 @@ fn write_with(options: WriteOptions, out: &str) -> Result<WriteSummary, Box<dyn 
 }
 
 fn read(file: &str) -> Result<(), Box<dyn Error>> {
-    let options = OpenOptions {
-        registry: registry(),
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::new().with_registry(registry());
     let file = tarsia::File::open_with(file, options)?;
     let trees = file.inspect_columns("time")?.remove(0).trees;
     if !trees
