@@ -1,18 +1,18 @@
-//! Tarsia: a columnar file format for machine-learning data. Full scans and single rows from the same file, checksums down to the
-//! block, tables of many thousand columns that open at once.
+//! Tarsia: a columnar file format for machine-learning data. Full scans and single rows from the same file, checksums
+//! down to the block, tables of many thousand columns that open at once.
 //!
-//! This crate is the facade: [`Writer`] takes Arrow record batches, [`File`] gives them back, as scans ([`File::scan`]) or
-//! as random rows ([`File::take`]). It is synchronous; decoding and encoding use the global rayon pool unless told otherwise.
+//! This crate is the facade: [`Writer`] takes Arrow record batches, [`File`] gives them back, as scans
+//! ([`File::scan`]) or as single rows ([`File::take`]). It is synchronous; decoding and encoding use the global rayon
+//! pool unless told otherwise.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use arrow_array::{Float32Array, RecordBatch, UInt64Array};
+//! use tarsia::arrow_array::{ArrayRef, Float32Array, RecordBatch, UInt64Array};
 //! use tarsia::{File, WriteOptions, Writer};
 //!
-//! let batch = RecordBatch::try_from_iter([
-//!     ("user", Arc::new(UInt64Array::from_iter_values(0..10_000)) as arrow_array::ArrayRef),
-//!     ("score", Arc::new(Float32Array::from_iter_values((0..10_000).map(|i| i as f32 / 8.0)))),
-//! ])?;
+//! let user: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..10_000));
+//! let score = Float32Array::from_iter_values((0..10_000).map(|i| i as f32 / 8.0));
+//! let batch = RecordBatch::try_from_iter([("user", user), ("score", Arc::new(score))])?;
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("scores.tarsia");
 //! let mut writer = Writer::create(&path, batch.schema(), WriteOptions::new())?;
@@ -21,14 +21,45 @@
 //!
 //! let file = File::open(&path)?;
 //! assert_eq!(file.num_rows(), 10_000);
-//! let mut rows = 0;
-//! for batch in file.scan().columns(&["score"]).rows(100..5_000).build()? {
-//!     rows += batch?.num_rows();
-//! }
-//! assert_eq!(rows, 4_900);
-//! assert_eq!(file.take(&[9_999, 7, 7])?.num_rows(), 3);
+//! let rows = file.take(&[9_999, 7, 7]).columns(&["score"]).read()?;
+//! assert_eq!(rows.num_rows(), 3);
 //! file.verify()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A scan is a [`RecordBatchReader`](arrow_array::RecordBatchReader), so other Arrow libraries take it as it is. Its
+//! errors are [`ArrowError`](arrow_schema::ArrowError)s, and [`Error`] and `ArrowError` convert into each other without
+//! a loss. A file may be in memory, too:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tarsia::arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchReader, types::Int32Type};
+//! use tarsia::arrow_schema::ArrowError;
+//! use tarsia::{File, OpenOptions, WriteOptions, Writer};
+//!
+//! fn count(reader: impl RecordBatchReader + Send) -> Result<usize, ArrowError> {
+//!     reader.map(|batch| Ok(batch?.num_rows())).sum()
+//! }
+//!
+//! # fn main() -> Result<(), ArrowError> {
+//! let frames = [Some(vec![Some(1), Some(2)]), None, Some(vec![Some(3)])];
+//! let frames: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(frames));
+//! let batch = RecordBatch::try_from_iter_with_nullable([("frames", frames, true)])?;
+//! let mut writer = Writer::new(Vec::new(), batch.schema(), WriteOptions::new())?;
+//! writer.write(&batch)?;
+//! let (bytes, summary) = writer.finish_into()?;
+//! assert_eq!(summary.rows, 3);
+//!
+//! let file = File::from_bytes(bytes, OpenOptions::new())?;
+//! assert_eq!(count(file.scan().columns(&["frames"]).rows(1..3).build()?)?, 2);
+//! // The second item of two rows, without the rest of their lists.
+//! let second = file.take(&[2, 0]).element(&"frames[1]".parse()?).read()?;
+//! assert_eq!(second.column(0).null_count(), 1);
+//! // Errors keep their kind and place as they pass through Arrow.
+//! let missing = ArrowError::from(file.scan().columns(&["frame"]).build().unwrap_err());
+//! assert_eq!(tarsia::Error::from(missing).kind(), tarsia::ErrorKind::NoSuchColumn);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! | what | where the bytes are specified |
@@ -38,13 +69,18 @@
 //! | each encoding | `docs/spec/encodings/` |
 //! | kernels: the Wasm decoders that files carry | `docs/spec/kernel.md` |
 //!
-//! Files decode themselves: [`WriteOptions::with_embed_kernels`] puts a Wasm kernel into each, and [`OpenOptions::kernels`] says when a reader
-//! runs it. The feature `kernels` (default) brings the engine; without it pages of unknown encodings are refused.
+//! Files decode themselves: [`WriteOptions::with_embed_kernels`] puts Wasm kernels into each, and
+//! [`OpenOptions::with_kernels`] says when a reader runs them. The feature `kernels` (default) brings the engine,
+//! wasmtime; without it, pages of unknown encodings are refused.
+//!
+//! # Layers
+//! Dependencies between the folders of this crate point one way: `api` → `exec` → `decode` → `plan` → `table` →
+//! `source`. Only `source` reads. `plan` and `decode` say which byte ranges they need and are supplied with them; `exec`
+//! holds the synchronous driver. `write` stands beside them and shares `table`'s view of fields.
 //!
 //! # What this crate does not do
-//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Fields of structs are projected with
-//! the whole struct, or read one by one with [`File::take_element`]. Dictionaries of dictionaries are refused by name, and so are files
-//! that an eraser has changed.
+//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Dictionaries of
+//! dictionaries are refused by name, and so are files that an eraser has changed.
 #![forbid(unsafe_code)]
 
 mod api;

@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use tarsia_arrow::{assemble, logical_type};
 
 use super::path::ElementPath;
-use super::take::{Order, Taken, take as take_rows};
+use super::take::{Counting, Order, Taken, take as take_rows};
 use crate::error::{Result, while_reading};
 use crate::exec::{
     FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices, prefetch_tables,
@@ -31,7 +31,7 @@ fn take_packed(
     pruned: &DataType,
 ) -> Result<Taken> {
     let columns = [path.column().to_owned()];
-    let whole = take_rows(file, rows, Some(&columns))?;
+    let whole = take_rows(file, rows, Some(&columns), Counting::Yes)?;
     let array = narrow(whole.batch.column(0), pruned, &path.starts())?;
     Ok(Taken {
         batch: path.batch(path.element_of(array)?, rows.len())?,

@@ -71,14 +71,12 @@ impl File {
     /// ```
     /// use std::sync::Arc;
     /// use tarsia::arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    ///
     /// let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     /// let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
-    /// let sink = tarsia::io::MemorySink::new();
-    /// let written = sink.handle();
-    /// let mut writer = tarsia::Writer::new(Box::new(sink), batch.schema(), Default::default())?;
+    /// let mut writer = tarsia::Writer::new(Vec::new(), batch.schema(), Default::default())?;
     /// writer.write(&batch)?;
-    /// writer.finish()?;
-    /// let bytes = written.take().unwrap();
+    /// let (bytes, _) = writer.finish_into()?;
     /// let file = tarsia::File::from_bytes(bytes, Default::default())?;
     /// assert_eq!(file.take(&[0, 1, 2]).read()?.column(0), batch.column(0));
     /// # Ok::<(), tarsia::Error>(())

@@ -96,7 +96,7 @@ pub struct WriteSummary {
 /// let summary = writer.finish()?;
 /// assert_eq!((summary.rows, summary.columns), (3, 2));
 /// let file = tarsia::File::open(&path)?;
-/// assert_eq!(file.take(&[0, 1, 2])?, batch);
+/// assert_eq!(file.take(&[0, 1, 2]).read()?, batch);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -115,8 +115,7 @@ pub struct WriteSummary {
 /// let (bytes, summary) = writer.finish_into()?;
 /// assert_eq!(bytes.len() as u64, summary.file_bytes);
 ///
-/// let reader = Arc::new(tarsia::io::MemoryFile::new(bytes));
-/// let file = tarsia::File::open_reader(reader, Default::default())?;
+/// let file = tarsia::File::from_bytes(bytes, Default::default())?;
 /// assert_eq!(file.num_rows(), 3);
 /// assert_eq!(file.schema()?.metadata()["of"], "pi");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
