@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{cargo, show};
 
 /// The crate that stands for all encodings, and what it may pull in without the feature `arrow`.

@@ -1,12 +1,12 @@
 //! The crates that have to build without an operating system.
 //!
-//! `wasm32v1-none` has no `std`: it proves that decoders are `no_std`, as kernels need them. `wasm32-unknown-unknown` takes
-//! the default features (encoders too), but no Arrow.
+//! `wasm32v1-none` has no `std`: it proves that decoders are `no_std`, as kernels need them. `wasm32-unknown-unknown`
+//! takes the default features (encoders too), but no Arrow.
 
 use std::fs;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
 
 /// One build per target: all crates, with the features picked for it.
