@@ -10,6 +10,7 @@ use tarsia_encodings::KernelSet;
 
 use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
+use crate::toolchain::need_target;
 
 const TARGET: &str = "wasm32v1-none";
 const REPAIR: &str = "run `cargo xtask build-wasm` and commit what it writes";
@@ -121,6 +122,7 @@ fn summary(built: &Built) -> String {
 }
 
 fn build_all(root: &Path) -> Result<Vec<Built>, String> {
+    need_target(root, TARGET)?;
     tarsia_encodings::KERNELS
         .iter()
         .map(|kernel| build(root, kernel))

@@ -30,6 +30,7 @@ mod process;
 mod repository;
 mod spec;
 mod tidy;
+mod toolchain;
 mod wasm;
 
 use std::path::{Path, PathBuf};

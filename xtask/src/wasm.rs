@@ -8,11 +8,13 @@ use std::path::Path;
 
 use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
+use crate::toolchain::need_target;
 
 /// One build per target: all crates, with the features picked for it.
 pub(crate) fn run(root: &Path) -> Outcome {
     let crates = wasm_crates(root)?;
     for (target, with_features) in [("wasm32v1-none", false), ("wasm32-unknown-unknown", true)] {
+        need_target(root, target)?;
         let mut build = cargo(root);
         build.args([
             "build",
