@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{ReadAt, ReadBytes, check_inside};
+use crate::read::{ReadAt, ReadBytes, check_inside};
 
 /// How ranges are joined into requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

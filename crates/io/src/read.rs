@@ -30,6 +30,19 @@ pub trait ReadAt: Send + Sync {
     /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at once. It may wait for
     /// a few of them and promises nothing; parts beyond the end are ignored.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
+
+    /// Says whether the content can still be what it was when the reader was made, as far as that is cheap to know. For a
+    /// local file: if its length and its time of modification are the same, which a change within the clock's resolution (a
+    /// few milliseconds) or one that sets the time back does not show. Readers of memory cannot change.
+    ///
+    /// It costs about as much as a short read. Call it once a checksum fails, to tell a damaged file from one that was
+    /// changed meanwhile, and where a result must be of one state of the file.
+    ///
+    /// # Errors
+    /// [`Conflict::Changed`](crate::Conflict::Changed), or what the system reports.
+    fn check_unchanged(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 macro_rules! forward_read_at {
@@ -49,6 +62,10 @@ macro_rules! forward_read_at {
 
             fn prefetch(&self, ranges: &[Range<u64>]) {
                 (**self).prefetch(ranges);
+            }
+
+            fn check_unchanged(&self) -> io::Result<()> {
+                (**self).check_unchanged()
             }
         }
     )*};

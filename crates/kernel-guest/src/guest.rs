@@ -502,7 +502,7 @@ impl Guest {
             None => Err(outside("the description")),
         };
         let written = match checked {
-            Ok(meta) => write_record(out, &capabilities(&meta).to_bytes()),
+            Ok(meta) => write_record(memory, out, &capabilities(&meta).to_bytes()),
             Err(fault) => Err(fault),
         };
         self.done(written.map(|()| 0))
@@ -530,7 +530,7 @@ impl Guest {
                 for (to, word) in record.as_chunks_mut().0.iter_mut().zip(words) {
                     *to = word.to_le_bytes();
                 }
-                write_record(out, &record).map(|()| 1)
+                write_record(memory, out, &record).map(|()| 1)
             }
         });
         self.done(result)
@@ -551,13 +551,12 @@ impl Guest {
     }
 
     /// `t1_error`: writes address and length of the last error's text.
-    #[inline(never)]
-    pub fn export_error(&mut self, out: u32) -> i32 {
+    pub fn export_error(&mut self, memory: &impl Memory, out: u32) -> i32 {
         let mut record = [0; 8];
         let (address, len) = record.split_at_mut(4);
         address.copy_from_slice(&(self.error.as_ptr() as usize as u32).to_le_bytes());
         len.copy_from_slice(&(self.error.len() as u32).to_le_bytes());
-        match crate::memory::write(out, &record) {
+        match memory.write(out, &record) {
             true => 0,
             false => code::MALFORMED,
         }
@@ -573,8 +572,8 @@ fn outside(what: &str) -> Fault {
     Fault::new(code::MALFORMED, &message)
 }
 
-fn write_record(address: u32, bytes: &[u8]) -> Result<()> {
-    match crate::memory::write(address, bytes) {
+fn write_record(memory: &impl Memory, address: u32, bytes: &[u8]) -> Result<()> {
+    match memory.write(address, bytes) {
         true => Ok(()),
         false => Err(outside("the record")),
     }

@@ -8,8 +8,11 @@
 //! | [`abi`] | tags, codes and the wire forms of requests and batches: what a host links too |
 //! | [`Guest`] | the state of an instance: prepared pages, readers, batches. Safe code, tested natively |
 //! | `nested` | the rows of nested pages: levels and items. With the feature of that name |
-//! | [`memory`] | addresses in the module's own memory to slices, the first of two places with `unsafe` code |
-//! | `allocator` | the other one: the module's allocator, on wasm32 |
+//! | [`memory`] | addresses in the module's own memory to slices |
+//! | [`entry`] | what the exports call: addresses of the host, and the one state of a module |
+//! | `allocator` | the module's allocator, on wasm32 |
+//!
+//! The last three are the only ones with `unsafe` code.
 //!
 //! # What this crate does not do
 //! It knows no encoding, computes no checksum and selects no block: the host does that with the page's block table.
@@ -22,6 +25,11 @@ pub mod abi;
 #[cfg(any(target_arch = "wasm32", test))]
 #[allow(unsafe_code, reason = "an allocator")]
 pub mod allocator;
+#[allow(
+    unsafe_code,
+    reason = "addresses of the host are taken on trust here and nowhere else"
+)]
+pub mod entry;
 mod export;
 mod guest;
 #[allow(
