@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used now: somebody else uses it in a way that excludes this one.
 ///
-/// It is inside an [`io::Error`]; [`Conflict::of`] finds it there. `docs/design/zero-copy-under-change.md` says who excludes
-/// whom, and why.
+/// It is inside an [`io::Error`]; [`Conflict::of`] finds it there. `docs/design/zero-copy-under-change.md` says who
+/// excludes whom, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
@@ -43,16 +43,19 @@ impl Conflict {
         error.get_ref()?.downcast_ref()
     }
 
+    #[cfg(any(unix, windows))]
     pub(crate) fn being_changed(path: &Path) -> io::Error {
         let path = path.to_owned();
         Self::BeingChanged { path }.into()
     }
 
+    #[cfg(any(unix, windows))]
     pub(crate) fn in_use(path: &Path) -> io::Error {
         let path = path.to_owned();
         Self::InUse { path }.into()
     }
 
+    #[cfg(any(unix, windows))]
     pub(crate) fn no_locks(path: &Path) -> io::Error {
         let path = path.to_owned();
         Self::NoLocks { path }.into()
@@ -109,7 +112,7 @@ impl fmt::Display for Conflict {
 
 impl std::error::Error for Conflict {}
 
-#[cfg(test)]
+#[cfg(all(test, any(unix, windows)))]
 mod tests {
     use super::*;
 

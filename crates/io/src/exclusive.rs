@@ -23,11 +23,12 @@ pub enum OnBusy {
 /// Times that a file which is replaced while we wait for its lock is opened again.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// A file that is changed in place, under an exclusive lock: meanwhile nobody maps it ([`MappedFile`](crate::MappedFile))
-/// and nobody else changes it. The lock ends with the value, also if the process dies.
+/// A file that is changed in place, under an exclusive lock: meanwhile nobody maps it
+/// ([`MappedFile`](crate::MappedFile)) and nobody else changes it. The lock ends with the value, also if the process
+/// dies.
 ///
-/// Only the bytes change, never the length. Readers by position ([`LocalFile`]) hold no lock and are not kept out; they see
-/// old bytes, new ones or a mixture, which checksums find, and [`ReadAt::check_unchanged`] explains.
+/// Only the bytes change, never the length. Readers by position ([`LocalFile`]) hold no lock and are not kept out; they
+/// see old bytes, new ones or a mixture, which checksums find, and [`ReadAt::check_unchanged`] explains.
 ///
 /// Files that are written anew do not need it: [`FileSink`](crate::FileSink) never changes a file in place.
 #[derive(Debug)]
@@ -41,8 +42,8 @@ impl ExclusiveFile {
     /// Opens an existing file for reading and changing.
     ///
     /// # Errors
-    /// What the system reports; [`io::ErrorKind::InvalidInput`] for what is not a regular file; a [`Conflict`] if others
-    /// use the file and `on_busy` does not say otherwise. On a file system without locks, [`OnBusy::Wait`] and
+    /// What the system reports; [`io::ErrorKind::InvalidInput`] for what is not a regular file; a [`Conflict`] if
+    /// others use the file and `on_busy` does not say otherwise. On a file system without locks, [`OnBusy::Wait`] and
     /// [`OnBusy::Refuse`] both return [`Conflict::NoLocks`].
     pub fn open(path: impl AsRef<Path>, on_busy: OnBusy) -> io::Result<Self> {
         Self::open_by(
@@ -90,7 +91,8 @@ impl ExclusiveFile {
         &self.path
     }
 
-    /// Overwrites the bytes from `place` on. Others may see them at once; they are durable after [`ExclusiveFile::sync`].
+    /// Overwrites the bytes from `place` on. Others may see them at once; they are durable after
+    /// [`ExclusiveFile::sync`].
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`], and nothing written, where that reaches beyond the end; else what the system

@@ -23,9 +23,9 @@ const NAME_ATTEMPTS_MAX: u32 = 16;
 /// part. Dropped without a commit, the temporary file is removed; after a crash one may remain, named
 /// `TARGET.tmp` and 16 hexadecimal digits.
 ///
-/// The old target is never changed in place, so it needs no lock: whoever has it open or mapped keeps the old file. Somebody
-/// who changes the old file in place at that moment ([`ExclusiveFile`](crate::ExclusiveFile)) changes what nobody sees any
-/// more.
+/// The old target is never changed in place, so it needs no lock: whoever has it open or mapped keeps the old file.
+/// Somebody who changes the old file in place at that moment ([`ExclusiveFile`](crate::ExclusiveFile)) changes what
+/// nobody sees any more.
 ///
 /// Where the target is a symbolic link, the file it points to is replaced. An existing target's permissions are kept on
 /// Unix.
@@ -163,7 +163,8 @@ impl Drop for FileSink {
     }
 }
 
-/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say so.)
+/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say
+/// so.)
 fn close(_: File) {}
 
 /// Removes a temporary file. Where that fails, nobody is left to tell; the name says what it is.

@@ -11,8 +11,8 @@ use crate::read::{ReadAt, check_inside};
 /// A local file, read with `pread` (or its like), so that threads do not share a cursor. On targets without positioned
 /// reads the threads take turns.
 ///
-/// It holds no lock, so others may change the file in place meanwhile. What was read is a copy and stays as it is; a read
-/// may return old bytes, new ones or a mixture. [`ReadAt::check_unchanged`] says whether that can have happened.
+/// It holds no lock, so others may change the file in place meanwhile. What was read is a copy and stays as it is; a
+/// read may return old bytes, new ones or a mixture. [`ReadAt::check_unchanged`] says whether that can have happened.
 #[derive(Debug)]
 pub struct LocalFile {
     file: positioned::Positioned,
@@ -20,8 +20,8 @@ pub struct LocalFile {
     opened: State,
 }
 
-/// What changes with the content of a file. Reading it takes as long as reading 4 KiB that are in the system's cache (0.46
-/// and 0.50 µs on a virtual machine with Linux on x86-64), so it is not read again with each read.
+/// What changes with the content of a file. Reading it takes as long as reading 4 KiB that are in the system's cache
+/// (0.46 and 0.50 µs on a virtual machine with Linux on x86-64), so it is not read again with each read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
     len: u64,

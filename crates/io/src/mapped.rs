@@ -15,22 +15,24 @@ use crate::conflict::Conflict;
 use crate::local::LocalFile;
 use crate::read::ReadAt;
 
-/// A local file mapped into memory: what is lent is not copied, and pages come from the system's cache as they are touched.
+/// A local file mapped into memory: what is lent is not copied, and pages come from the system's cache as they are
+/// touched.
 ///
-/// [`ReadAt::read_at`] does not go through the map. Touching a page of it for the first time costs a fault, in which the system maps
-/// the pages around it too; a positioned read of the little that is read once is cheaper. That shows where what is read lies far
-/// apart, as the records of ten of 100,000 columns do.
+/// [`ReadAt::read_at`] does not go through the map. Touching a page of it for the first time costs a fault, in which
+/// the system maps the pages around it too; a positioned read of the little that is read once is cheaper. That shows
+/// where what is read lies far apart, as the records of ten of 100,000 columns do.
 ///
 /// # Others who change the file
-/// The map shows the file as it is, not as it was. As long as the value lives it therefore holds a shared lock on the file,
-/// which keeps an [`ExclusiveFile`](crate::ExclusiveFile) from changing it in place. Replacing the file by renaming another
-/// over it, as [`FileSink`](crate::FileSink) does, needs no lock: the map keeps the old file.
+/// The map shows the file as it is, not as it was. As long as the value lives it therefore holds a shared lock on the
+/// file, which keeps an [`ExclusiveFile`](crate::ExclusiveFile) from changing it in place. Replacing the file by
+/// renaming another over it, as [`FileSink`](crate::FileSink) does, needs no lock: the map keeps the old file.
 ///
 /// Where the file system has no locks, the file is not mapped: [`ReadAt::mapped`] is `None`, and reads copy.
 ///
-/// Locks are advisory on most systems. A process that changes the file without asking for the lock changes bytes that were
-/// checked before, and cutting the file short ends this process with a signal once it touches the part that was cut off.
-/// `docs/design/zero-copy-under-change.md` has the reasons. Where that may happen, use [`LocalFile`](crate::LocalFile).
+/// Locks are advisory on most systems. A process that changes the file without asking for the lock changes bytes that
+/// were checked before, and cutting the file short ends this process with a signal once it touches the part that was
+/// cut off. `docs/design/zero-copy-under-change.md` has the reasons. Where that may happen, use
+/// [`LocalFile`](crate::LocalFile).
 #[derive(Debug)]
 pub struct MappedFile {
     content: Content,
@@ -48,18 +50,19 @@ enum Content {
     Unmapped,
 }
 
-/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading what is there.
+/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading
+/// what is there.
 #[derive(Debug)]
 struct Asked {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// Three places that are in memory are asked for and touched in less, also where their pages have yet to be mapped (some 15 µs); no disk gives
-/// them so fast.
+/// Three places that are in memory are asked for and touched in less, also where their pages have yet to be mapped
+/// (some 15 µs); no disk gives them so fast.
 const SLOW: Duration = Duration::from_micros(40);
 
-/// Ranges at most this far apart are asked for together: an ask that finds nothing in memory took some 15 µs, in which a disk gives 10 KiB
-/// and a fast one more.
+/// Ranges at most this far apart are asked for together: an ask that finds nothing in memory took some 15 µs, in which
+/// a disk gives 10 KiB and a fast one more.
 const ASKED_GAP_BYTES: u64 = 16 << 10;
 
 /// The system's pages may be larger, and then are asked for more than once.
@@ -178,12 +181,12 @@ fn map(file: &LocalFile, len: u64) -> io::Result<Mmap> {
         ));
     }
     #[expect(unsafe_code, reason = "there is no safe way to map a file")]
-    // SAFETY: the map is read-only, private to one `MappedFile`, and lives as long as the slices borrowed from it. All that
-    // time the handle in the same `MappedFile` holds a shared lock on the file: `open_by` maps nothing without it, the
-    // handle has no clone that could end it, and it is dropped after the map. So everybody who follows the rule that a
-    // change in place needs the exclusive lock, as `ExclusiveFile` does, leaves the file alone. That other programs follow
-    // the rule cannot be checked; the type's documentation says so. The operating system keeps the mapped file alive when
-    // it is removed or replaced by renaming.
+    // SAFETY: the map is read-only, private to one `MappedFile`, and lives as long as the slices borrowed from it. All
+    // that time the handle in the same `MappedFile` holds a shared lock on the file: `open_by` maps nothing without it,
+    // the handle has no clone that could end it, and it is dropped after the map. So everybody who follows the rule
+    // that a change in place needs the exclusive lock, as `ExclusiveFile` does, leaves the file alone. That other
+    // programs follow the rule cannot be checked; the type's documentation says so. The operating system keeps the
+    // mapped file alive when it is removed or replaced by renaming.
     let map = unsafe { Mmap::map(file.file()) }?;
     // What was cut off between the lock and now was cut off by somebody without a lock.
     if map.len() as u64 != len {
@@ -222,12 +225,13 @@ impl ReadAt for MappedFile {
         self.file.check_unchanged()
     }
 
-    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its neighbourhood, as they
-    /// are touched. Asking the system for each part costs as much as reading it where it is in memory, so a few are asked for and touched
-    /// first, and only where that takes as long as a disk does the others are asked for.
+    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its
+    /// neighbourhood, as they are touched. Asking the system for each part costs as much as reading it where it is in
+    /// memory, so a few are asked for and touched first, and only where that takes as long as a disk does the others
+    /// are asked for.
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        // What was asked for before says nothing of the rest: of what a take reads first, most is in the end of the file, which opening it
-        // has fetched, but dictionaries are not.
+        // What was asked for before says nothing of the rest: of what a take reads first, most is in the end of the
+        // file, which opening it has fetched, but dictionaries are not.
         let is_new = |range: &&Range<u64>| self.is_new(range);
         let (front, back) = ranges.split_at(ranges.len() / 2);
         let middle = back.iter().find(is_new);
