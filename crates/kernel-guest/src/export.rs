@@ -1,7 +1,8 @@
-/// Makes a crate a kernel: defines the exports of `t1`, the allocator and the panic handler on wasm32, and nothing elsewhere.
+/// Makes a crate a kernel: defines the exports of `t1`, the allocator and the panic handler on wasm32, and nothing
+/// elsewhere.
 ///
-/// The argument is a function that returns the [`Registry`](tarsia_codec::Registry) of the kernel's encodings. The crate is
-/// `#![cfg_attr(target_arch = "wasm32", no_std)]` and a `cdylib`.
+/// The argument is a function that returns the [`Registry`](tarsia_codec::Registry) of the kernel's encodings. The
+/// crate is `#![cfg_attr(target_arch = "wasm32", no_std)]` and a `cdylib`.
 #[macro_export]
 macro_rules! export_kernel {
     ($registry:path) => {

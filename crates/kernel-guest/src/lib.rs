@@ -1,7 +1,8 @@
 //! The inside of a kernel: a Wasm module that decodes pages without calling anybody.
 //!
 //! `docs/spec/kernel.md` is the interface, byte by byte. A kernel is a crate of a few lines: it names its encodings and
-//! calls [`export_kernel!`], which defines the exports, the allocator and the panic handler on wasm32 and nothing elsewhere.
+//! calls [`export_kernel!`], which defines the exports, the allocator and the panic handler on wasm32 and nothing
+//! elsewhere.
 //!
 //! | module | holds |
 //! |---|---|
@@ -25,12 +26,14 @@ pub mod abi;
 #[cfg(any(target_arch = "wasm32", test))]
 #[allow(unsafe_code, reason = "an allocator")]
 pub mod allocator;
+mod batch;
 #[allow(
     unsafe_code,
     reason = "addresses of the host are taken on trust here and nowhere else"
 )]
 pub mod entry;
 mod export;
+mod fault;
 mod guest;
 #[allow(
     unsafe_code,
@@ -39,5 +42,9 @@ mod guest;
 pub mod memory;
 #[cfg(feature = "nested")]
 mod nested;
+mod reader;
+mod request;
 
-pub use guest::{Batch, Failure, Guest};
+pub use batch::Batch;
+pub use fault::Failure;
+pub use guest::Guest;
