@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
-use crate::{Outcome, codegen, deps, docs, kernels, tidy, wasm};
+use crate::{codegen, deps, docs, kernels, tidy, wasm};
 
 /// All checks in order, cheapest first; stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Outcome {

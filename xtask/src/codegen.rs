@@ -1,14 +1,14 @@
 //! Rust code from the FlatBuffers schemas in `fbs/`.
 //!
-//! The code is committed, so that building needs neither C++ nor a download. Each generated file carries the BLAKE3 of its
-//! schema: [`check_digest`] finds stale code without flatc, [`check`] compares with what flatc makes.
+//! The code is committed, so that building needs neither C++ nor a download. Each generated file carries the BLAKE3 of
+//! its schema: [`check_digest`] finds stale code without flatc, [`check`] compares with what flatc makes.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process;
 
 /// Schemas in `fbs/`, each a module of `crates/metadata/src/generated`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{cargo, show};
 
 /// The crate that stands for all encodings, and the most crates that it may depend on.

@@ -7,7 +7,8 @@ use std::path::Path;
 use tarsia_codec::{EncodingWriter, ValueType};
 use tarsia_encodings::{KERNELS, Row};
 
-use crate::{Outcome, spec};
+use crate::outcome::Outcome;
+use crate::spec;
 
 const OVERVIEW: &str = "docs/spec/encodings/README.md";
 const ERASURE: &str = "docs/spec/erasure.md";

@@ -1,7 +1,7 @@
 //! Instruction counts of fixed operations against those that are committed.
 //!
-//! `benchmarks/guard` holds the operations; callgrind counts the instructions of its function `measured`, one process per
-//! operation. Unlike times, counts are the same on a loaded machine, so 5 % more is a change of the code.
+//! `benchmarks/guard` holds the operations; callgrind counts the instructions of its function `measured`, one process
+//! per operation. Unlike times, counts are the same on a loaded machine, so 5 % more is a change of the code.
 //!
 //! A skip is one line and no failure; with `--require`, or where `CI` is set, it is a failure on x86_64 Linux.
 
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{cargo, show};
 
 const MANIFEST: &str = "benchmarks/guard/Cargo.toml";

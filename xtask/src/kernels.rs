@@ -1,15 +1,16 @@
 //! The Wasm modules that writers embed: built reproducibly, committed with their digests.
 //!
-//! Whoever builds the same commit gets the same bytes, wherever the checkout and cargo's home lie: paths are remapped, and the
-//! toolchain and all versions are pinned.
+//! Whoever builds the same commit gets the same bytes, wherever the checkout and cargo's home lie: paths are remapped,
+//! and the toolchain and all versions are pinned.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tarsia_encodings::KernelSet;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
+use crate::toolchain::need_target;
 
 const TARGET: &str = "wasm32v1-none";
 const REPAIR: &str = "run `cargo xtask build-wasm` and commit what it writes";
@@ -21,7 +22,8 @@ const FLAGS: [&str; 8] = [
     "-Ctarget-feature=+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint",
     // Constant offsets stay part of loads and stores: a rewritten loop adds them by an instruction each.
     "-Cllvm-args=-disable-lsr",
-    // Kernels are to be small: less is inlined than a native build would. With 35 there are 2.8 KiB less, and scans take 2 % longer.
+    // Kernels are to be small: less is inlined than a native build would. With 35 there are 2.8 KiB less, and scans
+    // take 2 % longer.
     "-Cllvm-args=-inline-threshold=50",
     // A stack that overflows traps at address 0 instead of running into data.
     "-Clink-arg=-zstack-size=65536",
@@ -120,6 +122,7 @@ fn summary(built: &Built) -> String {
 }
 
 fn build_all(root: &Path) -> Result<Vec<Built>, String> {
+    need_target(root, TARGET)?;
     tarsia_encodings::KERNELS
         .iter()
         .map(|kernel| build(root, kernel))

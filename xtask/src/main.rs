@@ -9,6 +9,7 @@
 //! | `docs` | writes the parts of the docs that are made of the table of encodings |
 //! | `docs --check` | the same, but only says whether they are what would be made |
 //! | `tidy` | the project's rules; every violation says how to repair it |
+//! | `modules [CRATE]` | which file of a crate needs which, in layers, and its circles; all crates without a name |
 //! | `deps` | how many crates an encoding alone pulls in |
 //! | `build-wasm` | builds the kernels that files carry, and writes them with their digests into `crates/kernels` |
 //! | `build-wasm --check` | the same, but only says whether the committed kernels are what would be built |
@@ -22,19 +23,22 @@ mod deps;
 mod docs;
 mod guard;
 mod kernels;
+mod modules;
 mod new_encoding;
+mod outcome;
 mod process;
+mod repository;
 mod spec;
 mod tidy;
+mod toolchain;
 mod wasm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a task says when it fails: text for the person in front of it.
-type Outcome = Result<(), String>;
+use outcome::Outcome;
 
-const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | modules [CRATE] | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +52,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
+        ["modules"] => modules::print(&root, None),
+        ["modules", name] => modules::print(&root, Some(name)),
         ["deps"] => deps::run(&root),
         ["build-wasm"] => kernels::write(&root),
         ["build-wasm", "--check"] => kernels::check(&root),

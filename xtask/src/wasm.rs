@@ -1,18 +1,20 @@
 //! The crates that have to build without an operating system.
 //!
-//! `wasm32v1-none` has no `std`: it proves that decoders are `no_std`, as kernels need them. `wasm32-unknown-unknown` takes
-//! the default features (encoders too), but no Arrow.
+//! `wasm32v1-none` has no `std`: it proves that decoders are `no_std`, as kernels need them. `wasm32-unknown-unknown`
+//! takes the default features (encoders too), but no Arrow.
 
 use std::fs;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::process::{self, cargo, show};
+use crate::toolchain::need_target;
 
 /// One build per target: all crates, with the features picked for it.
 pub(crate) fn run(root: &Path) -> Outcome {
     for (target, with_features) in [("wasm32v1-none", false), ("wasm32-unknown-unknown", true)] {
         let crates = wasm_crates(root, with_features)?;
+        need_target(root, target)?;
         let mut build = cargo(root);
         build.args([
             "build",

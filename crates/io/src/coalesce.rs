@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{ReadAt, ReadBytes, check_inside};
+use crate::read::{ReadAt, ReadBytes, check_inside};
 
 /// How ranges are joined into requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +45,10 @@ pub struct CoalescedRead {
     pub members: Vec<usize>,
 }
 
-/// Plans the requests for `ranges`, which may be unsorted and may overlap: two neighbours are joined where at most `gap`
-/// bytes lie between them and together they are at most `max` bytes long. A range inside another is always joined with
-/// it. Every range that is not empty is a member of exactly one request; empty ones of none. Requests come in the order
-/// of their starts.
+/// Plans the requests for `ranges`, which may be unsorted and may overlap: two neighbours are joined where at most
+/// `gap` bytes lie between them and together they are at most `max` bytes long. A range inside another is always joined
+/// with it. Every range that is not empty is a member of exactly one request; empty ones of none. Requests come in the
+/// order of their starts.
 pub fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead> {
     let mut order: Vec<usize> = (0..ranges.len())
         .filter(|i| !ranges[*i].is_empty())
@@ -126,8 +126,8 @@ pub fn read_range<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Resu
     }
 }
 
-/// Reads one range that is looked at once: copied also where the reader could lend it, if it is so short that a positioned read costs
-/// less than touching memory for the first time.
+/// Reads one range that is looked at once: copied also where the reader could lend it, if it is so short that a
+/// positioned read costs less than touching memory for the first time.
 ///
 /// # Errors
 /// As [`read_ranges`].
@@ -142,8 +142,9 @@ pub fn read_once<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Resul
     ReadBytes::shared(Arc::new(buffer), 0..len)
 }
 
-/// For each of `ranges`, whether it is short and no other lies near: then [`read_once`] costs less than touching a map. Around a place
-/// that is touched a system maps what it has in its cache (Linux: 64 KiB), so that neighbours come at no further cost.
+/// For each of `ranges`, whether it is short and no other lies near: then [`read_once`] costs less than touching a map.
+/// Around a place that is touched a system maps what it has in its cache (Linux: 64 KiB), so that neighbours come at no
+/// further cost.
 pub fn lie_alone(ranges: &[Range<u64>]) -> Vec<bool> {
     let mut alone = vec![false; ranges.len()];
     for read in coalesce(ranges, MAPPED_AROUND_BYTES, u64::MAX) {

@@ -70,4 +70,8 @@ impl<R: ReadAt> ReadAt for CountingReader<R> {
     fn prefetch(&self, ranges: &[Range<u64>]) {
         self.inner.prefetch(ranges);
     }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        self.inner.check_unchanged()
+    }
 }

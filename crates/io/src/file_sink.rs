@@ -23,6 +23,10 @@ const NAME_ATTEMPTS_MAX: u32 = 16;
 /// part. Dropped without a commit, the temporary file is removed; after a crash one may remain, named
 /// `TARGET.tmp` and 16 hexadecimal digits.
 ///
+/// The old target is never changed in place, so it needs no lock: whoever has it open or mapped keeps the old file.
+/// Somebody who changes the old file in place at that moment ([`ExclusiveFile`](crate::ExclusiveFile)) changes what
+/// nobody sees any more.
+///
 /// Where the target is a symbolic link, the file it points to is replaced. An existing target's permissions are kept on
 /// Unix.
 #[derive(Debug)]

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`MemoryFile`] | bytes that are in memory anyway |
 //! | [`LocalFile`] | positioned reads (`pread`), many threads at once |
-//! | [`MappedFile`] | a memory map: reads copy nothing |
+//! | [`MappedFile`] | a memory map: reads copy nothing. Nobody changes the file meanwhile |
 //! | [`SeekFile`] | anything that reads and seeks, one read at a time |
+//! | [`ExclusiveFile`] | a file that is changed in place, which nobody maps meanwhile |
 //! | [`CountingReader`] | counts requests and bytes of another reader |
 //!
 //! | writing ([`Sink`]) | for |
@@ -37,7 +38,10 @@
 #![deny(unsafe_code)]
 
 mod coalesce;
+mod conflict;
 mod counting;
+#[cfg(any(unix, windows))]
+mod exclusive;
 mod file_sink;
 mod local;
 #[cfg(any(unix, windows))]
@@ -50,7 +54,10 @@ mod sink;
 pub use coalesce::{
     CoalescedRead, ReadOptions, coalesce, lie_alone, read_once, read_range, read_ranges,
 };
+pub use conflict::Conflict;
 pub use counting::{CountingReader, IoStats};
+#[cfg(any(unix, windows))]
+pub use exclusive::{ExclusiveFile, OnBusy};
 pub use file_sink::FileSink;
 pub use local::LocalFile;
 #[cfg(any(unix, windows))]

@@ -1,17 +1,32 @@
 //! Local files by positioned reads.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use crate::{ReadAt, check_inside};
+use crate::conflict::Conflict;
+use crate::read::{ReadAt, check_inside};
 
 /// A local file, read with `pread` (or its like), so that threads do not share a cursor. On targets without positioned
 /// reads the threads take turns.
+///
+/// It holds no lock, so others may change the file in place meanwhile. What was read is a copy and stays as it is; a
+/// read may return old bytes, new ones or a mixture. [`ReadAt::check_unchanged`] says whether that can have happened.
 #[derive(Debug)]
 pub struct LocalFile {
     file: positioned::Positioned,
+    path: Option<PathBuf>,
+    opened: State,
+}
+
+/// What changes with the content of a file. Reading it takes as long as reading 4 KiB that are in the system's cache
+/// (0.46 and 0.50 µs on a virtual machine with Linux on x86-64), so it is not read again with each read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State {
     len: u64,
+    /// `None` if the system does not keep it.
+    modified: Option<SystemTime>,
 }
 
 impl LocalFile {
@@ -20,7 +35,8 @@ impl LocalFile {
     /// # Errors
     /// What the system reports; [`io::ErrorKind::InvalidInput`] for what is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::from_file(File::open(path)?)
+        let path = path.as_ref();
+        Ok(Self::from_file(File::open(path)?)?.named(path))
     }
 
     /// Reads an open file. Its length is taken now: bytes appended later are not seen, and reads of bytes that are cut
@@ -29,46 +45,74 @@ impl LocalFile {
     /// # Errors
     /// As [`LocalFile::open`].
     pub fn from_file(file: File) -> io::Result<Self> {
-        let len = regular_len(&file)?;
-        Self::of_len(file, len)
-    }
-
-    /// A regular file whose length is known.
-    pub(crate) fn of_len(file: File, len: u64) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        // The length of a pipe or a directory says nothing about what can be read.
+        if !metadata.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            ));
+        }
         Ok(Self {
             file: positioned::new(file)?,
-            len,
+            path: None,
+            opened: State::of(&metadata),
         })
+    }
+
+    /// The handle, whose cursor reads do not use.
+    #[cfg(any(unix, windows))]
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Names the file in errors.
+    pub(crate) fn named(mut self, path: &Path) -> Self {
+        self.path = Some(path.to_owned());
+        self
     }
 }
 
-/// The length of a regular file. The length of a pipe or a directory says nothing about what can be read.
-pub(crate) fn regular_len(file: &File) -> io::Result<u64> {
-    let metadata = file.metadata()?;
-    if metadata.is_file() {
-        Ok(metadata.len())
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ))
+impl State {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+        }
     }
 }
 
 impl ReadAt for LocalFile {
     fn len(&self) -> u64 {
-        self.len
+        self.opened.len
     }
 
     fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
-        check_inside(place, buf.len() as u64, self.len)?;
-        positioned::read_exact_at(&self.file, place, buf)
+        check_inside(place, buf.len() as u64, self.opened.len)?;
+        let read = positioned::read_exact_at(&self.file, place, buf);
+        read.map_err(|error| match error.kind() {
+            // It was long enough when it was opened.
+            io::ErrorKind::UnexpectedEof => Conflict::changed(self.path.as_deref(), "length"),
+            _ => error,
+        })
+    }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        let now = State::of(&positioned::metadata(&self.file)?);
+        let what = if now.len != self.opened.len {
+            "length"
+        } else if now.modified != self.opened.modified {
+            "time of modification"
+        } else {
+            return Ok(());
+        };
+        Err(Conflict::changed(self.path.as_deref(), what))
     }
 }
 
 #[cfg(unix)]
 mod positioned {
-    use std::fs::File;
+    use std::fs::{File, Metadata};
     use std::io;
     use std::os::unix::fs::FileExt;
 
@@ -78,6 +122,10 @@ mod positioned {
         Ok(file)
     }
 
+    pub(super) fn metadata(file: &Positioned) -> io::Result<Metadata> {
+        file.metadata()
+    }
+
     pub(super) fn read_exact_at(file: &Positioned, place: u64, buf: &mut [u8]) -> io::Result<()> {
         file.read_exact_at(buf, place)
     }
@@ -85,7 +133,7 @@ mod positioned {
 
 #[cfg(windows)]
 mod positioned {
-    use std::fs::File;
+    use std::fs::{File, Metadata};
     use std::io;
     use std::os::windows::fs::FileExt;
 
@@ -93,6 +141,10 @@ mod positioned {
 
     pub(super) fn new(file: File) -> io::Result<Positioned> {
         Ok(file)
+    }
+
+    pub(super) fn metadata(file: &Positioned) -> io::Result<Metadata> {
+        file.metadata()
     }
 
     pub(super) fn read_exact_at(file: &Positioned, place: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -115,18 +167,29 @@ mod positioned {
 
 #[cfg(not(any(unix, windows)))]
 mod positioned {
-    use std::fs::File;
+    use std::fs::{File, Metadata};
     use std::io;
 
-    use crate::{ReadAt, SeekFile};
+    use crate::read::ReadAt;
+    use crate::seek::SeekFile;
 
-    pub(super) type Positioned = SeekFile<File>;
+    /// The handle for reads, and one for questions.
+    #[derive(Debug)]
+    pub(super) struct Positioned {
+        reader: SeekFile<File>,
+        file: File,
+    }
 
     pub(super) fn new(file: File) -> io::Result<Positioned> {
-        SeekFile::new(file)
+        let reader = SeekFile::new(file.try_clone()?)?;
+        Ok(Positioned { reader, file })
+    }
+
+    pub(super) fn metadata(file: &Positioned) -> io::Result<Metadata> {
+        file.file.metadata()
     }
 
     pub(super) fn read_exact_at(file: &Positioned, place: u64, buf: &mut [u8]) -> io::Result<()> {
-        file.read_at(place, buf)
+        file.reader.read_at(place, buf)
     }
 }

@@ -1,6 +1,6 @@
 //! Local files by memory map.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -10,40 +10,59 @@ use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
 
-use crate::local::{LocalFile, regular_len};
-use crate::{ReadAt, coalesce, read::inside};
+use crate::coalesce::coalesce;
+use crate::conflict::Conflict;
+use crate::local::LocalFile;
+use crate::read::ReadAt;
 
-/// A local file mapped into memory: what is lent is not copied, and pages come from the system's cache as they are touched.
+/// A local file mapped into memory: what is lent is not copied, and pages come from the system's cache as they are
+/// touched.
 ///
-/// [`ReadAt::read_at`] does not go through the map. Touching a page of it for the first time costs a fault, in which the system maps
-/// the pages around it too; a positioned read of the little that is read once is cheaper. That shows where what is read lies far
-/// apart, as the records of ten of 100,000 columns do.
+/// [`ReadAt::read_at`] does not go through the map. Touching a page of it for the first time costs a fault, in which
+/// the system maps the pages around it too; a positioned read of the little that is read once is cheaper. That shows
+/// where what is read lies far apart, as the records of ten of 100,000 columns do.
 ///
-/// # What the operating system cannot promise
-/// The map shows the file as it is, not as it was. While it lives, **no process may change the file in place or cut it
-/// short**: bytes that were checked could change afterwards, and touching a part that was cut off ends the process with
-/// a signal. Replacing the file by renaming another over it, as [`FileSink`](crate::FileSink) does, is safe: the map
-/// keeps the old one. Where others may write to the file, erasures included, use [`LocalFile`](crate::LocalFile).
+/// # Others who change the file
+/// The map shows the file as it is, not as it was. As long as the value lives it therefore holds a shared lock on the
+/// file, which keeps an [`ExclusiveFile`](crate::ExclusiveFile) from changing it in place. Replacing the file by
+/// renaming another over it, as [`FileSink`](crate::FileSink) does, needs no lock: the map keeps the old file.
+///
+/// Where the file system has no locks, the file is not mapped: [`ReadAt::mapped`] is `None`, and reads copy.
+///
+/// Locks are advisory on most systems. A process that changes the file without asking for the lock changes bytes that
+/// were checked before, and cutting the file short ends this process with a signal once it touches the part that was
+/// cut off. `docs/design/zero-copy-under-change.md` has the reasons. Where that may happen, use
+/// [`LocalFile`](crate::LocalFile).
 #[derive(Debug)]
 pub struct MappedFile {
-    // Some systems refuse to map nothing, so an empty file has no map.
-    map: Option<Mmap>,
+    content: Content,
+    // Its handle holds the lock, so it is dropped after the map.
     file: LocalFile,
     asked: Asked,
 }
 
-/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading what is there.
+#[derive(Debug)]
+enum Content {
+    /// Some systems refuse to map nothing.
+    Empty,
+    Mapped(Mmap),
+    /// There is no lock that would keep others from changing it.
+    Unmapped,
+}
+
+/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading
+/// what is there.
 #[derive(Debug)]
 struct Asked {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// Three places that are in memory are asked for and touched in less, also where their pages have yet to be mapped (some 15 µs); no disk gives
-/// them so fast.
+/// Three places that are in memory are asked for and touched in less, also where their pages have yet to be mapped
+/// (some 15 µs); no disk gives them so fast.
 const SLOW: Duration = Duration::from_micros(40);
 
-/// Ranges at most this far apart are asked for together: an ask that finds nothing in memory took some 15 µs, in which a disk gives 10 KiB
-/// and a fast one more.
+/// Ranges at most this far apart are asked for together: an ask that finds nothing in memory took some 15 µs, in which
+/// a disk gives 10 KiB and a fast one more.
 const ASKED_GAP_BYTES: u64 = 16 << 10;
 
 /// The system's pages may be larger, and then are asked for more than once.
@@ -88,57 +107,48 @@ impl Asked {
 }
 
 impl MappedFile {
-    /// Maps a file; see [`MappedFile`] for what must hold while it lives.
+    /// Maps a file and locks it against changes, if the file system has locks.
     ///
     /// # Errors
-    /// What the system reports; [`io::ErrorKind::InvalidInput`] for what is not a regular file,
-    /// [`io::ErrorKind::OutOfMemory`] for a file larger than the address space.
+    /// What the system reports; [`Conflict::BeingChanged`] if another handle changes it now,
+    /// [`io::ErrorKind::InvalidInput`] for what is not a regular file, [`io::ErrorKind::OutOfMemory`] for a file larger
+    /// than the address space.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::from_file(File::open(path)?)
+        Self::open_by(path.as_ref(), File::try_lock_shared)
     }
 
-    /// Maps an open file.
-    ///
-    /// # Errors
-    /// As [`MappedFile::open`].
-    pub fn from_file(file: File) -> io::Result<Self> {
-        let len = regular_len(&file)?;
-        if len == 0 {
-            let file = LocalFile::of_len(file, len)?;
-            let asked = Asked::new(len);
-            return Ok(Self {
-                map: None,
-                file,
-                asked,
-            });
-        }
-        if usize::try_from(len).is_err() {
-            return Err(io::Error::new(
-                io::ErrorKind::OutOfMemory,
-                format!("a file of {len} bytes does not fit the address space"),
-            ));
-        }
-        #[expect(unsafe_code, reason = "there is no safe way to map a file")]
-        // SAFETY: the map is private to this value, read-only, and lives as long as the slices borrowed from it. That
-        // the file is not changed or cut short meanwhile is outside what any check here could establish; the type's
-        // documentation makes it the duty of whoever opens the file. The operating system keeps the mapped file alive
-        // when it is closed, removed or replaced by renaming.
-        let map = unsafe { Mmap::map(&file) }?;
-        let file = LocalFile::of_len(file, len)?;
+    /// The handle is opened here and given to nobody: another one of the same origin could end the lock.
+    fn open_by(
+        path: &Path,
+        try_lock_shared: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let is_locked = match try_lock_shared(&file) {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => return Err(Conflict::being_changed(path)),
+            // Reading must work everywhere, so what cannot be locked is copied instead of refused.
+            Err(TryLockError::Error(_)) => false,
+        };
+        // Its length is that of the locked file.
+        let file = LocalFile::from_file(file)?.named(path);
+        let len = file.len();
+        let content = match (len, is_locked) {
+            (0, _) => Content::Empty,
+            (_, false) => Content::Unmapped,
+            (len, true) => Content::Mapped(map(&file, len)?),
+        };
         Ok(Self {
-            map: Some(map),
+            content,
             file,
             asked: Asked::new(len),
         })
     }
 
-    fn bytes(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
-    }
-
     /// Asks the system to fetch bytes, unless it was asked before.
     fn ask_for(&self, range: &Range<u64>) {
-        let Some(map) = &self.map else { return };
+        let Content::Mapped(map) = &self.content else {
+            return;
+        };
         let end = range.end.min(map.len() as u64);
         let pages = range.start / PAGE_BYTES..end.div_ceil(PAGE_BYTES);
         if range.start < end && self.asked.add(pages) {
@@ -155,11 +165,34 @@ impl MappedFile {
 
     /// Reads a byte, which waits for its page.
     fn touch(&self, place: u64) {
-        let byte = usize::try_from(place)
-            .ok()
-            .and_then(|at| self.bytes().get(at));
-        std::hint::black_box(byte.copied());
+        if let Content::Mapped(map) = &self.content {
+            let byte = usize::try_from(place).ok().and_then(|at| map.get(at));
+            std::hint::black_box(byte.copied());
+        }
     }
+}
+
+/// Maps a file of `len` bytes, which is locked.
+fn map(file: &LocalFile, len: u64) -> io::Result<Mmap> {
+    if usize::try_from(len).is_err() {
+        return Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            format!("a file of {len} bytes does not fit the address space"),
+        ));
+    }
+    #[expect(unsafe_code, reason = "there is no safe way to map a file")]
+    // SAFETY: the map is read-only, private to one `MappedFile`, and lives as long as the slices borrowed from it. All
+    // that time the handle in the same `MappedFile` holds a shared lock on the file: `open_by` maps nothing without it,
+    // the handle has no clone that could end it, and it is dropped after the map. So everybody who follows the rule
+    // that a change in place needs the exclusive lock, as `ExclusiveFile` does, leaves the file alone. That other
+    // programs follow the rule cannot be checked; the type's documentation says so. The operating system keeps the
+    // mapped file alive when it is removed or replaced by renaming.
+    let map = unsafe { Mmap::map(file.file()) }?;
+    // What was cut off between the lock and now was cut off by somebody without a lock.
+    if map.len() as u64 != len {
+        return Err(Conflict::changed(None, "length"));
+    }
+    Ok(map)
 }
 
 #[cfg(unix)]
@@ -172,24 +205,33 @@ fn will_need(_: &Mmap, _: usize, _: usize) {}
 
 impl ReadAt for MappedFile {
     fn len(&self) -> u64 {
-        self.bytes().len() as u64
+        self.file.len()
     }
 
     fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
-        inside(self.bytes(), place, buf.len() as u64)?;
         self.file.read_at(place, buf)
     }
 
+    /// `None` if the file system has no locks.
     fn mapped(&self) -> Option<&[u8]> {
-        Some(self.bytes())
+        match &self.content {
+            Content::Empty => Some(&[]),
+            Content::Mapped(map) => Some(map),
+            Content::Unmapped => None,
+        }
     }
 
-    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its neighbourhood, as they
-    /// are touched. Asking the system for each part costs as much as reading it where it is in memory, so a few are asked for and touched
-    /// first, and only where that takes as long as a disk does the others are asked for.
+    fn check_unchanged(&self) -> io::Result<()> {
+        self.file.check_unchanged()
+    }
+
+    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its
+    /// neighbourhood, as they are touched. Asking the system for each part costs as much as reading it where it is in
+    /// memory, so a few are asked for and touched first, and only where that takes as long as a disk does the others
+    /// are asked for.
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        // What was asked for before says nothing of the rest: of what a take reads first, most is in the end of the file, which opening it
-        // has fetched, but dictionaries are not.
+        // What was asked for before says nothing of the rest: of what a take reads first, most is in the end of the
+        // file, which opening it has fetched, but dictionaries are not.
         let is_new = |range: &&Range<u64>| self.is_new(range);
         let (front, back) = ranges.split_at(ranges.len() / 2);
         let middle = back.iter().find(is_new);
@@ -227,6 +269,27 @@ impl ReadAt for MappedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_locks_a_file_is_read_and_not_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, b"content").unwrap();
+        for kind in [io::ErrorKind::Unsupported, io::ErrorKind::Other] {
+            let none = |_: &File| Err(TryLockError::Error(kind.into()));
+            let file = MappedFile::open_by(&path, none).unwrap();
+            assert_eq!((file.len(), file.mapped()), (7, None));
+            file.prefetch(&[0..1, 2..3, 3..4, 4..5, 6..7]);
+            let mut buf = [0; 4];
+            file.read_at(3, &mut buf).unwrap();
+            assert_eq!(&buf, b"tent");
+            assert_eq!(&*crate::read_range(&file, 3..7).unwrap(), b"tent");
+            assert!(file.read_at(4, &mut buf).is_err());
+        }
+        let busy = |_: &File| Err(TryLockError::WouldBlock);
+        let error = MappedFile::open_by(&path, busy).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+    }
 
     #[test]
     fn pages_are_asked_for_once() {

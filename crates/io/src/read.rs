@@ -18,8 +18,8 @@ pub trait ReadAt: Send + Sync {
     /// Fills `buf` with the bytes from `place` on.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] where that reaches beyond the end (an empty `buf` may lie at the end), else what
-    /// the system reports. `buf` holds anything then.
+    /// [`io::ErrorKind::UnexpectedEof`] where that reaches beyond the end (an empty `buf` may lie at the end), else
+    /// what the system reports. `buf` holds anything then.
     fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()>;
 
     /// The whole content where it is in memory; then nothing needs to be read.
@@ -27,9 +27,22 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at once. It may wait for
-    /// a few of them and promises nothing; parts beyond the end are ignored.
+    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at
+    /// once. It may wait for a few of them and promises nothing; parts beyond the end are ignored.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
+
+    /// Says whether the content can still be what it was when the reader was made, as far as that is cheap to know. For
+    /// a local file: if its length and its time of modification are the same, which a change within the clock's
+    /// resolution (a few milliseconds) or one that sets the time back does not show. Readers of memory cannot change.
+    ///
+    /// It costs about as much as a short read. Call it once a checksum fails, to tell a damaged file from one that was
+    /// changed meanwhile, and where a result must be of one state of the file.
+    ///
+    /// # Errors
+    /// [`Conflict::Changed`](crate::Conflict::Changed), or what the system reports.
+    fn check_unchanged(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 macro_rules! forward_read_at {
@@ -49,6 +62,10 @@ macro_rules! forward_read_at {
 
             fn prefetch(&self, ranges: &[Range<u64>]) {
                 (**self).prefetch(ranges);
+            }
+
+            fn check_unchanged(&self) -> io::Result<()> {
+                (**self).check_unchanged()
             }
         }
     )*};
@@ -82,7 +99,8 @@ pub(crate) fn inside(content: &[u8], place: u64, n_bytes: u64) -> io::Result<&[u
     slice.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Bytes that were read: borrowed from a reader that has them in memory, or a part of a buffer that several reads share.
+/// Bytes that were read: borrowed from a reader that has them in memory, or a part of a buffer that several reads
+/// share.
 #[derive(Clone)]
 pub struct ReadBytes<'a>(Repr<'a>);
 

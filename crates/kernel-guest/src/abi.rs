@@ -35,11 +35,11 @@ pub mod tag {
     pub const PREPARED: u16 = 13;
     /// u32 rows, u32 bytes of strings: all rows come as one batch, which this request begins. Since minor version 1.
     pub const WHOLE: u16 = 14;
-    /// u32: the handle of a reader with [`WHOLE`] that asked for more inputs, which are those of this request. Since minor
-    /// version 1.
+    /// u32: the handle of a reader with [`WHOLE`] that asked for more inputs, which are those of this request. Since
+    /// minor version 1.
     pub const MORE: u16 = 15;
-    /// Triples of u32 (number of a level of lists, first item, item behind the last): of those lists only these items are wanted. Known by
-    /// kernels that decode nested pages. Since minor version 2.
+    /// Triples of u32 (number of a level of lists, first item, item behind the last): of those lists only these items
+    /// are wanted. Known by kernels that decode nested pages. Since minor version 2.
     pub const CUTS: u16 = 16;
 }
 
@@ -135,8 +135,8 @@ impl RequestWriter {
         &self.bytes
     }
 
-    /// Appends a mandatory entry whose payload is these parts one after the other; returns whether its length fits 32 bits (nothing
-    /// is written where it does not).
+    /// Appends a mandatory entry whose payload is these parts one after the other; returns whether its length fits 32
+    /// bits (nothing is written where it does not).
     #[must_use]
     pub fn entry(&mut self, tag: u16, parts: &[&[u8]]) -> bool {
         self.push(tag, MANDATORY, parts)
@@ -257,17 +257,20 @@ impl Entry<'_> {
         }
     }
 
-    /// The payload of an [`tag::INPUT`]: address, length, offset.
+    /// The payload of an [`tag::INPUT`].
     ///
     /// # Errors
     /// Another length.
-    pub fn input(&self) -> Result<(u32, u32, u64), Malformed> {
+    pub fn input(&self) -> Result<InputEntry, Malformed> {
         let ([address, len], offset) = match self.payload.as_chunks::<4>() {
             (words, []) if words.len() == 4 => ([words[0], words[1]], &self.payload[8..]),
             _ => return Err(self.malformed("an input of 16 bytes")),
         };
-        let offset = offset.try_into().map_or(0, u64::from_le_bytes);
-        Ok((u32::from_le_bytes(address), u32::from_le_bytes(len), offset))
+        Ok(InputEntry {
+            address: u32::from_le_bytes(address),
+            len: u32::from_le_bytes(len),
+            offset: offset.try_into().map_or(0, u64::from_le_bytes),
+        })
     }
 
     /// The payload of a [`tag::SHARED`].
@@ -288,6 +291,17 @@ impl Entry<'_> {
             len: len.try_into().map_or(0, u64::from_le_bytes),
         })
     }
+}
+
+/// One input: a block in the kernel's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InputEntry {
+    /// Address of its first byte.
+    pub address: u32,
+    /// Its length in bytes.
+    pub len: u32,
+    /// Where the block is in the page, in bytes. Kernels do not need it.
+    pub offset: u64,
 }
 
 /// A decoded shared buffer (a dictionary's entries) that lies in the kernel's memory while `t1_init` runs.
@@ -403,7 +417,8 @@ pub struct ArrayNode {
     pub null_count: i64,
     /// Index of its first buffer.
     pub first_buffer: u32,
-    /// Its buffers: validity (length 0 where all are valid), offsets of byte strings, values; of a level its bits or ends.
+    /// Its buffers: validity (length 0 where all are valid), offsets of byte strings, values; of a level its bits or
+    /// ends.
     pub n_buffers: u16,
     /// Arrays below it, which follow it.
     pub n_children: u16,
@@ -429,11 +444,16 @@ pub struct BatchDescription {
 impl BatchDescription {
     /// Appends the description's bytes.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        let rows = (self.honoured, self.rows, self.first_row);
-        write_batch(out, rows, &self.nodes, &self.buffers);
+        let head = BatchHead {
+            honoured: self.honoured,
+            rows: self.rows,
+            first_row: self.first_row,
+        };
+        write_batch(out, head, &self.nodes, &self.buffers);
     }
 
-    /// Reads a description of exactly these bytes. Addresses are not looked at; every node's buffers and children exist.
+    /// Reads a description of exactly these bytes. Addresses are not looked at; every node's buffers and children
+    /// exist.
     ///
     /// # Errors
     /// [`Malformed`].
@@ -495,10 +515,20 @@ impl BatchDescription {
     }
 }
 
-/// Appends the bytes of a description: tags honoured, rows, first row; arrays; address and length of each buffer.
+/// What a description says of the batch as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchHead {
+    /// Tags that were honoured, as bits.
+    pub(crate) honoured: u64,
+    pub(crate) rows: u64,
+    /// Rows of earlier batches.
+    pub(crate) first_row: u64,
+}
+
+/// Appends the bytes of a description: the batch, its arrays, address and length of each buffer.
 pub(crate) fn write_batch(
     out: &mut Vec<u8>,
-    (honoured, rows, first_row): (u64, u64, u64),
+    head: BatchHead,
     nodes: &[ArrayNode],
     buffers: &[(u64, u64)],
 ) {
@@ -519,7 +549,7 @@ pub(crate) fn write_batch(
     // Counts are at most a handful: a batch is one column.
     put(len as u64 | (nodes.len() as u64) << 32);
     put(buffers.len() as u64);
-    for wide in [honoured, rows, first_row, 0] {
+    for wide in [head.honoured, head.rows, head.first_row, 0] {
         put(wide);
     }
     for node in nodes {
@@ -588,7 +618,12 @@ mod tests {
         };
         request.shared(&shared);
         let parsed: Vec<_> = entries(request.bytes()).collect::<Result<_, _>>().unwrap();
-        assert_eq!(parsed[0].input(), Ok((64, 100, 1 << 40)));
+        let input = InputEntry {
+            address: 64,
+            len: 100,
+            offset: 1 << 40,
+        };
+        assert_eq!(parsed[0].input(), Ok(input));
         assert_eq!(parsed[1].word(), Ok(7));
         assert!(parsed[1].mandatory && !parsed[2].mandatory);
         assert_eq!((parsed[2].tag, parsed[2].payload), (99, &b"abcde"[..]));

@@ -1,9 +1,10 @@
 //! The allocator of kernels: free lists of size classes, in a kilobyte of code.
 //!
-//! Blocks of 64 bytes and more start at multiples of 64. Sizes are rounded up to 16, 32, 48 and 64 bytes, then to multiples of 64,
-//! beyond 256 bytes to four sizes per doubling, so that at most a fifth of a large block is wasted. A freed block keeps its size
-//! and waits in the list of its class, linked through its first four bytes. Only where the memory can grow no more is a larger
-//! block cut: kernels ask for the same few sizes again and again, and neighbours need not be joined.
+//! Blocks of 64 bytes and more start at multiples of 64. Sizes are rounded up to 16, 32, 48 and 64 bytes, then to
+//! multiples of 64, beyond 256 bytes to four sizes per doubling, so that at most a fifth of a large block is wasted. A
+//! freed block keeps its size and waits in the list of its class, linked through its first four bytes. Only where the
+//! memory can grow no more is a larger block cut: kernels ask for the same few sizes again and again, and neighbours
+//! need not be joined.
 //!
 //! # What this module does not do
 //! Threads, giving memory back to the host.
@@ -50,29 +51,57 @@ const fn size_of_class(class: usize) -> u32 {
     }
 }
 
-/// What a [`Heap`] manages: addresses with four bytes each that it may use while they are free.
-trait Space {
-    /// Address and bytes of fresh memory, at least `bytes`, at a multiple of [`PAGE_BYTES`].
-    fn grow(&mut self, bytes: u32) -> Option<(u32, u32)>;
-
-    /// The four bytes at the start of a free block.
-    fn link(&self, block: u32) -> u32;
-
-    /// Replaces them.
-    fn set_link(&mut self, block: u32, next: u32);
+/// Memory that nobody uses.
+struct Fresh {
+    start: u32,
+    bytes: u32,
 }
 
-/// The free memory, as addresses; 0 is none.
-struct Heap {
+/// What a [`Heap`] manages: addresses with four bytes each that it may use while they are free.
+///
+/// # Safety
+/// What [`Space::grow`] returns is memory that nobody else uses or will use, and was not returned before.
+unsafe trait Space {
+    /// Fresh memory of at least `bytes` bytes, at a multiple of [`PAGE_BYTES`].
+    fn grow(&mut self, bytes: u32) -> Option<Fresh>;
+
+    /// The four bytes at the start of a free block.
+    ///
+    /// # Safety
+    /// `block` is a multiple of 16 and the address of at least 16 bytes that nobody else uses; [`Space::set_link`] was
+    /// called for it.
+    unsafe fn link(&self, block: u32) -> u32;
+
+    /// Replaces them.
+    ///
+    /// # Safety
+    /// `block` is a multiple of 16 and the address of at least 16 bytes that nobody else uses.
+    unsafe fn set_link(&mut self, block: u32, next: u32);
+}
+
+/// The free memory of a space, as addresses; 0 is none.
+///
+/// Every address in the lists, and all of `fresh .. fresh_end`, belongs to the heap alone: nobody else uses that
+/// memory. That is what makes [`Heap::allocate`] safe, so whoever adds to them ([`Heap::new`], [`Heap::free`],
+/// [`Heap::release`]) has to promise it.
+///
+/// Freeing is `unsafe` and not checked: a table of the blocks that are in use would cost code and time in every kernel,
+/// and protect nobody. A host that lies in `t1_free` owns the memory anyway and can overwrite the lists themselves;
+/// what it damages is its own instance.
+struct Heap<S> {
+    space: S,
     free: [u32; N_CLASSES],
     /// Memory that was never a block: `fresh .. fresh_end`.
     fresh: u32,
     fresh_end: u32,
 }
 
-impl Heap {
-    const fn new(fresh: u32, fresh_end: u32) -> Self {
+impl<S: Space> Heap<S> {
+    /// # Safety
+    /// Nobody else uses `fresh .. fresh_end`, which is memory of the space.
+    const unsafe fn new(space: S, fresh: u32, fresh_end: u32) -> Self {
         Self {
+            space,
             free: [0; N_CLASSES],
             fresh,
             fresh_end,
@@ -80,12 +109,12 @@ impl Heap {
     }
 
     /// The address of a block for `size` bytes at a multiple of `align`, a power of two; `None` where there is none.
-    fn allocate(&mut self, space: &mut impl Space, size: u32, align: u32) -> Option<u32> {
+    fn allocate(&mut self, size: u32, align: u32) -> Option<u32> {
         if size > SIZE_MAX || align > SIZE_MAX {
             return None;
         }
         let class = class_of(size);
-        if let Some(block) = self.unlink(space, class, align) {
+        if let Some(block) = self.unlink(class, align) {
             return Some(block);
         }
         let size = size_of_class(class);
@@ -93,48 +122,58 @@ impl Heap {
             ALIGN.. => ALIGN,
             _ => SMALL_STEP,
         });
-        if let Some(block) = self.cut(space, size, align) {
+        if let Some(block) = self.cut(size, align) {
             return Some(block);
         }
         let wanted = size.checked_add(align)?.max(GROW_BYTES);
-        match space.grow(wanted) {
-            Some((start, len)) => {
+        match self.space.grow(wanted) {
+            Some(Fresh { start, bytes }) => {
                 if start != self.fresh_end {
-                    self.release(space, self.fresh, self.fresh_end);
+                    // SAFETY: the memory is the heap's; it is fresh no more in the next line.
+                    unsafe { self.release(self.fresh, self.fresh_end) };
                     self.fresh = start;
                 }
-                self.fresh_end = start.checked_add(len)?;
-                self.cut(space, size, align)
+                self.fresh_end = start.checked_add(bytes)?;
+                self.cut(size, align)
             }
             None => {
                 let larger = class + 1..N_CLASSES;
                 let (block, class) = larger
                     .into_iter()
-                    .find_map(|class| Some((self.unlink(space, class, align)?, class)))?;
-                self.release(space, block + size, block + size_of_class(class));
+                    .find_map(|class| Some((self.unlink(class, align)?, class)))?;
+                // SAFETY: the rest of a block that was just taken from its list.
+                unsafe { self.release(block + size, block + size_of_class(class)) };
                 Some(block)
             }
         }
     }
 
     /// Takes a block back that [`Heap::allocate`] gave for this size.
-    fn free(&mut self, space: &mut impl Space, block: u32, size: u32) {
+    ///
+    /// # Safety
+    /// This heap gave `block` for a size of the same class, it was not freed since, and nobody uses it any more.
+    unsafe fn free(&mut self, block: u32, size: u32) {
+        debug_assert!(block != 0 && block.is_multiple_of(SMALL_STEP));
         if let Some(first) = self.free.get_mut(class_of(size)) {
-            space.set_link(block, *first);
+            // SAFETY: blocks have 16 bytes and more and start at multiples of 16; by the caller's promise this one is
+            // free.
+            unsafe { self.space.set_link(block, *first) };
             *first = block;
         }
     }
 
     /// Takes the first block of a class that starts at a multiple of `align`; nearly always that is the first.
-    fn unlink(&mut self, space: &mut impl Space, class: usize, align: u32) -> Option<u32> {
+    fn unlink(&mut self, class: usize, align: u32) -> Option<u32> {
         let first = self.free.get_mut(class)?;
         let (mut before, mut block) = (0, *first);
         while block != 0 {
-            let next = space.link(block);
+            // SAFETY: `block` is in a list of free blocks, where `free` linked it.
+            let next = unsafe { self.space.link(block) };
             if block & (align - 1) == 0 {
                 match before {
                     0 => *first = next,
-                    before => space.set_link(before, next),
+                    // SAFETY: `before` is in the same list.
+                    before => unsafe { self.space.set_link(before, next) },
                 }
                 return Some(block);
             }
@@ -144,18 +183,22 @@ impl Heap {
     }
 
     /// Takes a block from the fresh memory.
-    fn cut(&mut self, space: &mut impl Space, size: u32, align: u32) -> Option<u32> {
+    fn cut(&mut self, size: u32, align: u32) -> Option<u32> {
         let block = self.fresh.checked_next_multiple_of(align)?;
         let end = block
             .checked_add(size)
             .filter(|end| *end <= self.fresh_end)?;
-        self.release(space, self.fresh, block);
+        // SAFETY: the gap before the block is fresh memory, and is fresh no more in the next line.
+        unsafe { self.release(self.fresh, block) };
         self.fresh = end;
         Some(block)
     }
 
     /// Makes free blocks of `start .. end`.
-    fn release(&mut self, space: &mut impl Space, start: u32, end: u32) {
+    ///
+    /// # Safety
+    /// The memory is the heap's, and neither fresh nor in a list afterwards otherwise.
+    unsafe fn release(&mut self, start: u32, end: u32) {
         let mut at = start.next_multiple_of(SMALL_STEP);
         while at < end && end - at >= SMALL_STEP {
             // The largest class that fits and may start here.
@@ -169,7 +212,8 @@ impl Heap {
                 _ => class,
             };
             let size = size_of_class(class);
-            self.free(space, at, size);
+            // SAFETY: `at .. at + size` is inside of memory that is the heap's by the caller's promise, and aligned.
+            unsafe { self.free(at, size) };
             at += size;
         }
     }
@@ -185,34 +229,37 @@ mod wasm {
     use core::cell::UnsafeCell;
     use core::ptr::NonNull;
 
-    use super::{Heap, PAGE_BYTES, Space, class_of};
+    use super::{Fresh, Heap, PAGE_BYTES, Space, class_of};
 
     struct LinearSpace;
 
-    impl Space for LinearSpace {
-        fn grow(&mut self, bytes: u32) -> Option<(u32, u32)> {
+    // SAFETY: the instruction gives pages that the module did not have, and nothing else in the module uses it.
+    unsafe impl Space for LinearSpace {
+        fn grow(&mut self, bytes: u32) -> Option<Fresh> {
             let pages = bytes.div_ceil(PAGE_BYTES);
             match memory_grow::<0>(pages as usize) {
                 usize::MAX => None,
                 // The last page of all is left alone, so that ends fit in 32 bits.
                 page if page as u32 + pages > u32::MAX / PAGE_BYTES => None,
-                page => Some((page as u32 * PAGE_BYTES, pages * PAGE_BYTES)),
+                page => Some(Fresh {
+                    start: page as u32 * PAGE_BYTES,
+                    bytes: pages * PAGE_BYTES,
+                }),
             }
         }
 
-        fn link(&self, block: u32) -> u32 {
-            // SAFETY: `Heap` reads links of free blocks only: at least 16 bytes inside the memory that nobody else uses,
-            // which `set_link` wrote, at a multiple of 16.
+        unsafe fn link(&self, block: u32) -> u32 {
+            // SAFETY: by the caller's promise the bytes are aligned, initialised and nobody else's.
             unsafe { *(block as usize as *const u32) }
         }
 
-        fn set_link(&mut self, block: u32, next: u32) {
-            // SAFETY: as above; `Heap` writes links of free blocks only.
+        unsafe fn set_link(&mut self, block: u32, next: u32) {
+            // SAFETY: by the caller's promise the bytes are aligned and nobody else's.
             unsafe { *(block as usize as *mut u32) = next }
         }
     }
 
-    struct Shared(UnsafeCell<Option<Heap>>);
+    struct Shared(UnsafeCell<Option<Heap<LinearSpace>>>);
 
     // SAFETY: a kernel has no threads (`docs/spec/kernel.md`, Module profile).
     unsafe impl Sync for Shared {}
@@ -224,22 +271,24 @@ mod wasm {
         static __heap_base: u8;
     }
 
-    fn heap() -> &'static mut Heap {
-        // SAFETY: there is one thread, and each caller drops the reference before it returns.
+    /// The heap of the module.
+    ///
+    /// # Safety
+    /// The caller drops the reference before anybody asks for another one.
+    unsafe fn heap() -> &'static mut Heap<LinearSpace> {
+        // SAFETY: there is one thread, and by the caller's promise no other reference.
         let heap = unsafe { &mut *HEAP.0.get() };
         heap.get_or_insert_with(|| {
             let start = (&raw const __heap_base) as usize as u32;
-            Heap::new(start, memory_size::<0>() as u32 * PAGE_BYTES)
+            // SAFETY: the linker puts nothing behind the module's own data.
+            unsafe { Heap::new(LinearSpace, start, memory_size::<0>() as u32 * PAGE_BYTES) }
         })
     }
 
     /// A block, or 0 where the memory cannot grow.
     pub fn allocate(layout: Layout) -> u32 {
-        let block = heap().allocate(
-            &mut LinearSpace,
-            layout.size() as u32,
-            layout.align() as u32,
-        );
+        // SAFETY: the reference ends with this statement.
+        let block = unsafe { heap() }.allocate(layout.size() as u32, layout.align() as u32);
         block.unwrap_or(0)
     }
 
@@ -248,7 +297,8 @@ mod wasm {
     /// # Safety
     /// It came from there for a layout of this size, and nobody uses it any more.
     pub unsafe fn free(block: u32, size: usize) {
-        heap().free(&mut LinearSpace, block, size as u32);
+        // SAFETY: the caller's promise is the same, and the reference ends with this statement.
+        unsafe { heap().free(block, size as u32) };
     }
 
     /// A block. Not inlined, so that callers see that it is never null and drop the code for that case.
@@ -260,13 +310,13 @@ mod wasm {
         }
     }
 
-    /// The module's allocator. It traps where there is no memory, which is what Rust's handler would do after writing a message that
-    /// nobody reads.
+    /// The module's allocator. It traps where there is no memory, which is what Rust's handler would do after writing a
+    /// message that nobody reads.
     #[derive(Debug, Clone, Copy)]
     pub struct KernelAllocator;
 
-    // SAFETY: blocks are disjoint, at least as large and as aligned as asked for (the tests of `Heap`), and stay until they
-    // are freed. Without memory nothing is returned at all.
+    // SAFETY: blocks are disjoint, at least as large and as aligned as asked for (the tests of `Heap`), and stay until
+    // they are freed. Without memory nothing is returned at all.
     unsafe impl GlobalAlloc for KernelAllocator {
         #[inline(always)]
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -317,20 +367,42 @@ mod tests {
         pages_max: u32,
     }
 
-    impl Space for Fake {
-        fn grow(&mut self, bytes: u32) -> Option<(u32, u32)> {
+    impl Fake {
+        fn new(pages_max: u32) -> Self {
+            Self {
+                links: BTreeMap::new(),
+                n_pages: 0,
+                pages_max,
+            }
+        }
+
+        /// A heap over this space, with this memory to begin with.
+        fn heap(self, start: u32, end: u32) -> Heap<Self> {
+            // SAFETY: nothing is behind the addresses but a map from blocks to links.
+            unsafe { Heap::new(self, start, end) }
+        }
+    }
+
+    // SAFETY: nothing is behind the addresses but a map from blocks to links.
+    unsafe impl Space for Fake {
+        fn grow(&mut self, bytes: u32) -> Option<Fresh> {
             let pages = bytes.div_ceil(PAGE_BYTES);
             if self.n_pages + pages > self.pages_max {
                 return None;
             }
             self.n_pages += pages;
             let end = (1 + self.n_pages) * PAGE_BYTES;
-            Some((end - pages * PAGE_BYTES, pages * PAGE_BYTES))
+            Some(Fresh {
+                start: end - pages * PAGE_BYTES,
+                bytes: pages * PAGE_BYTES,
+            })
         }
-        fn link(&self, block: u32) -> u32 {
+
+        unsafe fn link(&self, block: u32) -> u32 {
             self.links[&block]
         }
-        fn set_link(&mut self, block: u32, next: u32) {
+
+        unsafe fn set_link(&mut self, block: u32, next: u32) {
             self.links.insert(block, next);
         }
     }
@@ -361,12 +433,7 @@ mod tests {
     /// Blocks of a pseudo-random run of allocations never overlap, are aligned, and the memory stays bounded.
     #[test]
     fn blocks_are_disjoint_and_used_again() {
-        let mut space = Fake {
-            links: BTreeMap::new(),
-            n_pages: 0,
-            pages_max: 512,
-        };
-        let mut heap = Heap::new(PAGE_BYTES - 1000, PAGE_BYTES);
+        let mut heap = Fake::new(512).heap(PAGE_BYTES - 1000, PAGE_BYTES);
         let mut live: BTreeMap<u32, u32> = BTreeMap::new();
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut random = |below: u64| {
@@ -379,10 +446,13 @@ mod tests {
         for round in 0..60_000 {
             if live.len() > 300 || (round % 3 == 0 && !live.is_empty()) {
                 let key = random(u64::from(u32::MAX));
-                let place = live.range(key % (space.n_pages * PAGE_BYTES + 1)..).next();
+                let place = live
+                    .range(key % (heap.space.n_pages * PAGE_BYTES + 1)..)
+                    .next();
                 let (block, size) = place.or(live.iter().next()).map(|x| (*x.0, *x.1)).unwrap();
                 live.remove(&block);
-                heap.free(&mut space, block, size);
+                // SAFETY: of this heap, and forgotten here.
+                unsafe { heap.free(block, size) };
                 continue;
             }
             let log2 = random(20);
@@ -392,14 +462,14 @@ mod tests {
                 1 => 128,
                 n => 1 << (n % 7),
             };
-            let Some(block) = heap.allocate(&mut space, size, align) else {
+            let Some(block) = heap.allocate(size, align) else {
                 n_refused += 1;
                 continue;
             };
             assert_eq!(block % align, 0);
             assert!(size < ALIGN || block % ALIGN == 0);
             assert!(block >= PAGE_BYTES - 1000);
-            assert!(block + size <= (1 + space.n_pages) * PAGE_BYTES);
+            assert!(block + size <= (1 + heap.space.n_pages) * PAGE_BYTES);
             let before = live.range(..=block).next_back();
             assert!(before.is_none_or(|(start, size)| start + size <= block));
             let after = live.range(block..).next();
@@ -412,18 +482,40 @@ mod tests {
     /// Where the memory cannot grow, larger blocks are cut, and their rest is used too.
     #[test]
     fn larger_blocks_are_cut_when_the_memory_is_full() {
-        let mut space = Fake {
-            links: BTreeMap::new(),
-            n_pages: 0,
-            pages_max: 16,
-        };
-        let mut heap = Heap::new(0, 0);
-        let large = heap.allocate(&mut space, 1 << 19, 64).unwrap();
-        while heap.allocate(&mut space, 4096, 64).is_some() {}
-        heap.free(&mut space, large, 1 << 19);
-        let n_small = core::iter::from_fn(|| heap.allocate(&mut space, 4096, 64)).count();
+        let mut heap = Fake::new(16).heap(0, 0);
+        let large = heap.allocate(1 << 19, 64).unwrap();
+        while heap.allocate(4096, 64).is_some() {}
+        // SAFETY: of this heap, and used no more.
+        unsafe { heap.free(large, 1 << 19) };
+        let n_small = core::iter::from_fn(|| heap.allocate(4096, 64)).count();
         assert_eq!(n_small, (1 << 19) / 4096);
-        assert_eq!(heap.allocate(&mut space, u32::MAX, 1), None);
-        assert_eq!(heap.allocate(&mut space, 1, 1 << 31), None);
+        assert_eq!(heap.allocate(u32::MAX, 1), None);
+        assert_eq!(heap.allocate(1, 1 << 31), None);
+    }
+
+    /// The block that was freed last is the next of its class; blocks of other classes and alignments pass it over.
+    #[test]
+    fn freed_blocks_are_given_again_to_requests_that_they_fit() {
+        let mut heap = Fake::new(16).heap(0, 0);
+        let [first, second] = [0; 2].map(|_| heap.allocate(100, 64).unwrap());
+        assert_ne!(first, second);
+        for block in [first, second] {
+            // SAFETY: of this heap, and used no more.
+            unsafe { heap.free(block, 100) };
+        }
+        assert!(![first, second].contains(&heap.allocate(200, 64).unwrap()));
+        // 65 to 128 bytes are one class.
+        assert_eq!(heap.allocate(128, 64), Some(second));
+        assert_eq!(heap.allocate(65, 1), Some(first));
+        assert!(![first, second].contains(&heap.allocate(100, 64).unwrap()));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic]
+    fn what_cannot_be_a_block_is_refused_by_tests() {
+        let mut heap = Fake::new(16).heap(0, 0);
+        // SAFETY: the space has no memory that could be damaged.
+        unsafe { heap.free(24, 16) };
     }
 }

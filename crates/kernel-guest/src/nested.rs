@@ -5,15 +5,17 @@ use core::ops::Range;
 
 use tarsia_codec::{AlignedBuf, Reach, Scratch, ValueType};
 use tarsia_structure::{
-    Block, Budget, Cut, Level, LevelForm, PageDecoder, RawColumn, RawLevel, RawLevels,
+    Block, Budget, Level, LevelForm, PageDecoder, RawColumn, RawLevel, RawLevels,
 };
 
 use crate::abi::{
-    ArrayNode, Capabilities, Entry, LAYOUT_CONSTANT_LENGTH, LAYOUT_ENDS, LAYOUT_PLAIN,
-    LAYOUT_VALIDITY, LAYOUTS_NESTED, TAGS_KNOWN, code, tag, write_batch,
+    ArrayNode, BatchHead, Capabilities, LAYOUT_CONSTANT_LENGTH, LAYOUT_ENDS, LAYOUT_PLAIN,
+    LAYOUT_VALIDITY, LAYOUTS_NESTED, TAGS_KNOWN, tag, write_batch,
 };
-use crate::guest::{self, Batch, Fault, Reader, Result, in_piece, parse_block};
+use crate::batch::{Batch, buffers_of, level_buffers};
+use crate::fault::{Result, in_piece};
 use crate::memory::Memory;
+use crate::reader::{Reader, parse_block};
 
 /// What nested pages can have: no whole, since nobody knows how much room that takes.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -22,117 +24,97 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     batch_rows: 4096,
 };
 
-/// The cuts that a request names.
-pub(crate) fn cuts_of(entry: Option<&Entry<'_>>) -> Result<Vec<(usize, Cut)>> {
-    let mut cuts = Vec::new();
-    let Some(entry) = entry else {
-        return Ok(cuts);
-    };
-    let mut words = entry.words()?;
-    while let Some(level) = words.next() {
-        let (Some(start), Some(end)) = (words.next(), words.next()) else {
-            return Err(Fault::new(code::MALFORMED, "cuts of three numbers each"));
-        };
-        cuts.push((level as usize, Cut { start, end }));
+/// The next batch of a reader of a nested page; `None` at the end.
+pub(crate) fn decode(
+    reader: &mut Reader,
+    memory: &impl Memory,
+    scratch: &mut Scratch,
+    take: &mut dyn FnMut(usize) -> AlignedBuf,
+) -> Result<Option<Batch>> {
+    let rows = reader.next_batch();
+    if rows == 0 {
+        return Ok(None);
     }
-    Ok(cuts)
-}
-
-/// The buffers of levels that have one, in order.
-pub(crate) fn buffers_of(levels: &[RawLevel]) -> impl Iterator<Item = &[u8]> {
-    levels.iter().filter_map(|level| match level.form {
-        LevelForm::Validity => Some(level.validity_bytes()),
-        LevelForm::Lengths => Some(level.ends_bytes()),
-        LevelForm::ConstantLength(_) => None,
-    })
-}
-
-impl Reader {
-    /// The rows of the batch at hand, `rows` of them.
-    pub(crate) fn decode_nested(
-        &mut self,
-        memory: &impl Memory,
-        rows: u32,
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(usize) -> AlignedBuf,
-    ) -> Result<Batch> {
-        let budget = Budget::new(self.output_bytes_max);
-        let forms = self.page.levels().iter().map(Level::form);
-        let mut levels = RawLevels::with_cuts(forms, self.cuts.iter().copied(), &budget);
-        let mut items = Vec::with_capacity(self.batch.len());
-        let mut data_bytes = 0u64;
-        for (number, piece) in self.batch.iter().enumerate() {
-            let input = self.input(piece)?;
-            let selection = self.selection(piece, input);
-            let block = parse_block(&self.page, input.bytes(memory)?)?;
-            let mut ranges = Vec::new();
-            levels
-                .push(&self.page, &block, selection, scratch, take, &mut ranges)
-                .map_err(|error| in_piece(number, error))?;
-            if self.page.value_type() == ValueType::Bytes {
-                let whole = u64::from(block.header.decoded_bytes) * selection.repeats();
-                let bytes = match self.cuts.is_empty() {
-                    true => whole,
-                    false => cut_bytes(&self.page, &block, &ranges, scratch)?.min(whole),
-                };
-                data_bytes = data_bytes.saturating_add(bytes);
-            }
-            items.push((block, ranges));
-        }
-        budget.spend(data_bytes)?;
-        let value_type = self.page.value_type();
-        let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)?;
-        for (number, (block, ranges)) in items.iter().enumerate() {
-            raw.push_ranges(&self.page, block, ranges, scratch, take)
-                .map_err(|error| in_piece(number, error))?;
-        }
-        Ok(self.finish_nested(rows, levels.into_levels(), raw))
-    }
-
-    /// The batch of what was decoded, with its description.
-    fn finish_nested(&mut self, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
-        let null_count = raw.null_count();
-        let parts = raw.finish();
-        let mut nodes = Vec::with_capacity(levels.len() + 1);
-        let mut first_buffer = 0;
-        for level in &levels {
-            let (layout, n_buffers) = match level.form {
-                LevelForm::Validity => (LAYOUT_VALIDITY, 1),
-                LevelForm::Lengths => (LAYOUT_ENDS, 1),
-                LevelForm::ConstantLength(_) => (LAYOUT_CONSTANT_LENGTH, 0),
+    let budget = Budget::new(reader.output_bytes_max);
+    let forms = reader.page.levels().iter().map(Level::form);
+    let mut levels = RawLevels::with_cuts(forms, reader.cuts.iter().copied(), &budget);
+    let mut items = Vec::with_capacity(reader.batch.len());
+    let mut data_bytes = 0u64;
+    for (number, piece) in reader.batch.iter().enumerate() {
+        let input = reader.input(piece)?;
+        let selection = reader.selection(piece, input);
+        let block = parse_block(&reader.page, input.bytes(memory)?)?;
+        let mut ranges = Vec::new();
+        levels
+            .push(&reader.page, &block, selection, scratch, take, &mut ranges)
+            .map_err(|error| in_piece(number, error))?;
+        if reader.page.value_type() == ValueType::Bytes {
+            let whole = u64::from(block.header.decoded_bytes) * selection.repeats();
+            let bytes = match reader.cuts.is_empty() {
+                true => whole,
+                false => cut_bytes(&reader.page, &block, &ranges, scratch)?.min(whole),
             };
-            nodes.push(ArrayNode {
-                length: level.n_slots as u64,
-                null_count: level.null_count as i64,
-                first_buffer,
-                n_buffers,
-                n_children: 1,
-                layout,
-            });
-            first_buffer += u32::from(n_buffers);
+            data_bytes = data_bytes.saturating_add(bytes);
         }
-        let (buffers, n_buffers) = guest::buffers_of(&parts);
+        items.push((block, ranges));
+    }
+    budget.spend(data_bytes)?;
+    let value_type = reader.page.value_type();
+    let mut raw = RawColumn::new(value_type, levels.n_items(), data_bytes as usize, take)?;
+    for (number, (block, ranges)) in items.iter().enumerate() {
+        raw.push_ranges(&reader.page, block, ranges, scratch, take)
+            .map_err(|error| in_piece(number, error))?;
+    }
+    Ok(Some(finish(reader, rows, levels.into_levels(), raw)))
+}
+
+/// The batch of what was decoded, with its description.
+fn finish(reader: &mut Reader, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
+    let null_count = raw.null_count();
+    let parts = raw.finish();
+    let mut nodes = Vec::with_capacity(levels.len() + 1);
+    let mut first_buffer = 0;
+    for level in &levels {
+        let (layout, n_buffers) = match level.form {
+            LevelForm::Validity => (LAYOUT_VALIDITY, 1),
+            LevelForm::Lengths => (LAYOUT_ENDS, 1),
+            LevelForm::ConstantLength(_) => (LAYOUT_CONSTANT_LENGTH, 0),
+        };
         nodes.push(ArrayNode {
-            length: parts.rows as u64,
-            null_count: null_count as i64,
+            length: level.n_slots as u64,
+            null_count: level.null_count as i64,
             first_buffer,
-            n_buffers: n_buffers as u16,
-            n_children: 0,
-            layout: LAYOUT_PLAIN,
+            n_buffers,
+            n_children: 1,
+            layout,
         });
-        let buffers = buffers_of(&levels).chain(buffers.into_iter().take(n_buffers));
-        let places: Vec<_> = buffers
-            .map(|buffer| (buffer.as_ptr() as usize as u64, buffer.len() as u64))
-            .collect();
-        let mut description = Vec::new();
-        let rows_said = (self.honoured, u64::from(rows), self.rows_done);
-        write_batch(&mut description, rows_said, &nodes, &places);
-        self.rows_done += u64::from(rows);
-        Batch {
-            parts,
-            description,
-            levels,
-        }
+        first_buffer += u32::from(n_buffers);
+    }
+    let (buffers, n_buffers) = buffers_of(&parts);
+    nodes.push(ArrayNode {
+        length: parts.rows as u64,
+        null_count: null_count as i64,
+        first_buffer,
+        n_buffers: n_buffers as u16,
+        n_children: 0,
+        layout: LAYOUT_PLAIN,
+    });
+    let buffers = level_buffers(&levels).chain(buffers.into_iter().take(n_buffers));
+    let places: Vec<_> = buffers
+        .map(|buffer| (buffer.as_ptr() as usize as u64, buffer.len() as u64))
+        .collect();
+    let mut description = Vec::new();
+    let head = BatchHead {
+        honoured: reader.honoured,
+        rows: rows.into(),
+        first_row: reader.rows_done,
+    };
+    write_batch(&mut description, head, &nodes, &places);
+    reader.rows_done += u64::from(rows);
+    Batch {
+        parts,
+        description,
+        levels,
     }
 }
 

@@ -1,4 +1,5 @@
-//! The guest, run natively over nested pages: levels and items by every kind of selection, and requests and blocks that no host should send.
+//! The guest, run natively over nested pages: levels and items by every kind of selection, and requests and blocks that
+//! no host should send.
 
 mod common;
 

@@ -29,8 +29,8 @@ pub enum Rows<'a> {
 /// The table of a page whose blocks start at these 8-byte words, counted from the page's start.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] for starts that do not rise from 0, rows that do not, or fewer than two blocks: such a page has
-/// no table.
+/// [`Error::InvalidInput`] for starts that do not rise from 0, rows that do not, or fewer than two blocks: such a page
+/// has no table.
 pub fn build_block_table(starts_words: &[u32], rows: Rows<'_>) -> Result<Vec<u8>> {
     let rising = |list: &[u32]| list.first() == Some(&0) && list.is_sorted_by(|a, b| a < b);
     if starts_words.len() < 2 || !rising(starts_words) {
@@ -156,8 +156,8 @@ impl Layout {
 
 /// The table of one page, over borrowed or owned bytes. A page of one block has no bytes and can be asked the same.
 ///
-/// Opening checks the checksum and the sizes; what a lookup returns is checked when it is asked for, so that opening costs
-/// no pass over the blocks.
+/// Opening checks the checksum and the sizes; what a lookup returns is checked when it is asked for, so that opening
+/// costs no pass over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTable<B> {
     bytes: B,

@@ -233,8 +233,8 @@ impl<'a> Bucket<'a> {
     /// Reads bucket `index` of `buckets` from the bytes of [`Buckets::bucket_range`].
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] (order, an entry of another bucket, bytes after the last
-    /// entry that are not zero).
+    /// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] (order, an entry of another bucket, bytes after the
+    /// last entry that are not zero).
     pub fn parse(bytes: &'a [u8], buckets: &Buckets, index: u32) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let n_entries = reader.u32("bucket.n_entries")?;

@@ -1,4 +1,6 @@
 //! Where a column's pages are: the column record, and the FlatBuffer of columns that need more.
+//!
+//! Length: both describe pages, and the same checks, each with its test, hold for both.
 
 use std::ops::Range;
 
@@ -482,8 +484,8 @@ impl ColumnMeta {
     /// Reads the FlatBuffer of `fbs/column.fbs` with its padding.
     ///
     /// # Errors
-    /// [`Error::Crc`], [`Error::FlatBuffer`], [`Error::Corrupt`] where the pages do not cover the rows or do not fit the
-    /// file.
+    /// [`Error::Crc`], [`Error::FlatBuffer`], [`Error::Corrupt`] where the pages do not cover the rows or do not fit
+    /// the file.
     pub fn parse(bytes: &[u8], stored_crc: u32, shape: &FileShape) -> Result<Self> {
         check_crc("column metadata", 0, stored_crc, &[bytes])?;
         let options = VerifierOptions {

@@ -1,6 +1,6 @@
 //! Errors of the metadata.
 
-use crate::header::FeatureWord;
+use std::fmt;
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -98,6 +98,24 @@ pub enum Error {
         /// The largest allowed.
         max: u64,
     },
+}
+
+/// Which feature word a bit is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeatureWord {
+    /// Needed to read the file at all.
+    Read,
+    /// Needed to modify it.
+    Modify,
+}
+
+impl fmt::Display for FeatureWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "to be read",
+            Self::Modify => "to be modified",
+        })
+    }
 }
 
 impl Error {

@@ -1,12 +1,10 @@
 //! The header: what the file is, what a reader must know, and where it ends.
 
-use std::fmt;
-
 use tarsia_codec::{Reader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, slice};
+use crate::error::{Error, FeatureWord, Result};
 use crate::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX, VERSION_MAJOR, VERSION_MINOR};
-use crate::{Error, Result};
 
 /// The first bytes of every file.
 pub const MAGIC: [u8; 8] = *b"TARSIA\x1a\n";
@@ -17,24 +15,6 @@ const STATE_CLEAN: u32 = 1;
 const STATE_JOURNAL: u32 = 2;
 
 const _: () = assert!(FIXED_BYTES + 2 * SLOT_BYTES == HEADER_BYTES);
-
-/// Which feature word a bit is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FeatureWord {
-    /// Needed to read the file at all.
-    Read,
-    /// Needed to modify it.
-    Modify,
-}
-
-impl fmt::Display for FeatureWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "to be read",
-            Self::Modify => "to be modified",
-        })
-    }
-}
 
 /// What a program has to know to use the file. Version 0.1 assigns no bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -406,7 +386,8 @@ impl Header {
     /// Where a file of `file_bytes` ends for a reader.
     ///
     /// # Errors
-    /// As [`Header::current_slot`]; [`Error::Unsupported`] in state JOURNAL, [`Error::Truncated`] where bytes are missing.
+    /// As [`Header::current_slot`]; [`Error::Unsupported`] in state JOURNAL, [`Error::Truncated`] where bytes are
+    /// missing.
     pub fn committed(&self, file_bytes: u64) -> Result<Committed> {
         let committed = match self.current_slot()? {
             None => Committed {

@@ -1,7 +1,7 @@
 //! Everything a file says about its pages: header, postscript, footer, buckets, records, column metadata, block tables.
 //!
-//! Pure functions between bytes and plain structs. The bytes are in `docs/spec/file.md`, the FlatBuffers in `fbs/`; both are
-//! normative. Nothing here does I/O: each parse takes the bytes it needs and says what to read next.
+//! Pure functions between bytes and plain structs. The bytes are in `docs/spec/file.md`, the FlatBuffers in `fbs/`;
+//! both are normative. Nothing here does I/O: each parse takes the bytes it needs and says what to read next.
 //!
 //! # Opening a file, and finding one column of 20,000
 //! | read | parse | says |
@@ -19,12 +19,13 @@
 //! [`read_schema`] reads all records at once.
 //!
 //! # Hostile bytes
-//! Whatever the bytes, parsing returns an error or a value whose places lie inside the file. It allocates at most a small
-//! multiple of the bytes it was given.
+//! Whatever the bytes, parsing returns an error or a value whose places lie inside the file. It allocates at most a
+//! small multiple of the bytes it was given.
 //!
 //! # What this crate does not do
-//! I/O, caching, digests (`tarsia-compliance`), and the META blobs of pages: those are opaque here, so that a reader that does
-//! not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version alone.
+//! I/O, caching, digests (`tarsia-compliance`), and the META blobs of pages: those are opaque here, so that a reader
+//! that does not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version
+//! alone.
 #![deny(unsafe_code)]
 
 mod block_table;
@@ -37,8 +38,10 @@ mod generated;
 mod header;
 mod kernel;
 pub mod limits;
+mod path;
 mod postscript;
 mod record;
+mod records;
 mod schema;
 mod types;
 
@@ -48,12 +51,14 @@ pub use bytes::crc32c;
 pub use column::{
     ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, page_align, shared_list,
 };
-pub use error::{Error, Result};
+pub use error::{Error, FeatureWord, Result};
 pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
-pub use header::{Committed, FeatureWord, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
+pub use header::{Committed, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
 pub use kernel::KernelSection;
+pub use path::{encode_metadata, encode_path};
 pub use postscript::Postscript;
-pub use record::{ChildRange, NodeRecord, Records, encode_metadata, encode_path, unique_record};
+pub use record::{ChildRange, NodeRecord};
+pub use records::{Records, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
 pub use types::{
     LAYOUT_KEY, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children, format_string, is_packed,

@@ -36,8 +36,8 @@ pub const BUCKET_ENTRIES_MAX: usize = 255;
 /// Largest log2 of the number of buckets.
 pub const BUCKETS_LOG2_MAX: u8 = 24;
 
-/// A writer that would need more buckets than this many entries per bucket allow refuses. Random hashes need a bucket per 150
-/// entries or so; only hundreds of equal paths, or names made to collide, need more.
+/// A writer that would need more buckets than this many entries per bucket allow refuses. Random hashes need a bucket
+/// per 150 entries or so; only hundreds of equal paths, or names made to collide, need more.
 pub const BUCKET_ENTRIES_MEAN_MIN: usize = 16;
 
 /// Record lengths from this many 8-byte words on are not in the bucket's entry.

@@ -36,8 +36,8 @@ pub struct Postscript {
 }
 
 impl Postscript {
-    /// Where the footer lies, from the last [`POSTSCRIPT_BYTES`] before `committed_bytes`. Its checksum covers the footer
-    /// too, so nothing else is trusted before [`Postscript::parse`].
+    /// Where the footer lies, from the last [`POSTSCRIPT_BYTES`] before `committed_bytes`. Its checksum covers the
+    /// footer too, so nothing else is trusted before [`Postscript::parse`].
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`] (another magic or committed length, a footer that does not fit),

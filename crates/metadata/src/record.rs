@@ -6,12 +6,14 @@ use std::ops::Range;
 use tarsia_codec::{Reader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad, slice};
+use crate::column::ColumnRecord;
+use crate::error::{Error, Result};
 use crate::limits::{
     COLUMN_RECORD_BYTES, HEADER_BYTES, RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
-    RECORD_LEAF_BYTES, SCHEMA_DEPTH_MAX, U48_MAX,
+    RECORD_LEAF_BYTES, U48_MAX,
 };
-use crate::types::{LAYOUT_KEY, LAYOUT_PACKED};
-use crate::{ColumnRecord, Error, Result};
+use crate::path::{Strings, check_metadata, check_path, display_path, to_usize, utf8};
+use crate::types::{FORMAT_MAP, FORMAT_STRUCT, LAYOUT_KEY, LAYOUT_PACKED};
 
 const FLAG_NULLABLE: u16 = 1;
 const FLAG_COLUMN: u16 = 2;
@@ -29,10 +31,6 @@ const FLAGS_KNOWN: u16 = FLAG_NULLABLE
     | FLAG_VALUE_KEYS_ORDERED;
 /// Length and checksum.
 const UNCOVERED_BYTES: usize = 8;
-/// Format string of the root and of structs.
-pub(crate) const FORMAT_STRUCT: &str = "+s";
-/// Format string of maps.
-pub(crate) const FORMAT_MAP: &str = "+m";
 /// Stands for descendants of 4 GiB or more; no multiple of 8, so no length.
 const DESCENDANTS_LONG: u32 = u32::MAX;
 
@@ -43,8 +41,8 @@ const _: () = assert!(!DESCENDANTS_LONG.is_multiple_of(8));
 pub struct ChildRange {
     /// Number of direct children.
     pub n_children: u32,
-    /// Number of the first column below, counted over the whole schema in pre-order. The node's own column, which a union
-    /// has, is not below.
+    /// Number of the first column below, counted over the whole schema in pre-order. The node's own column, which a
+    /// union has, is not below.
     pub first_leaf: u32,
     /// Columns below.
     pub n_leaves: u32,
@@ -224,7 +222,8 @@ impl<'a> NodeRecord<'a> {
         if let Some(children) = &self.children {
             children.check(is_root, RECORD_HEADER_BYTES)?;
         }
-        // Below, run ends and the fields of packed structs store nothing: what they are below is looked at with their parents.
+        // Below, run ends and the fields of packed structs store nothing: what they are below is looked at with their
+        // parents.
         let stores_nothing = self.children.is_none() && self.column.is_none();
         if stores_nothing && self.components().count() <= 1 {
             return bad(
@@ -295,8 +294,8 @@ impl<'a> NodeRecord<'a> {
         )
     }
 
-    /// The place of the records of all descendants, to be read at once for [`crate::read_field`]; `None` where there are
-    /// none, and for the root and descendants of 4 GiB or more, whose length is not stored.
+    /// The place of the records of all descendants, to be read at once for [`crate::read_field`]; `None` where there
+    /// are none, and for the root and descendants of 4 GiB or more, whose length is not stored.
     pub fn descendants_range(&self) -> Option<Range<u64>> {
         let children = self.children?;
         match children.descendants_bytes {
@@ -378,7 +377,7 @@ impl<'a> NodeRecord<'a> {
 
     /// The components of the path, outermost first; none for the root.
     pub fn components(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        Strings(Reader::new(self.path))
+        Strings::of(self.path)
     }
 
     /// The field's name: the last component; empty for the root.
@@ -393,7 +392,7 @@ impl<'a> NodeRecord<'a> {
 
     /// The metadata's pairs, sorted by key.
     pub fn metadata_pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let mut strings = Strings(Reader::new(self.metadata));
+        let mut strings = Strings::of(self.metadata);
         std::iter::from_fn(move || Some((strings.next()?, strings.next()?)))
     }
 
@@ -403,10 +402,6 @@ impl<'a> NodeRecord<'a> {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect()
     }
-}
-
-fn to_usize(value: u32, field: &'static str) -> Result<usize> {
-    usize::try_from(value).map_err(|_| Error::limit(field, value.into(), usize::MAX as u64))
 }
 
 fn parse_children(reader: &mut Reader<'_>) -> Result<ChildRange> {
@@ -496,235 +491,10 @@ fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
     Ok(leaf)
 }
 
-fn utf8<'a>(bytes: &'a [u8], field: &'static str, at: usize) -> Result<&'a str> {
-    std::str::from_utf8(bytes)
-        .map_err(|error| Error::corrupt(field, at, error.valid_up_to() as u64, "UTF-8"))
-}
-
-/// A u32 length, then that many bytes of UTF-8.
-fn string<'a>(reader: &mut Reader<'a>, field: &'static str, at: usize) -> Result<&'a str> {
-    let start = at.saturating_add(reader.position());
-    let len = to_usize(reader.u32(field)?, field)?;
-    if len > reader.rest().len() {
-        return Err(Error::corrupt(field, start, len as u64, "the bytes left"));
-    }
-    utf8(reader.take(len, field)?, field, start + 4)
-}
-
-/// `at` is where the path starts in its record.
-fn check_path(path: &[u8], at: usize) -> Result<()> {
-    let mut reader = Reader::new(path);
-    let mut depth = 0;
-    while !reader.rest().is_empty() {
-        string(&mut reader, "record.path", at)?;
-        depth += 1;
-    }
-    check_depth(depth)
-}
-
-/// Refuses what is nested deeper than [`SCHEMA_DEPTH_MAX`]; a top-level field has the depth 1.
-pub(crate) fn check_depth(depth: usize) -> Result<()> {
-    if depth > SCHEMA_DEPTH_MAX {
-        return Err(Error::limit(
-            "schema depth",
-            depth as u64,
-            SCHEMA_DEPTH_MAX as u64,
-        ));
-    }
-    Ok(())
-}
-
-/// `at` is where the metadata start in their record.
-fn check_metadata(metadata: &[u8], at: usize) -> Result<()> {
-    let mut reader = Reader::new(metadata);
-    let mut last = None;
-    while !reader.rest().is_empty() {
-        let start = at.saturating_add(reader.position());
-        let key = string(&mut reader, "record.metadata", at)?;
-        string(&mut reader, "record.metadata", at)?;
-        if last.is_some_and(|last| last >= key) {
-            return Err(Error::corrupt(
-                "record.metadata",
-                start,
-                key.len() as u64,
-                "keys sorted, each once",
-            ));
-        }
-        last = Some(key);
-    }
-    Ok(())
-}
-
-/// Strings that were checked when their record was parsed; stops at the first that is not well formed.
-struct Strings<'a>(Reader<'a>);
-
-impl<'a> Iterator for Strings<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        if self.0.rest().is_empty() {
-            return None;
-        }
-        string(&mut self.0, "record.strings", 0).ok()
-    }
-}
-
-/// A path as records store it and [`crate::path_hash`] takes it: per component a u32 length and its bytes.
-///
-/// ```
-/// let path = tarsia_metadata::encode_path(["user", "id"]).unwrap();
-/// assert_eq!(path, b"\x04\0\0\0user\x02\0\0\0id");
-/// ```
-///
-/// # Errors
-/// [`Error::LimitExceeded`] for a component of 4 GiB or more.
-pub fn encode_path<S: AsRef<str>>(components: impl IntoIterator<Item = S>) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    for component in components {
-        push_string(&mut out, component.as_ref())?;
-    }
-    Ok(out)
-}
-
-/// Metadata as records store them: pairs sorted by key.
-///
-/// # Errors
-/// [`Error::LimitExceeded`] for a string of 4 GiB or more.
-pub fn encode_metadata(metadata: &HashMap<String, String>) -> Result<Vec<u8>> {
-    let mut pairs: Vec<_> = metadata.iter().collect();
-    pairs.sort_unstable();
-    let mut out = Vec::new();
-    for (key, value) in pairs {
-        push_string(&mut out, key)?;
-        push_string(&mut out, value)?;
-    }
-    Ok(out)
-}
-
-pub(crate) fn push_string(out: &mut Vec<u8>, string: &str) -> Result<()> {
-    out.extend_from_slice(&len_u32(string.len(), "record.string_length")?.to_le_bytes());
-    out.extend_from_slice(string.as_bytes());
-    Ok(())
-}
-
-/// Components joined by dots, for people.
-pub(crate) fn display_path(path: &[u8]) -> String {
-    Strings(Reader::new(path)).collect::<Vec<_>>().join(".")
-}
-
-/// Whether a path is another's with one component more; both are well formed.
-pub(crate) fn is_child(path: &[u8], parent: &[u8]) -> bool {
-    let own = path.strip_prefix(parent);
-    own.is_some_and(|own| Strings(Reader::new(own)).count() == 1)
-}
-
-/// The one record with this path among those a bucket's entries led to; `None` where only the hash was the same.
-///
-/// # Errors
-/// [`Error::AmbiguousPath`] where two nodes have the path.
-pub fn unique_record<'a>(
-    path: &[u8],
-    records: impl IntoIterator<Item = NodeRecord<'a>>,
-) -> Result<Option<NodeRecord<'a>>> {
-    let mut found = None;
-    for record in records {
-        if record.path == path && found.replace(record).is_some() {
-            return Err(Error::AmbiguousPath {
-                path: record.display_path(),
-            });
-        }
-    }
-    Ok(found)
-}
-
-/// All records in pre-order, as they lie back to back. An error ends the iteration; its place counts from the start of the
-/// bytes.
-#[derive(Debug, Clone)]
-pub struct Records<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    ordinal: u32,
-    n_nodes: u32,
-    failed: bool,
-}
-
-impl<'a> Records<'a> {
-    /// The `n_nodes` records that fill `bytes`.
-    pub fn new(bytes: &'a [u8], n_nodes: u32) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            ordinal: 0,
-            n_nodes,
-            failed: false,
-        }
-    }
-
-    /// The records of all descendants of a node with this ordinal, which fill `bytes`; how many they are is not known
-    /// before the last.
-    pub(crate) fn below(bytes: &'a [u8], ordinal: u32) -> Self {
-        Self {
-            ordinal: ordinal.saturating_add(1),
-            ..Self::new(bytes, u32::MAX)
-        }
-    }
-
-    /// Bytes behind the last record read.
-    pub(crate) fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    /// Where the next record starts in the bytes.
-    pub fn position(&self) -> usize {
-        self.at
-    }
-
-    fn step(&mut self) -> Result<Option<NodeRecord<'a>>> {
-        let rest = self.rest();
-        if self.ordinal == self.n_nodes {
-            if rest.is_empty() {
-                return Ok(None);
-            }
-            return Err(Error::corrupt(
-                "record",
-                0,
-                rest.len() as u64,
-                "no bytes after the last",
-            ));
-        }
-        let record = NodeRecord::parse(rest)?;
-        if record.ordinal != self.ordinal {
-            return Err(Error::corrupt(
-                "record.ordinal",
-                8,
-                record.ordinal,
-                "records in order",
-            ));
-        }
-        self.ordinal += 1;
-        self.at = self.at.saturating_add(NodeRecord::length(rest)? as usize);
-        Ok(Some(record))
-    }
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = Result<NodeRecord<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let at = self.at as u64;
-        let step = self.step().map_err(|error| error.at(at));
-        self.failed = !matches!(step, Ok(Some(_)));
-        step.transpose()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ColumnSource;
+    use crate::{ColumnSource, encode_metadata, encode_path, unique_record};
     use proptest::prelude::*;
 
     const COLUMN: ColumnRecord = ColumnRecord {
@@ -836,18 +606,6 @@ mod tests {
                 assert!(!matches!(got, Err(Error::Crc { .. })), "{what}");
             }
         });
-    }
-
-    #[test]
-    fn metadata_keys_are_sorted_and_unique() {
-        let mut twice = encode_path(["a", "1", "a", "2"]).unwrap();
-        assert!(check_metadata(&twice, 0).is_err());
-        twice[18] = b'b';
-        assert!(check_metadata(&twice, 0).is_err());
-        let sorted = encode_path(["a", "1", "b", "2"]).unwrap();
-        assert!(check_metadata(&sorted, 0).is_ok());
-        let odd = encode_path(["a", "1", "b"]).unwrap();
-        assert!(check_metadata(&odd, 0).is_err());
     }
 
     #[test]

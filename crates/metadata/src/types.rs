@@ -1,5 +1,7 @@
 //! Types as Arrow's C data interface spells them: one format string per node of the schema.
 //!
+//! Length: each spelling is written, parsed and tested side by side, so that the three cannot drift apart.
+//!
 //! | type | format | children |
 //! |---|---|---|
 //! | Null, Boolean | `n`, `b` | |
@@ -31,8 +33,13 @@ use arrow_schema::{
 use tarsia_codec::limits::FIXED_WIDTH_BYTES_MAX;
 
 use crate::limits::SCHEMA_DEPTH_MAX;
-use crate::record::{FORMAT_MAP, FORMAT_STRUCT};
 use crate::{Error, Result};
+
+/// Format string of the root and of structs.
+pub(crate) const FORMAT_STRUCT: &str = "+s";
+
+/// Format string of maps.
+pub(crate) const FORMAT_MAP: &str = "+m";
 
 const UNITS: [(TimeUnit, char); 4] = [
     (TimeUnit::Second, 's'),
@@ -91,8 +98,8 @@ fn lookup<T: PartialEq + Copy>(table: &[(T, char)], value: T) -> char {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unsupported`] for a dictionary of dictionaries, [`Error::InvalidInput`] for types that cannot be (a Time32 in
-/// nanoseconds, a precision of 0, an empty time zone).
+/// [`Error::Unsupported`] for a dictionary of dictionaries, [`Error::InvalidInput`] for types that cannot be (a Time32
+/// in nanoseconds, a precision of 0, an empty time zone).
 pub fn format_string(data_type: &DataType) -> Result<String> {
     NodeType::of(data_type).spell()
 }
@@ -111,12 +118,12 @@ pub fn parse_type(format: &str) -> Result<DataType> {
 
 /// Number of columns that store a field of this type.
 ///
-/// In pre-order: one for a flat type or a dictionary of one, for a struct or union without children, and for the type ids of
-/// a union, before those of its children; else those of the children. Dictionaries of nested types have the columns of their
-/// values, run-end encoded types those of the values alone, fixed-size lists those of their items.
+/// In pre-order: one for a flat type or a dictionary of one, for a struct or union without children, and for the type
+/// ids of a union, before those of its children; else those of the children. Dictionaries of nested types have the
+/// columns of their values, run-end encoded types those of the values alone, fixed-size lists those of their items.
 ///
-/// A top-level field that [is packed](is_packed) has one. Saturates, and does so for types nested deeper than [`SCHEMA_DEPTH_MAX`],
-/// which no file holds.
+/// A top-level field that [is packed](is_packed) has one. Saturates, and does so for types nested deeper than
+/// [`SCHEMA_DEPTH_MAX`], which no file holds.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field};
@@ -156,8 +163,8 @@ pub fn is_reserved_key(key: &str) -> bool {
 /// The key in the metadata of a top-level field that says how it is stored.
 pub const LAYOUT_KEY: &str = "tarsia.layout";
 
-/// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the top level, it
-/// means nothing.
+/// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the
+/// top level, it means nothing.
 pub const LAYOUT_PACKED: &str = "packed";
 
 /// Whether a top-level field is a struct whose rows are one column.

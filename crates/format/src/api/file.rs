@@ -41,8 +41,8 @@ impl File {
     /// Opens a local file, memory-mapped; each block's checksum is checked before the block is first used.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no file of
-    /// this format or is damaged; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a version or feature
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no file
+    /// of this format or is damaged; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a version or feature
     /// that this build cannot read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, OpenOptions::default())
@@ -137,7 +137,8 @@ impl File {
         self.file.catalog.file_metadata(self.file.source.len())
     }
 
-    /// What decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is native.
+    /// What decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is
+    /// native.
     pub fn decoder_counts(&self) -> DecoderCounts {
         self.file.decoders.counts()
     }

@@ -62,7 +62,8 @@ pub struct ColumnInspection {
     pub pages: u64,
     /// Blocks of those pages.
     pub blocks: u64,
-    /// Trees of encodings, and how many blocks each encodes; most used first. Those of full-zip pages begin with `full-zip `.
+    /// Trees of encodings, and how many blocks each encodes; most used first. Those of full-zip pages begin with
+    /// `full-zip `.
     pub trees: Vec<(String, u64)>,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,

@@ -57,9 +57,9 @@ impl<'r> TakeBuilder<'r> {
         self
     }
 
-    /// One element of each nested row, or a range of a list's items, as the only column, named like the path; null where
-    /// a row has none. Only the columns it lies in are read, and of their blocks the levels and the element's items
-    /// decoded.
+    /// One element of each nested row, or a range of a list's items, as the only column, named like the path; null
+    /// where a row has none. Only the columns it lies in are read, and of their blocks the levels and the element's
+    /// items decoded.
     ///
     /// ```no_run
     /// let file = tarsia::File::open("videos.tarsia")?;

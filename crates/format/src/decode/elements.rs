@@ -91,8 +91,8 @@ impl<'f> Partial<'f> {
         Some(start..start + front.min(len))
     }
 
-    /// A block that may be better read in parts, of which nothing was read. `in_memory` are its bytes, where the file is
-    /// in memory.
+    /// A block that may be better read in parts, of which nothing was read. `in_memory` are its bytes, where the file
+    /// is in memory.
     pub(crate) fn of(
         part: &BlockPart,
         in_memory: Option<&'f [u8]>,

@@ -1,6 +1,6 @@
 //! From the bytes of a column's blocks to decoded rows: by this build's decoders or by a kernel, copied or zero-copy.
-//! Nothing here reads. Before a plan is decoded its pages have to be prepared, which is when shared pages and kernels are
-//! read (`exec::prepare`).
+//! Nothing here reads. Before a plan is decoded its pages have to be prepared, which is when shared pages and kernels
+//! are read (`exec::prepare`).
 
 mod checks;
 mod column_read;

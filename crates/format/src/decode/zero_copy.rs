@@ -34,8 +34,8 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         self.column.has_views(self.decoding.source.is_mapped())
     }
 
-    /// The rows of a flat plan as views of the file, where [`ColumnRead::decode_views`] can: not of rows picked out of a
-    /// block.
+    /// The rows of a flat plan as views of the file, where [`ColumnRead::decode_views`] can: not of rows picked out of
+    /// a block.
     pub(crate) fn decode_flat_views(&self, memory: &mut Memory<'_>) -> Result<Option<Views>> {
         if !self.has_views() || !self.is_native()? {
             return Ok(None);

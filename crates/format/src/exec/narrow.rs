@@ -18,8 +18,8 @@ pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
     Ok(Emitted { parts })
 }
 
-/// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the outermost one inwards, the
-/// items from `starts` on; from the first where it says nothing.
+/// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the
+/// outermost one inwards, the items from `starts` on; from the first where it says nothing.
 pub(crate) fn narrow(array: &ArrayRef, to: &DataType, starts: &[u32]) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());

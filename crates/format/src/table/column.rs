@@ -64,7 +64,8 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// What stands above the column's items, and their type.
     pub(crate) path: LeafPath,
-    /// The Arrow type that the column alone decodes to: the field's where it is flat, that of whole rows where it is packed.
+    /// The Arrow type that the column alone decodes to: the field's where it is flat, that of whole rows where it is
+    /// packed.
     pub(crate) data_type: DataType,
     /// Of packed structs: the column's items are their rows.
     pub(crate) packing: Option<Packing>,

@@ -59,8 +59,8 @@ impl Projection {
     }
 }
 
-/// The fields that names lead to: where several lead into one field, that field once, at the place of the first, with what all of them
-/// name.
+/// The fields that names lead to: where several lead into one field, that field once, at the place of the first, with
+/// what all of them name.
 fn named(catalog: &Catalog, source: &Source, names: &[String]) -> Result<Vec<Arc<TableField>>> {
     let found = names.iter().map(|name| found(catalog, source, name));
     let found = found.collect::<Result<Vec<_>>>()?;

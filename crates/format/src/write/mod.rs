@@ -177,9 +177,9 @@ impl<W: Sink> Writer<W> {
     /// file.
     ///
     /// A [`std::io::Write`] gets a complete file only with [`Writer::finish`], which flushes it. If the writer is
-    /// dropped before, or fails, the sink keeps the bytes written so far, which readers refuse. A [`std::io::Write`] cannot
-    /// go back to the header, so the header does not say where the file ends. Readers expect the last bytes of the file
-    /// there: append nothing to it.
+    /// dropped before, or fails, the sink keeps the bytes written so far, which readers refuse. A [`std::io::Write`]
+    /// cannot go back to the header, so the header does not say where the file ends. Readers expect the last bytes of
+    /// the file there: append nothing to it.
     ///
     /// # Errors
     /// As [`Writer::create`].
