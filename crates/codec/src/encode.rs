@@ -1,14 +1,13 @@
 //! The writing side: prepare once per page, encode block after block.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::{
-    Encoding, Error, ErrorKind, Facts, Node, NodeSpec, OwnedValues, Proposals, Registry, Result,
-    SharedBuffers, Statistics, Tree, ValueType, Values, Version, limits,
+    Encoding, Error, Facts, Node, NodeSpec, OwnedValues, Proposals, Result, SharedBuffers,
+    Statistics, ValueType, Values, Version, limits,
 };
 
 /// The writing side of an encoding.
@@ -24,7 +23,7 @@ pub trait EncodingWriter: Encoding {
     /// checked the node ([`Encoding::check`]) and the type of the values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for values that the node cannot hold.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values that the node cannot hold.
     fn prepare(
         &self,
         node: &Node<'_>,
@@ -113,8 +112,8 @@ impl<'a> Block<'a> {
     /// The block of the values `range` of a page.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a range beyond the page; [`ErrorKind::LimitExceeded`] for more values or bytes
-    /// than a unit may hold.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a range beyond the page;
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for more values or bytes than a unit may hold.
     pub fn new(page: Values<'a>, range: Range<usize>) -> Result<Self> {
         if range.start > range.end || range.end > page.len() {
             return Err(Error::invalid("a block reaches beyond the values it is of"));
@@ -143,7 +142,7 @@ impl<'a> Block<'a> {
     /// One block of all `values`.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for more than a unit may hold.
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for more than a unit may hold.
     pub fn all(values: Values<'a>) -> Result<Self> {
         Self::new(values, 0..values.len())
     }
@@ -185,20 +184,20 @@ pub trait PageEncoder: Send + Sync {
     /// with [`Prepare::block_child`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for values that the node cannot hold.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values that the node cannot hold.
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// A tree with its encoders. Its nodes were checked: a tree that a reader would refuse is refused here.
 #[derive(Clone)]
 pub struct TreeWriter {
-    writer: &'static dyn EncodingWriter,
-    value_type: ValueType,
-    version: Version,
-    params: Vec<u8>,
-    spec: NodeSpec,
-    shared: Vec<u8>,
-    children: Vec<TreeWriter>,
+    pub(crate) writer: &'static dyn EncodingWriter,
+    pub(crate) value_type: ValueType,
+    pub(crate) version: Version,
+    pub(crate) params: Vec<u8>,
+    pub(crate) spec: NodeSpec,
+    pub(crate) shared: Vec<u8>,
+    pub(crate) children: Vec<TreeWriter>,
 }
 
 impl core::fmt::Debug for TreeWriter {
@@ -211,49 +210,12 @@ impl core::fmt::Debug for TreeWriter {
 }
 
 impl TreeWriter {
-    /// Looks up and checks all nodes of `tree` over values of `value_type`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for an unknown encoder or a version that it does not write, [`ErrorKind::Corrupt`]
-    /// for a wrong number of children or shared buffers, [`ErrorKind::LimitExceeded`] for a tree that is too deep; also
-    /// the errors of [`Encoding::check`].
-    pub fn new(registry: &Registry, tree: &Tree, value_type: ValueType) -> Result<Self> {
-        Self::at(registry, tree, value_type, 1)
-    }
-
-    fn at(registry: &Registry, tree: &Tree, value_type: ValueType, depth: u32) -> Result<Self> {
-        let writer = registry.writer(tree)?;
-        let node = Node {
-            value_type: value_type.validate()?,
-            version: tree.version,
-            params: &tree.params,
-        };
-        if !writer.reads(tree.version) {
-            return Err(Error::from(ErrorKind::Unsupported {
-                what: format!("writing version {} of {}", tree.version, tree.id),
-            }));
-        }
-        let spec = tree.check(writer, &node, depth)?;
-        let types = spec.children.iter().zip(&tree.children);
-        let children = types
-            .map(|(value_type, child)| Self::at(registry, child, *value_type, depth + 1))
-            .collect::<Result<_>>()?;
-        Ok(Self {
-            writer,
-            value_type,
-            version: tree.version,
-            params: tree.params.clone(),
-            spec,
-            shared: tree.shared.clone(),
-            children,
-        })
-    }
-
     /// Prepares an encoder for a page of `values`. Existing shared buffers are used unchanged; missing ones are created
     /// and added to `shared`.
     ///
     /// # Errors
-    /// The errors of [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] for values of another type.
+    /// The errors of [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for
+    /// values of another type.
     pub fn prepare(
         &self,
         values: Values<'_>,
@@ -321,7 +283,8 @@ impl Prepare<'_> {
     /// that occur among them.
     ///
     /// # Errors
-    /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`] if the tree has no such child.
+    /// As [`EncodingWriter::prepare`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the tree has no
+    /// such child.
     pub fn child(&mut self, index: usize, values: Values<'_>) -> Result<Box<dyn PageEncoder>> {
         let child = self.tree.children.get(index);
         let child =
@@ -348,8 +311,8 @@ impl Prepare<'_> {
     /// ([`Prepare::make_shared`]).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if the node has no such buffer, or if another node created it with another kind or
-    /// type.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the node has no such buffer, or if another node
+    /// created it with another kind or type.
     pub fn shared(&self, index: usize) -> Result<Option<Arc<OwnedValues>>> {
         let (number, spec) = self.slot(index)?;
         self.shared.get(number, spec)
@@ -358,7 +321,8 @@ impl Prepare<'_> {
     /// Creates the node's shared buffer `index` from these values.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if it exists already, or if the page exists and cannot get more buffers.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it exists already, or if the page exists and
+    /// cannot get more buffers.
     pub fn make_shared(&mut self, index: usize, values: OwnedValues) -> Result<Arc<OwnedValues>> {
         let (number, spec) = self.slot(index)?;
         self.shared.insert(number, spec, values)
@@ -400,17 +364,4 @@ impl BlockChild {
         let encoder = self.tree.prepare(values, &mut self.shared.clone(), None)?;
         encoder.encode(Block::all(values)?, out)
     }
-}
-
-/// Prepares an encoder for a page of `values` under `tree`.
-///
-/// # Errors
-/// As [`TreeWriter::new`] and [`TreeWriter::prepare`].
-pub fn build_encoder(
-    registry: &Registry,
-    tree: &Tree,
-    values: Values<'_>,
-    shared: &mut SharedBuffers,
-) -> Result<Box<dyn PageEncoder>> {
-    TreeWriter::new(registry, tree, values.value_type())?.prepare(values, shared, None)
 }

@@ -45,6 +45,7 @@ mod encode;
 mod error;
 pub mod limits;
 mod node;
+mod predicate;
 mod propose;
 mod read;
 mod registry;
@@ -52,25 +53,27 @@ mod shared;
 mod statistics;
 mod tree;
 mod values;
+mod version;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
-    Aggregates, Children, Comparison, Decoder, Encoding, Order, Output, Predicate, Reach,
-    Selection, StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
+    Aggregates, Children, Decoder, Encoding, Output, Reach, Selection, StoredStrings, Unit,
+    ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
-    build_encoder,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
+pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
 pub use read::{Reader, check_zero};
-pub use registry::{DecodeCost, RegisteredWriter, Registry, build_decoder};
+pub use registry::{DecodeCost, RegisteredWriter, Registry, build_decoder, build_encoder};
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
 pub use statistics::{
     Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,
     is_constant, lengths_of, narrow_numbers,
 };
-pub use tree::{Tree, TreeNode, Version};
+pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};
+pub use version::Version;

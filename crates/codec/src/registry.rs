@@ -6,8 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Decoder, Encoding, EncodingWriter, Error, ErrorKind, Node, Result, SharedBuffer, Tree,
-    TreeWriter, ValueType, Version, limits,
+    Decoder, Encoding, EncodingWriter, Error, ErrorKind, Node, PageEncoder, Result, SharedBuffer,
+    SharedBuffers, Tree, TreeWriter, ValueType, Values, Version, limits,
 };
 
 /// How long a decoder takes, measured on one core with all data in the cache. A search for trees weighs these times
@@ -237,6 +237,59 @@ impl core::fmt::Debug for Registry {
             .entries(self.encodings.iter().map(|known| known.id()))
             .finish()
     }
+}
+
+impl TreeWriter {
+    /// Looks up and checks all nodes of `tree` over values of `value_type`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for an unknown encoder or a version that it does not write, [`ErrorKind::Corrupt`]
+    /// for a wrong number of children or shared buffers, [`ErrorKind::LimitExceeded`] for a tree that is too deep; also
+    /// the errors of [`Encoding::check`].
+    pub fn new(registry: &Registry, tree: &Tree, value_type: ValueType) -> Result<Self> {
+        Self::at(registry, tree, value_type, 1)
+    }
+
+    fn at(registry: &Registry, tree: &Tree, value_type: ValueType, depth: u32) -> Result<Self> {
+        let writer = registry.writer(tree)?;
+        let node = Node {
+            value_type: value_type.validate()?,
+            version: tree.version,
+            params: &tree.params,
+        };
+        if !writer.reads(tree.version) {
+            return Err(Error::from(ErrorKind::Unsupported {
+                what: format!("writing version {} of {}", tree.version, tree.id),
+            }));
+        }
+        let spec = tree.check(writer, &node, depth)?;
+        let types = spec.children.iter().zip(&tree.children);
+        let children = types
+            .map(|(value_type, child)| Self::at(registry, child, *value_type, depth + 1))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            writer,
+            value_type,
+            version: tree.version,
+            params: tree.params.clone(),
+            spec,
+            shared: tree.shared.clone(),
+            children,
+        })
+    }
+}
+
+/// Prepares an encoder for a page of `values` under `tree`.
+///
+/// # Errors
+/// As [`TreeWriter::new`] and [`TreeWriter::prepare`].
+pub fn build_encoder(
+    registry: &Registry,
+    tree: &Tree,
+    values: Values<'_>,
+    shared: &mut SharedBuffers,
+) -> Result<Box<dyn PageEncoder>> {
+    TreeWriter::new(registry, tree, values.value_type())?.prepare(values, shared, None)
 }
 
 /// **init** for a whole tree: children first, each with the type that its parent names. `shared` are all shared buffers

@@ -20,43 +20,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Encoding, Error, ErrorKind, Node, NodeSpec, Reader, Result, limits};
-
-/// Version of an encoding's layout. A reader accepts the same major version with any minor version up to its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version {
-    /// Changes when readers of earlier versions would misread the layout.
-    pub major: u16,
-    /// Increases with each addition that older readers do not know.
-    pub minor: u16,
-}
-
-impl Version {
-    /// A version from its parts.
-    pub const fn new(major: u16, minor: u16) -> Self {
-        Self { major, minor }
-    }
-
-    /// True if a decoder of this version reads what an encoder of `written` wrote.
-    pub fn reads(self, written: Self) -> bool {
-        self.major == written.major && written.minor <= self.minor
-    }
-}
-
-impl Version {
-    /// Appends what [`Display`](fmt::Display) shows.
-    pub(crate) fn describe(self, out: &mut String) {
-        ErrorKind::push_number(out, self.major.into());
-        ErrorKind::push_text(out, ".");
-        ErrorKind::push_number(out, self.minor.into());
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
+use crate::{Encoding, Error, Node, NodeSpec, Reader, Result, Version, limits};
 
 /// One node of a tree: an encoding, its page-wide parameters and its children.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -106,8 +70,9 @@ impl TreeNode {
     /// that it has exactly that. Readers and writers both call this function.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] for a node that is too deep, [`ErrorKind::Corrupt`] for a wrong number of children
-    /// or shared buffers; also the errors of [`Encoding::check`].
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for a node that is too deep,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for a wrong number of children or shared buffers; also the
+    /// errors of [`Encoding::check`].
     pub fn check(
         &self,
         encoding: &(impl Encoding + ?Sized),
@@ -139,7 +104,8 @@ impl TreeNode {
     /// Appends the layout above.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] or [`ErrorKind::InvalidInput`] for what [`TreeNode::parse`] would refuse.
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) or
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for what [`TreeNode::parse`] would refuse.
     pub fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         self.write_node(out);
@@ -175,7 +141,8 @@ impl TreeNode {
     /// Reads one tree. The reader then stands behind it.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::LimitExceeded`].
+    /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated), [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt),
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded).
     pub fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let mut n_nodes = 0;
         Self::parse_node(reader, 1, &mut n_nodes)
@@ -246,7 +213,8 @@ impl TreeNode {
     /// in one page. Returns the number after the last.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] if a number would reach [`limits::SHARED_BUFFERS_MAX`].
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) if a number would reach
+    /// [`limits::SHARED_BUFFERS_MAX`].
     pub fn shift_shared(&mut self, offset: u8) -> Result<u8> {
         let mut end = offset;
         for number in &mut self.shared {

@@ -15,8 +15,6 @@ pub(super) const NOT_YET: &Lists = &[
         &[
             "crates/bits/src/lib.rs",
             "crates/cli/src/lib.rs",
-            "crates/codec/src/lib.rs",
-            "crates/format/src/lib.rs",
             "crates/testkit/src/lib.rs",
         ],
     ),

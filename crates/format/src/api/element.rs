@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use tarsia_arrow::{assemble, logical_type};
 
 use super::path::ElementPath;
-use super::take::{Counting, Order, Taken, take as take_rows};
+use super::rows::{Counting, Order, Taken, take as take_rows};
 use crate::error::{Result, while_reading};
 use crate::exec::{
     FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices, prefetch_tables,

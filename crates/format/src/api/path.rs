@@ -15,8 +15,9 @@ use crate::table::{n_leaves, retyped};
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
 ///
-/// `frames[3]` is the fourth item of the list `frames`, `frames[2..5]` the list of three, `user.ids[0]` the first item of the field
-/// `ids` of the struct `user`, `matrix[1][2]` an item of an item. Names end at `.` and `[`; items count from 0.
+/// `frames[3]` is the fourth item of the list `frames`, `frames[2..5]` the list of three, `user.ids[0]` the first item
+/// of the field `ids` of the struct `user`, `matrix[1][2]` an item of an item. Names end at `.` and `[`; items count
+/// from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElementPath {
     text: String,

@@ -1,24 +1,14 @@
-//! Random rows: planned once for all columns, each touched block decoded once, output in the caller's order.
+//! Takes: single rows, or elements of them, in any order.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use tarsia_arrow::{Emitted, reorder};
+use arrow_array::RecordBatch;
 
 use super::element;
 use super::path::ElementPath;
+use super::rows::{self, Counting, Taken};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{
-    FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
-    too_many_values,
-};
-use crate::options::{Kernels, Threads};
-use crate::plan::Plan;
-use crate::source::Reads;
-use crate::table::Projection;
-
-/// Fewer blocks are decoded before other threads would have begun: each takes a quarter of a microsecond.
-const PARALLEL_BLOCKS_MIN: usize = 256;
+use crate::exec::OpenFile;
 
 /// A take being described. Without more it yields the rows of all columns, in the order in which they are asked for; a
 /// row may be asked for more than once.
@@ -29,16 +19,6 @@ pub struct TakeBuilder<'r> {
     rows: &'r [u64],
     columns: Option<Vec<String>>,
     element: Option<ElementPath>,
-}
-
-/// Rows that were taken, and what was read for them.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Taken {
-    /// The rows in the order in which they were asked for.
-    pub batch: RecordBatch,
-    /// What was read of the file.
-    pub reads: Reads,
 }
 
 impl<'r> TakeBuilder<'r> {
@@ -94,7 +74,7 @@ impl<'r> TakeBuilder<'r> {
     fn run(self, counting: Counting) -> Result<Taken> {
         let Self { file, .. } = &self;
         let taken = match (&self.element, &self.columns) {
-            (None, columns) => take(file, self.rows, columns.as_deref(), counting),
+            (None, columns) => rows::take(file, self.rows, columns.as_deref(), counting),
             (Some(path), None) => element::take(file, self.rows, path),
             (Some(_), Some(_)) => Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -114,140 +94,4 @@ impl std::fmt::Debug for TakeBuilder<'_> {
             .field("element", &self.element)
             .finish()
     }
-}
-
-/// Whether a take says what it read. To work that out takes 7 % of a take of one row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counting {
-    Yes,
-    No,
-}
-
-/// Rows in rising order, and where the caller wants them.
-pub(crate) struct Order {
-    pub(crate) sorted: Vec<u64>,
-    /// For each output row the place in `sorted`; `None` where the rows rise already.
-    places: Option<UInt64Array>,
-}
-
-impl Order {
-    fn new(rows: &[u64]) -> Self {
-        if rows.is_sorted() {
-            return Self {
-                sorted: rows.to_vec(),
-                places: None,
-            };
-        }
-        let mut order: Vec<(u64, u32)> = rows.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        let mut places = vec![0; rows.len()];
-        for (place, (_, output)) in order.iter().enumerate() {
-            places[*output as usize] = place as u64;
-        }
-        Self {
-            sorted: order.into_iter().map(|(row, _)| row).collect(),
-            places: Some(places.into()),
-        }
-    }
-
-    /// The order of rows that the file has.
-    pub(crate) fn of(file: &OpenFile, rows: &[u64]) -> Result<Self> {
-        let n_rows = file.rows();
-        if let Some(row) = rows.iter().find(|row| **row >= n_rows) {
-            return Err(Error::new(
-                ErrorKind::OutOfRange,
-                format!("row {row} of {n_rows}"),
-            ));
-        }
-        if rows.len() > i32::MAX as usize {
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                "more than 2^31 rows in one take",
-            ));
-        }
-        Ok(Self::new(rows))
-    }
-
-    /// Sorted rows in the order asked for.
-    pub(crate) fn restore(&self, array: ArrayRef) -> Result<ArrayRef> {
-        let array = match &self.places {
-            None => array,
-            Some(places) => reorder(array.as_ref(), places)
-                .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))?,
-        };
-        debug_assert_eq!(array.len(), self.sorted.len());
-        Ok(array)
-    }
-}
-
-/// Takes rows of some columns, or of all.
-pub(crate) fn take(
-    file: &OpenFile,
-    rows: &[u64],
-    columns: Option<&[String]>,
-    counting: Counting,
-) -> Result<Taken> {
-    let reads = |plans: &[Plan]| match counting {
-        Counting::Yes => file.source.reads(plans),
-        Counting::No => Reads::default(),
-    };
-    let before = reads(&[]);
-    let order = Order::of(file, rows)?;
-    let projection = Projection::new(&file.catalog, &file.source, columns)?;
-    prefetch_tables(file, &projection.columns, &order.sorted);
-    // Long rows had better not be copied once more to be in order. To a kernel each run of rows would be a request.
-    let may_be_in_order = order.places.is_some() && file.session.kernels != Kernels::Forced;
-    let mut in_order = Vec::with_capacity(projection.fields.len());
-    let mut plans = Vec::with_capacity(projection.columns.len());
-    for field in &projection.fields {
-        let is_in_order = may_be_in_order && field.is_long();
-        in_order.push(is_in_order);
-        for column in &field.columns {
-            plans.push(match is_in_order {
-                true => plan_in_order(file, column, rows)?,
-                false => plan_indices(file, column, &order.sorted)?,
-            });
-        }
-    }
-    let of_blocks = reads(&plans);
-    let blocks = file.source.fetch_all(&plans)?;
-    let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
-    let parallel = file.session.threads == Threads::All
-        && projection.columns.len() > 1
-        && n_blocks >= PARALLEL_BLOCKS_MIN;
-    let read = FieldsRead {
-        file,
-        fields: &projection.fields,
-        columns: &projection.columns,
-        plans: &plans,
-        blocks: &blocks,
-        rows: rows.len(),
-    };
-    let budget = rows_budget(&read);
-    let decoded = read.decode(parallel, &budget)?;
-    let restored = |emitted: Emitted, is_in_order: bool| -> Result<ArrayRef> {
-        let [array] = emitted.parts.as_slice() else {
-            return Err(too_many_values());
-        };
-        match is_in_order {
-            true => Ok(array.clone()),
-            false => order.restore(array.clone()),
-        }
-    };
-    let arrays = decoded
-        .ok_or_else(too_many_values)?
-        .into_iter()
-        .zip(projection.fields.iter().zip(in_order))
-        .map(|(emitted, (field, is_in_order))| {
-            restored(emitted, is_in_order).map_err(|error| error.in_column(field.field.name()))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    file.check_unchanged()?;
-    Ok(Taken {
-        batch: batch(&projection.schema, arrays, rows.len())?,
-        reads: match counting {
-            Counting::Yes => file.source.reads_since(before, of_blocks),
-            Counting::No => of_blocks,
-        },
-    })
 }

@@ -197,9 +197,8 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         let take = &mut memory.take;
         kernel.decode_nested(run, cuts, output_bytes_max, &mut |batch| {
             let items = batch.items;
-            let below = (value_type, items.rows);
             into.levels
-                .push_decoded(batch.rows, batch.levels, below, take)?;
+                .push_decoded(batch.rows, batch.levels, value_type, items.rows, take)?;
             into.items.reserve(items.rows, items.values.len(), take)?;
             into.items.push_decoded(&items, take)
         })

@@ -60,9 +60,15 @@ fn what_was_decoded_elsewhere_is_appended() {
                 raw.push_ranges(&decoder, &block, &ranges, &mut scratch, &mut take)
                     .unwrap();
                 let (levels, raw) = (alone.into_levels(), raw.finish());
-                let below = (value_type, n_items);
-                all.push_decoded(*rows as usize, &decoded(&levels), below, &mut take)
-                    .unwrap();
+                let rows_before = *rows as usize;
+                all.push_decoded(
+                    rows_before,
+                    &decoded(&levels),
+                    value_type,
+                    n_items,
+                    &mut take,
+                )
+                .unwrap();
                 let offsets = raw.offsets.get(..(n_items + 1) * 4);
                 let rows = DecodedRows {
                     rows: n_items,
@@ -95,8 +101,7 @@ fn levels_that_do_not_fit_are_refused() {
     let push = |rows, levels: &[DecodedSlots<'_>], n_items, budget| {
         let budget = Budget::new(budget);
         let mut raw = RawLevels::new(forms, &budget);
-        let below = (ValueType::Fixed(4), n_items);
-        raw.push_decoded(rows, levels, below, &mut poisoned)
+        raw.push_decoded(rows, levels, ValueType::Fixed(4), n_items, &mut poisoned)
     };
     let with =
         |validity, lengths, constant| [slots(4, validity), slots(3, lengths), slots(5, constant)];

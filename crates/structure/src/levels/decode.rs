@@ -150,7 +150,8 @@ impl<'a> RawLevels<'a> {
         &mut self,
         n_rows: usize,
         decoded: &[DecodedSlots<'_>],
-        (value_type, n_items): (ValueType, usize),
+        value_type: ValueType,
+        n_items: usize,
         take: Take<'_>,
     ) -> Result<()> {
         let misfit = || Error::invalid("decoded levels that do not fit the column");
