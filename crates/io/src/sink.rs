@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a file is written: front to back, and complete only after [`Sink::commit`].
+/// The destination of a file that is written front to back. It is complete only after [`Sink::commit`].
 pub trait Sink: Send {
-    /// Appends.
+    /// Appends bytes.
     ///
     /// # Errors
     /// What the system reports; the sink cannot be committed then.
@@ -14,14 +14,15 @@ pub trait Sink: Send {
     /// Bytes appended so far.
     fn position(&self) -> u64;
 
-    /// Overwrites bytes that were appended before; does not move the end. `false`, and nothing done, where this sink
-    /// cannot go back (a stream to an object store).
+    /// Overwrites bytes that were appended before; the end does not move. Returns `false`, and writes nothing, if this
+    /// kind of sink cannot go back (a stream to an object store).
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] where that reaches beyond the end, else as [`Sink::write_all`].
+    /// [`io::ErrorKind::InvalidInput`] if the range reaches beyond the end, else as [`Sink::write_all`].
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool>;
 
-    /// Makes the file visible, whole and durable. A sink that is dropped without it leaves nothing behind.
+    /// Makes the file visible under its name, complete and durable. A sink that is dropped without a commit leaves
+    /// nothing behind.
     ///
     /// # Errors
     /// What the system reports, or that an earlier write failed.
@@ -46,10 +47,11 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
     }
 }
 
-/// Whether `n_bytes` at `place` were appended before: the check every [`Sink::write_at`] makes first.
+/// Checks that `n_bytes` bytes at `place` were appended before, if `position` bytes were. Every [`Sink::write_at`] does
+/// this first.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] where they were not.
+/// [`io::ErrorKind::InvalidInput`] if they were not.
 pub fn check_overwrite(place: u64, n_bytes: u64, position: u64) -> io::Result<()> {
     match place.checked_add(n_bytes) {
         Some(end) if end <= position => Ok(()),
