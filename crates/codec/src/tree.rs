@@ -260,6 +260,7 @@ impl fmt::Display for TreeNode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
     use alloc::vec;
 
     const V: Version = Version::new(1, 0);

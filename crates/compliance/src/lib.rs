@@ -1,7 +1,8 @@
-//! BLAKE3 digests from block to file root: the tree that `verify` checks, and that an erasure will recompute the touched paths of.
+//! BLAKE3 digests from block to file root: the tree that `verify` checks, and that an erasure will recompute the
+//! touched paths of.
 //!
-//! Every input starts with 16 bytes that bind the digest to its place: kind, three zero bytes, three u32 (`docs/spec/file.md`, Digests).
-//! A block moved to another column, page or index has another digest.
+//! Every input starts with 16 bytes that bind the digest to its place: kind, three zero bytes, three u32
+//! (`docs/spec/file.md`, Digests). A block moved to another column, page or index has another digest.
 //!
 //! | digest | function | bytes kept |
 //! |---|---|---|

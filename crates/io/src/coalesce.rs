@@ -1,4 +1,4 @@
-//! Many ranges, few requests.
+//! Reading many ranges with few requests.
 
 use std::io;
 use std::ops::Range;
@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::read::{ReadAt, ReadBytes, check_inside};
 
-/// How ranges are joined into requests.
+/// Which ranges are joined into one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Ranges at most this far apart are read together: about what the source delivers while one request waits.
+    /// Two ranges with at most this many bytes between them are read by one request. Best is about as much as the
+    /// source delivers in the time that one more request takes.
     pub gap_bytes: u64,
-    /// Requests are not joined beyond this size; a single range may be larger.
+    /// Most bytes of a request that serves several ranges; a single range may be larger.
     pub request_bytes_max: u64,
 }
 
@@ -30,30 +31,30 @@ impl ReadOptions {
     };
 }
 
-/// What is looked at once is copied up to this length.
+/// [`read_once`] copies up to this many bytes.
 const COPIED_BYTES_MAX: u64 = 4 << 10;
 
-/// What a system maps around a place that is touched.
+/// Bytes that Linux maps around an address at the first access to it.
 const MAPPED_AROUND_BYTES: u64 = 64 << 10;
 
 /// One request that serves several ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoalescedRead {
-    /// What to read.
+    /// The bytes to read.
     pub range: Range<u64>,
-    /// Indices of the ranges that lie inside, in the order of their starts.
+    /// Indices of the ranges inside it, in the order of their starts.
     pub members: Vec<usize>,
 }
 
-/// Plans the requests for `ranges`, which may be unsorted and may overlap: two neighbours are joined where at most
-/// `gap` bytes lie between them and together they are at most `max` bytes long. A range inside another is always joined
-/// with it. Every range that is not empty is a member of exactly one request; empty ones of none. Requests come in the
-/// order of their starts.
+/// Plans the requests for `ranges`, which may be unsorted and may overlap. Two neighbours share a request if there are
+/// at most `gap` bytes between them and the request has at most `max` bytes. A range inside another always shares its
+/// request. Every range is a member of exactly one request, except empty ranges, which need none. Requests are sorted
+/// by their starts.
 pub fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead> {
     let mut order: Vec<usize> = (0..ranges.len())
         .filter(|i| !ranges[*i].is_empty())
         .collect();
-    // The longer first, so that the shorter lie inside.
+    // Of equal starts the longest first, so that the others are inside it.
     order.sort_by_key(|i| (ranges[*i].start, u64::MAX - ranges[*i].end, *i));
     let mut reads: Vec<CoalescedRead> = Vec::new();
     for i in order {
@@ -76,13 +77,14 @@ pub fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead>
     reads
 }
 
-/// Reads all `ranges` and returns their bytes in the same order. A reader that has its content in memory lends it;
-/// else neighbours share requests and buffers, as [`coalesce`] plans.
+/// Reads all `ranges` and returns their bytes in the same order. The bytes are borrowed if the reader has its content
+/// in memory ([`ReadAt::mapped`]). Otherwise they are copied, and neighbours share requests and buffers as [`coalesce`]
+/// plans.
 ///
 /// # Errors
 /// [`io::ErrorKind::UnexpectedEof`] for a range beyond the end (before anything is read),
-/// [`io::ErrorKind::InvalidInput`] for one whose end is before its start, [`io::ErrorKind::OutOfMemory`] where there is
-/// no memory for a request, and what the reader reports.
+/// [`io::ErrorKind::InvalidInput`] for one whose end is before its start, [`io::ErrorKind::OutOfMemory`] if there is no
+/// memory for a request, and errors of the reader.
 pub fn read_ranges<'a, R: ReadAt + ?Sized>(
     reader: &'a R,
     ranges: &[Range<u64>],
@@ -126,8 +128,8 @@ pub fn read_range<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Resu
     }
 }
 
-/// Reads one range that is looked at once: copied also where the reader could lend it, if it is so short that a
-/// positioned read costs less than touching memory for the first time.
+/// Reads one range that is used only once. A range of at most 4 KiB is copied even if the reader is mapped: a
+/// positioned read costs less than the first access to a page of a map.
 ///
 /// # Errors
 /// As [`read_ranges`].
@@ -142,9 +144,9 @@ pub fn read_once<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Resul
     ReadBytes::shared(Arc::new(buffer), 0..len)
 }
 
-/// For each of `ranges`, whether it is short and no other lies near: then [`read_once`] costs less than touching a map.
-/// Around a place that is touched a system maps what it has in its cache (Linux: 64 KiB), so that neighbours come at no
-/// further cost.
+/// For each of `ranges`: true if it is short and no other range is near, so that [`read_once`] costs less than an
+/// access to a map. The first access to a page also maps its neighbours (on Linux 64 KiB), so ranges that are near each
+/// other cost little in a map.
 pub fn lie_alone(ranges: &[Range<u64>]) -> Vec<bool> {
     let mut alone = vec![false; ranges.len()];
     for read in coalesce(ranges, MAPPED_AROUND_BYTES, u64::MAX) {
@@ -170,7 +172,7 @@ fn borrow<'a>(content: &'a [u8], range: &Range<u64>) -> io::Result<ReadBytes<'a>
     crate::read::inside(content, range.start, range_bytes(range)?).map(ReadBytes::borrowed)
 }
 
-/// The caller has compared the range with the length of the file.
+/// Reads a range into a new buffer. The caller has compared it with the length of the file.
 fn read_buffer<R: ReadAt + ?Sized>(reader: &R, range: &Range<u64>) -> io::Result<Vec<u8>> {
     let len = in_memory(range_bytes(range)?)?;
     let mut buffer = Vec::new();

@@ -1,4 +1,4 @@
-//! Counting what is read.
+//! Counts of requests and bytes.
 
 use std::io;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ReadAt;
 
-/// What went through a [`CountingReader`].
+/// Counts of a [`CountingReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IoStats {
     /// Calls of [`ReadAt::read_at`], failed ones included.
@@ -15,8 +15,8 @@ pub struct IoStats {
     pub bytes: u64,
 }
 
-/// Counts the requests another reader gets. It hides that the other has its content in memory
-/// ([`ReadAt::mapped`] is `None`), because bytes used that way could not be counted.
+/// Counts the requests to another reader. Its [`ReadAt::mapped`] is always `None`, because bytes that are borrowed from
+/// a map could not be counted.
 #[derive(Debug)]
 pub struct CountingReader<R> {
     inner: R,
@@ -25,7 +25,7 @@ pub struct CountingReader<R> {
 }
 
 impl<R: ReadAt> CountingReader<R> {
-    /// Counts from zero.
+    /// A reader with both counts at zero.
     pub fn new(inner: R) -> Self {
         Self {
             inner,
@@ -34,7 +34,7 @@ impl<R: ReadAt> CountingReader<R> {
         }
     }
 
-    /// The counts so far. Requests that run meanwhile may be in one of the two numbers only.
+    /// The counts so far. A request that another thread makes at the same time may be in only one of the two numbers.
     pub fn stats(&self) -> IoStats {
         IoStats {
             requests: self.requests.load(Ordering::Relaxed),

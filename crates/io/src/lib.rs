@@ -1,8 +1,8 @@
-//! Where the bytes of a file come from and where they go: one trait for reading, one for writing.
+//! Reading and writing the bytes of files: one trait for sources, one for destinations.
 //!
 //! | reading ([`ReadAt`]) | for |
 //! |---|---|
-//! | [`MemoryFile`] | bytes that are in memory anyway |
+//! | [`MemoryFile`] | bytes that are in memory |
 //! | [`LocalFile`] | positioned reads (`pread`), many threads at once |
 //! | [`MappedFile`] | a memory map: reads copy nothing. Nobody changes the file meanwhile |
 //! | [`SeekFile`] | anything that reads and seeks, one read at a time |

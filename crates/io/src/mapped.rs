@@ -15,12 +15,12 @@ use crate::conflict::Conflict;
 use crate::local::LocalFile;
 use crate::read::ReadAt;
 
-/// A local file mapped into memory: what is lent is not copied, and pages come from the system's cache as they are
+/// A local file mapped into memory: reads borrow and copy nothing, and pages come from the system's cache as they are
 /// touched.
 ///
-/// [`ReadAt::read_at`] does not go through the map. Touching a page of it for the first time costs a fault, in which
-/// the system maps the pages around it too; a positioned read of the little that is read once is cheaper. That shows
-/// where what is read lies far apart, as the records of ten of 100,000 columns do.
+/// [`ReadAt::read_at`] reads by position and does not use the map. The first access to a page of a map costs a page
+/// fault, in which the system also maps the neighbours. If few bytes are read, once and far apart (the records of ten
+/// of 100,000 columns), a positioned read is cheaper.
 ///
 /// # Others who change the file
 /// The map shows the file as it is, not as it was. As long as the value lives it therefore holds a shared lock on the
@@ -50,19 +50,19 @@ enum Content {
     Unmapped,
 }
 
-/// The pages of a file that the system was asked to fetch: it is asked once, since being asked costs as much as reading
-/// what is there.
+/// The pages of a file that the system was asked to fetch. It is asked once per page, because asking costs as much as
+/// reading a page that is in memory.
 #[derive(Debug)]
 struct Asked {
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// Three places that are in memory are asked for and touched in less, also where their pages have yet to be mapped
-/// (some 15 µs); no disk gives them so fast.
+/// Asking for three ranges that are in memory and accessing them takes less, even if their pages are not mapped yet
+/// (some 15 µs). No disk answers that fast.
 const SLOW: Duration = Duration::from_micros(40);
 
-/// Ranges at most this far apart are asked for together: an ask that finds nothing in memory took some 15 µs, in which
-/// a disk gives 10 KiB and a fast one more.
+/// Ranges at most this far apart are asked for together. Asking for a range that is not in memory took some 15 µs; in
+/// that time a disk reads 10 KiB, and a fast one more.
 const ASKED_GAP_BYTES: u64 = 16 << 10;
 
 /// The system's pages may be larger, and then are asked for more than once.
@@ -225,13 +225,12 @@ impl ReadAt for MappedFile {
         self.file.check_unchanged()
     }
 
-    /// Without it, random parts of a file that is not in memory are fetched one after the other, each with its
-    /// neighbourhood, as they are touched. Asking the system for each part costs as much as reading it where it is in
-    /// memory, so a few are asked for and touched first, and only where that takes as long as a disk does the others
-    /// are asked for.
+    /// Without it, ranges that are not in memory are fetched one after the other, at the first access to each. Asking
+    /// for a range that is in memory costs as much as reading it. So a few ranges are asked for and accessed first, and
+    /// the others are asked for only if that took as long as a disk takes.
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        // What was asked for before says nothing of the rest: of what a take reads first, most is in the end of the
-        // file, which opening it has fetched, but dictionaries are not.
+        // Ranges that were asked for before do not show whether the rest is in memory: opening a file has fetched its
+        // end, which most takes read first, but not its dictionaries.
         let is_new = |range: &&Range<u64>| self.is_new(range);
         let (front, back) = ranges.split_at(ranges.len() / 2);
         let middle = back.iter().find(is_new);

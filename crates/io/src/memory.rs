@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::ReadAt;
 use crate::read::inside;
 
-/// Bytes in memory as a file. Clones share the bytes.
+/// A file whose bytes are in memory. Clones share the bytes.
 #[derive(Clone)]
 pub struct MemoryFile {
     bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,

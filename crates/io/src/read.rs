@@ -5,7 +5,7 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Bytes that can be read at any place, by many threads at once. The length never changes while the reader lives.
+/// A file that is read by position, by many threads at once. Its length never changes while the reader lives.
 pub trait ReadAt: Send + Sync {
     /// Length in bytes.
     fn len(&self) -> u64;
@@ -15,20 +15,20 @@ pub trait ReadAt: Send + Sync {
         self.len() == 0
     }
 
-    /// Fills `buf` with the bytes from `place` on.
+    /// Fills `buf` with the bytes of the file from byte `place` on.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] where that reaches beyond the end (an empty `buf` may lie at the end), else
-    /// what the system reports. `buf` holds anything then.
+    /// [`io::ErrorKind::UnexpectedEof`] if the range reaches beyond the end (an empty `buf` may be at the end), else
+    /// what the system reports. The content of `buf` is then unspecified.
     fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()>;
 
-    /// The whole content where it is in memory; then nothing needs to be read.
+    /// The whole content, if it is in memory; callers then borrow it instead of reading.
     fn mapped(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Says that these parts are about to be read, so that whoever has to fetch them can begin with all of them at
-    /// once. It may wait for a few of them and promises nothing; parts beyond the end are ignored.
+    /// Announces ranges that will be read soon, so that a slow source can fetch all of them at the same time. It is a
+    /// hint: it may wait for a few of the ranges, promises nothing, and ignores ranges beyond the end.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
 
     /// Says whether the content can still be what it was when the reader was made, as far as that is cheap to know. For
@@ -73,10 +73,11 @@ macro_rules! forward_read_at {
 
 forward_read_at!(&R, Box<R>, Arc<R>);
 
-/// Whether `n_bytes` from `place` lie inside a file of `len` bytes: the check every [`ReadAt::read_at`] makes first.
+/// Checks that `n_bytes` bytes from `place` on are inside a file of `len` bytes. Every [`ReadAt::read_at`] does this
+/// first.
 ///
 /// # Errors
-/// [`io::ErrorKind::UnexpectedEof`] where they do not.
+/// [`io::ErrorKind::UnexpectedEof`] if they are not.
 pub fn check_inside(place: u64, n_bytes: u64, len: u64) -> io::Result<()> {
     match place.checked_add(n_bytes) {
         Some(end) if end <= len => Ok(()),
@@ -111,7 +112,7 @@ enum Repr<'a> {
 }
 
 impl<'a> ReadBytes<'a> {
-    /// Bytes of somebody else.
+    /// Borrowed bytes.
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self(Repr::Borrowed(bytes))
     }
@@ -119,7 +120,7 @@ impl<'a> ReadBytes<'a> {
     /// The bytes `range` of a shared buffer.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] where the buffer is shorter.
+    /// [`io::ErrorKind::InvalidInput`] if the buffer is shorter.
     pub fn shared(buffer: Arc<Vec<u8>>, range: Range<usize>) -> io::Result<Self> {
         match buffer.get(range.clone()) {
             Some(_) => Ok(Self(Repr::Shared(buffer, range))),
@@ -133,7 +134,7 @@ impl<'a> ReadBytes<'a> {
     /// The bytes `range` of these, without a copy.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] where there are fewer.
+    /// [`io::ErrorKind::InvalidInput`] if there are fewer.
     pub fn slice(&self, range: Range<usize>) -> io::Result<Self> {
         let beyond =
             || io::Error::new(io::ErrorKind::InvalidInput, "a slice beyond the bytes read");
@@ -149,7 +150,7 @@ impl<'a> ReadBytes<'a> {
         }
     }
 
-    /// The same bytes without a tie to the reader; copies borrowed ones.
+    /// The same bytes without the reader's lifetime. Borrowed bytes are copied.
     pub fn into_owned(self) -> ReadBytes<'static> {
         match self.0 {
             Repr::Borrowed(bytes) => {
@@ -159,7 +160,7 @@ impl<'a> ReadBytes<'a> {
         }
     }
 
-    /// Whether they are borrowed from the reader, so that nothing was copied.
+    /// True if the bytes are borrowed from the reader (zero-copy).
     pub fn is_borrowed(&self) -> bool {
         matches!(self.0, Repr::Borrowed(_))
     }

@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{ReadAt, check_inside};
 
-/// A [`ReadAt`] over anything that reads and seeks. Reads take turns; [`LocalFile`](crate::LocalFile) does not need to.
+/// A [`ReadAt`] over anything that reads and seeks. It serves one read at a time, unlike
+/// [`LocalFile`](crate::LocalFile).
 #[derive(Debug)]
 pub struct SeekFile<R> {
     inner: Mutex<R>,

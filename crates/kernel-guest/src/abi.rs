@@ -1,4 +1,4 @@
-//! Wire forms of the interface `t1`, little-endian, for guest and host. Normative text: `docs/spec/kernel.md`.
+//! Byte layouts of the interface `t1`, little-endian, for guest and host. Normative text: `docs/spec/kernel.md`.
 
 use alloc::vec::Vec;
 
@@ -56,7 +56,7 @@ pub const TAGS_KNOWN: u64 = 1 << tag::INPUT
     | 1 << tag::WHOLE
     | 1 << tag::MORE;
 
-/// What exports return where something is wrong. Numbers are never used again.
+/// Error codes that exports return. Numbers are never used again.
 pub mod code {
     /// The request or the page is malformed.
     pub const MALFORMED: i32 = -1;
@@ -72,7 +72,7 @@ pub mod code {
     pub const VERSION: i32 = -6;
 }
 
-/// Alignment of every buffer and of what the host is asked to hand over.
+/// Alignment of every buffer, in either direction.
 pub const ALIGN: u32 = 64;
 
 /// Bytes of the record that `t1_check` writes.
@@ -125,7 +125,7 @@ pub struct RequestWriter {
 }
 
 impl RequestWriter {
-    /// Forgets what was written, keeps the memory.
+    /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -135,8 +135,8 @@ impl RequestWriter {
         &self.bytes
     }
 
-    /// Appends a mandatory entry whose payload is these parts one after the other; returns whether its length fits 32
-    /// bits (nothing is written where it does not).
+    /// Appends a mandatory entry whose payload is the parts one after the other. Returns false, and writes nothing,
+    /// if its length does not fit 32 bits.
     #[must_use]
     pub fn entry(&mut self, tag: u16, parts: &[&[u8]]) -> bool {
         self.push(tag, MANDATORY, parts)
@@ -210,7 +210,7 @@ impl RequestWriter {
 pub struct Entry<'a> {
     /// Its tag.
     pub tag: u16,
-    /// Whether a kernel that does not know the tag must refuse.
+    /// True if a kernel that does not know the tag must refuse the request.
     pub mandatory: bool,
     /// Its payload.
     pub payload: &'a [u8],
@@ -304,7 +304,7 @@ pub struct InputEntry {
     pub offset: u64,
 }
 
-/// A decoded shared buffer (a dictionary's entries) that lies in the kernel's memory while `t1_init` runs.
+/// A decoded shared buffer (a dictionary's entries) that is in the kernel's memory while `t1_init` runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedEntry {
     /// 1 bits, 2 fixed width, 3 byte strings, as in META.
@@ -376,14 +376,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// What `t1_check` says.
+/// The answer of `t1_check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Tags that are honoured, as bits.
     pub tags: u64,
     /// Output layouts, as bits.
     pub layouts: u32,
-    /// Rows of a batch that suit the kernel.
+    /// Rows of a batch that the kernel prefers.
     pub batch_rows: u32,
 }
 
@@ -411,16 +411,16 @@ impl Capabilities {
 /// One array of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayNode {
-    /// Items.
+    /// Number of items.
     pub length: u64,
-    /// Null items, or -1 where they were not counted.
+    /// Number of null items, or -1 if they were not counted.
     pub null_count: i64,
     /// Index of its first buffer.
     pub first_buffer: u32,
     /// Its buffers: validity (length 0 where all are valid), offsets of byte strings, values; of a level its bits or
     /// ends.
     pub n_buffers: u16,
-    /// Arrays below it, which follow it.
+    /// Number of its child arrays, which follow it.
     pub n_children: u16,
     /// How its buffers are laid out.
     pub layout: u16,

@@ -21,8 +21,8 @@ impl Batch {
         &self.description
     }
 
-    /// Those of the levels of nested rows, then validity, offsets of byte strings, values: as the description lists
-    /// them, empty where there are none.
+    /// The buffers in the order of the description: those of the levels of nested rows, then validity, offsets of
+    /// byte strings, values. A buffer that is not needed is empty.
     pub fn buffers(&self) -> Vec<&[u8]> {
         let (buffers, n) = buffers_of(&self.parts);
         let items = buffers.into_iter().take(n);

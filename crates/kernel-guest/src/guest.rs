@@ -19,7 +19,7 @@ const FREE_BUFFERS_MAX: usize = if cfg!(feature = "nested") { 16 } else { 8 };
 /// Smaller buffers are not worth keeping.
 const KEPT_BYTES_MIN: usize = 4096;
 
-/// What every flat page that is not refused can have.
+/// Capabilities for flat pages that are not refused.
 const CAPABILITIES: Capabilities = Capabilities {
     tags: TAGS_KNOWN,
     layouts: 1 << LAYOUT_PLAIN,
@@ -32,7 +32,7 @@ enum Slot {
     Batch(Batch),
 }
 
-/// Handles and tokens are places in one list; places are used again.
+/// Handles and tokens are indices of one list, plus 1; indices are used again.
 struct Slab {
     slots: Vec<Option<Slot>>,
 }
@@ -52,7 +52,7 @@ impl Slab {
     }
 
     fn slot(&mut self, number: i32) -> Option<&mut Option<Slot>> {
-        // Zero and numbers below become places that no list has.
+        // 0 and negative numbers become indices beyond any list.
         self.slots.get_mut((number as usize).wrapping_sub(1))
     }
 
@@ -83,18 +83,17 @@ impl Guest {
         }
     }
 
-    /// *check*: whether pages with this description can be decoded, and how.
+    /// Checks a page description and says how its pages can be decoded (*check*).
     ///
     /// # Errors
-    /// What the description or an encoding's own *check* refuses.
+    /// A malformed description, an unknown encoding or version, a layout that this kernel does not decode.
     pub fn check(&self, meta: &[u8]) -> Result<Capabilities, Failure> {
         Ok(capabilities(&self.checked(meta)?))
     }
 
-    /// A description whose encodings are known.
+    /// Parses a description and checks that its encodings are known.
     fn checked(&self, meta: &[u8]) -> Result<Meta> {
-        // Page decoders without their shared buffers exist as far as they can be checked: every encoding looks at its
-        // parameters.
+        // Parameters of encodings are not checked here: that needs the page's shared buffers.
         let meta = Meta::parse(meta)?;
         #[cfg(not(feature = "nested"))]
         if !meta.levels.is_empty() {
@@ -126,10 +125,11 @@ impl Guest {
         Ok(())
     }
 
-    /// *init*: a handle for the rows that the request describes, or for a page that later requests refer to.
+    /// Makes a reader for the rows that the request names, or prepares a page that later requests refer to; returns
+    /// its handle (*init*).
     ///
     /// # Errors
-    /// Malformed requests, blocks that do not fit the page, rows that no input holds, unknown mandatory tags.
+    /// A malformed request, blocks that do not fit the page, rows that are in no input, an unknown mandatory tag.
     pub fn init(&mut self, memory: &impl Memory, request: &[u8]) -> Result<i32, Failure> {
         Ok(self.try_init(memory, request)?)
     }
@@ -192,10 +192,10 @@ impl Guest {
         self.slots.insert(Slot::Reader(new))
     }
 
-    /// *decode*: the token of the next batch, or `None` at the end.
+    /// Decodes the next batch and returns its token; `None` at the end (*decode*).
     ///
     /// # Errors
-    /// What the decoders refuse. The reader is at its end then.
+    /// Errors of the decoders. The reader is at its end afterwards.
     pub fn decode(&mut self, memory: &impl Memory, handle: i32) -> Result<Option<i32>, Failure> {
         let token = self.try_decode(memory, handle)?;
         Ok((token != 0).then_some(token))
@@ -242,7 +242,7 @@ impl Guest {
         }
     }
 
-    /// Takes a batch's buffers back.
+    /// Releases a batch and keeps its buffers for later ones.
     ///
     /// # Errors
     /// No such token.
@@ -304,7 +304,8 @@ impl Guest {
         self.error = failure.message.into_bytes();
         self.error.truncate(ERROR_BYTES_MAX);
         if self.error.len() == ERROR_BYTES_MAX {
-            // What was cut inside of a character loses all of it: continuation bytes, and the byte in front of them.
+            // If the text was cut inside a character, the rest of that character is removed: its continuation bytes
+            // and its first byte.
             while self.error.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
         }
         failure.code
@@ -318,7 +319,7 @@ impl Guest {
     }
 }
 
-/// What pages with this description can have.
+/// Capabilities for pages with this description.
 fn capabilities(_meta: &Meta) -> Capabilities {
     #[cfg(feature = "nested")]
     if !_meta.levels.is_empty() {
@@ -327,7 +328,7 @@ fn capabilities(_meta: &Meta) -> Capabilities {
     CAPABILITIES
 }
 
-/// Released memory that is large enough and not more than four times too large, else fresh.
+/// A released buffer that is large enough and at most four times too large, else a fresh one.
 fn recycled(free: &mut [AlignedBuf], len: usize) -> AlignedBuf {
     let fits = |kept: &&mut AlignedBuf| kept.capacity() >= len && kept.capacity() / 4 <= len;
     match free.iter_mut().find(fits) {
@@ -340,9 +341,8 @@ fn recycled(free: &mut [AlignedBuf], len: usize) -> AlignedBuf {
     }
 }
 
-/// The exports' bodies: results as integers, records written through addresses. They are not inlined into the exports,
-/// which belong to the kernel's own crate and so are compiled for speed alone: with all that is inlined in turn they
-/// would be ten times as large.
+/// The bodies of the exports: they return integers and write records to addresses. They are not inlined into the
+/// exports. Those are compiled in the kernel's own crate, for speed alone, and would be ten times as large.
 impl Guest {
     /// `t1_check`.
     pub fn export_check(&mut self, memory: &impl Memory, meta: u32, len: u32, out: u32) -> i32 {

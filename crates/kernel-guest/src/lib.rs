@@ -1,4 +1,4 @@
-//! The inside of a kernel: a Wasm module that decodes pages without calling anybody.
+//! The inside of a kernel: a Wasm module that decodes pages and imports nothing.
 //!
 //! `docs/spec/kernel.md` is the interface, byte by byte. A kernel is a crate of a few lines: it names its encodings and
 //! calls [`export_kernel!`], which defines the exports, the allocator and the panic handler on wasm32 and nothing

@@ -72,7 +72,7 @@ fn memory_bytes() -> u64 {
     core::arch::wasm32::memory_size::<0>() as u64 * 65_536
 }
 
-/// Nothing but wasm32 has a linear memory.
+/// Only wasm32 has a linear memory.
 #[cfg(not(target_arch = "wasm32"))]
 fn memory_bytes() -> u64 {
     0

@@ -1,4 +1,4 @@
-//! Rows of nested pages: what stands above the items comes as arrays of its own, one per level.
+//! Rows of nested pages: levels and items. Each level above the items becomes an array of its own.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -17,7 +17,7 @@ use crate::fault::{Result, in_piece};
 use crate::memory::Memory;
 use crate::reader::{Reader, parse_block};
 
-/// What nested pages can have: no whole, since nobody knows how much room that takes.
+/// Capabilities for nested pages. Rows cannot come as one batch, because the room for them is not known in advance.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     tags: TAGS_KNOWN & !(1 << tag::WHOLE | 1 << tag::MORE) | 1 << tag::CUTS,
     layouts: LAYOUTS_NESTED,
@@ -68,7 +68,7 @@ pub(crate) fn decode(
     Ok(Some(finish(reader, rows, levels.into_levels(), raw)))
 }
 
-/// The batch of what was decoded, with its description.
+/// Makes a batch, with its description, of the decoded rows.
 fn finish(reader: &mut Reader, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
     let null_count = raw.null_count();
     let parts = raw.finish();
@@ -118,7 +118,8 @@ fn finish(reader: &mut Reader, rows: u32, levels: Vec<RawLevel>, raw: RawColumn)
     }
 }
 
-/// Most bytes of the strings of some items of a block: of a few of a long row, those of all would be far too many.
+/// Most bytes of the strings of some items of a block. For a few items of a long row, the bytes of all items would be
+/// far too many.
 fn cut_bytes(
     page: &PageDecoder,
     block: &Block<'_>,

@@ -16,12 +16,12 @@ use crate::memory::Memory;
 use crate::request::cuts_of;
 use crate::request::{Input, Request};
 
-/// Rows wanted of one input.
+/// Wanted rows of one input.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
     input: usize,
-    /// Whether the rows are named by indices, `start ..` of the reader's list; else they are the input's rows `start
-    /// ..`.
+    /// True if the rows are `start .. start + len` of the reader's list of indices; else they are those rows of the
+    /// input.
     pub(crate) by_index: bool,
     start: u32,
     len: u32,
@@ -31,11 +31,11 @@ pub(crate) struct Piece {
 pub(crate) struct Reader {
     pub(crate) page: Rc<PageDecoder>,
     inputs: Vec<Input>,
-    /// What is still to be decoded, from `next_piece` on.
+    /// All pieces; those from `next_piece` on are not decoded yet.
     pieces: Vec<Piece>,
     pub(crate) next_piece: usize,
     indices: Vec<u32>,
-    /// The pieces of the batch at hand.
+    /// The pieces of the current batch.
     pub(crate) batch: Vec<Piece>,
     batch_rows: u32,
     pub(crate) output_bytes_max: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Reader {
     pub(crate) rows_done: u64,
     #[cfg(feature = "nested")]
     pub(crate) cuts: Vec<(usize, Cut)>,
-    /// What all rows go to where they are to be one batch, until it is full.
+    /// If all rows are one batch: that batch, until it is full.
     pub(crate) whole: Option<RawColumn>,
 }
 
@@ -106,7 +106,7 @@ impl Reader {
 
     /// Index of the input that holds a row.
     fn input_of(&self, row: u64) -> usize {
-        // Inputs without rows have the first row of the next one; the last of equal ones holds it.
+        // An input without rows has the same first row as the next one, so the last of equal ones is right.
         let after = self.inputs.partition_point(|input| input.first_row <= row);
         after.saturating_sub(1)
     }
@@ -137,7 +137,7 @@ impl Reader {
 
     fn select(&mut self, selection: &Entry<'_>, rows: u64) -> Result<()> {
         let mut last = 0;
-        // The rows of the input at hand.
+        // The rows of the current input.
         let (mut first_row, mut end) = (0, 0);
         self.indices.reserve(selection.payload.len() / 4);
         for row in selection.words()? {
@@ -167,7 +167,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Moves the pieces of the next batch to `self.batch`, cut at the batch's end, and says how many rows they have.
+    /// Moves the pieces of the next batch to `self.batch`, the last one cut at the end of the batch. Returns their
+    /// rows.
     pub(crate) fn next_batch(&mut self) -> u32 {
         self.batch.clear();
         let mut room = self.batch_rows;
@@ -187,7 +188,7 @@ impl Reader {
         self.batch_rows - room
     }
 
-    /// The indices of a piece that has some.
+    /// The indices of a piece that is named by indices.
     fn indices(&self, piece: &Piece) -> &[u32] {
         let from = self.indices.get(piece.start as usize..);
         let indices = from.and_then(|indices| indices.get(..piece.len as usize));
@@ -230,7 +231,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Decodes the pieces of the batch at hand behind what `raw` holds.
+    /// Decodes the pieces of the current batch and appends them to `raw`.
     fn push_batch(
         &self,
         memory: &impl Memory,
@@ -248,7 +249,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The rows of a piece, as decoders are told.
+    /// The rows of a piece as a selection for decoders.
     #[inline(always)]
     pub(crate) fn selection(&self, piece: &Piece, input: &Input) -> Selection<'_> {
         match piece {
@@ -261,7 +262,7 @@ impl Reader {
         }
     }
 
-    /// The batch of what was decoded, with its description.
+    /// Makes a batch, with its description, of the decoded rows.
     fn finish(&mut self, raw: RawColumn) -> Batch {
         let null_count = raw.null_count();
         let parts = raw.finish();
@@ -319,7 +320,7 @@ impl Reader {
     }
 }
 
-/// Bytes of `rows` values that are no byte strings.
+/// Bytes of `rows` values of a type other than byte strings.
 pub(crate) fn value_bytes(value_type: ValueType, rows: u32) -> u64 {
     match value_type {
         ValueType::Fixed(width) => u64::from(rows) * u64::from(width),
@@ -327,7 +328,7 @@ pub(crate) fn value_bytes(value_type: ValueType, rows: u32) -> u64 {
     }
 }
 
-/// A block whose rows are what its header says: the block table is the host's.
+/// Parses a block. Its number of rows is taken from its own header, because only the host has the block table.
 pub(crate) fn parse_block<'a>(page: &PageDecoder, bytes: &'a [u8]) -> Result<Block<'a>> {
     let rows = BlockHeader::parse(bytes)?.logical_rows;
     Ok(Block::parse(bytes, &page.expect(rows))?)

@@ -14,7 +14,7 @@ use crate::memory::Memory;
 /// Rows of a batch that stay in the second-level cache with their output.
 pub(crate) const BATCH_ROWS_PREFERRED: u32 = 16_384;
 
-/// Most bytes of a batch's buffers where the request says nothing.
+/// Most bytes of a batch's buffers if the request names no limit.
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
 /// The tags that this kernel knows, as bits.
@@ -32,7 +32,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The row behind its last one.
+    /// The row after its last one.
     pub(crate) fn end(&self) -> u64 {
         self.first_row + u64::from(self.rows)
     }
@@ -127,7 +127,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A copy of a shared buffer that the host laid into memory, checked.
+/// Copies and checks a shared buffer that the host wrote into memory.
 fn shared_values(memory: &impl Memory, entry: &SharedEntry) -> Result<OwnedValues> {
     let at = |(address, len): (u32, u32)| {
         memory
@@ -156,7 +156,7 @@ fn shared_values(memory: &impl Memory, entry: &SharedEntry) -> Result<OwnedValue
         }
         _ => return Err(malformed()),
     };
-    // Decoders index into it: what does not fit together is refused here.
+    // Decoders index into it, so lengths and offsets that do not fit are refused here.
     values.as_values()?;
     Ok(values)
 }

@@ -1,6 +1,6 @@
 //! Errors of loading and running kernels.
 
-/// The result of whatever involves a kernel.
+/// The result of a function that needs a kernel.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Why a kernel was refused, or could not decode.
@@ -16,10 +16,10 @@ pub enum Error {
     /// The kernel says that the page or the request is malformed.
     #[error("{0}")]
     Malformed(String),
-    /// More memory or output than allowed.
+    /// The kernel needs more memory or output than allowed.
     #[error("{0}")]
     Limit(String),
-    /// The kernel trapped or returned what it must not. Its instance is gone.
+    /// The kernel trapped or returned a value that the interface forbids. Its instance was dropped.
     #[error("the kernel failed: {0}")]
     Failed(String),
     /// The caller of [`crate::KernelPage::decode`] could not use a batch.

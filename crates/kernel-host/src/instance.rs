@@ -1,4 +1,4 @@
-//! One instance: its memory, its exports, and what it has prepared. One thread uses it at a time.
+//! One instance of a module: its memory, its exports and its prepared pages. One thread uses it at a time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,13 +8,14 @@ use wasmtime::{Memory, Module, Store, StoreLimits, StoreLimitsBuilder, TypedFunc
 
 use crate::error::{Error, Result};
 
-/// Most memory of an instance: input and output of a call together are at most 1 GiB, and a little is the kernel's own.
+/// Most memory of an instance. Input and output of a call are at most 1 GiB together; the rest is for the kernel
+/// itself.
 const MEMORY_BYTES_MAX: usize = (1 << 30) + (256 << 20);
 
-/// Pages that an instance keeps prepared; the one that was not used for longest goes first.
+/// Most pages that an instance keeps prepared; the least recently used is dropped first.
 const PREPARED_MAX: usize = 256;
 
-/// Bytes of the block that the exports write their records to.
+/// Bytes of the block into which the exports write their records.
 const RECORD_BYTES: u32 = 64;
 
 pub(crate) struct Instance {
@@ -37,7 +38,8 @@ pub(crate) struct Instance {
     clock: u64,
     /// Memory for requests.
     pub(crate) writer: abi::RequestWriter,
-    /// A batch that nobody needs any more. Released before the next use, so that dropping memory runs no kernel.
+    /// A batch that is needed no more. It is released before the next use of the instance, so that dropping a column
+    /// runs no kernel.
     owed: Option<i32>,
     failed: bool,
 }
@@ -138,7 +140,7 @@ impl Instance {
         self.memory.data_size(&self.store)
     }
 
-    /// Marks the instance as lost where the kernel trapped or broke a promise.
+    /// Marks the instance as lost if the kernel trapped or broke a rule of the interface.
     fn guard<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(Error::Failed(_)) = &result {
             self.failed = true;
@@ -159,7 +161,7 @@ impl Instance {
         }
     }
 
-    /// Makes room for `bytes`; what the region held is lost.
+    /// Makes room for `bytes` bytes; the old content is lost.
     fn reserve(&mut self, region: Region, bytes: usize) -> Result<Region> {
         let too_much = || Error::Limit(format!("{bytes} bytes of input for one call"));
         let needed = u32::try_from(bytes).map_err(|_| too_much())?.max(4096);
@@ -181,7 +183,8 @@ impl Instance {
         Ok(Region { address, capacity })
     }
 
-    /// Lays `parts` into the input region, each at a multiple of [`abi::ALIGN`]; hands each one's address to `placed`.
+    /// Copies `parts` into the input region, each to a multiple of [`abi::ALIGN`], and calls `placed` with each
+    /// address.
     pub(crate) fn write_inputs(
         &mut self,
         parts: &[&[u8]],
@@ -189,7 +192,7 @@ impl Instance {
     ) -> Result<()> {
         let place = |len: usize| len.next_multiple_of(abi::ALIGN as usize);
         let total = parts.iter().map(|part| place(part.len())).sum();
-        // Forgotten while it changes: after an error nobody may believe in a block that was freed.
+        // Taken out while it changes, so that an error leaves no block that was freed.
         let old = std::mem::take(&mut self.inputs);
         self.inputs = self.reserve(old, total)?;
         let mut address = self.inputs.address;
@@ -216,7 +219,7 @@ impl Instance {
         self.guard(written)
     }
 
-    /// The place of `len` bytes at `address`, inside the kernel's memory as it is now. It never shrinks.
+    /// The range of `len` bytes at `address`, checked to be inside the kernel's memory, which never shrinks.
     pub(crate) fn range(&self, address: u64, len: u64) -> Result<Range<usize>> {
         let end = address.checked_add(len);
         match end {
@@ -351,12 +354,12 @@ impl Instance {
         self.release_token(batch.token)
     }
 
-    /// Notes a batch to be released by [`Instance::settle`].
+    /// Notes a batch for [`Instance::settle`] to release.
     pub(crate) fn release_later(&mut self, batch: &BatchPlace) {
         self.owed = Some(batch.token);
     }
 
-    /// Releases what was noted.
+    /// Releases the batch that was noted.
     pub(crate) fn settle(&mut self) -> Result<()> {
         match self.owed.take() {
             Some(token) => self.release_token(token),
@@ -380,12 +383,12 @@ impl Instance {
         }
     }
 
-    /// Whether this instance has used a page last.
+    /// True if this instance used a page last.
     pub(crate) fn used_last(&self, page: u64) -> bool {
         self.last_page == Some(page)
     }
 
-    /// Whether this instance has prepared a page.
+    /// True if this instance has prepared a page.
     pub(crate) fn has_prepared(&self, page: u64) -> bool {
         self.prepared.contains_key(&page)
     }
@@ -399,7 +402,7 @@ impl Instance {
         Some(prepared.handle)
     }
 
-    /// Keeps a prepared page, and lets go of the oldest where there are too many.
+    /// Keeps a prepared page, and drops the oldest if there are too many.
     pub(crate) fn keep_prepared(&mut self, page: u64, handle: i32) -> Result<()> {
         if self.prepared.len() >= PREPARED_MAX {
             let oldest = self

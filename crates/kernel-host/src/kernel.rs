@@ -1,4 +1,4 @@
-//! Modules: what is refused before compiling, how they are compiled, and where they are kept.
+//! Modules: checks before compiling, compiling, and the cache of compiled modules and idle instances.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::instance::Instance;
 /// Most bytes of a module.
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
 
-/// Most bytes of one function: what a compiler needs grows with it.
+/// Most bytes of one function: the memory that a compiler needs grows with it.
 const FUNCTION_BYTES_MAX: usize = 128 << 10;
 
 /// Idle instances with more memory than this are dropped.
@@ -22,7 +22,7 @@ const IDLE_MEMORY_BYTES_MAX: usize = 64 << 20;
 /// All idle instances of a kernel have at most this much memory together.
 const IDLE_MEMORY_BYTES_TOTAL_MAX: usize = 256 << 20;
 
-/// Most instances that lend their memory: each takes 4 GiB of addresses. What is decoded beyond them is copied.
+/// Most instances whose memory is borrowed by columns: each takes 4 GiB of addresses. Further columns are copied out.
 const LENDING_MAX: usize = 128;
 
 /// A compiled kernel and its idle instances.
@@ -30,15 +30,15 @@ pub struct Kernel {
     digest: [u8; 32],
     module: Module,
     idle: Mutex<Idle>,
-    /// Instances that lend their memory.
+    /// Instances whose memory is borrowed by columns.
     n_lending: AtomicUsize,
 }
 
-/// Instances that nobody uses, the latest last.
+/// Idle instances, the one used last at the end.
 #[derive(Default)]
 struct Idle {
     instances: Vec<Instance>,
-    /// Of all of them.
+    /// Bytes of memory of all of them.
     memory_bytes: usize,
 }
 
@@ -59,7 +59,7 @@ impl Idle {
         Some(found)
     }
 
-    /// Returns those that were not used for longest, where all have too much memory together.
+    /// Removes and returns the instances that were idle for longest, if all together have too much memory.
     fn give(&mut self, instance: Instance) -> Vec<Instance> {
         self.memory_bytes += instance.memory_bytes();
         self.instances.push(instance);
@@ -83,15 +83,15 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// What names a kernel: BLAKE3 over the module's bytes.
+/// The name of a kernel: BLAKE3 over the module's bytes.
 pub fn digest(wasm: &[u8]) -> [u8; 32] {
     *blake3::hash(wasm).as_bytes()
 }
 
-/// A module that files store under zstd, whose length they say.
+/// Decompresses a module as files store it: under zstd, with its raw length beside it.
 ///
 /// # Errors
-/// [`Error::Profile`] where it is longer than [`MODULE_BYTES_MAX`] or does not decompress to exactly `raw_bytes`.
+/// [`Error::Profile`] if it is longer than [`MODULE_BYTES_MAX`] or does not decompress to exactly `raw_bytes`.
 pub fn decompress(stored: &[u8], raw_bytes: u64) -> Result<Vec<u8>> {
     if raw_bytes > MODULE_BYTES_MAX as u64 {
         return Err(too_long(raw_bytes));
@@ -113,7 +113,8 @@ fn too_long(bytes: u64) -> Error {
 }
 
 impl Kernel {
-    /// Compiles a module, about a millisecond per KiB, or takes what this process compiled from the same bytes before.
+    /// Compiles a module (about a millisecond per KiB), or returns the one that this process compiled from the same
+    /// bytes before.
     ///
     /// # Errors
     /// [`Error::Profile`].
@@ -176,7 +177,7 @@ impl Kernel {
         }
     }
 
-    /// Counts one more instance that lends its memory; whether there may be one more.
+    /// Counts one more instance whose memory is borrowed; false, and not counted, if there are too many.
     pub(crate) fn lend(&self) -> bool {
         let counted = self
             .n_lending
@@ -186,14 +187,14 @@ impl Kernel {
         counted.is_ok()
     }
 
-    /// Counts one less.
+    /// Counts one such instance less.
     pub(crate) fn lend_no_more(&self) {
         self.n_lending.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The engine of the process. The settings were measured (design notes, Wasm decoders, B2): without a full reservation of the
-/// address space every access pays a check, and kernels are half as fast.
+/// The Wasm engine of the process. Its settings were measured: if it does not reserve the whole 4 GiB of addresses
+/// for each memory, every access needs a bounds check, and kernels are half as fast.
 fn engine() -> Result<&'static Engine> {
     static ENGINE: LazyLock<std::result::Result<Engine, String>> = LazyLock::new(|| {
         let mut config = Config::new();
@@ -220,7 +221,7 @@ fn engine() -> Result<&'static Engine> {
         .map_err(|error| Error::Failed(error.clone()))
 }
 
-/// Refuses what a kernel must not have, before a compiler sees it.
+/// Refuses a module with parts that a kernel must not have, before it is compiled.
 fn check_profile(wasm: &[u8]) -> Result<()> {
     let refused = |why: String| Err(Error::Profile(why));
     if wasm.len() > MODULE_BYTES_MAX {

@@ -1,8 +1,9 @@
-//! The outside of a kernel: loads Wasm modules and has them decode pages.
+//! The host of kernels: loads Wasm modules and lets them decode pages.
 //!
-//! `docs/spec/kernel.md` is the interface. A [`Kernel`] is a compiled module with its idle instances; it is shared by all
-//! files that carry the same bytes. A [`KernelPage`] is one page description (and its shared buffers) for that kernel. Blocks go
-//! in, batches of validity, offsets and values come out, as views of the kernel's memory for the length of a call.
+//! `docs/spec/kernel.md` is the interface. A [`Kernel`] is a compiled module with its idle instances; it is shared by
+//! all files that carry the same bytes. A [`KernelPage`] is one page description (and its shared buffers) for that
+//! kernel. Blocks go in, batches of validity, offsets and values come out, as views of the kernel's memory for the
+//! length of a call.
 //!
 //! ```no_run
 //! use tarsia_codec::ValueType;
@@ -20,12 +21,12 @@
 //! ```
 //!
 //! # Trust
-//! What a kernel can do is bounded: it has no imports, its memory is limited, a trap costs it its instance, and whatever it returns
-//! is checked against the memory it has and the rows it was asked for. Time is not bounded yet: there is no deadline, so a caller
-//! loads only modules whose digest it knows (`tarsia` does). The tier for strangers' modules is a later step.
+//! A kernel has no imports, its memory is limited, an instance that traps is dropped, and every address, length and
+//! row count that it returns is checked. Its running time is not limited: there is no deadline, so a caller should
+//! load only modules whose digest it trusts, as `tarsia` does.
 //!
 //! # What this crate does not do
-//! It reads no file and checks no block's checksum, and it does not know what values mean: text is checked by whoever makes arrays.
+//! It reads no file and checks no checksums. It does not check values: UTF-8 is checked where Arrow arrays are made.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! Pages: what the kernel is asked, and what its answers are checked for.
+//! Pages: requests to the kernel, and checks of its answers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,32 +15,33 @@ use crate::kernel::Kernel;
 /// A batch aims at this many bytes: it stays in the second-level cache until it is copied out.
 const BATCH_BYTES_TARGET: u64 = 512 << 10;
 
-/// Blocks of one request hold at most this many bytes together (one block may hold more), which stay in the cache until they are decoded. With
-/// 256 KiB the median table of the benchmark took 1.52 times the native time, with 128 KiB 1.47, so 1.46.
+/// The blocks of one request have at most this many bytes together (one block alone may have more), so that they stay
+/// in the cache until they are decoded. The median table of the benchmark took 1.46 times the native time with this
+/// value, 1.47 times with 128 KiB and 1.52 times with 256 KiB.
 const REQUEST_BYTES_TARGET: usize = 64 << 10;
 
-/// The rows wanted of some blocks laid end to end.
+/// The rows wanted. They are counted over all blocks of a call, from the first row of the first block.
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'a> {
-    /// All of them.
+    /// All rows.
     All,
-    /// A run.
+    /// Consecutive rows.
     Range {
         /// The first row.
         start: u32,
-        /// How many.
+        /// Their number.
         len: u32,
     },
-    /// These, rising; repeats allowed.
+    /// These rows, in rising order; repeats are allowed.
     Indices(&'a [u32]),
 }
 
-/// Rows of a nested page in a kernel's memory.
+/// Rows of a nested page, in a kernel's memory.
 #[derive(Debug)]
 pub struct NestedRows<'a> {
     /// Number of rows.
     pub rows: usize,
-    /// What stands above the items, outermost first.
+    /// The levels above the items, outermost first.
     pub levels: &'a [DecodedSlots<'a>],
     /// The items.
     pub items: DecodedRows<'a>,
@@ -52,16 +53,16 @@ pub struct KernelPage {
     pub(crate) kernel: Arc<Kernel>,
     meta: Box<[u8]>,
     shared: Box<[Arc<OwnedValues>]>,
-    /// Whether the kernel can make one batch of many requests.
+    /// True if the kernel can decode several requests into one batch.
     pub(crate) makes_whole: bool,
-    /// Whether it can leave items of lists out.
+    /// True if the kernel can decode only some items of a list.
     cuts: bool,
     /// Its name in the instances' lists of prepared pages; never used again in this process.
     pub(crate) number: u64,
 }
 
 impl KernelPage {
-    /// *check*: whether the kernel decodes pages with this description.
+    /// Asks the kernel whether it decodes pages with this description (*check*).
     ///
     /// # Errors
     /// [`Error::Unsupported`], [`Error::Malformed`], [`Error::Failed`].
@@ -91,13 +92,13 @@ impl KernelPage {
         &self.kernel
     }
 
-    /// Decodes rows of blocks, and hands them out batch by batch, in order. Each of `blocks` is the place of one block, in row
-    /// order; rows count from the first block's first row, and are `n_rows` together: a kernel that has made so many is not asked for
-    /// more. The batches lie in the kernel's memory. Their lengths fit their rows, and what offsets and bits say was checked too. Returns
-    /// the number of rows, which only a kernel that is wrong makes another one.
+    /// Decodes rows of `blocks`, which are in row order, and gives them to `use_batch` batch by batch, in order. Rows
+    /// are counted from the first row of the first block; `n_rows` is how many are wanted. A batch is in the kernel's
+    /// memory and valid during the call of `use_batch`. Lengths of buffers, offsets and bits were checked. Returns
+    /// the number of rows that were decoded: `n_rows`, unless the kernel is wrong.
     ///
     /// # Errors
-    /// What the kernel refuses or fails at, and what `use_batch` returns.
+    /// Errors of the kernel and of `use_batch`.
     pub fn decode(
         &self,
         value_type: ValueType,
@@ -124,8 +125,8 @@ impl KernelPage {
         })
     }
 
-    /// The same for a nested page: levels and items. Of lists with a cut (by the number of the level with their lengths) only its items come.
-    /// Of the levels only the lengths of their buffers were checked.
+    /// The same for a nested page: batches of levels and items. Each cut names a level of lists by its number; of
+    /// those lists only the items of the cut are decoded. Of levels, only the lengths of the buffers were checked.
     ///
     /// # Errors
     /// As [`KernelPage::decode`].
@@ -173,13 +174,13 @@ impl KernelPage {
         }
     }
 
-    /// Most bytes of blocks that one call should be given: more do not stay in the cache.
+    /// Most bytes of blocks that one call should get; more do not stay in the cache.
     pub fn request_bytes_target() -> usize {
         REQUEST_BYTES_TARGET
     }
 
-    /// A reader for rows of blocks, with what else is asked of it, and its batches, of which `use_batch` says how many rows they have. Once there
-    /// are enough no more are made. Returns how many there were.
+    /// Makes a reader for rows of blocks and decodes its batches until there are enough rows. `ask_more` adds entries
+    /// to the request; `use_batch` returns the rows of a batch. Returns the rows of all batches.
     fn read(
         &self,
         blocks: &[&[u8]],
@@ -204,7 +205,7 @@ impl KernelPage {
         done
     }
 
-    /// A request for rows of blocks, which are laid into the instance.
+    /// Copies the blocks into the instance and makes the request for their rows.
     pub(crate) fn request(
         &self,
         instance: &mut Instance,
@@ -287,7 +288,7 @@ impl KernelPage {
     }
 }
 
-/// Has batches made until there are enough rows.
+/// Decodes batches until there are enough rows.
 fn batches(
     instance: &mut Instance,
     handle: i32,
@@ -321,7 +322,7 @@ fn offsets_of(shared: &OwnedValues) -> Vec<u8> {
     }
 }
 
-/// Where the buffers of a batch lie: inside the memory, as long as its rows and the type want them.
+/// Where the buffers of a batch are. They are inside the memory and have the lengths that rows and type need.
 #[derive(Debug)]
 pub(crate) struct Places {
     pub(crate) rows: usize,
@@ -331,7 +332,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Checks what a batch says of itself, but for its offsets.
+    /// Checks the description of a batch; offsets are checked by [`Places::view`].
     pub(crate) fn of(
         instance: &Instance,
         batch: &BatchPlace,
@@ -347,7 +348,7 @@ impl Places {
         Self::of_items(instance, description, node, value_type)
     }
 
-    /// The same of one array, which is no level.
+    /// The same for one array that is not a level.
     fn of_items(
         instance: &Instance,
         description: &abi::BatchDescription,
@@ -392,7 +393,7 @@ impl Places {
         })
     }
 
-    /// The buffers, with their offsets checked where there are to be some.
+    /// The buffers. Offsets of byte strings are checked.
     pub(crate) fn view<'a>(
         &self,
         instance: &'a Instance,
@@ -466,7 +467,7 @@ fn nested_places<'a>(
     Ok((levels, items))
 }
 
-/// Whether `rows + 1` offsets rise from 0 to `end`.
+/// True if the `rows + 1` offsets start at 0, never fall and end at `end`.
 fn offsets_fit(offsets: &[u8], rows: usize, end: usize) -> bool {
     let (words, rest) = offsets.as_chunks::<4>();
     let word = |word: &[u8; 4]| u32::from_le_bytes(*word);

@@ -1,4 +1,4 @@
-//! Columns that stay where a kernel made them.
+//! Columns that are borrowed from the memory of a kernel (zero-copy).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::instance::{BatchPlace, Instance};
 use crate::kernel::Kernel;
 use crate::page::{KernelPage, Places, Rows};
 
-/// Less than this is better copied than kept in an instance of its own.
+/// A smaller column is copied instead of keeping an instance for it alone.
 const LENT_BYTES_MIN: usize = 32 << 10;
 
-/// More would leave instances too large to be kept, and the next one of that size would start with fresh memory.
+/// A larger column would leave an instance too large to be kept idle, so the next one would need fresh memory.
 const LENT_BYTES_MAX: usize = 32 << 20;
 
-/// An instance whose memory is much larger than what it lends is not held back for it: at most this many times, and this much more.
+/// A column is copied if the memory of its instance is larger than this many times the column, plus this many bytes.
 const MEMORY_PER_LENT: usize = 8;
 const MEMORY_BYTES_MORE: usize = 4 << 20;
 
-/// An instance that is used for one column. It goes back to its kernel when this is dropped, and nobody runs it until then: what it
-/// lends cannot change, whatever the kernel is.
+/// An instance that is used for one column. It returns to its kernel when this is dropped. Nobody runs it until then,
+/// so the borrowed memory cannot change, whatever the kernel does.
 #[derive(Debug)]
 struct Lease {
     kernel: Arc<Kernel>,
     instance: Option<Instance>,
-    /// The reader that is not at its end.
+    /// The reader, until it is at its end.
     handle: Option<i32>,
-    /// What it made of all rows.
+    /// The batch of all rows.
     batch: Option<BatchPlace>,
 }
 
@@ -50,7 +50,7 @@ impl Drop for Lease {
     }
 }
 
-/// Most memory of an instance that lends so many bytes. What is copied may come from any.
+/// Most memory of an instance from which so many bytes are borrowed. Copied columns have no such limit.
 fn memory_max(lent: usize) -> usize {
     match lent {
         LENT_BYTES_MIN.. => lent.saturating_mul(MEMORY_PER_LENT) + MEMORY_BYTES_MORE,
@@ -68,8 +68,9 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Room for `rows` rows and, for byte strings, `bytes` bytes, to be filled from `page` first. `None` where that is better done batch by
-    /// batch: too much, by a kernel that does not know how, or where too many instances lend their memory already.
+    /// Reserves room for `rows` rows and, for byte strings, `bytes` bytes; the first rows are of `page`. `None` if
+    /// the rows should be decoded batch by batch: there are too many, the kernel cannot do it, or too many instances
+    /// are borrowed from already.
     pub fn new(
         page: &KernelPage,
         value_type: ValueType,
@@ -93,7 +94,7 @@ impl Whole {
             handle: None,
             batch: None,
         };
-        // Without addresses for one more, batches go through an instance that is there.
+        // There are no addresses for one more instance; batches go through one that exists.
         let Ok(instance) = page.kernel.take(Some(page.number), memory_max(output)) else {
             return None;
         };
@@ -106,10 +107,10 @@ impl Whole {
         })
     }
 
-    /// Decodes rows of blocks behind those that are there.
+    /// Decodes rows of blocks and appends them.
     ///
     /// # Errors
-    /// What the kernel refuses or fails at; more rows than there is room for; pages of another kernel.
+    /// Errors of the kernel; more rows than there is room for; a page of another kernel.
     pub fn push(&mut self, page: &KernelPage, blocks: &[&[u8]], rows: Rows<'_>) -> Result<()> {
         let lease = &mut self.lease;
         if !Arc::ptr_eq(&page.kernel, &lease.kernel) {
@@ -133,10 +134,10 @@ impl Whole {
         Ok(())
     }
 
-    /// What was decoded.
+    /// The decoded rows.
     ///
     /// # Errors
-    /// [`Error::Failed`] where the kernel made other rows than were asked for.
+    /// [`Error::Failed`] if the kernel decoded another number of rows.
     pub fn finish(self) -> Result<Lent> {
         let Self {
             lease,
@@ -162,7 +163,7 @@ impl Whole {
     }
 }
 
-/// A column in the memory of a kernel that does not run while this, or any of its parts, is held.
+/// A column in the memory of an instance. The instance does not run as long as this or any part of it lives.
 #[derive(Debug)]
 pub struct Lent {
     lease: Arc<Lease>,
@@ -176,7 +177,7 @@ impl Lent {
         self.places.rows
     }
 
-    /// Whether it is better copied than held: it is small, or would hold back much more memory than it has.
+    /// True if it should be copied: it is small, or its instance has much more memory than the column needs.
     pub fn is_dear(&self) -> bool {
         let places = &self.places;
         let lent = places.validity.len() + places.offsets.len() + places.values.len();
@@ -188,7 +189,7 @@ impl Lent {
         lent < LENT_BYTES_MIN || memory > memory_max(lent)
     }
 
-    /// The rows, to be copied. Offsets are checked here.
+    /// The rows as slices, for copying. Offsets are checked here.
     ///
     /// # Errors
     /// [`Error::Failed`] for offsets that do not fit.
@@ -198,17 +199,17 @@ impl Lent {
         self.places.view(instance, self.value_type)
     }
 
-    /// The validity, one bit per row; empty where all are valid.
+    /// The validity, one bit per row; empty if all are valid.
     pub fn validity(&self) -> LentBytes {
         self.part(&self.places.validity)
     }
 
-    /// For byte strings what should be `rows + 1` u32 from 0 to the length of the values, rising: not checked yet. Else empty.
+    /// For byte strings: `rows + 1` offsets (u32), which are not checked yet. Empty for other types.
     pub fn offsets(&self) -> LentBytes {
         self.part(&self.places.offsets)
     }
 
-    /// Packed bits, fixed-width values or the bytes of strings, as long as the rows want them.
+    /// Packed bits, fixed-width values or the bytes of strings, with the length that the rows need.
     pub fn values(&self) -> LentBytes {
         self.part(&self.places.values)
     }
@@ -229,7 +230,7 @@ pub struct LentBytes {
 }
 
 impl AsRef<[u8]> for LentBytes {
-    /// The same bytes at the same place for as long as this lives: nothing can run or drop the instance.
+    /// The bytes. Address and content stay the same as long as this lives: nothing runs or drops the instance.
     fn as_ref(&self) -> &[u8] {
         let instance = self.lease.instance.as_ref();
         instance.map_or(&[], |instance| instance.bytes(&self.range))

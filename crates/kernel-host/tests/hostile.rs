@@ -1,4 +1,5 @@
-//! Modules that are no kernels, and kernels that break their promises: an error each, never a panic, and the process lives on.
+//! Modules that are no kernels, and kernels that break their promises: an error each, never a panic, and the process
+//! lives on.
 
 use std::sync::Arc;
 

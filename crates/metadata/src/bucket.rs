@@ -29,7 +29,7 @@ fn bucket_index(hash: u64, log2: u8) -> u64 {
     hash.checked_shr(64 - u32::from(log2)).unwrap_or(0)
 }
 
-/// Where the record of a path lies. Another path may have the same hash: the record repeats the path.
+/// The place of the record of a path. Another path may have the same hash, so the record repeats the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketEntry {
     /// [`path_hash`] of the node's path.
@@ -84,7 +84,7 @@ impl BucketEntry {
     }
 }
 
-/// Where the buckets of a file lie.
+/// The place of the buckets of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets {
     log2: u8,
@@ -131,12 +131,12 @@ impl Buckets {
         bucket_index(hash, self.log2) as u32
     }
 
-    /// Where the bucket of a hash lies; read it and hand it to [`Bucket::parse`].
+    /// The range of the bucket of a hash, whose bytes [`Bucket::parse`] needs.
     pub fn range(&self, hash: u64) -> Range<u64> {
         self.bucket_range(self.index(hash))
     }
 
-    /// Where bucket `index` lies; an empty range beyond the last.
+    /// The range of bucket `index`; empty beyond the last one.
     pub fn bucket_range(&self, index: u32) -> Range<u64> {
         match self.log2 {
             0 if index == 0 => self.place..self.end,

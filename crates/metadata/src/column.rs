@@ -73,7 +73,7 @@ pub fn page_align(length: u64) -> u64 {
 }
 
 impl PageDescriptor {
-    /// Where the blocks lie.
+    /// The range of the blocks in the file.
     pub fn range(&self) -> Range<u64> {
         self.place..self.place.saturating_add(self.length.into())
     }
@@ -83,20 +83,20 @@ impl PageDescriptor {
         self.first_row..self.first_row.saturating_add(self.rows.into())
     }
 
-    /// Where block table and digests lie, the table first; `None` for a page of one block.
+    /// The range of block table and digests, the table first; `None` for a page of one block.
     pub fn side(&self) -> Option<Range<u64>> {
         (self.n_blocks > 1)
             .then(|| self.side_place..self.side_place.saturating_add(self.side_length.into()))
     }
 
-    /// Where the block table lies: what [`crate::BlockTable::parse`] wants. `None` for a page of one block.
+    /// The range of the block table, for [`crate::BlockTable::parse`]; `None` for a page of one block.
     pub fn table_range(&self) -> Option<Range<u64>> {
         let side = self.side()?;
         let end = side.end.saturating_sub(self.digest_bytes());
         Some(side.start..end.max(side.start))
     }
 
-    /// Where the block digests lie, 16 bytes each. `None` for a page of one block.
+    /// The range of the block digests, 16 bytes each; `None` for a page of one block.
     pub fn digests_range(&self) -> Option<Range<u64>> {
         Some(self.table_range()?.end..self.side()?.end)
     }
@@ -491,7 +491,7 @@ impl ColumnMeta {
         let options = VerifierOptions {
             max_depth: 4,
             max_tables: 4,
-            // The vectors lie beside each other; none is shared.
+            // The vectors are behind each other; none is shared.
             max_apparent_size: bytes.len().saturating_mul(2).saturating_add(1024),
             ignore_missing_null_terminator: false,
         };

@@ -119,7 +119,7 @@ impl fmt::Display for FeatureWord {
 }
 
 impl Error {
-    /// The same error with places counted from where the buffer lies in the file.
+    /// The same error with places in the file, if the buffer starts at `buffer_place`.
     #[must_use]
     pub fn at(mut self, buffer_place: u64) -> Self {
         match &mut self {

@@ -76,7 +76,7 @@ pub struct Section {
     pub id: u32,
     /// Version of its layout.
     pub version: Version,
-    /// Where it lies.
+    /// Its place in the file.
     pub range: Range<u64>,
     /// Digest of kind 7 over its bytes.
     pub digest: [u8; 32],
@@ -427,7 +427,7 @@ impl Footer {
         }
     }
 
-    /// Where the buckets lie.
+    /// The range of the buckets.
     ///
     /// # Errors
     /// [`Error::Corrupt`] where they do not end where the digest tree starts.
@@ -439,7 +439,7 @@ impl Footer {
         )
     }
 
-    /// Where the records of all nodes lie, for [`crate::read_schema`].
+    /// The range of the records of all nodes, for [`crate::read_schema`].
     pub fn records_range(&self, postscript: &Postscript) -> Range<u64> {
         self.root_place..postscript.bucket_place.max(self.root_place)
     }

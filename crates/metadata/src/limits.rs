@@ -52,7 +52,7 @@ pub const RECORD_CHILDREN_BYTES: usize = 24;
 /// Bytes of the number of a column in a record, where it is stored.
 pub const RECORD_LEAF_BYTES: usize = 8;
 
-/// Deepest nesting of a schema: a top-level field has the depth 1. Bounds the recursion of whoever walks a schema.
+/// Deepest nesting of a schema: a top-level field has the depth 1. It bounds recursion over schemas.
 pub const SCHEMA_DEPTH_MAX: usize = 64;
 
 /// Bytes of a column record.

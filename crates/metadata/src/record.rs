@@ -78,9 +78,9 @@ pub struct NodeRecord<'a> {
     pub column: Option<ColumnRecord>,
     /// The type without its children, as [`crate::format_string`] spells it; `+s` for the root.
     pub format: &'a str,
-    /// As [`encode_path`] writes it; empty for the root.
+    /// As [`crate::encode_path`] writes it; empty for the root.
     pub path: &'a [u8],
-    /// As [`encode_metadata`] writes it.
+    /// As [`crate::encode_metadata`] writes it.
     pub metadata: &'a [u8],
 }
 

@@ -112,7 +112,7 @@ pub fn read_field(record: &NodeRecord<'_>, descendants: &[u8], place: u64) -> Re
     // Run ends and what is in packed structs.
     let below = record.children.map_or(0, |children| children.n_leaves);
     let is_stored = record.column.is_some() || below > 0;
-    // Where the record itself lies is not known, only where it ends.
+    // The start of the record itself is not known, only its end.
     let field = walk.field(record, 0, is_stored)?;
     // All bytes were seen: the record says how many there are, and that was compared both ways.
     Ok(FieldColumns {
