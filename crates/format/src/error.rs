@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use arrow_schema::ArrowError;
+use tarsia_io::Conflict;
 
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,8 +27,10 @@ pub enum ErrorKind {
     NoSuchColumn,
     /// A row or page the file does not have.
     OutOfRange,
-    /// The file was changed while it was being read.
+    /// The file was changed while it was open.
     FileChanged,
+    /// Somebody changes the file in place, or reads it zero-copy, which excludes what was asked for. Later it may work.
+    Busy,
 }
 
 /// A failure with its place: file, column, page and block as far as they are known.
@@ -160,9 +163,11 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        // Reading beyond the end is a damaged file, not a failing disk.
-        let kind = match error.kind() {
-            io::ErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+        let kind = match (Conflict::of(&error), error.kind()) {
+            (Some(Conflict::Changed { .. }), _) => ErrorKind::FileChanged,
+            (Some(Conflict::BeingChanged { .. } | Conflict::InUse { .. }), _) => ErrorKind::Busy,
+            // Reading beyond the end is a damaged file, not a failing disk.
+            (_, io::ErrorKind::UnexpectedEof) => ErrorKind::Corrupt,
             _ => ErrorKind::Io,
         };
         Self::with_source(kind, error)

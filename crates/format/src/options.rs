@@ -33,11 +33,13 @@ pub enum Kernels {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Access {
-    /// Memory-mapped: no copy, no request. Another process that cuts the file meanwhile crashes this one, as with any
-    /// map.
+    /// Memory-mapped: no copy, no request. A shared lock on the file is held as long as arrays borrow it; programs that
+    /// change the file in place respect it ([`tarsia_io::ExclusiveFile`]). Where the file system has no locks, the file
+    /// is read by position instead.
     #[default]
     Map,
-    /// Positional reads.
+    /// Positional reads, without a lock. A file that changes meanwhile is noticed
+    /// ([`ErrorKind::FileChanged`](crate::ErrorKind::FileChanged)).
     Read,
 }
 

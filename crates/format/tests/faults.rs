@@ -151,3 +151,43 @@ fn a_file_that_changes_while_it_is_open_is_noticed() {
         ErrorKind::FileChanged
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_change_is_busy_or_changed_not_damaged() {
+    use std::os::unix::fs::FileExt as _;
+    use tarsia::io::{Conflict, ExclusiveFile, OnBusy};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.tarsia");
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+    let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
+    let mut writer = Writer::create(&path, batch.schema(), WriteOptions::new()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+
+    // Zero-copy readers and changes in place exclude each other.
+    let mapped = File::open(&path).unwrap();
+    let refused = ExclusiveFile::open(&path, OnBusy::Refuse).unwrap_err();
+    assert!(matches!(
+        Conflict::of(&refused),
+        Some(Conflict::InUse { .. })
+    ));
+    drop(mapped);
+    let exclusive = ExclusiveFile::open(&path, OnBusy::Refuse).unwrap();
+    let busy = File::open(&path).unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
+
+    // A reader by position needs no lock, and notices.
+    let options = OpenOptions::new().with_access(tarsia::Access::Read);
+    let file = File::open_with(&path, options).unwrap();
+    assert_eq!(file.take(&[5]).read().unwrap().num_rows(), 1);
+    drop(exclusive);
+    let raw = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    raw.write_all_at(&[0xff; 4096], 300).unwrap();
+    raw.set_len(raw.metadata().unwrap().len() - 8).unwrap();
+    let changed = file.take(&[5]).read().unwrap_err();
+    assert_eq!(changed.kind(), ErrorKind::FileChanged, "{changed}");
+    let changed = file.verify().unwrap_err();
+    assert_eq!(changed.kind(), ErrorKind::FileChanged, "{changed}");
+}

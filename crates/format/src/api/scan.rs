@@ -61,7 +61,7 @@ impl ScanBuilder {
         let file = self.file.clone();
         let scan = self.schedule();
         scan.map(|batches| Scan { batches })
-            .map_err(|error| error.in_file(file.source.name()))
+            .map_err(|error| file.explain(error))
     }
 
     fn schedule(self) -> Result<Schedule> {
@@ -127,8 +127,7 @@ impl Iterator for Scan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batches.next()?;
-        let in_file = |error: Error| error.in_file(self.batches.file().source.name());
-        Some(batch.map_err(|error| in_file(error).into()))
+        Some(batch.map_err(|error| self.batches.file().explain(error).into()))
     }
 }
 

@@ -81,7 +81,7 @@ impl<'r> TakeBuilder<'r> {
                 "a take is of columns or of an element, not of both",
             )),
         };
-        taken.map_err(|error| error.in_file(file.source.name()))
+        taken.map_err(|error| file.explain(error))
     }
 }
 

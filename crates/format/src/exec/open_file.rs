@@ -1,7 +1,7 @@
 //! An open file: its bytes, what it says of itself, its decoders, and how it is read.
 
 use crate::decode::{ColumnRead, DecoderCache, Decoding};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Plan, Planner};
 use crate::session::Session;
 use crate::source::Source;
@@ -70,6 +70,15 @@ impl OpenFile {
     /// That nobody changed the file since it was opened.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.catalog.check_unchanged(&self.source)
+    }
+
+    /// An error with the file's name. A file that was changed meanwhile is not called damaged.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        let changed = match error.kind() {
+            ErrorKind::Corrupt => self.source.check_unchanged().err(),
+            _ => None,
+        };
+        changed.unwrap_or(error).in_file(self.source.name())
     }
 
     /// Rows of the table.

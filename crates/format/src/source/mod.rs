@@ -112,6 +112,11 @@ impl Source {
         })
     }
 
+    /// That the file is as it was when it was opened, as far as that can be known without reading it.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        Ok(self.reader.check_unchanged()?)
+    }
+
     /// Tells the system that these ranges will be read.
     pub(crate) fn prefetch(&self, ranges: &[Range<u64>]) {
         self.reader.prefetch(ranges);
