@@ -78,7 +78,7 @@ mod measuring {
             .scan()
             .columns(&[name])
             .build()?
-            .collect::<tarsia::Result<Vec<_>>>()?;
+            .read_all()?;
         let expected = concat_batches(&schema, batches)?;
         let found = concat_batches(&schema, &read)?;
         // Arrow compares floats by their bytes, so NaN payloads and −0.0 count too.
