@@ -41,8 +41,8 @@ fn next_tick() {
 }
 
 fn replace(path: &Path, content: &[u8]) {
-    let mut sink = Box::new(FileSink::create(path).unwrap());
-    sink.write_all(content).unwrap();
+    let mut sink = FileSink::create(path).unwrap();
+    sink.append(content).unwrap();
     sink.commit().unwrap();
 }
 

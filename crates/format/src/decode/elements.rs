@@ -212,7 +212,12 @@ impl<'f> Partial<'f> {
     pub(crate) fn front(&self, decoder: &PageDecoder) -> Result<Front> {
         match &self.at_hand {
             // The header comes first.
-            None => return Ok(Front::Needs(vec![0..self.first])),
+            None => {
+                return Ok(Front::Needs(vec![Range {
+                    start: 0,
+                    end: self.first,
+                }]));
+            }
             Some(chunks) if chunks.is_empty() => return Ok(Front::NotChunked),
             Some(_) => {}
         }
