@@ -38,13 +38,14 @@ pub struct File {
 }
 
 impl File {
-    /// Opens a local file, memory-mapped; each block's checksum is checked before the block is first used. A shared lock
-    /// on the file is held until the file and all zero-copy arrays are dropped.
+    /// Opens a local file, memory-mapped; each block's checksum is checked before the block is first used. The reader
+    /// holds a shared lock on the file until it and all zero-copy arrays are dropped.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no file
     /// of this format or is damaged; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a version or feature
-    /// that this build cannot read; [`ErrorKind::Busy`](crate::ErrorKind::Busy) while somebody changes the file in place.
+    /// that this build cannot read; [`ErrorKind::Busy`](crate::ErrorKind::Busy) while somebody changes the file in
+    /// place.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, OpenOptions::default())
     }
