@@ -4,16 +4,16 @@
 //! |---|---|
 //! | round trip | every selection of every unit equals the same selection of the values |
 //! | outputs | bits at any offset leave their neighbours alone; string ends start at any base |
-//! | reach | a range decodes from the bytes that [`Decoder::reach`] names alone |
+//! | reach | a range decodes from the bytes that [`Decoder::reach`](tarsia_codec::Decoder::reach) names alone |
 //! | views | byte strings decode as views to what they decode to as bytes |
-//! | predicates | [`Decoder::filter`] finds the values that decoding and comparing finds, and [`Decoder::aggregates`] are true |
-//! | decoded size | a unit decodes to at most [`Decoder::decoded_bytes_max`] |
+//! | predicates | [`Decoder::filter`](tarsia_codec::Decoder::filter) finds the values that decoding and comparing finds, and [`Decoder::aggregates`](tarsia_codec::Decoder::aggregates) are true |
+//! | decoded size | a unit decodes to at most [`Decoder::decoded_bytes_max`](tarsia_codec::Decoder::decoded_bytes_max) |
 //! | entries | a decoder notes every entry of a shared buffer that it needs: with all others wiped, values are the same |
 //! | size | a unit has at most `encoded_bytes_max` bytes, and encoding appends |
 //! | determinism | encoding again, or after a fresh `prepare`, gives the same bytes |
 //! | slices | values inside a larger buffer encode to the same bytes |
 //! | memory | once its scratch is warm, decoding allocates nothing; hostile bytes allocate within a bound |
-//! | erasure | under a tree that says [`EraseFit::Always`] survivors never need more bytes |
+//! | erasure | under a tree that says [`EraseFit::Always`](tarsia_codec::EraseFit::Always) survivors never need more bytes |
 //! | nodes | a child or a shared buffer too many or too few is refused |
 //! | corrupt | every proper prefix, and a unit with a byte too many, is refused; mutated bytes and parameters never panic |
 //! | misuse | selections and outputs that do not fit are refused |
