@@ -76,8 +76,9 @@ pub struct Import {
     /// Whether the file carries a decoder for itself
     #[arg(long, value_enum, default_value_t = Kernels::Embed)]
     pub kernels: Kernels,
-    /// How a column is stored, where the writer is not to choose: full-zip (row by row), mini-block, or packed (a struct whose rows
-    /// are one value each, so that all fields of a row are read at once); may be given for several columns
+    /// How a column is stored, where the writer is not to choose: full-zip (row by row), mini-block, or packed (a
+    /// struct whose rows are one value each, so that all fields of a row are read at once); may be given for several
+    /// columns
     #[arg(long = "layout", value_name = "COLUMN=LAYOUT", value_parser = parse_layout)]
     pub layouts: Vec<ColumnLayout>,
 }
@@ -195,8 +196,8 @@ pub struct Trust {
 /// The option `--columns`.
 #[derive(Debug, Args)]
 pub struct Columns {
-    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city; a name with a comma stands in double
-    /// quotes, as in CSV
+    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city; a name with a comma
+    /// stands in double quotes, as in CSV
     #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
     pub names: Option<Names>,
 }

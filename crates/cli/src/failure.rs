@@ -28,7 +28,8 @@ impl Failure {
         }
     }
 
-    /// The line for the standard error, without line ends or other control characters; `None` when there is nothing to say.
+    /// The line for the standard error, without line ends or other control characters; `None` when there is nothing to
+    /// say.
     ///
     /// ```
     /// use tarsia_cli::failure::Failure;

@@ -18,8 +18,8 @@ pub fn quiet_foreign_panics() {
     }));
 }
 
-/// Runs a reader or writer that is not ours. Some panic over bytes or types they did not expect, and such a file is no bug of this
-/// command. After a panic the reader is not used again, so its state does not matter.
+/// Runs a reader or writer that is not ours. Some panic over bytes or types they did not expect, and such a file is no
+/// bug of this command. After a panic the reader is not used again, so its state does not matter.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
     let result = catch_unwind(AssertUnwindSafe(read));

@@ -10,9 +10,10 @@
 //! | [`command`] | one function per command                                                    |
 //!
 //! # Exit codes
-//! 0: done. 1: a file or its data is bad, missing or refused; one line on the standard error says which file, column, page
-//! and block, and why. 2: the command line asks for what does not exist: an unknown option or file extension, a malformed
-//! range, a column or a row that the file does not have. A reader that closes our standard output is no failure.
+//! 0: done. 1: a file or its data is bad, missing or refused; one line on the standard error says which file, column,
+//! page and block, and why. 2: the command line asks for what does not exist: an unknown option or file extension, a
+//! malformed range, a column or a row that the file does not have. A reader that closes our standard output is no
+//! failure.
 //!
 //! # What this crate does not do
 //! Storage: every byte of a Tarsia file is read and written by the crate `tarsia`.

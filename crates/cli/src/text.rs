@@ -1,5 +1,7 @@
 //! One Arrow value as JSON or as a CSV field.
 //!
+//! Length: one match over all types, the text of each, and a test of each.
+//!
 //! | type                              | JSON                                              | CSV                          |
 //! |-----------------------------------|---------------------------------------------------|------------------------------|
 //! | null                              | `null`                                            | empty field                  |
@@ -347,7 +349,8 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
     })
 }
 
-/// A value as a table shows it: JSON, but text without quotes; control characters escaped; at most `n_chars` characters.
+/// A value as a table shows it: JSON, but text without quotes; control characters escaped; at most `n_chars`
+/// characters.
 ///
 /// # Errors
 /// As the cell's.
@@ -486,8 +489,9 @@ fn decimals<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
     })
 }
 
-/// Dates, times of day and timestamps. A value outside the calendar (a time of day of 25 hours, a year beyond 262,000) and any
-/// value in an unknown time zone has no such text: JSON gets the stored number, which is no string and so can be told apart.
+/// Dates, times of day and timestamps. A value outside the calendar (a time of day of 25 hours, a year beyond 262,000)
+/// and any value in an unknown time zone has no such text: JSON gets the stored number, which is no string and so can
+/// be told apart.
 fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
     style: Style,
     array: &dyn Array,
@@ -495,8 +499,8 @@ fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
     const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
     let values = array.as_primitive::<T>();
     let formatter = ArrayFormatter::try_new(array, &OPTIONS).ok();
-    // Timestamps closer than this to the ends of chrono's calendar make it panic where a zone moves them beyond. In seconds:
-    // the years -258,000 to 261,800.
+    // Timestamps closer than this to the ends of chrono's calendar make it panic where a zone moves them beyond. In
+    // seconds: the years -258,000 to 261,800.
     const ZONED_SECONDS: i64 = 8_200_000_000_000;
     let within = match array.data_type() {
         DataType::Timestamp(unit, Some(_)) => {

@@ -701,8 +701,8 @@ impl Access {
 }
 
 /// Checks that two arrays of a flat type are equal: type, length, null rows, and the values of the others bit for bit
-/// (so `-0.0` is not `0.0`, and a NaN equals only itself). Dictionary arrays are compared by what their rows mean; their
-/// entries may differ.
+/// (so `-0.0` is not `0.0`, and a NaN equals only itself). Dictionary arrays are compared by what their rows mean;
+/// their entries may differ.
 ///
 /// # Panics
 /// At the first difference, and for types that are not flat.

@@ -439,6 +439,18 @@ fn word(rng: &mut Rng, len_max: usize) -> Vec<u8> {
     (0..len).map(|_| b'a' + rng.below(26) as u8).collect()
 }
 
+/// Value `i` as bytes; a bit as one byte.
+pub(crate) fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
+    match values {
+        Values::Bits(bits) => match bits.get(i) {
+            false => &[0],
+            true => &[1],
+        },
+        Values::Fixed(fixed) => fixed.get(i),
+        Values::Bytes(strings) => strings.get(i),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

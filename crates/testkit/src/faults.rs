@@ -105,6 +105,10 @@ impl<R: ReadAt> ReadAt for FailingReader<R> {
         }
         Ok(())
     }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        self.inner.check_unchanged()
+    }
 }
 
 /// A sink that fails where it was told to, and from then on always.

@@ -9,8 +9,8 @@
 //! | [`decode_anything`] | hostile bytes: no panic, memory within a bound, all selections agree with the whole |
 //! | [`round_trip`] | values come back under every selection, the size bound holds, encoding is a function |
 //!
-//! [`smoke_inputs`] makes inputs without a fuzzer, for runs on a stable toolchain. [`accepted`] counts the inputs that got past the
-//! checks in front of the code under test: a target that accepts none tests nothing.
+//! [`smoke_inputs`] makes inputs without a fuzzer, for runs on a stable toolchain. [`accepted`] counts the inputs that
+//! got past the checks in front of the code under test: a target that accepts none tests nothing.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tarsia_codec::{
     limits,
 };
 
-use crate::cases::Case;
+use crate::cases::{Case, value};
 use crate::memory::measure;
 use crate::rng::Rng;
 
@@ -461,7 +461,8 @@ fn decode_measured(
 ) -> Result<usize> {
     let (done, allocated) =
         measure(|| decoder.decode(unit, selection, &mut Scratch::new(), buffer.output()));
-    // Children may decode the whole unit into scratch memory, at up to 8 bytes per value and level, rounded up to powers of two.
+    // Children may decode the whole unit into scratch memory, at up to 8 bytes per value and level, rounded up to
+    // powers of two.
     let width = buffer.value_type.fixed_bytes().unwrap_or(1) as u64 + 8;
     let n = u64::from(unit.len) + buffer.n as u64;
     let used = n * width + u64::from(unit.decoded_bytes) + unit.bytes.len() as u64;
@@ -487,13 +488,15 @@ fn decode_measured(
     done
 }
 
-/// Hostile parameters and bytes: `tree` is built for `value_type` and decodes `unit` under the selections that `input` chooses.
+/// Hostile parameters and bytes: `tree` is built for `value_type` and decodes `unit` under the selections that `input`
+/// chooses.
 ///
-/// `unit.len` and `unit.decoded_bytes` are the caller's to bound, as the header of a block is the reader's: the output is made from them.
+/// `unit.len` and `unit.decoded_bytes` are the caller's to bound, as the header of a block is the reader's: the output
+/// is made from them.
 ///
 /// # Panics
-/// Where init or decoding allocates beyond its bound, an output is not whole, or a selection differs from the same values of
-/// the whole unit.
+/// Where init or decoding allocates beyond its bound, an output is not whole, or a selection differs from the same
+/// values of the whole unit.
 pub fn decode_anything(
     registry: &Registry,
     tree: &Tree,
@@ -551,18 +554,6 @@ pub fn decode_anything(
                 );
             }
         }
-    }
-}
-
-/// Value `i` as bytes; a bit as one byte.
-pub(crate) fn value<'v>(values: &Values<'v>, i: usize) -> &'v [u8] {
-    match values {
-        Values::Bits(bits) => match bits.get(i) {
-            false => &[0],
-            true => &[1],
-        },
-        Values::Fixed(fixed) => fixed.get(i),
-        Values::Bytes(strings) => strings.get(i),
     }
 }
 
@@ -651,7 +642,8 @@ pub fn round_trip(registry: &Registry, tree: &Tree, values: Values<'_>, input: &
     accepted();
 }
 
-/// A unit's number of values and decoded bytes as a hostile header may state them, small enough that outputs can be made.
+/// A unit's number of values and decoded bytes as a hostile header may state them, small enough that outputs can be
+/// made.
 pub fn hostile_lengths(value_type: ValueType, input: &mut Input<'_>) -> (u32, u32) {
     let len = match input.below(8) {
         7 => limits::BLOCK_VALUES_MAX as usize + input.below(3),
@@ -674,8 +666,8 @@ pub fn hostile_lengths(value_type: ValueType, input: &mut Input<'_>) -> (u32, u3
     (len, decoded_bytes)
 }
 
-/// Inputs for a run without a fuzzer: random bytes of many lengths, inputs of few different bytes, and changed copies of
-/// earlier ones. Equal seeds give equal inputs.
+/// Inputs for a run without a fuzzer: random bytes of many lengths, inputs of few different bytes, and changed copies
+/// of earlier ones. Equal seeds give equal inputs.
 pub fn smoke_inputs(seed: u64) -> impl Iterator<Item = Vec<u8>> {
     const KEPT_MAX: usize = 64;
     let mut rng = Rng::new(seed);
@@ -705,7 +697,7 @@ pub fn smoke_inputs(seed: u64) -> impl Iterator<Item = Vec<u8>> {
             _ => {
                 let mut bytes = kept.get(rng.below(kept.len())).cloned().unwrap_or_default();
                 for _ in 0..rng.between(1, 4) {
-                    crate::laws::mutate(&mut rng, &mut bytes);
+                    crate::mutate::mutate(&mut rng, &mut bytes);
                 }
                 bytes
             }

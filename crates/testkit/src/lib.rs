@@ -17,6 +17,7 @@
 //! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
 //! | `bench` (feature `bench`) | what the benchmarks of encodings share |
+//! | [`mutate`] | random changes of bytes |
 //! | [`memory`] | counts what the current thread allocates |
 //!
 //! Everything here panics with a message where an expectation does not hold: it is test code.
@@ -36,6 +37,7 @@ pub mod faults;
 pub mod fuzzing;
 pub mod laws;
 pub mod memory;
+pub mod mutate;
 #[cfg(feature = "arrow")]
 pub mod nested;
 pub mod rng;

@@ -1,4 +1,5 @@
-//! Makes the checksums and digests of a changed file right again, so that mutations get past them to the parsers and decoders.
+//! Makes the checksums and digests of a changed file right again, so that mutations get past them to the parsers and
+//! decoders.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Nested shapes by enumeration: every type of some nodes, and everything that a row of it may look like.
 //!
-//! Where [`nested`](crate::nested) draws arrays at random, this module names each case: a [`Slot`] says what a row holds at all
-//! levels, and [`shape_array`] makes an array of such rows. What Arrow leaves undefined is filled, so that a reader of what stands under
-//! nulls is seen.
+//! Where [`nested`](crate::nested) draws arrays at random, this module names each case: a [`Slot`] says what a row
+//! holds at all levels, and [`shape_array`] makes an array of such rows. What Arrow leaves undefined is filled, so that
+//! a reader of what stands under nulls is seen.
 
 use std::sync::Arc;
 
@@ -233,8 +233,8 @@ pub fn slots(nodes: &[Node], pairs: Pairs) -> Vec<Slot> {
     all
 }
 
-/// An array of the rows `slots`. Of the [leaves](Slot::Leaf) that are neither said to be null nor valid, one in `null_every` is null, none
-/// for 0; `seed` is where their numbers begin, and says which.
+/// An array of the rows `slots`. Of the [leaves](Slot::Leaf) that are neither said to be null nor valid, one in
+/// `null_every` is null, none for 0; `seed` is where their numbers begin, and says which.
 ///
 /// # Panics
 /// Where slots are not of the nodes' kind, and for more than a hundred entries of a dictionary.

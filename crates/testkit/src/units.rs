@@ -1,5 +1,5 @@
-//! Whole units encoded and decoded without a page around them, and compared with frozen bytes: what golden and corrupt tests of
-//! encodings need beside the laws.
+//! Whole units encoded and decoded without a page around them, and compared with frozen bytes: what golden and corrupt
+//! tests of encodings need beside the laws.
 
 use std::fs;
 use std::path::Path;
@@ -36,8 +36,8 @@ pub fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
     }
 }
 
-/// All values of a unit, in memory that is allocated by what `unit` says of itself: units of lengths that lie are for decoders
-/// alone. A unit of byte strings may decode to fewer bytes than it says.
+/// All values of a unit, in memory that is allocated by what `unit` says of itself: units of lengths that lie are for
+/// decoders alone. A unit of byte strings may decode to fewer bytes than it says.
 ///
 /// # Errors
 /// What the decoders of `tree` say of the bytes.
@@ -81,8 +81,8 @@ pub fn decode(
     }
 }
 
-/// The values encode to the bytes of `tests/golden/v1/<name>.bin` in `folder`, which is the crate's, and those decode to the
-/// values. With `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
+/// The values encode to the bytes of `tests/golden/v1/<name>.bin` in `folder`, which is the crate's, and those decode
+/// to the values. With `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
 ///
 /// # Panics
 /// Where they do not, or where there is no such file.

@@ -1,4 +1,6 @@
 //! Nested arrays are valid and full of garbage, and comparison finds what differs and nothing else.
+//!
+//! Length: one naive model of what rows mean, and every test that compares with it.
 #![cfg(feature = "arrow")]
 
 use std::collections::HashMap;
@@ -458,7 +460,8 @@ fn check_mutations(made: &ArrayRef, n_tries: usize, seed: u64) -> (Vec<Vec<usize
 
 /// Nodes in which no bit means anything that may be flipped.
 const NEVER_FOUND: [&str; 12] = [
-    // Required, and without values of their own: a null is no valid array, and where the parent is null it means nothing.
+    // Required, and without values of their own: a null is no valid array, and where the parent is null it means
+    // nothing.
     r#"Struct("inner": Struct("deep": non-null Struct()), "other": non-null Struct("x": non-null Float32, "y": Float32)) [0, 0]"#,
     r#"Struct("inner": Struct("deep": non-null Struct()), "other": non-null Struct("x": non-null Float32, "y": Float32)) [1]"#,
     r#"Struct("a": Struct("b": non-null Struct("c": non-null Int32))) [0, 0]"#,

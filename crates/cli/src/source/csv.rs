@@ -1,11 +1,11 @@
 //! CSV (RFC 4180) to Arrow.
 //!
-//! Own code rather than `arrow-csv`, because that reader cannot tell `""` from an empty field, numbers records rather than
-//! lines in its errors, and drops the values of a column that was empty in the rows seen first.
+//! Own code rather than `arrow-csv`, because that reader cannot tell `""` from an empty field, numbers records rather
+//! than lines in its errors, and drops the values of a column that was empty in the rows seen first.
 //!
-//! The first line names the columns. Lines end with LF or CR LF; a quoted field may hold both. A field that is empty and not
-//! quoted is null; a quoted empty field is an empty text, and null in a column that is no text. An empty line is a null row
-//! in a file of one column, and skipped in others. A byte order mark is skipped.
+//! The first line names the columns. Lines end with LF or CR LF; a quoted field may hold both. A field that is empty
+//! and not quoted is null; a quoted empty field is an empty text, and null in a column that is no text. An empty line
+//! is a null row in a file of one column, and skipped in others. A byte order mark is skipped.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::builders::{Column, quoted};
+use super::limits::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
 use super::timestamp::{parse_date, parse_timestamp};
-use super::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
 
 /// A record longer than this is refused: most likely a quote was never closed.
 const RECORD_BYTES_MAX: usize = 256 << 20;
@@ -80,7 +80,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// # Errors
-    /// A malformed row or a value that does not fit the type; the text says the line, and the column where it is one value.
+    /// A malformed row or a value that does not fit the type; the text says the line, and the column where it is one
+    /// value.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>, String> {
         let (mut rows, mut bytes) = (0, 0_u64);
         while rows < BATCH_ROWS && bytes < BATCH_BYTES && self.records.next(self.columns.len())? {

@@ -3,6 +3,7 @@
 mod builders;
 mod csv;
 mod json;
+mod limits;
 mod timestamp;
 
 use std::cell::Cell;
@@ -16,17 +17,11 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+pub use limits::INFERENCE_ROWS;
+use limits::{BATCH_BYTES, BATCH_ROWS};
+
 use crate::failure::Failure;
 use crate::foreign::guarded;
-
-/// The types of CSV and JSON lines come from this many rows.
-pub const INFERENCE_ROWS: usize = 10_000;
-
-/// Rows of a batch at most; fewer where rows are wide.
-const BATCH_ROWS: usize = 8_192;
-
-/// What a batch should hold at most, as far as this is known before it is decoded.
-const BATCH_BYTES: u64 = 16 << 20;
 
 /// The kinds of file that can be imported and exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +101,8 @@ impl Source {
     /// [`INFERENCE_ROWS`] rows.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for an unknown extension; [`Failure::Bad`] when the file is missing or not what its name says.
+    /// [`Failure::Usage`] for an unknown extension; [`Failure::Bad`] when the file is missing or not what its name
+    /// says.
     pub fn open(path: &Path) -> Result<Source, Failure> {
         let format = Format::of_or_usage(path)?;
         let bad = |what: String| Failure::bad(path, what);

@@ -43,8 +43,8 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
     date(bytes)
 }
 
-/// `YYYY-MM-DDThh:mm:ss`, also with a space instead of `T`, with a fraction of up to nine digits, and with an offset: `Z`,
-/// `+hh:mm` or `+hhmm`. A date alone is midnight.
+/// `YYYY-MM-DDThh:mm:ss`, also with a space instead of `T`, with a fraction of up to nine digits, and with an offset:
+/// `Z`, `+hh:mm` or `+hhmm`. A date alone is midnight.
 pub(super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let days = i64::from(date(bytes.get(..10)?)?);

@@ -1,9 +1,9 @@
 //! One dictionary per column for a whole file.
 //!
-//! An Arrow IPC file holds each dictionary once, but batches of one table may come with dictionaries of their own. So the
-//! dictionaries are merged before the first batch is written, and keys are moved over where a batch's dictionary is not a
-//! beginning of the merged one. Values keep their first place; a null in a dictionary is a value like others. Values that no
-//! row has are kept too, unless the keys could not count them.
+//! An Arrow IPC file holds each dictionary once, but batches of one table may come with dictionaries of their own. So
+//! the dictionaries are merged before the first batch is written, and keys are moved over where a batch's dictionary is
+//! not a beginning of the merged one. Values keep their first place; a null in a dictionary is a value like others.
+//! Values that no row has are kept too, unless the keys could not count them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -58,8 +58,8 @@ enum Writer {
 }
 
 impl Target {
-    /// A temporary file beside `path`, for batches of this schema. `dictionaries` are those of all batches to come, merged;
-    /// only [`Format::Arrow`] needs them.
+    /// A temporary file beside `path`, for batches of this schema. `dictionaries` are those of all batches to come,
+    /// merged; only [`Format::Arrow`] needs them.
     ///
     /// # Errors
     /// [`Failure::Bad`] that names the column whose type the format cannot hold, or when the file cannot be made.
@@ -163,8 +163,8 @@ fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// A file in the same folder, since a rename is atomic only inside one file system. It has the usual permissions of a new
-/// file; those of temporary files are narrower.
+/// A file in the same folder, since a rename is atomic only inside one file system. It has the usual permissions of a
+/// new file; those of temporary files are narrower.
 fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path
         .parent()
@@ -239,8 +239,8 @@ fn check(format: Format, schema: &Schema) -> Result<(), String> {
     }
 }
 
-/// Whether a Parquet file gives the type back, found out by writing and reading one value: there is no list, and some types are
-/// refused only at their first value, a few with a panic.
+/// Whether a Parquet file gives the type back, found out by writing and reading one value: there is no list, and some
+/// types are refused only at their first value, a few with a panic.
 fn parquet_holds(data_type: &DataType) -> bool {
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("c", data_type.clone(), true)]));
     let probe = || -> Result<bool, String> {
@@ -324,7 +324,8 @@ fn write_parquet(
     Ok(())
 }
 
-/// The writer keeps only as many bytes of a decimal as its precision needs, so a larger number would be another one in the file.
+/// The writer keeps only as many bytes of a decimal as its precision needs, so a larger number would be another one in
+/// the file.
 fn check_precision(array: &dyn Array) -> Result<(), String> {
     match array.data_type() {
         DataType::Decimal32(precision, _) => array

@@ -1,0 +1,254 @@
+//! `tarsia inspect`.
+
+use serde::Serialize;
+
+use crate::args::Inspect;
+use crate::failure::Failure;
+use crate::text::printable;
+
+use super::open::open;
+use super::output::{
+    NAME_CHARS, Out, SHOWN_CHARS, align_right, hex, json_number, new_table, ratio,
+};
+
+#[derive(Serialize)]
+struct InspectDocument {
+    file: FileDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<Vec<RegionDocument>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<Vec<KernelDocument>>,
+    columns: Vec<ColumnDocument>,
+}
+
+#[derive(Serialize)]
+struct FileDocument {
+    rows: u64,
+    columns: u32,
+    bytes: u64,
+    version: String,
+    file_id: String,
+    root_digest: String,
+    epoch: u64,
+    created_by: String,
+}
+
+#[derive(Serialize)]
+struct KernelDocument {
+    digest: String,
+    /// If this program ships it.
+    name: Option<String>,
+    bytes: u64,
+    raw_bytes: u64,
+    /// Page descriptions that name it.
+    descriptions: u64,
+}
+
+impl From<tarsia::KernelInspection> for KernelDocument {
+    fn from(kernel: tarsia::KernelInspection) -> KernelDocument {
+        KernelDocument {
+            digest: hex(&kernel.digest),
+            name: kernel.name,
+            bytes: kernel.bytes,
+            raw_bytes: kernel.raw_bytes,
+            descriptions: kernel.descriptions.0,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RegionDocument {
+    name: &'static str,
+    place: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct ColumnDocument {
+    name: String,
+    r#type: String,
+    nullable: bool,
+    rows: u64,
+    items: u64,
+    nulls: u64,
+    pages: u64,
+    blocks: u64,
+    trees: Vec<TreeDocument>,
+    /// Pages and metadata.
+    bytes: u64,
+    encoded_bytes: u64,
+    metadata_bytes: u64,
+    decoded_bytes: u64,
+    search_cache_bytes: u64,
+    shared_cache_bytes: u64,
+    ratio: serde_json::Value,
+}
+
+#[derive(Serialize)]
+struct TreeDocument {
+    tree: String,
+    blocks: u64,
+}
+
+impl From<tarsia::FileMetadata> for FileDocument {
+    fn from(file: tarsia::FileMetadata) -> FileDocument {
+        FileDocument {
+            rows: file.rows,
+            columns: file.columns,
+            bytes: file.file_bytes,
+            version: format!("{}.{}", file.version.0, file.version.1),
+            file_id: hex(&file.file_id),
+            root_digest: hex(&file.root_digest),
+            epoch: file.epoch,
+            created_by: file.created_by,
+        }
+    }
+}
+
+impl From<tarsia::ColumnInspection> for ColumnDocument {
+    fn from(column: tarsia::ColumnInspection) -> ColumnDocument {
+        ColumnDocument {
+            ratio: json_number(column.ratio()),
+            name: column.name,
+            r#type: column.data_type,
+            nullable: column.nullable,
+            rows: column.rows,
+            items: column.items,
+            nulls: column.nulls,
+            pages: column.pages,
+            blocks: column.blocks,
+            trees: column
+                .trees
+                .into_iter()
+                .map(|(tree, blocks)| TreeDocument { tree, blocks })
+                .collect(),
+            bytes: column.encoded_bytes.saturating_add(column.metadata_bytes),
+            encoded_bytes: column.encoded_bytes,
+            metadata_bytes: column.metadata_bytes,
+            decoded_bytes: column.decoded_bytes,
+            search_cache_bytes: column.search_cache_bytes,
+            shared_cache_bytes: column.shared_cache_bytes,
+        }
+    }
+}
+
+pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
+    let file = open(&args.file)?;
+    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+    let document = match &args.column {
+        Some(name) => InspectDocument {
+            file: file.metadata().into(),
+            layout: None,
+            kernels: None,
+            columns: file
+                .inspect_columns(name)
+                .map_err(bad)?
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+        },
+        None => {
+            let inspection = file.inspect().map_err(bad)?;
+            let region = |region: tarsia::Region| RegionDocument {
+                name: region.name,
+                place: region.place,
+                bytes: region.bytes,
+            };
+            InspectDocument {
+                file: inspection.file.into(),
+                layout: Some(inspection.layout.into_iter().map(region).collect()),
+                kernels: Some(inspection.kernels.into_iter().map(Into::into).collect()),
+                columns: inspection
+                    .columns
+                    .into_iter()
+                    .map(ColumnDocument::from)
+                    .collect(),
+            }
+        }
+    };
+    let mut out = Out::new();
+    if args.json {
+        out.document(&document)?;
+        return out.finish();
+    }
+    let about = &document.file;
+    out.facts(&[
+        ("rows", about.rows.to_string()),
+        ("columns", about.columns.to_string()),
+        ("bytes", about.bytes.to_string()),
+        ("version", about.version.clone()),
+        ("file id", about.file_id.clone()),
+        ("root digest", about.root_digest.clone()),
+        ("epoch", about.epoch.to_string()),
+        ("created by", printable(&about.created_by, SHOWN_CHARS)),
+    ])?;
+    if let Some(layout) = &document.layout {
+        let mut table = new_table(&["region", "place", "bytes"]);
+        align_right(&mut table, 1);
+        align_right(&mut table, 2);
+        for region in layout {
+            table.add_row([
+                region.name.to_owned(),
+                region.place.to_string(),
+                region.bytes.to_string(),
+            ]);
+        }
+        out.line("")?;
+        out.table(&table)?;
+    }
+    if let Some(kernels) = document.kernels.as_ref().filter(|it| !it.is_empty()) {
+        let mut table = new_table(&["kernel", "digest", "bytes", "page descriptions"]);
+        align_right(&mut table, 2);
+        align_right(&mut table, 3);
+        for kernel in kernels {
+            table.add_row([
+                kernel
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| "not of this build".to_owned()),
+                kernel.digest.clone(),
+                kernel.bytes.to_string(),
+                kernel.descriptions.to_string(),
+            ]);
+        }
+        out.line("")?;
+        out.table(&table)?;
+    }
+    let mut table = new_table(&[
+        "column",
+        "type",
+        "items",
+        "nulls",
+        "pages",
+        "blocks",
+        "tree (blocks)",
+        "bytes",
+        "ratio",
+        "search cache",
+    ]);
+    for i in [2, 3, 4, 5, 7, 8, 9] {
+        align_right(&mut table, i);
+    }
+    for column in &document.columns {
+        let trees: Vec<String> = column
+            .trees
+            .iter()
+            .map(|tree| format!("{} ({})", tree.tree, tree.blocks))
+            .collect();
+        table.add_row([
+            printable(&column.name, SHOWN_CHARS),
+            printable(&column.r#type, SHOWN_CHARS),
+            column.items.to_string(),
+            column.nulls.to_string(),
+            column.pages.to_string(),
+            column.blocks.to_string(),
+            printable(&trees.join(", "), NAME_CHARS),
+            column.bytes.to_string(),
+            ratio(column.decoded_bytes, column.bytes),
+            column.search_cache_bytes.to_string(),
+        ]);
+    }
+    out.line("")?;
+    out.table(&table)?;
+    out.finish()
+}

@@ -1,0 +1,69 @@
+//! Files that commands read.
+
+use std::path::Path;
+
+use arrow_schema::Schema;
+
+use crate::args::{Names, Rows, Trust};
+use crate::failure::Failure;
+use crate::text::repeated_name;
+
+pub(super) fn open(path: &Path) -> Result<tarsia::File, Failure> {
+    open_with(path, tarsia::OpenOptions::default())
+}
+
+/// Options of a reader that trusts these kernels, too.
+pub(super) fn trusting(trust: &Trust) -> tarsia::OpenOptions {
+    tarsia::OpenOptions::new().with_trusted_kernels(trust.kernels.clone())
+}
+
+pub(super) fn open_with(
+    path: &Path,
+    options: tarsia::OpenOptions,
+) -> Result<tarsia::File, Failure> {
+    tarsia::File::open_with(path, options).map_err(|error| Failure::of_tarsia(path, &error))
+}
+
+pub(super) fn build_scan(
+    path: &Path,
+    file: &tarsia::File,
+    names: Option<&Names>,
+    rows: &Rows,
+) -> Result<tarsia::Scan, Failure> {
+    let mut builder = file.scan();
+    if let Some(names) = names {
+        builder = builder.columns(&names.0);
+    }
+    if let Some(range) = rows.range {
+        let n_rows = file.num_rows();
+        let within = range.within(n_rows).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: rows {range} are not all among its {n_rows} rows",
+                path.display()
+            ))
+        })?;
+        builder = builder.rows(within);
+    }
+    builder
+        .build()
+        .map_err(|error| Failure::of_tarsia(path, &error))
+}
+
+/// How many rows a scan will give.
+pub(super) fn selected_rows(file: &tarsia::File, rows: &Rows) -> u64 {
+    let n_rows = file.num_rows();
+    rows.range
+        .and_then(|range| range.within(n_rows))
+        .map_or(n_rows, |range| range.end - range.start)
+}
+
+/// Asked for twice, or twice in the file: either way no JSON object can say it.
+pub(super) fn refuse_repeated_names(path: &Path, schema: &Schema) -> Result<(), Failure> {
+    match repeated_name(schema) {
+        Some(name) => Err(Failure::Usage(format!(
+            "{}: column `{name}` would be there twice, and a JSON object holds a name only once",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,100 @@
+//! `tarsia verify`.
+
+use serde::Serialize;
+
+use crate::args::Verify;
+use crate::failure::Failure;
+
+use super::open::trusting;
+use super::output::Out;
+
+#[derive(Serialize)]
+struct VerifyDocument<'a> {
+    file: String,
+    ok: bool,
+    #[serde(flatten)]
+    result: VerifyResult<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum VerifyResult<'a> {
+    Checked {
+        columns: u64,
+        pages: u64,
+        blocks: u64,
+        bytes: u64,
+    },
+    Bad {
+        error: String,
+        column: Option<&'a str>,
+        page: Option<u64>,
+        block: Option<u64>,
+    },
+}
+
+pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
+    let name = || args.file.display().to_string();
+    let opened = tarsia::File::open_with(&args.file, trusting(&args.trust));
+    let checked = opened.and_then(|file| match (&args.column, args.page) {
+        (None, _) => file.verify(),
+        (Some(column), None) => file.verify_column(column),
+        // A page number that does not fit is beyond every file, and the facade says so.
+        (Some(column), Some(page)) => {
+            file.verify_page(column, usize::try_from(page).unwrap_or(usize::MAX))
+        }
+    });
+    let mut out = Out::new();
+    match checked {
+        Ok(report) => {
+            let tarsia::VerifyReport {
+                columns,
+                pages,
+                blocks,
+                bytes,
+                ..
+            } = report;
+            if args.json {
+                out.document(&VerifyDocument {
+                    file: name(),
+                    ok: true,
+                    result: VerifyResult::Checked {
+                        columns,
+                        pages,
+                        blocks,
+                        bytes,
+                    },
+                })?;
+            } else {
+                // One page is no whole column.
+                let columns = if args.page.is_some() {
+                    String::new()
+                } else {
+                    format!("{columns} columns, ")
+                };
+                out.line(&format!(
+                    "ok: {columns}{pages} pages, {blocks} blocks, {bytes} bytes"
+                ))?;
+            }
+            out.finish()
+        }
+        Err(error) => {
+            let failure = Failure::of_tarsia(&args.file, &error);
+            // A mistake of the caller says nothing about the file.
+            if args.json && matches!(failure, Failure::Bad(_)) {
+                out.document(&VerifyDocument {
+                    file: name(),
+                    ok: false,
+                    result: VerifyResult::Bad {
+                        error: error.to_string(),
+                        column: error.column(),
+                        page: error.page(),
+                        block: error.block(),
+                    },
+                })?;
+                out.finish()?;
+            }
+            Err(failure)
+        }
+    }
+}
