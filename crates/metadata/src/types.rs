@@ -148,8 +148,8 @@ pub(crate) fn n_leaves_of(data_type: &DataType) -> u32 {
 /// Keys of schemas and fields that start with it belong to the format.
 pub const RESERVED_KEY_PREFIX: &str = "tarsia.";
 
-/// Whether only the format may use this key in the metadata of a schema. Writers refuse such keys from callers; readers pass on what
-/// they find.
+/// Whether only the format may use this key in the metadata of a schema. Writers refuse such keys from callers; readers
+/// pass on what they find.
 ///
 /// ```
 /// use tarsia_metadata::{LAYOUT_KEY, is_reserved_key};
