@@ -1,7 +1,7 @@
 //! Kernels: every level of the CPU gives what the portable code gives, and that is what a naive model says.
 //!
-//! The level is a setting of the process, so these targets must not run beside each other where the level under test matters; results
-//! do not depend on it, so nothing else minds.
+//! The level is a setting of the process, so these targets must not run beside each other where the level under test
+//! matters; results do not depend on it, so nothing else minds.
 
 use tarsia_bits::{Level, Word, limit_level};
 use tarsia_codec::{ValueType, Values};

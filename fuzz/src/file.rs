@@ -24,8 +24,8 @@ use tarsia_testkit::nested::{
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::seal::Seals;
 
-/// The most a reader may allocate at once, whatever a small file says: a batch of 64 MiB, grown to a power of two, and room for
-/// its offsets.
+/// The most a reader may allocate at once, whatever a small file says: a batch of 64 MiB, grown to a power of two, and
+/// room for its offsets.
 const ALLOCATED_AT_ONCE_MAX: u64 = 256 << 20;
 
 /// More than any table here holds.
@@ -130,8 +130,8 @@ fn stored_types() -> &'static [DataType] {
     })
 }
 
-/// The files that targets change. Together they have every encoding, several pages and blocks, dictionary pages, nulls of all
-/// kinds, all flat types and all kinds of nested ones.
+/// The files that targets change. Together they have every encoding, several pages and blocks, dictionary pages, nulls
+/// of all kinds, all flat types and all kinds of nested ones.
 pub fn bases() -> &'static [Base] {
     static BASES: OnceLock<Vec<Base>> = OnceLock::new();
     BASES.get_or_init(|| {
@@ -657,7 +657,8 @@ fn round_trip_of(
         }
     }
     if rows > 0 {
-        // The bytes depend on the rows: not on how they were cut, nor on what stands under nulls, which `reorder` clears.
+        // The bytes depend on the rows: not on how they were cut, nor on what stands under nulls, which `reorder`
+        // clears.
         let all = arrow_array::UInt64Array::from_iter_values(0..rows as u64);
         let columns = batch
             .columns()

@@ -1,6 +1,7 @@
 //! Fuzz targets of Tarsia.
 //!
-//! A target is a plain function of bytes that panics where it finds something. So the same bodies run under libFuzzer (glue in
+//! A target is a plain function of bytes that panics where it finds something. So the same bodies run under libFuzzer
+//! (glue in
 //! `fuzz_targets/`), in the smoke run on a stable toolchain (`src/bin/smoke.rs`) and in tests with fixed seeds.
 //!
 //! | module | what its targets try |
@@ -11,8 +12,8 @@
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
 //!
-//! [`TARGETS`] is the one list; [`CANARY`] has a planted panic, and a run that does not find it is worth nothing. Generators and
-//! oracles are in `tarsia_testkit::fuzzing`.
+//! [`TARGETS`] is the one list; [`CANARY`] has a planted panic, and a run that does not find it is worth nothing.
+//! Generators and oracles are in `tarsia_testkit::fuzzing`.
 //!
 //! # What this crate does not do
 //! It compares with no other implementation, and keeps no corpus: a find becomes a test of the crate it was found in.

@@ -1,5 +1,5 @@
-//! Parsers of metadata. Each gets either the input's bytes or a changed copy of what a writer wrote, with the checksum made right: else
-//! nothing behind it would ever be tried. What parses must be what its writer writes.
+//! Parsers of metadata. Each gets either the input's bytes or a changed copy of what a writer wrote, with the checksum
+//! made right: else nothing behind it would ever be tried. What parses must be what its writer writes.
 
 use std::ops::Range;
 use std::sync::OnceLock;

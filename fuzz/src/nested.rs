@@ -725,7 +725,8 @@ fn some_trees(value_type: ValueType, input: &mut Input<'_>) -> Vec<Tree> {
     trees
 }
 
-/// Descriptions and payloads made up level by level: each section says what it likes of its slots, mostly so that counts add up.
+/// Descriptions and payloads made up level by level: each section says what it likes of its slots, mostly so that
+/// counts add up.
 pub fn levels_made_up(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let forms = forms(&mut input);

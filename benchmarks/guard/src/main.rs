@@ -1,7 +1,8 @@
-//! Fixed operations whose instructions `cargo xtask guard` counts with callgrind: `tarsia-guard list`, `tarsia-guard run NAME`.
+//! Fixed operations whose instructions `cargo xtask guard` counts with callgrind: `tarsia-guard list`, `tarsia-guard
+//! run NAME`.
 //!
-//! Only [`measured`] is counted. It runs an operation a second time: the first fills what is filled once per process (the
-//! registry, what the CPU has, scratch memory, pools).
+//! Only [`measured`] is counted. It runs an operation a second time: the first fills what is filled once per process
+//! (the registry, what the CPU has, scratch memory, pools).
 
 mod data;
 mod operations;
@@ -59,7 +60,8 @@ fn run(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The name that callgrind knows. The result passes through, so that this is no jump to the body, which would not return here.
+/// The name that callgrind knows. The result passes through, so that this is no jump to the body, which would not
+/// return here.
 #[inline(never)]
 fn measured(body: &mut Body) -> Result<u64> {
     std::hint::black_box(body())

@@ -99,8 +99,9 @@ fn open_1_column() -> Result<Body> {
     }))
 }
 
-/// 16 times, for the same reason; ten columns far from each other. Files stay open: closing one frees its columns in the order
-/// of their hashes, which is another in every process, and what malloc does from then on depends on it (by 0.3 %).
+/// 16 times, for the same reason; ten columns far from each other. Files stay open: closing one frees its columns in
+/// the order of their hashes, which is another in every process, and what malloc does from then on depends on it (by
+/// 0.3 %).
 fn open_1000_columns_read_10() -> Result<Body> {
     let bytes = write(&data::wide(1000)?)?;
     let names: Vec<String> = (0..10).map(|i| format!("column_{}", 97 * i + 3)).collect();

@@ -1,7 +1,7 @@
 //! Dictionary lookups.
 
 use crate::loops::gather as loops;
-use crate::{Error, Word};
+use crate::{Error, PaddedStrings, Word};
 
 /// `out[i] = entries[codes[i]]` for entries of `width` bytes; 1, 2, 4, 8 and 16 are fast.
 ///
@@ -37,17 +37,6 @@ pub fn gather<C: Word>(
 #[inline]
 pub fn largest<C: Word>(numbers: &[u8]) -> C {
     C::largest(numbers)
-}
-
-/// Strings of at most `width` bytes, 16 or 32, each padded to `width` bytes so that one load reads it.
-#[derive(Debug, Clone, Copy)]
-pub struct PaddedStrings<'a> {
-    /// Bytes of each string with its padding.
-    pub width: usize,
-    /// The strings with their padding, back to back.
-    pub entries: &'a [u8],
-    /// The length of each string without its padding, in bytes.
-    pub lengths: &'a [u8],
 }
 
 /// Copies the strings that `codes` select back to back into `out`, until fewer than 4 codes are left or `out` has less

@@ -31,19 +31,23 @@
 
 mod bitmap;
 mod gather;
+mod group;
+mod lanes;
 mod loops;
 mod pack;
+mod padded;
 mod prefix;
 mod stats;
 mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand};
-pub use gather::{PaddedStrings, gather, gather_padded, largest};
+pub use gather::{gather, gather_padded, largest};
 pub use loops::{Level, level, limit_level};
 pub use pack::{
     GROUP_VALUES, HORIZONTAL_VALUES_MAX, pack, packed_bytes, spare_bits, unpack, unpack_bytes,
     unpack_one, unpack_one_of, unpack_range, unpack_range_of,
 };
+pub use padded::PaddedStrings;
 pub use prefix::{equal_ends, prefix_sum};
 pub use stats::{Extent, WidthHistogram, extent, width_histogram};
 pub use word::{Word, read_value, write_value};

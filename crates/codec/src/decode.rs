@@ -192,18 +192,31 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Ends, base and data of a byte-string output, which must have exactly `n_values` ends.
+    /// The parts of a byte-string output, which must have exactly `n_values` ends.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for another kind or size.
-    pub fn into_bytes(self, n_values: usize) -> Result<(&'a mut [u32], u32, &'a mut [u8])> {
+    pub fn into_bytes(self, n_values: usize) -> Result<BytesOutput<'a>> {
         match self {
-            Self::Bytes { ends, base, data } if ends.len() == n_values => Ok((ends, base, data)),
+            Self::Bytes { ends, base, data } if ends.len() == n_values => {
+                Ok(BytesOutput { ends, base, data })
+            }
             _ => Err(Error::invalid(
                 "the output is not sized for these byte strings",
             )),
         }
     }
+}
+
+/// The parts of [`Output::Bytes`].
+#[derive(Debug)]
+pub struct BytesOutput<'a> {
+    /// The end of each string, `base` added.
+    pub ends: &'a mut [u32],
+    /// What is added to each end.
+    pub base: u32,
+    /// The bytes of the strings.
+    pub data: &'a mut [u8],
 }
 
 /// Which bytes of a unit a decoder reads for a range of values; see [`Decoder::reach`].
@@ -583,7 +596,7 @@ pub fn decode_by_gather(
             done.map(|_| 0)
         }
         ValueType::Bytes => {
-            let (ends, base, data) = out.into_bytes(n_selected)?;
+            let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
             let mut all = scratch.take(unit.decoded_bytes as usize);
             let mut all_ends = scratch.take(n_all * 4);
             let all_ends_u32: &mut [u32] = bytemuck::cast_slice_mut(&mut all_ends);

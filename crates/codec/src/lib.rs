@@ -57,8 +57,8 @@ mod version;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
-    Aggregates, Children, Decoder, Encoding, Output, Reach, Selection, StoredStrings, Unit,
-    ViewOutput, children_of, decode_bits, decode_by_gather,
+    Aggregates, BytesOutput, Children, Decoder, Encoding, Output, Reach, Selection, StoredStrings,
+    Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,

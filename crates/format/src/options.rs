@@ -43,7 +43,8 @@ pub enum Access {
     Read,
 }
 
-/// When the CRC-32C of a block is compared with its bytes. Reading a whole block for it is most of what a single row costs.
+/// When the CRC-32C of a block is compared with its bytes. Reading a whole block for it is most of what a single row
+/// costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksums {

@@ -452,7 +452,8 @@ fn resealed_mutations_of_a_nested_file_are_refused_or_read_by_its_kernel() {
 fn check_resealed(bytes: &[u8], n: u32, front: usize) {
     let seals = Seals::of(bytes);
     let pages = open(bytes).unwrap().inspect().unwrap().layout[1].place as usize;
-    // One in two hits one of the `front` bytes at the start of the pages, where the first block's header and levels are.
+    // One in two hits one of the `front` bytes at the start of the pages, where the first block's header and levels
+    // are.
     let place = |rng: &mut Rng| match rng.below(2) {
         0 if front > 0 => pages + rng.below(front),
         _ => rng.below(bytes.len()),
@@ -602,8 +603,8 @@ fn a_payload_length_that_lies_takes_no_memory() {
 /// What one read of a nested file may take at once, however much its rows would decode to.
 const NESTED_BYTES_AT_ONCE_MAX: u64 = 256 << 20;
 
-/// Writes a column and reads it back. Rows that share few bytes make blocks of many slots: what is written must be readable, and read in
-/// steps that bound memory. An error is allowed only to the writer.
+/// Writes a column and reads it back. Rows that share few bytes make blocks of many slots: what is written must be
+/// readable, and read in steps that bound memory. An error is allowed only to the writer.
 fn check_bounded(name: &str, array: ArrayRef, compare: bool) -> Result<(), String> {
     let batch = common::one_column(array);
     let sink = tarsia_io::MemorySink::new();

@@ -1,5 +1,6 @@
-//! Every nested shape of up to three nodes over numbers and strings, in tables of five rows: what a row may look like at each level
-//! is enumerated, each table is cut into pages in several ways, and every range, every row and some takes are read back.
+//! Every nested shape of up to three nodes over numbers and strings, in tables of five rows: what a row may look like
+//! at each level is enumerated, each table is cut into pages in several ways, and every range, every row and some takes
+//! are read back.
 //!
 //! A table has a column for each case, so that a case costs no file of its own.
 
@@ -29,8 +30,8 @@ fn all_combinations(states: usize) -> Vec<[usize; ROWS]> {
         .collect()
 }
 
-/// Combinations in which each pair of states stands in each pair of rows: lines in a plane over a prime field, an orthogonal
-/// array of strength 2.
+/// Combinations in which each pair of states stands in each pair of rows: lines in a plane over a prime field, an
+/// orthogonal array of strength 2.
 fn all_pairs(states: usize) -> Vec<[usize; ROWS]> {
     let is_prime = |n: usize| (2..n).all(|divisor| !n.is_multiple_of(divisor));
     let prime = (states.max(ROWS)..).find(|n| is_prime(*n)).unwrap();

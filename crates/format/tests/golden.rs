@@ -340,8 +340,8 @@ fn strings_row_by_row() {
     );
 }
 
-/// Files that carry the kernel of their day: it goes on decoding them, whatever this build writes. Written anew only where
-/// there are none.
+/// Files that carry the kernel of their day: it goes on decoding them, whatever this build writes. Written anew only
+/// where there are none.
 #[cfg(feature = "kernels")]
 #[test]
 fn with_kernel() {

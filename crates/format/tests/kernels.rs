@@ -193,8 +193,8 @@ fn damaged_blocks_are_found_by_the_host_and_damaged_kernels_are_not_run() {
     }
 }
 
-/// Batches stay in the memory of the instances that made them, of which there are not that many: what lies in an instance must not
-/// change while it is held, whether held rows came from there or were copied.
+/// Batches stay in the memory of the instances that made them, of which there are not that many: what lies in an
+/// instance must not change while it is held, whether held rows came from there or were copied.
 #[test]
 fn batches_that_are_kept_stay_as_they_are() {
     let n_rows = 200 * 8192;

@@ -1,4 +1,5 @@
-//! What a reader keeps in memory to find blocks: at most a thousandth of what the columns decode to, page by page as they are touched.
+//! What a reader keeps in memory to find blocks: at most a thousandth of what the columns decode to, page by page as
+//! they are touched.
 
 mod common;
 

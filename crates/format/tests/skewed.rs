@@ -1,5 +1,6 @@
-//! Nested columns whose rows are not alike: nothing for a long time and then much, one giant row, other nulls in every page, long runs
-//! of nulls at each level, lists of a million empty lists. Batches, pages and blocks end at different rows.
+//! Nested columns whose rows are not alike: nothing for a long time and then much, one giant row, other nulls in every
+//! page, long runs of nulls at each level, lists of a million empty lists. Batches, pages and blocks end at different
+//! rows.
 
 mod common;
 
@@ -167,7 +168,8 @@ fn size(slot: &Slot) -> usize {
     }
 }
 
-/// Every skew with every shape: `stretches` says how many rows are how, given the number of nodes. Returns the largest row of each.
+/// Every skew with every shape: `stretches` says how many rows are how, given the number of nodes. Returns the largest
+/// row of each.
 fn check_shapes(what: &str, stretches: impl Fn(usize) -> Vec<(usize, Vec<Level>)>) -> Vec<usize> {
     let mut largest = vec![];
     for (seed, nodes) in SHAPES.into_iter().enumerate() {

@@ -12,7 +12,7 @@
 //! # let (wasm, meta, block) = (vec![], vec![], vec![]);
 //! let kernel = Kernel::load(&wasm)?;
 //! let page = KernelPage::new(kernel, &meta, &[])?;
-//! page.decode(ValueType::Fixed(4), &[&block], (Rows::All, 100), 1 << 30, &mut |batch| {
+//! page.decode(ValueType::Fixed(4), &[&block], Rows::All { len: 100 }, 1 << 30, &mut |batch| {
 //!     println!("{} rows, {} bytes of values", batch.rows, batch.values.len());
 //!     Ok(())
 //! })?;

@@ -24,7 +24,10 @@ const REQUEST_BYTES_TARGET: usize = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'a> {
     /// All rows.
-    All,
+    All {
+        /// Their number.
+        len: usize,
+    },
     /// Consecutive rows.
     Range {
         /// The first row.
@@ -34,6 +37,17 @@ pub enum Rows<'a> {
     },
     /// These rows, in rising order; repeats are allowed.
     Indices(&'a [u32]),
+}
+
+impl Rows<'_> {
+    /// The number of rows wanted.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            Self::All { len } => *len,
+            Self::Range { len, .. } => *len as usize,
+            Self::Indices(indices) => indices.len(),
+        }
+    }
 }
 
 /// Rows of a nested page, in a kernel's memory.
@@ -93,9 +107,9 @@ impl KernelPage {
     }
 
     /// Decodes rows of `blocks`, which are in row order, and gives them to `use_batch` batch by batch, in order. Rows
-    /// are counted from the first row of the first block; `n_rows` is how many are wanted. A batch is in the kernel's
+    /// are counted from the first row of the first block. A batch is in the kernel's
     /// memory and valid during the call of `use_batch`. Lengths of buffers, offsets and bits were checked. Returns
-    /// the number of rows that were decoded: `n_rows`, unless the kernel is wrong.
+    /// the number of rows that were decoded: as many as were wanted, unless the kernel is wrong.
     ///
     /// # Errors
     /// Errors of the kernel and of `use_batch`.
@@ -103,7 +117,7 @@ impl KernelPage {
         &self,
         value_type: ValueType,
         blocks: &[&[u8]],
-        (rows, n_rows): (Rows<'_>, usize),
+        rows: Rows<'_>,
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(DecodedRows<'_>) -> tarsia_codec::Result<()>,
     ) -> Result<usize> {
@@ -118,7 +132,7 @@ impl KernelPage {
             request.word(tag::BATCH_ROWS, batch_rows.min(u32::MAX.into()) as u32);
             Ok(())
         };
-        self.read(blocks, (rows, n_rows), &more, &mut |instance, place| {
+        self.read(blocks, rows, &more, &mut |instance, place| {
             let places = Places::of(instance, place, value_type)?;
             use_batch(places.view(instance, value_type)?)?;
             Ok(places.rows)
@@ -134,7 +148,7 @@ impl KernelPage {
         &self,
         value_type: ValueType,
         blocks: &[&[u8]],
-        (rows, n_rows): (Rows<'_>, usize),
+        rows: Rows<'_>,
         cuts: &[(usize, Cut)],
         output_bytes_max: u64,
         use_batch: &mut dyn FnMut(NestedRows<'_>) -> tarsia_codec::Result<()>,
@@ -144,7 +158,7 @@ impl KernelPage {
             request.word(tag::BATCH_ROWS, u32::MAX);
             self.write_cuts(request, cuts)
         };
-        self.read(blocks, (rows, n_rows), &more, &mut |instance, place| {
+        self.read(blocks, rows, &more, &mut |instance, place| {
             let (levels, items) = nested_places(instance, place, value_type)?;
             let rows = rows_of(&place.description)?;
             use_batch(NestedRows {
@@ -184,7 +198,7 @@ impl KernelPage {
     fn read(
         &self,
         blocks: &[&[u8]],
-        (rows, n_wanted): (Rows<'_>, usize),
+        rows: Rows<'_>,
         ask_more: &dyn Fn(&mut RequestWriter) -> Result<()>,
         use_batch: &mut dyn FnMut(&Instance, &BatchPlace) -> Result<usize>,
     ) -> Result<usize> {
@@ -193,7 +207,7 @@ impl KernelPage {
             let mut request = self.request(instance, blocks, rows)?;
             ask_more(&mut request)?;
             let handle = instance.init(request)?;
-            let done = batches(instance, handle, n_wanted, use_batch);
+            let done = batches(instance, handle, rows.n_rows(), use_batch);
             // After a trap there is nothing to close.
             if !instance.failed() {
                 instance.close(handle)?;
@@ -222,7 +236,7 @@ impl KernelPage {
         })?;
         let too_long = || Error::Limit("more than 2^30 rows in one request".into());
         match rows {
-            Rows::All => {}
+            Rows::All { .. } => {}
             Rows::Range { start, len } => {
                 let (start, len) = (start.to_le_bytes(), len.to_le_bytes());
                 if !request.entry(tag::ROW_RANGES, &[&start, &len]) {

@@ -104,7 +104,7 @@ fn decode_nested(wat: &str) -> Result<(usize, usize, usize), Error> {
     let rows = page.decode_nested(
         VALUE,
         &[b"block"],
-        (Rows::All, 2),
+        Rows::All { len: 2 },
         &[],
         1 << 20,
         &mut |batch| {
@@ -126,7 +126,7 @@ fn decode(wat: &str, value_type: ValueType) -> Result<(usize, Vec<u8>), Error> {
     let rows = page.decode(
         value_type,
         &[b"block"],
-        (Rows::All, 5),
+        Rows::All { len: 5 },
         1 << 20,
         &mut |batch| {
             values.extend_from_slice(batch.values);
@@ -409,7 +409,7 @@ fn whole(wat: &str, value_type: ValueType, rows: usize, requests: usize) -> Resu
     let page = KernelPage::new(load(wat)?, b"meta", &[])?;
     let mut whole = Whole::new(&page, value_type, rows, 0).unwrap();
     for _ in 0..requests {
-        whole.push(&page, &[b"block"], Rows::All)?;
+        whole.push(&page, &[b"block"], Rows::All { len: 5 })?;
     }
     whole.finish()
 }
@@ -465,7 +465,9 @@ fn whole_columns_of_other_shapes_are_refused() {
     let page = KernelPage::new(load(&never).unwrap(), b"meta", &[]).unwrap();
     for _ in 0..300 {
         let mut given_up = Whole::new(&page, VALUE, 1, 0).unwrap();
-        given_up.push(&page, &[b"block"], Rows::All).unwrap();
+        given_up
+            .push(&page, &[b"block"], Rows::All { len: 5 })
+            .unwrap();
     }
 }
 
@@ -479,7 +481,9 @@ fn what_is_lent_does_not_change_and_there_is_an_end_to_lending() {
     let page = KernelPage::new(load(&wat).unwrap(), b"meta", &[]).unwrap();
     let mut held = Vec::new();
     while let Some(mut whole) = Whole::new(&page, VALUE, 1, 0) {
-        whole.push(&page, &[b"block"], Rows::All).unwrap();
+        whole
+            .push(&page, &[b"block"], Rows::All { len: 5 })
+            .unwrap();
         held.push(whole.finish().unwrap());
         assert!(held.len() < 1000);
     }

@@ -1,7 +1,7 @@
 //! The kernels that writers embed in files, as `cargo xtask build-wasm` built them.
 //!
-//! A reader of this version trusts them by their digests. They are committed, so that nobody needs a wasm32 toolchain to write files
-//! that decode themselves; `cargo xtask build-wasm --check` proves that they come from this source.
+//! A reader of this version trusts them by their digests. They are committed, so that nobody needs a wasm32 toolchain
+//! to write files that decode themselves; `cargo xtask build-wasm --check` proves that they come from this source.
 #![forbid(unsafe_code)]
 
 mod generated;

@@ -12,7 +12,7 @@ use tarsia_standalone::{Encoded, Selection, arrow_array, arrow_schema, encode_ar
 use tarsia_testkit::arrays::{
     DISTRIBUTIONS, Nulls, Profile, array, bit_difference, flat_types, sliced,
 };
-use tarsia_testkit::laws::mutate;
+use tarsia_testkit::mutate::mutate;
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::trees::sample_trees;
 

@@ -4,8 +4,8 @@
 use tarsia_codec::{BytesSlice, ErrorKind, Output, Registry, Selection, Tree, ValueType, Values};
 use tarsia_standalone::{Encoded, encode};
 use tarsia_testkit::cases::{Case, cases};
-use tarsia_testkit::laws::mutate;
 use tarsia_testkit::memory::measure;
+use tarsia_testkit::mutate::mutate;
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::trees::{fitted, sample_trees};
 

@@ -2,8 +2,8 @@
 //! child that may have more.
 
 use tarsia_codec::{
-    AlignedBuf, Block, Children, Decoder, Encoding, EncodingWriter, EraseFit, Error, Node,
-    NodeSpec, Output, OwnedValues, PageEncoder, Prepare, Proposals, Result, Sample, Scratch,
+    AlignedBuf, Block, BytesOutput, Children, Decoder, Encoding, EncodingWriter, EraseFit, Error,
+    Node, NodeSpec, Output, OwnedValues, PageEncoder, Prepare, Proposals, Result, Sample, Scratch,
     Selection, SharedBuffer, SharedKind, SharedSpec, Statistics, Tree, Unit, ValueType, Values,
     Version, children_of,
 };
@@ -92,7 +92,7 @@ impl Decoder for CipherDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n = selection.check(unit.len)?;
-        let (ends, base, data) = out.into_bytes(n)?;
+        let BytesOutput { ends, base, data } = out.into_bytes(n)?;
         let decoded_bytes = unit.decoded_bytes - unit.len * self.start.len() as u32;
         let child = Unit {
             decoded_bytes,

@@ -112,7 +112,7 @@ impl ToyDecoder {
                 Ok(0)
             }
             ValueType::Bytes => {
-                let (ends, base, data) = out.into_bytes(n)?;
+                let tarsia_codec::BytesOutput { ends, base, data } = out.into_bytes(n)?;
                 let mut reader = tarsia_codec::Reader::new(body);
                 let mut at = 0;
                 for end in ends.iter_mut() {

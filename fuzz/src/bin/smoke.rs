@@ -1,5 +1,5 @@
-//! Runs every fuzz target on a stable toolchain: seeded inputs, no fuzzer. A canary with a planted panic must be found, and every target
-//! must accept some of its inputs; else the run fails.
+//! Runs every fuzz target on a stable toolchain: seeded inputs, no fuzzer. A canary with a planted panic must be found,
+//! and every target must accept some of its inputs; else the run fails.
 //!
 //! ```text
 //! smoke [--inputs N] [--seconds S] [--seed N] [--target NAME]... [FILE]...

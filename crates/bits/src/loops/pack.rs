@@ -3,32 +3,10 @@
 use core::marker::PhantomData;
 
 use super::{dispatch, unpack_row};
+use crate::group::Group;
 use crate::word::{Lane, Word, read_value};
 
-/// Sizes of interleaved groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    Of1024,
-    Of256,
-    Of64,
-}
-
 impl Group {
-    /// A shift: dividing by a number of lanes known only at run time takes longer than the rest of a lookup.
-    #[inline(always)]
-    fn values_log2(self) -> u32 {
-        match self {
-            Self::Of1024 => 10,
-            Self::Of256 => 8,
-            Self::Of64 => 6,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn values(self) -> usize {
-        1 << self.values_log2()
-    }
-
     #[inline(always)]
     fn lanes_log2(self, kind: impl Kind) -> u32 {
         self.values_log2() - (kind.bytes_log2() + 3)

@@ -267,7 +267,7 @@ impl<'v> Statistics<'v> {
                         let exponent = (bits >> 23 & 0xff) as u16;
                         let is_integral = is_integral((bits & 0x7f_ffff).into(), exponent, 127, 23);
                         let is_zero = bits << 1 == 0;
-                        facts.add((exponent, 0xff), is_zero, bits >> 31 == 1, is_integral);
+                        facts.add(exponent, 0xff, is_zero, bits >> 31 == 1, is_integral);
                     }
                 }
                 8 => {
@@ -277,7 +277,7 @@ impl<'v> Statistics<'v> {
                         let mantissa = bits & 0xf_ffff_ffff_ffff;
                         let is_integral = is_integral(mantissa, exponent, 1023, 52);
                         let is_zero = bits << 1 == 0;
-                        facts.add((exponent, 0x7ff), is_zero, bits >> 63 == 1, is_integral);
+                        facts.add(exponent, 0x7ff, is_zero, bits >> 63 == 1, is_integral);
                     }
                 }
                 _ => return None,
@@ -361,8 +361,15 @@ impl<'v> Statistics<'v> {
 }
 
 impl FloatFacts {
-    fn add(&mut self, exponent: (u16, u16), is_zero: bool, is_negative: bool, is_integral: bool) {
-        let (exponent, special) = exponent;
+    /// Counts one number; `special` is the exponent of infinities and NaNs.
+    fn add(
+        &mut self,
+        exponent: u16,
+        special: u16,
+        is_zero: bool,
+        is_negative: bool,
+        is_integral: bool,
+    ) {
         self.n_special += usize::from(exponent == special);
         self.n_negative_zero += usize::from(is_zero && is_negative);
         self.n_integral += usize::from(is_zero || is_integral && exponent != special);

@@ -9,7 +9,9 @@ use tarsia_codec::{
 };
 
 use crate::Bitpack;
-use crate::layout::{self, GROUP_VALUES, Group, ID, Mode, POSITION_BYTES, Unit, VERSION};
+use crate::layout::{
+    self, GROUP_VALUES, Group, GroupStart, ID, Mode, POSITION_BYTES, Unit, VERSION,
+};
 
 impl Encoding for Bitpack {
     fn id(&self) -> &'static str {
@@ -94,8 +96,14 @@ impl Decoder for BitpackDecoder {
         // Values of a group are interleaved, so it is read whole.
         let first = range.start as usize / GROUP_VALUES;
         let last = (range.end - 1) as usize / GROUP_VALUES;
-        let start = parsed.group_start(first, (0, 0));
-        let last_start = parsed.group_start(last, (first, start));
+        let start = parsed.group_start(first, GroupStart::default());
+        let last_start = parsed.group_start(
+            last,
+            GroupStart {
+                group: first,
+                start,
+            },
+        );
         let end = last_start + parsed.group(last).packed_bytes();
         let packed_at = reader.position();
         Ok(Reach::bytes(packed_at + start..packed_at + end))
@@ -156,8 +164,8 @@ impl Unit<'_> {
             return Ok(());
         }
         if self.is_uniform() {
-            let width = self.form.width.into();
-            self.unpack::<B>(self.packed, self.n_values, (width, self.base), start, to)?;
+            let (width, base) = (self.form.width.into(), self.base);
+            self.unpack::<B>(self.packed, self.n_values, width, base, start, to)?;
         } else {
             self.unpack_groups::<B>(start, to)?;
         }
@@ -170,7 +178,8 @@ impl Unit<'_> {
         &self,
         packed: &[u8],
         n_values: usize,
-        (width, base): (u32, u64),
+        width: u32,
+        base: u64,
         start: usize,
         to: &mut [u8],
     ) -> Result<()> {
@@ -180,7 +189,7 @@ impl Unit<'_> {
 
     fn unpack_groups<const B: usize>(&self, start: usize, mut to: &mut [u8]) -> Result<()> {
         let first = start / GROUP_VALUES;
-        let mut at = self.group_start(first, (0, 0));
+        let mut at = self.group_start(first, GroupStart::default());
         let mut in_group = start % GROUP_VALUES;
         for index in first.. {
             if to.is_empty() {
@@ -194,8 +203,8 @@ impl Unit<'_> {
                 return Err(Error::invalid("a range reaches beyond its unit"));
             };
             let packed = self.group_packed(at, &group);
-            let form = (group.width, group.base);
-            self.unpack::<B>(packed, group.n_values, form, in_group, now)?;
+            let (width, base) = (group.width, group.base);
+            self.unpack::<B>(packed, group.n_values, width, base, in_group, now)?;
             at += packed.len();
             in_group = 0;
             to = later;
@@ -321,7 +330,7 @@ impl Unit<'_> {
     ) -> Result<()> {
         let (mut indices, mut to) = (indices, to);
         // A group and where it starts, so that the widths of earlier groups are summed once.
-        let mut known = (0, 0);
+        let mut known = GroupStart::default();
         while let Some(first) = indices.first() {
             let index = *first as usize / GROUP_VALUES;
             let here = indices.partition_point(|i| *i as usize / GROUP_VALUES <= index);
@@ -332,8 +341,11 @@ impl Unit<'_> {
                 return Err(Error::invalid("the output is too short for the selection"));
             };
             let group = self.group(index);
-            known = (index, self.group_start(index, known));
-            let packed = self.group_packed(known.1, &group);
+            known = GroupStart {
+                group: index,
+                start: self.group_start(index, known),
+            };
+            let packed = self.group_packed(known.start, &group);
             let start = index * GROUP_VALUES;
             if now.len() * GROUP_VALUES > group.n_values * LOOKUPS_PER_GROUP_MAX {
                 self.gather_group::<B>(&group, packed, start, now, scratch, to_now)?;
@@ -357,9 +369,9 @@ impl Unit<'_> {
     ) -> Result<()> {
         let bytes = self.bytes::<B>();
         let mut all = scratch.take(group.n_values * bytes);
-        let form = (group.width, group.base);
+        let (width, base) = (group.width, group.base);
         let done = self
-            .unpack::<B>(packed, group.n_values, form, 0, &mut all)
+            .unpack::<B>(packed, group.n_values, width, base, 0, &mut all)
             .and_then(|()| self.patch_range::<B>(start, &mut all));
         match B {
             1 => pick::<1>(&all, start, indices, to),

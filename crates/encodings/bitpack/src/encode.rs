@@ -31,6 +31,9 @@ impl EncodingWriter for Bitpack {
         if proposals.bytes_to_beat() <= HEADER_BYTES as u64 * values.n_units() {
             return Ok(());
         }
+        if !may_beat(fixed, mode, proposals.bytes_to_beat())? {
+            return Ok(());
+        }
         proposals.push(Proposal {
             params: mode.params().to_vec(),
             ..Proposal::leaf(self, estimate(fixed, values.unit_values(), mode)?)
@@ -87,6 +90,34 @@ impl PageEncoder for BitpackPage {
         }
         encode_unit(values.bytes(), self.value_bytes, self.mode, out)
     }
+}
+
+/// Groups that are tried before all values are looked at.
+const TRIED_GROUPS: usize = 8;
+
+/// Fewer values are all looked at: trying some of them first would save little.
+const TRIED_VALUES_MIN: usize = 4 * TRIED_GROUPS * GROUP_VALUES;
+
+/// Whether some groups, spread evenly, leave a chance that all values take fewer than `bytes_to_beat`. Looking at all
+/// values takes about as long as packing them, which is lost on random ones. The groups may be a quarter too large:
+/// they are a sample.
+fn may_beat(values: FixedSlice<'_>, mode: Mode, bytes_to_beat: u64) -> Result<bool> {
+    let n = values.len();
+    if n < TRIED_VALUES_MIN {
+        return Ok(true);
+    }
+    let mut bytes = 0;
+    for group in 0..TRIED_GROUPS {
+        let start = group * (n - GROUP_VALUES) / (TRIED_GROUPS - 1);
+        bytes += estimate(
+            values.slice(start..start + GROUP_VALUES),
+            GROUP_VALUES,
+            mode,
+        )?;
+    }
+    let tried_values = (TRIED_GROUPS * GROUP_VALUES) as u128;
+    let of_all = u128::from(bytes) * n as u128 / tried_values;
+    Ok(of_all * 4 < u128::from(bytes_to_beat) * 5)
 }
 
 /// The exact number of bytes that `values` take in blocks of `block_values`, without the headers of blocks. Only the

@@ -176,6 +176,13 @@ impl Form {
     }
 }
 
+/// Where a group starts in the packed bytes. By default the first one, which starts at 0.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GroupStart {
+    pub(crate) group: usize,
+    pub(crate) start: usize,
+}
+
 /// Width, base and size of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
@@ -362,14 +369,15 @@ impl<'a> Unit<'a> {
             .into()
     }
 
-    /// The offset of group `group` in `packed`, given that group `known.0 <= group` starts at `known.1`.
+    /// The offset of group `group` in `packed`, counted on from where the group `known`, an earlier one or the same,
+    /// starts.
     #[inline]
-    pub(crate) fn group_start(&self, group: usize, known: (usize, usize)) -> usize {
+    pub(crate) fn group_start(&self, group: usize, known: GroupStart) -> usize {
         const ROW: usize = GROUP_VALUES / 8;
-        match self.group_widths.get(known.0..group) {
+        match self.group_widths.get(known.group..group) {
             Some(between) if !self.group_widths.is_empty() => {
                 let widths: usize = between.iter().map(|width| usize::from(*width)).sum();
-                known.1 + widths * ROW
+                known.start + widths * ROW
             }
             _ => group * ROW * usize::from(self.form.width),
         }

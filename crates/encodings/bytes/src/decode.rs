@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use tarsia_codec::{
-    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version, children_of,
 };
 
 use crate::Bytes;
@@ -57,7 +57,7 @@ impl Decoder for BytesDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let parts = Parts::parse(&unit)?;
-        let (ends, base, data) = out.into_bytes(n_selected)?;
+        let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
         match selection {
             Selection::All => self.decode_range(&parts, 0, ends, base, data, scratch),
             Selection::Range { start, .. } => {

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 
 use tarsia_codec::{
-    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, ValueType, Version,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, ValueType, Version,
 };
 
 use crate::Constant;
@@ -65,7 +65,7 @@ impl Decoder for ConstantDecoder {
                 Ok(0)
             }
             ValueType::Bytes => {
-                let (ends, base, data) = out.into_bytes(n_selected)?;
+                let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
                 fill_strings(value, ends, base, data)
             }
         }

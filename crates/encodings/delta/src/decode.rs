@@ -1,6 +1,7 @@
 //! The decoder: a running sum per group, starting at the group's base.
 
 use alloc::boxed::Box;
+use core::ops::Range;
 
 use tarsia_bits::Word;
 use tarsia_codec::{
@@ -56,10 +57,8 @@ impl Decoder for DeltaDecoder {
         let to = out.into_fixed(self.value_bytes, n_selected)?;
         let parts = Parts::parse(&unit, self.value_bytes)?;
         match selection {
-            Selection::All => self.range(&parts, (0, unit.len), scratch, to),
-            Selection::Range { start, len } => {
-                self.range(&parts, (start, start + len), scratch, to)
-            }
+            Selection::All => self.range(&parts, 0..unit.len, scratch, to),
+            Selection::Range { start, len } => self.range(&parts, start..start + len, scratch, to),
             Selection::Indices(indices) => self.indices(&parts, indices, scratch, to),
         }?;
         Ok(0)
@@ -72,10 +71,11 @@ impl DeltaDecoder {
     fn range(
         &self,
         parts: &Parts<'_>,
-        (start, end): (u32, u32),
+        values: Range<u32>,
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
+        let Range { start, end } = values;
         let all = parts.differences.len;
         if start >= end {
             // With no differences to decode, the child still checks its bytes.
@@ -103,7 +103,7 @@ impl DeltaDecoder {
         let done = self
             .differences
             .decode(parts.differences, wanted, scratch, buf);
-        let summed = done.and_then(|_| self.sum_groups(parts, (start, end), &differences, to));
+        let summed = done.and_then(|_| self.sum_groups(parts, start..end, &differences, to));
         scratch.give(differences);
         summed
     }
@@ -112,12 +112,12 @@ impl DeltaDecoder {
     fn sum_groups(
         &self,
         parts: &Parts<'_>,
-        (start, end): (u32, u32),
+        values: Range<u32>,
         mut differences: &[u8],
         mut to: &mut [u8],
     ) -> Result<()> {
         let width = self.value_bytes;
-        let (start, end) = (start as usize, end as usize);
+        let (start, end) = (values.start as usize, values.end as usize);
         for group in start / GROUP_VALUES..layout::n_groups(end) {
             let group_start = group * GROUP_VALUES;
             let n = (end - group_start).min(GROUP_VALUES);
@@ -157,7 +157,7 @@ impl DeltaDecoder {
             let start = last - last % GROUP_VALUES as u32;
             let n = (last - start + 1) as usize * width;
             let values = buf.get_mut(..n).unwrap_or_default();
-            done = self.range(parts, (start, last + 1), scratch, values);
+            done = self.range(parts, start..last + 1, scratch, values);
             for index in of_group {
                 let at = (index - start) as usize * width;
                 let value = buf.get(at..at + width);

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 
 use tarsia_codec::{
-    Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result, Scratch,
-    Selection, SharedBuffer, Unit, ValueType, Version, children_of,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result,
+    Scratch, Selection, SharedBuffer, Unit, ValueType, Version, children_of,
 };
 
 use crate::Dict;
@@ -181,7 +181,7 @@ impl<'a> Target<'a> {
                 width,
             }),
             None => {
-                let (ends, base, data) = out.into_bytes(n_selected)?;
+                let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
                 Ok(Self::Bytes { ends, base, data })
             }
         }

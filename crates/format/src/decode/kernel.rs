@@ -77,7 +77,7 @@ impl KernelDecoder {
         self.requests(run, |parts, blocks| {
             let wanted = Wanted::new(parts, run.plan);
             let n_rows = wanted.len();
-            let rows = (wanted.rows(), n_rows);
+            let rows = wanted.rows();
             let limit = output_bytes_max.min(OUTPUT_BYTES_MAX);
             let decoded =
                 self.page
@@ -175,7 +175,7 @@ impl KernelDecoder {
             .decode(
                 self.value_type,
                 blocks,
-                (wanted.rows(), expected),
+                wanted.rows(),
                 OUTPUT_BYTES_MAX,
                 &mut push,
             )
@@ -259,7 +259,7 @@ impl Wanted {
     /// As a kernel is told.
     fn rows(&self) -> Rows<'_> {
         match self {
-            Self::Range { start: 0, len, all } if len == all => Rows::All,
+            Self::Range { start: 0, len, all } if len == all => Rows::All { len: *len as usize },
             Self::Range { start, len, .. } => Rows::Range {
                 start: *start,
                 len: *len,

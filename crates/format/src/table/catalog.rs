@@ -207,7 +207,10 @@ impl Catalog {
 
     /// That the file's header is what it was when the file was opened: whoever erases from it says so there.
     pub(crate) fn check_unchanged(&self, source: &Source) -> Result<()> {
-        source.check_unchanged()?;
+        // Asking the system takes 0.5 µs, a quarter of a take of one row. A mapped file is locked.
+        if !source.is_mapped() {
+            source.check_unchanged()?;
+        }
         let now = source.read(0..limits::HEADER_BYTES as u64)?;
         match *now == *self.header_bytes {
             true => Ok(()),

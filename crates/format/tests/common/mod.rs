@@ -44,8 +44,8 @@ pub(crate) fn read_all(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
     file.scan().build()?.read_all()
 }
 
-/// The batches hold exactly the rows of `want`. They are compared one by one: laid end to end, the dictionaries of several batches
-/// may have more entries than their key type can number.
+/// The batches hold exactly the rows of `want`. They are compared one by one: laid end to end, the dictionaries of
+/// several batches may have more entries than their key type can number.
 pub(crate) fn assert_rows(batches: &[RecordBatch], want: &RecordBatch) {
     let mut at = 0;
     for batch in batches {

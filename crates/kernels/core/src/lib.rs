@@ -1,4 +1,5 @@
-//! The core kernel: flat pages under every encoding that the default chooser writes. With the feature `nested` it decodes nested pages too.
+//! The core kernel: flat pages under every encoding that the default chooser writes. With the feature `nested` it
+//! decodes nested pages too.
 //!
 //! `cargo xtask build-wasm` builds this crate for wasm32, as it is and with that feature; elsewhere it is the list of the kernel's encodings alone.
 #![cfg_attr(target_arch = "wasm32", no_std)]
