@@ -132,7 +132,10 @@ mod measuring {
         let open = |kernels| {
             File::open_with(
                 &path,
-                OpenOptions::new().with_threads(Threads::One).with_kernels(kernels).with_checksums(Checksums::Always),
+                OpenOptions::new()
+                    .with_threads(Threads::One)
+                    .with_kernels(kernels)
+                    .with_checksums(Checksums::Always),
             )
         };
         let (native, kernel) = (open(Kernels::Never)?, open(Kernels::Forced)?);

@@ -269,7 +269,11 @@ impl How {
 }
 
 fn open(bytes: &[u8], how: How) -> tarsia::Result<File> {
-    let options = OpenOptions::new().with_checksums(how.checksums).with_threads(Threads::One).with_views(how.views).with_pool_bytes(1 << 20);
+    let options = OpenOptions::new()
+        .with_checksums(how.checksums)
+        .with_threads(Threads::One)
+        .with_views(how.views)
+        .with_pool_bytes(1 << 20);
     let file = MemoryFile::new(bytes.to_vec());
     match how.mapped {
         true => File::open_reader(Arc::new(file), options),

@@ -661,7 +661,7 @@ fn decode_by_kernel(
     let mut raw_levels = RawLevels::new(forms.iter().copied(), &budget);
     let n_rows = description.rows as usize;
     raw_levels
-        .push_decoded(n_rows, &levels, (value_type, n_items), &mut take)
+        .push_decoded(n_rows, &levels, value_type, n_items, &mut take)
         .expect("levels that fit");
     let mut raw = RawColumn::new(value_type, 0, 0, &mut take).expect("no room");
     raw.reserve(n_items, items.values.len(), &mut take)

@@ -74,11 +74,7 @@ mod measuring {
         writer.finish()?;
 
         let file = File::open(path)?;
-        let read = file
-            .scan()
-            .columns(&[name])
-            .build()?
-            .read_all()?;
+        let read = file.scan().columns(&[name]).build()?.read_all()?;
         let expected = concat_batches(&schema, batches)?;
         let found = concat_batches(&schema, &read)?;
         // Arrow compares floats by their bytes, so NaN payloads and −0.0 count too.

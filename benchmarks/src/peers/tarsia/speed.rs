@@ -31,7 +31,9 @@ fn write(path: &Path, batches: &[RecordBatch], options: WriteOptions) -> Result<
 }
 
 fn open(path: &Path, n_threads: Threads, views: bool) -> Result<Box<dyn Opened>> {
-    let options = OpenOptions::new().with_threads(threads(n_threads)).with_views(views);
+    let options = OpenOptions::new()
+        .with_threads(threads(n_threads))
+        .with_views(views);
     Ok(Box::new(File::open_with(path, options)?))
 }
 
