@@ -10,7 +10,6 @@ type Lists<'a> = [(&'a str, &'a [&'a str])];
 
 /// By the names in [`super::RULES`].
 pub(super) const NOT_YET: &Lists = &[
-    ("circle", &[]),
     (
         "length",
         &[
@@ -43,7 +42,6 @@ pub(super) const NOT_YET: &Lists = &[
             "crates/kernels/core/src/lib.rs",
         ],
     ),
-    ("tuple", &[]),
 ];
 
 /// Keeps account of the paths in [`NOT_YET`] that were needed, by rule.
