@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{
-    BitSlice, OwnedValues, Registry, SharedBuffers, SharedSpec, Tree, TreeWriter, UsedEntries,
+    BitSlice, OwnedValues, Registry, SharedBuffers, SharedKind, SharedSpec, Tree, TreeWriter, UsedEntries,
     ValueType,
 };
 use tarsia_page_writer::{
@@ -451,7 +451,8 @@ fn check_wiping(registry: &Registry, page: &mut Page, rows: &Rows, case: &Case) 
         let old_entries = Rows::new(buffer.values().as_values().unwrap());
         assert_eq!(entries.len(), old_entries.len());
         // Whether a value is used is known where entries are the page's values.
-        let are_values = buffer.kind().has_entries() && entries.value_type == rows.value_type;
+        let are_values =
+            buffer.kind() == SharedKind::Dictionary && entries.value_type == rows.value_type;
         for (entry, old) in entries.values.iter().zip(&old_entries.values) {
             let is_kept = entry == old;
             let is_wiped = entry.iter().all(|byte| *byte == 0);

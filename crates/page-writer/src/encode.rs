@@ -185,7 +185,7 @@ impl<'a> Rows<'a> {
         let n_items = self.input.values.len();
         let block_rows = match (&encoder.nested, choice.uniform && !lists_differ) {
             (_, true) => encoder.cut_uniform(self.n_rows, n_items, self.null_count, choice)?,
-            (None, false) => encoder.cut_by_size(self.n_rows)?,
+            (None, false) => encoder.cut_by_size(self.n_rows, choice)?,
             (Some(_), false) => encoder.cut_nested(self.n_rows, choice)?,
         };
         Ok(EncodedPage {

@@ -203,11 +203,12 @@ impl Encoder<'_> {
     }
 
     /// Blocks of as many rows as fit the target, for values that differ in size.
-    pub(crate) fn cut_by_size(&mut self, rows: usize) -> Result<BlockRows> {
+    pub(crate) fn cut_by_size(&mut self, rows: usize, choice: &Choice) -> Result<BlockRows> {
         let mut table = Vec::new();
         let (mut row, mut value) = (0, 0);
+        let bits_max = self.plain_bits_that_fit(choice);
         while row < rows {
-            let mut n_rows = self.rows_that_fit(row, value, rows);
+            let mut n_rows = self.rows_that_fit(row, value, rows, bits_max);
             loop {
                 let values = self.values_of(row..row + n_rows, value);
                 let payload = self.encode_block(row..row + n_rows, values.clone())?;
@@ -225,8 +226,25 @@ impl Encoder<'_> {
         Ok(BlockRows::Table(table))
     }
 
-    /// A first guess at the rows of a block: values as they are, 12 bits for each length.
-    fn rows_that_fit(&self, row: usize, mut value: usize, rows: usize) -> usize {
+    /// The bits that the values of a block may have as they are, with 12 bits for each length. Strings that get smaller
+    /// under their tree by more than a few per cent (not only their lengths) may have more, less a reserve for blocks
+    /// that get smaller than others.
+    fn plain_bits_that_fit(&self, choice: &Choice) -> u64 {
+        let bits = BLOCK_PAYLOAD_BYTES_TARGET as u128 * 8;
+        let (plain, encoded) = (
+            u128::from(self.values.decoded_bytes()),
+            u128::from(choice.bytes),
+        );
+        if encoded * 8 >= plain * 7 {
+            return bits as u64;
+        }
+        let decoded_bits_max = u128::from(BLOCK_DECODED_BYTES_MAX) * 8;
+        let scaled = bits * plain / encoded.max(1) * 15 / 16;
+        scaled.clamp(bits, decoded_bits_max) as u64
+    }
+
+    /// A first guess at the rows of a block: those that take at most `bits_max` as they are.
+    fn rows_that_fit(&self, row: usize, mut value: usize, rows: usize, bits_max: u64) -> usize {
         let end = rows.min(row + BLOCK_ROWS_MAX);
         let mut bits = 64u64;
         for i in row..end {
@@ -244,7 +262,7 @@ impl Encoder<'_> {
                 bits += bytes * 8 + 9;
                 value += 1;
             }
-            if bits > BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8 {
+            if bits > bits_max {
                 return (i - row).max(1);
             }
         }

@@ -1,0 +1,510 @@
+//! The decoder: copies the token of each code with one load and one store of 16 bytes.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result,
+    Scratch, Selection, SharedBuffer, Unit, Version, children_of,
+};
+
+use crate::Onpair;
+use crate::layout::{
+    self, CODE_BYTES, COUNT_BYTES, ID, Parts, TOKEN_BYTES_MAX, TOKENS_MAX, VERSION,
+};
+
+/// The most codes in scratch memory at a time: 32 KiB. Blocks of mini-block pages have fewer.
+const CODES_AT_ONCE: u32 = 1 << 14;
+
+/// The most counts in scratch memory at a time: 4 MiB. Only blocks of one huge row have more.
+const COUNTS_AT_ONCE: usize = 1 << 20;
+
+/// Two selected values with at most this many codes between them are decoded together: unpacking these takes less time
+/// than asking the child again.
+const GAP_CODES: u32 = 128;
+
+/// A token, padded with zeros, and behind it its length. Both are in one place, so that a code costs one check and
+/// mostly one cache line.
+type Padded = [u8; TOKEN_BYTES_MAX + 1];
+
+impl Encoding for Onpair {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        layout::check_node(node)
+    }
+
+    fn init(
+        &self,
+        _node: &Node<'_>,
+        children: Children,
+        shared: &[SharedBuffer],
+    ) -> Result<Box<dyn Decoder>> {
+        let [counts, codes] = children_of(children)?;
+        let [dictionary] = shared else {
+            return Err(Error::invalid("onpair has one shared buffer"));
+        };
+        Ok(Box::new(UnitDecoder {
+            counts,
+            codes,
+            tokens: padded(dictionary.values())?,
+            dictionary: dictionary.clone(),
+        }))
+    }
+}
+
+/// The tokens of a dictionary.
+fn padded(dictionary: &OwnedValues) -> Result<Vec<Padded>> {
+    let strings = dictionary.as_values()?.as_bytes()?;
+    let n = strings.len();
+    if n > TOKENS_MAX {
+        return Err(Error::corrupt("onpair.tokens", 0, n, "at most 65,536"));
+    }
+    let mut tokens = Vec::with_capacity(n);
+    for i in 0..n {
+        let token = strings.get(i);
+        let mut padded = [0; TOKEN_BYTES_MAX + 1];
+        let Some(to) = padded.get_mut(..token.len().min(TOKEN_BYTES_MAX)) else {
+            continue;
+        };
+        if to.len() != token.len() {
+            let (at, found) = (i, token.len());
+            return Err(Error::corrupt(
+                "onpair.tokens",
+                at,
+                found,
+                "at most 16 bytes",
+            ));
+        }
+        to.copy_from_slice(token);
+        padded[TOKEN_BYTES_MAX] = token.len() as u8;
+        tokens.push(padded);
+    }
+    Ok(tokens)
+}
+
+struct UnitDecoder {
+    counts: Box<dyn Decoder>,
+    codes: Box<dyn Decoder>,
+    tokens: Vec<Padded>,
+    dictionary: SharedBuffer,
+}
+
+impl Decoder for UnitDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let parts = Parts::parse(&unit)?;
+        let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
+        let mut to = Strings {
+            ends,
+            base,
+            data,
+            written: 0,
+        };
+        let room = to.data.len();
+        let done = match selection {
+            Selection::All => self.decode_range(&parts, 0, &mut to, scratch),
+            Selection::Range { start, .. } => self.decode_range(&parts, start, &mut to, scratch),
+            Selection::Indices(indices) => self.decode_indices(&parts, indices, &mut to, scratch),
+        };
+        let written = to.written;
+        let is_whole = matches!(selection, Selection::All);
+        let all_bytes = unit.decoded_bytes as usize;
+        match done {
+            Ok(()) if is_whole && written != all_bytes => Err(bad_sum(written)),
+            Ok(())
+                if u32::try_from(written)
+                    .ok()
+                    .and_then(|it| base.checked_add(it))
+                    .is_none() =>
+            {
+                Err(Error::invalid(
+                    "the ends of the byte strings exceed 32 bits",
+                ))
+            }
+            Ok(()) => Ok(written),
+            // Of a whole unit the size was known before. Of a part only the caller knows how much room it needs.
+            Err(Failure::Room) if is_whole && room >= all_bytes => Err(bad_sum(all_bytes + 1)),
+            Err(Failure::Room) => Err(Error::invalid("the output is too short for the selection")),
+            Err(Failure::Error(error)) => Err(error),
+        }
+    }
+}
+
+#[cold]
+fn bad_sum(found: usize) -> Error {
+    let allowed = "tokens that add up to the unit's decoded bytes";
+    Error::corrupt("onpair.codes", 0, found, allowed)
+}
+
+/// An error of the contract, or strings that did not fit the output.
+enum Failure {
+    Error(Error),
+    Room,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The output.
+struct Strings<'a> {
+    ends: &'a mut [u32],
+    base: u32,
+    data: &'a mut [u8],
+    written: usize,
+}
+
+impl Strings<'_> {
+    /// Sets the end of value `i` to what is written so far. It wraps only where `decode` returns an error.
+    fn end(&mut self, i: usize) {
+        if let Some(end) = self.ends.get_mut(i) {
+            *end = self.base.wrapping_add(self.written as u32);
+        }
+    }
+}
+
+impl UnitDecoder {
+    /// Decodes consecutive values from `start` on.
+    fn decode_range(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        to: &mut Strings<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
+        let n = to.ends.len();
+        let mut from = 0;
+        let mut next = 0;
+        while next < start {
+            let n_now = ((start - next) as usize).min(COUNTS_AT_ONCE);
+            let sum = &mut |counts: &mut [u32]| Ok(sum(counts));
+            from += self.with_counts(parts, next, n_now, scratch, sum)?;
+            next += n_now as u32;
+        }
+        // The ends first hold the counts.
+        self.counts_into(parts, start, to.ends, scratch)?;
+        let end = from + sum(to.ends);
+        let n_codes = u64::from(parts.codes.len);
+        let reaches_end = u64::from(start) + n as u64 == u64::from(parts.counts.len);
+        if end > n_codes || reaches_end && end != n_codes {
+            return Err(Parts::bad_counts(end).into());
+        }
+        // The value that the next code belongs to, and how many codes of it are left.
+        let mut i = 0;
+        let mut left = to.ends.first().map_or(0, |count| *count as usize);
+        let codes = from as u32..end as u32;
+        self.for_codes(parts, codes, scratch, &mut |mut codes| {
+            while !codes.is_empty() {
+                while left == 0 {
+                    to.end(i);
+                    i += 1;
+                    let Some(count) = to.ends.get(i) else {
+                        return Ok(());
+                    };
+                    left = *count as usize;
+                }
+                let (now, rest) = codes.split_at(left.min(codes.len()));
+                to.written = self.copy_tokens(now, to.data, to.written)?;
+                left -= now.len();
+                codes = rest;
+            }
+            Ok(())
+        })?;
+        // The last value with codes, and those without codes behind it.
+        for i in i..n {
+            to.end(i);
+        }
+        Ok(())
+    }
+
+    /// Decodes the values at `indices`.
+    fn decode_indices(
+        &self,
+        parts: &Parts<'_>,
+        indices: &[u32],
+        to: &mut Strings<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
+        let n_needed = indices.last().map_or(0, |last| *last as usize + 1);
+        let (mut n_done, mut n_written, mut codes_before) = (0, 0, 0u64);
+        while n_done < n_needed {
+            let n_now = (n_needed - n_done).min(COUNTS_AT_ONCE);
+            let mut buf = scratch.take(n_now * COUNT_BYTES);
+            let done = match bytemuck::try_cast_slice_mut(&mut buf) {
+                Ok(counts) => self
+                    .counts_into(parts, n_done as u32, counts, scratch)
+                    .map_err(Failure::from)
+                    .and_then(|()| {
+                        codes_before += sum(counts);
+                        if codes_before > parts.codes.len.into() {
+                            return Err(Parts::bad_counts(codes_before).into());
+                        }
+                        let mut end = (codes_before - sum(counts)) as u32;
+                        let first = end;
+                        for count in counts.iter_mut() {
+                            end += *count;
+                            *count = end;
+                        }
+                        let ends = CodeEnds {
+                            start: n_done,
+                            first,
+                            ends: counts,
+                        };
+                        while let Some(rest) = indices.get(n_written..)
+                            && let Some(group) = ends.group(rest)
+                        {
+                            self.decode_group(parts, &ends, group, n_written, to, scratch)?;
+                            n_written += group.len();
+                        }
+                        Ok(())
+                    }),
+                Err(_) => Err(unaligned().into()),
+            };
+            scratch.give(buf);
+            done?;
+            n_done += n_now;
+        }
+        Ok(())
+    }
+
+    /// Decodes the values at `group`, which are near to each other, as values `n_written..` of the output.
+    fn decode_group(
+        &self,
+        parts: &Parts<'_>,
+        ends: &CodeEnds<'_>,
+        group: &[u32],
+        n_written: usize,
+        to: &mut Strings<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
+        let all = ends.span(group);
+        let is_one = group.len() == 1;
+        self.for_codes(parts, all.clone(), scratch, &mut |codes| {
+            if is_one {
+                to.written = self.copy_tokens(codes, to.data, to.written)?;
+                return Ok(());
+            }
+            for (i, index) in group.iter().enumerate() {
+                let of_value = ends.codes_of(*index);
+                let range =
+                    (of_value.start - all.start) as usize..(of_value.end - all.start) as usize;
+                let codes = codes.get(range).unwrap_or_default();
+                to.written = self.copy_tokens(codes, to.data, to.written)?;
+                to.end(n_written + i);
+            }
+            Ok(())
+        })?;
+        if is_one || all.is_empty() {
+            for i in 0..group.len() {
+                to.end(n_written + i);
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes the codes of `range` and calls `with` with them: all at once if they are at most [`CODES_AT_ONCE`].
+    fn for_codes(
+        &self,
+        parts: &Parts<'_>,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+        with: &mut dyn FnMut(&[u16]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut next = range.start;
+        while next < range.end {
+            let len = (range.end - next).min(CODES_AT_ONCE);
+            let mut buf = scratch.take(len as usize * CODE_BYTES);
+            let selection = match len == parts.codes.len {
+                true => Selection::All,
+                false => Selection::Range { start: next, len },
+            };
+            let done = self
+                .codes
+                .decode(parts.codes, selection, scratch, Output::Fixed(&mut buf))
+                .map_err(Failure::from)
+                .and_then(|_| match bytemuck::try_cast_slice(&buf) {
+                    Ok(codes) => {
+                        self.note_used(codes);
+                        with(codes)
+                    }
+                    Err(_) => Err(unaligned().into()),
+                });
+            scratch.give(buf);
+            done?;
+            next += len;
+        }
+        // A child without values may still have bytes that are wrong.
+        if parts.codes.len == 0 {
+            let none = Output::Fixed(&mut []);
+            self.codes
+                .decode(parts.codes, Selection::All, scratch, none)?;
+        }
+        Ok(())
+    }
+
+    fn note_used(&self, codes: &[u16]) {
+        if let Some(used) = self.dictionary.used() {
+            for code in codes {
+                used.insert(u16::from_le(*code).into());
+            }
+        }
+    }
+
+    /// Appends the tokens of `codes` to `data[..at]`. Returns the new end.
+    #[inline]
+    fn copy_tokens(&self, codes: &[u16], data: &mut [u8], mut at: usize) -> Result<usize, Failure> {
+        for code in codes {
+            let Some(token) = self.tokens.get(usize::from(u16::from_le(*code))) else {
+                return Err(bad_code(*code).into());
+            };
+            let (bytes, len) = (
+                &token[..TOKEN_BYTES_MAX],
+                usize::from(token[TOKEN_BYTES_MAX]),
+            );
+            // Bytes behind a token are undefined until the next one covers them.
+            match data
+                .get_mut(at..)
+                .and_then(<[u8]>::first_chunk_mut::<TOKEN_BYTES_MAX>)
+            {
+                Some(to) => to.copy_from_slice(bytes),
+                None => copy_last(bytes, len, data, at)?,
+            }
+            at += len;
+        }
+        Ok(at)
+    }
+
+    /// Decodes the counts of `n` values from `start` on into scratch memory and calls `with` with them.
+    fn with_counts(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        n: usize,
+        scratch: &mut Scratch,
+        with: &mut dyn FnMut(&mut [u32]) -> Result<u64>,
+    ) -> Result<u64> {
+        let mut buf = scratch.take(n * COUNT_BYTES);
+        let result = match bytemuck::try_cast_slice_mut(&mut buf) {
+            Ok(counts) => self
+                .counts_into(parts, start, counts, scratch)
+                .and_then(|()| with(counts)),
+            Err(_) => Err(unaligned()),
+        };
+        scratch.give(buf);
+        result
+    }
+
+    /// Decodes the counts from value `start` on.
+    fn counts_into(
+        &self,
+        parts: &Parts<'_>,
+        start: u32,
+        to: &mut [u32],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let len = to.len() as u32;
+        let selection = match len == parts.counts.len {
+            true => Selection::All,
+            false => Selection::Range { start, len },
+        };
+        let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
+        self.counts
+            .decode(parts.counts, selection, scratch, bytes)?;
+        for count in to {
+            *count = u32::from_le(*count);
+        }
+        Ok(())
+    }
+}
+
+/// Where the codes of consecutive values end.
+struct CodeEnds<'a> {
+    /// The first of these values.
+    start: usize,
+    /// The first code of that value.
+    first: u32,
+    ends: &'a [u32],
+}
+
+impl CodeEnds<'_> {
+    /// The codes of value `index`; none for a value that is not among these.
+    fn codes_of(&self, index: u32) -> Range<u32> {
+        let i = (index as usize).wrapping_sub(self.start);
+        let before = i.checked_sub(1).and_then(|i| self.ends.get(i));
+        let start = before.copied().unwrap_or(self.first);
+        start..self.ends.get(i).copied().unwrap_or(start)
+    }
+
+    /// The codes from the first of `indices` to the last.
+    fn span(&self, indices: &[u32]) -> Range<u32> {
+        match (indices.first(), indices.last()) {
+            (Some(first), Some(last)) => self.codes_of(*first).start..self.codes_of(*last).end,
+            _ => 0..0,
+        }
+    }
+
+    /// Those of the first `indices` whose codes are worth decoding together: at most [`CODES_AT_ONCE`], or one value.
+    /// `None` if the first is not among these values.
+    fn group<'i>(&self, indices: &'i [u32]) -> Option<&'i [u32]> {
+        let end = self.start + self.ends.len();
+        let first = indices.first().filter(|index| (**index as usize) < end)?;
+        let all = self.codes_of(*first);
+        let mut last_end = all.end;
+        let mut n = 1;
+        while let Some(index) = indices.get(n).filter(|index| (**index as usize) < end) {
+            let codes = self.codes_of(*index);
+            let gap = codes.start.saturating_sub(last_end);
+            if gap > GAP_CODES || codes.end - all.start > CODES_AT_ONCE {
+                break;
+            }
+            last_end = codes.end;
+            n += 1;
+        }
+        indices.get(..n)
+    }
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().map(|count| u64::from(*count)).sum()
+}
+
+/// Copies a token to where fewer than 16 bytes are left.
+#[cold]
+#[inline(never)]
+fn copy_last(token: &[u8], len: usize, data: &mut [u8], at: usize) -> Result<(), Failure> {
+    let to = data.get_mut(at..).and_then(|data| data.get_mut(..len));
+    match (to, token.get(..len)) {
+        (Some(to), Some(token)) => {
+            to.copy_from_slice(token);
+            Ok(())
+        }
+        _ => Err(Failure::Room),
+    }
+}
+
+#[cold]
+fn bad_code(code: u16) -> Error {
+    let allowed = "below the number of tokens";
+    Error::corrupt("onpair.codes", 0, u16::from_le(code), allowed)
+}
+
+#[cold]
+fn unaligned() -> Error {
+    Error::invalid("scratch memory is not aligned")
+}

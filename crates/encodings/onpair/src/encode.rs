@@ -1,0 +1,317 @@
+//! The encoder.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{
+    Block, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics,
+    ValueType, Values, limits, narrow_numbers,
+};
+
+use crate::Onpair;
+use crate::layout::{
+    CODE_BYTES, CODES_TYPE, COUNT_BYTES, COUNTS_TYPE, HEADER_BYTES, TOKEN_BYTES_MAX, TOKENS_MAX,
+};
+use crate::matcher::{Matcher, Token};
+use crate::train;
+
+/// Fewer bytes than this do not pay for a dictionary.
+const DATA_BYTES_MIN: u64 = 4 << 10;
+
+impl EncodingWriter for Onpair {
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let Values::Bytes(strings) = values.values() else {
+            return Ok(());
+        };
+        let data_bytes = u64::from(strings.data_bytes());
+        // Tokens are no text.
+        let are_tokens = values.facts().shared == Some(SharedKind::TokenDictionary);
+        if data_bytes < DATA_BYTES_MIN || are_tokens {
+            return Ok(());
+        }
+        let to_beat = proposals.bytes_to_beat().min(data_bytes);
+        if data_bytes > train::TRIAL_BYTES as u64 * 4 && !trial_pays(&strings, to_beat) {
+            return Ok(());
+        }
+        let page = values.cached(|| Page::trained(&strings));
+        let Ok(page) = &*page else {
+            return Ok(());
+        };
+        if page.bytes() >= to_beat {
+            return Ok(());
+        }
+        let n_units = page
+            .bytes()
+            .div_ceil(limits::UNIT_BYTES_TARGET as u64)
+            .max(1);
+        let per_unit = |n: usize| (n as u64).div_ceil(n_units) as usize;
+        let part = |values: Result<Values<'_>>, logical_type| {
+            let copy = Rc::new(OwnedValues::copy_of(values?));
+            Ok::<_, Error>(Part::owned(copy, logical_type))
+        };
+        let counts = part(page.counts.as_values(), LogicalType::Length)?;
+        let codes = part(page.codes.as_values(), LogicalType::Code)?;
+        let tokens = part(page.tokens.as_values(), LogicalType::Binary)?;
+        proposals.push(Proposal {
+            children: vec![
+                counts.in_units_of(per_unit(strings.len())),
+                codes.in_units_of(per_unit(page.codes.len())),
+            ],
+            shared: vec![tokens.distinct()],
+            is_uniform: false,
+            ..Proposal::leaf(self, HEADER_BYTES as u64 * n_units)
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _node: &Node<'_>,
+        values: Values<'_>,
+        page: &mut Prepare<'_>,
+    ) -> Result<Box<dyn PageEncoder>> {
+        let strings = values.as_bytes()?;
+        let encoded = match page.shared(0)? {
+            Some(tokens) => Page::under(tokens, &strings)?,
+            None => {
+                let encoded = match page.statistics() {
+                    Some(known) => (*known.cached(|| Page::trained(&strings))).clone()?,
+                    None => Page::trained(&strings)?,
+                };
+                page.make_shared(0, OwnedValues::copy_of(encoded.tokens.as_values()?))?;
+                encoded
+            }
+        };
+        Ok(Box::new(PageStrings {
+            counts: page.child(0, encoded.counts.as_values()?)?,
+            codes: page.child(1, encoded.codes.as_values()?)?,
+            page: encoded,
+        }))
+    }
+
+    fn encoded_bytes_max(
+        &self,
+        _node: &Node<'_>,
+        n_values: u64,
+        decoded_bytes: u64,
+        child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
+    ) -> u64 {
+        let counts_bytes = n_values.saturating_mul(COUNT_BYTES as u64);
+        let codes_bytes = decoded_bytes.saturating_mul(CODE_BYTES as u64);
+        (HEADER_BYTES as u64)
+            .saturating_add(child(0, COUNTS_TYPE, n_values, counts_bytes))
+            .saturating_add(child(1, CODES_TYPE, decoded_bytes, codes_bytes))
+    }
+
+    /// A string has the same codes whatever is beside it, so that those of the remaining values are a subsequence.
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        // Bytes without a token cannot be encoded.
+        vec![Sample {
+            holds_any: false,
+            ..Sample::any(ValueType::Bytes, &[])
+        }]
+    }
+}
+
+/// Whether these strings could take fewer than `to_beat` bytes, as a small sample suggests: a better dictionary than
+/// one of so few bytes saves as much again at most.
+fn trial_pays(strings: &BytesSlice<'_>, to_beat: u64) -> bool {
+    let bytes = train::trial_bytes(strings);
+    bytes / 2 < to_beat && bytes < u64::from(strings.data_bytes()) / 16 * 15
+}
+
+/// The tokens of a page, for encoders.
+struct Dictionary {
+    matcher: Matcher,
+    /// The code of each token of the matcher.
+    codes: Vec<u16>,
+}
+
+impl Dictionary {
+    /// The dictionary of `tokens`. Empty ones were wiped and are not used; of equal ones the first is.
+    fn of(tokens: &BytesSlice<'_>) -> Result<Self> {
+        if tokens.len() > TOKENS_MAX {
+            return Err(Error::invalid("more tokens than codes tell apart"));
+        }
+        let mut matcher = Matcher::new(tokens.len());
+        let mut codes = Vec::with_capacity(tokens.len());
+        for i in 0..tokens.len() {
+            let token = tokens.get(i);
+            if token.len() > TOKEN_BYTES_MAX {
+                return Err(Error::invalid("a token of more than 16 bytes"));
+            }
+            if !token.is_empty() && matcher.insert(Token::of(token)) {
+                codes.push(i as u16);
+            }
+        }
+        Ok(Self { matcher, codes })
+    }
+
+    /// Appends the codes of a string.
+    fn parse(&self, string: &[u8], codes: &mut Vec<u16>) -> Result<()> {
+        let push = |number: usize, _| codes.push(self.codes[number]);
+        match self.matcher.parse(string, push) {
+            true => Ok(()),
+            false => Err(Error::invalid("a byte that is not a token")),
+        }
+    }
+}
+
+/// The strings of a page as codes.
+#[derive(Clone)]
+struct Page {
+    tokens: Arc<OwnedValues>,
+    dictionary: Arc<Dictionary>,
+    counts: Arc<OwnedValues>,
+    codes: Arc<OwnedValues>,
+    /// The end of each string's codes.
+    ends: Arc<[u32]>,
+}
+
+impl Page {
+    fn trained(strings: &BytesSlice<'_>) -> Result<Self> {
+        Self::under(Arc::new(train::train(strings)), strings)
+    }
+
+    fn under(tokens: Arc<OwnedValues>, strings: &BytesSlice<'_>) -> Result<Self> {
+        let dictionary = Dictionary::of(&tokens.as_values()?.as_bytes()?)?;
+        let Coded { codes, ends } = Coded::of(&dictionary, strings)?;
+        Ok(Self {
+            tokens,
+            dictionary: Arc::new(dictionary),
+            counts: Arc::new(counts_of(&ends)),
+            codes: Arc::new(narrow_numbers(&codes, CODE_BYTES)),
+            ends: ends.into(),
+        })
+    }
+
+    /// Bytes of codes and tokens. Their children may make them smaller.
+    fn bytes(&self) -> u64 {
+        let n_tokens = self.tokens.len();
+        let bits = n_tokens.max(2).next_power_of_two().ilog2();
+        let codes = self.codes.len() as u64 * u64::from(bits) / 8;
+        codes
+            + self
+                .tokens
+                .as_values()
+                .map_or(0, |tokens| tokens.decoded_bytes())
+    }
+
+    /// The codes of the values in `range`.
+    fn codes_of(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let end = |i: usize| match i.checked_sub(1) {
+            Some(before) => self.ends.get(before).map(|end| *end as usize),
+            None => Some(0),
+        };
+        Some(end(range.start)?..end(range.end)?)
+    }
+
+    /// True if `codes` are the tokens of `strings`, and the strings are those in `range` as far as their lengths in
+    /// codes show it.
+    fn are_codes_of(
+        &self,
+        range: Range<usize>,
+        codes: FixedSlice<'_>,
+        strings: &BytesSlice<'_>,
+    ) -> Result<bool> {
+        let tokens = self.tokens.as_values()?.as_bytes()?;
+        let (codes, _) = codes.bytes().as_chunks::<CODE_BYTES>();
+        let counts = self.counts.as_values()?.as_fixed()?.slice(range);
+        let (counts, _) = counts.bytes().as_chunks::<COUNT_BYTES>();
+        let mut codes = codes.iter();
+        for (i, count) in counts.iter().enumerate() {
+            let mut rest = strings.get(i);
+            for code in codes.by_ref().take(u32::from_le_bytes(*count) as usize) {
+                let token = tokens.get(usize::from(u16::from_le_bytes(*code)));
+                match rest.strip_prefix(token) {
+                    Some(left) => rest = left,
+                    None => return Ok(false),
+                }
+            }
+            if !rest.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(counts.len() == strings.len())
+    }
+}
+
+/// Codes of strings, and where those of each string end.
+struct Coded {
+    codes: Vec<u16>,
+    ends: Vec<u32>,
+}
+
+impl Coded {
+    fn of(dictionary: &Dictionary, strings: &BytesSlice<'_>) -> Result<Self> {
+        let mut codes = Vec::with_capacity(strings.data_bytes() as usize / 3);
+        let mut ends = Vec::with_capacity(strings.len());
+        for i in 0..strings.len() {
+            dictionary.parse(strings.get(i), &mut codes)?;
+            // There are at most as many as bytes.
+            ends.push(codes.len() as u32);
+        }
+        Ok(Self { codes, ends })
+    }
+}
+
+/// The number of codes of each string.
+fn counts_of(ends: &[u32]) -> OwnedValues {
+    let starts = core::iter::once(&0).chain(ends);
+    let counts: Vec<u32> = ends
+        .iter()
+        .zip(starts)
+        .map(|(end, start)| end - start)
+        .collect();
+    narrow_numbers(&counts, COUNT_BYTES)
+}
+
+struct PageStrings {
+    page: Page,
+    counts: Box<dyn PageEncoder>,
+    codes: Box<dyn PageEncoder>,
+}
+
+impl PageEncoder for PageStrings {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let page = &self.page;
+        let strings = block.values().as_bytes()?;
+        if let Some(range) = page.codes_of(block.range()) {
+            let codes = Block::new(page.codes.as_values()?, range)?;
+            // The codes are those of the values that the page was prepared with. Without this comparison, other values
+            // from the caller would be written as wrong codes without an error.
+            if page.are_codes_of(block.range(), codes.values().as_fixed()?, &strings)? {
+                return self.encode_unit(block.of(page.counts.as_values()?)?, codes, out);
+            }
+        }
+        // A parent that derives its child's values per block passes values at other positions.
+        let Coded { codes, ends } = Coded::of(&page.dictionary, &strings)?;
+        let (counts, codes) = (counts_of(&ends), narrow_numbers(&codes, CODE_BYTES));
+        let (counts, codes) = (counts.as_values()?, codes.as_values()?);
+        self.encode_unit(Block::all(counts)?, Block::all(codes)?, out)
+    }
+}
+
+impl PageStrings {
+    fn encode_unit(&self, counts: Block<'_>, codes: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.extend_from_slice(&(codes.len() as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        self.counts.encode(counts, out)?;
+        let counts_len = u32::try_from(out.len() - start - HEADER_BYTES)
+            .map_err(|_| Error::invalid("the counts of a unit take 4 GiB"))?;
+        if let Some(field) = out.get_mut(start + 4..start + HEADER_BYTES) {
+            field.copy_from_slice(&counts_len.to_le_bytes());
+        }
+        self.codes.encode(codes, out)
+    }
+}

@@ -1,0 +1,378 @@
+//! Finds the tokens of a page.
+//!
+//! A few rounds over a sample: each parses it with the tokens so far and counts tokens and pairs of neighbours. The most
+//! frequent of both are the tokens of the next round. So the longest token may get twice as long in each round, and those
+//! that longer ones have made rare go away. Early rounds need little of the sample. At last the number of tokens is
+//! chosen: more tokens make fewer codes, but wider ones, and a larger dictionary.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{AlignedBuf, BytesSlice, OwnedValues};
+
+use crate::layout::TOKEN_BYTES_MAX;
+use crate::matcher::{Matcher, Token};
+
+/// How much time is spent on finding tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Rounds. The first uses one piece of the sample in `2^first_share_log2`, each further one twice as many, up to
+    /// all.
+    rounds: u32,
+    first_share_log2: u32,
+    /// Tokens that a round keeps.
+    candidates_max: usize,
+    /// The sample is at least so many bytes, and a share of the page.
+    sample_bytes_min: usize,
+    sample_one_in: usize,
+}
+
+impl Effort {
+    /// For a page that is written. Codes have up to 15 bits: with more tokens pages of 8 MiB get larger.
+    const FULL: Self = Self {
+        rounds: 8,
+        first_share_log2: 5,
+        candidates_max: 1 << 15,
+        sample_bytes_min: 512 << 10,
+        sample_one_in: 8,
+    };
+
+    /// To see whether the page is worth more.
+    const TRIAL: Self = Self {
+        rounds: 6,
+        first_share_log2: 3,
+        candidates_max: 1 << 12,
+        sample_bytes_min: TRIAL_BYTES,
+        sample_one_in: usize::MAX,
+    };
+}
+
+/// The most bytes that [`trial_bytes`] looks at.
+pub(crate) const TRIAL_BYTES: usize = 64 << 10;
+
+/// Bytes of the pieces that the sample is made of.
+const PIECE_BYTES: usize = 1 << 10;
+
+/// One piece in so many is not trained with, but used to compare dictionaries of different sizes.
+const COMPARED_ONE_IN: usize = 8;
+
+/// The widths of codes that are tried.
+const CODE_BITS: Range<u32> = 6..16;
+
+/// Bytes that an entry of the dictionary takes besides its bytes.
+const ENTRY_OVERHEAD_BYTES: u64 = 1;
+
+/// The most slots for pairs of tokens that follow each other.
+const PAIR_SLOTS_MAX: usize = 1 << 20;
+
+/// The parts of the sample: ranges of the data, each inside one value.
+#[derive(Default)]
+struct Sample {
+    train: Vec<Range<usize>>,
+    compare: Vec<Range<usize>>,
+}
+
+impl Sample {
+    fn of(strings: &BytesSlice<'_>, bytes_max: usize) -> Self {
+        let offsets = strings.offsets();
+        let base = offsets.first().map_or(0, |first| *first as usize);
+        let n_bytes = strings.data_bytes() as usize;
+        let mut sample = Self::default();
+        if n_bytes <= bytes_max {
+            let mut n = 0;
+            sample.add(offsets, base..base + n_bytes, &mut n, PIECE_BYTES);
+            return sample;
+        }
+        let n_pieces = bytes_max / PIECE_BYTES;
+        for piece in 0..n_pieces {
+            let start = base + (n_bytes - PIECE_BYTES) * piece / (n_pieces - 1).max(1);
+            let mut n = piece;
+            sample.add(offsets, start..start + PIECE_BYTES, &mut n, usize::MAX);
+        }
+        sample
+    }
+
+    /// Adds the parts of values that are in `range`, as pieces from number `n` on. A new piece begins after each
+    /// `piece_bytes`.
+    fn add(&mut self, offsets: &[u32], range: Range<usize>, n: &mut usize, piece_bytes: usize) {
+        let mut value = offsets.partition_point(|offset| *offset as usize <= range.start);
+        let (mut at, mut piece_end) = (range.start, range.start.saturating_add(piece_bytes));
+        while at < range.end {
+            let value_end = offsets.get(value).map_or(range.end, |end| *end as usize);
+            let end = value_end.min(range.end).min(piece_end);
+            if at < end {
+                let pieces = match *n % COMPARED_ONE_IN {
+                    last if last == COMPARED_ONE_IN - 1 => &mut self.compare,
+                    _ => &mut self.train,
+                };
+                pieces.push(at..end);
+            }
+            at = end;
+            value += usize::from(at == value_end);
+            if at >= piece_end {
+                *n += 1;
+                piece_end = at.saturating_add(piece_bytes);
+            }
+        }
+    }
+}
+
+fn bytes_of(pieces: &[Range<usize>]) -> u64 {
+    pieces.iter().map(|piece| piece.len() as u64).sum()
+}
+
+/// Counts of pairs of tokens: open addressing, the key in the upper bits of a slot. Once it is half full, further pairs
+/// are not counted.
+struct Pairs {
+    slots: Vec<u64>,
+    len: usize,
+}
+
+const COUNT_BITS: u32 = 26;
+const TOKEN_BITS: u32 = 18;
+
+impl Pairs {
+    /// No pairs, room for those of `n_bytes`.
+    fn new(n_bytes: u64) -> Self {
+        let n_slots = n_bytes
+            .clamp(1 << 10, PAIR_SLOTS_MAX as u64)
+            .next_power_of_two();
+        Self {
+            slots: vec![0; n_slots as usize],
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, first: usize, second: usize) {
+        let key = ((first as u64) << TOKEN_BITS | second as u64) + 1;
+        let mask = self.slots.len() - 1;
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30) as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot >> COUNT_BITS == key {
+                self.slots[at] = slot + 1;
+                return;
+            }
+            if slot == 0 {
+                if self.len * 2 < self.slots.len() {
+                    self.len += 1;
+                    self.slots[at] = key << COUNT_BITS | 1;
+                }
+                return;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// First, second and count of each.
+    fn iter(&self) -> impl Iterator<Item = (usize, usize, u64)> {
+        let used = self.slots.iter().filter(|slot| **slot != 0);
+        used.map(|slot| {
+            let key = (slot >> COUNT_BITS) - 1;
+            let second = key & ((1 << TOKEN_BITS) - 1);
+            let count = slot & ((1 << COUNT_BITS) - 1);
+            ((key >> TOKEN_BITS) as usize, second as usize, count)
+        })
+    }
+}
+
+/// Tokens in the order of their worth, single bytes first, and how often each was used.
+struct Ranked {
+    matcher: Matcher,
+    uses: Vec<u64>,
+}
+
+struct Trainer<'a> {
+    data: &'a [u8],
+    /// The bytes that occur in the page.
+    alphabet: Vec<Token>,
+    candidates_max: usize,
+}
+
+impl Trainer<'_> {
+    /// The tokens and pairs that `pieces` use most. If not `grow`, only the tokens.
+    fn round<'p>(
+        &self,
+        matcher: &Matcher,
+        pieces: impl Iterator<Item = &'p Range<usize>> + Clone,
+        grow: bool,
+    ) -> Ranked {
+        let tokens = matcher.tokens();
+        let mut uses = vec![0u64; tokens.len()];
+        let mut pairs = Pairs::new(if grow {
+            pieces.clone().map(|it| it.len() as u64).sum()
+        } else {
+            0
+        });
+        for piece in pieces {
+            let mut before: Option<(usize, usize)> = None;
+            matcher.parse(&self.data[piece.clone()], |number, len| {
+                uses[number] += 1;
+                if let Some((first, first_len)) = before
+                    && grow
+                    && first_len + len <= TOKEN_BYTES_MAX
+                {
+                    pairs.add(first, number);
+                }
+                before = Some((number, len));
+            });
+        }
+        let kept = tokens.iter().zip(&uses);
+        let mut candidates: Vec<(u64, Token)> = kept
+            .filter(|(token, uses)| token.len > 1 && **uses > 1)
+            .map(|(token, uses)| (*uses, *token))
+            .collect();
+        let pairs = pairs.iter().filter(|(_, _, count)| *count > 1);
+        candidates.extend(
+            pairs.map(|(first, second, count)| (count, tokens[first].then(tokens[second]))),
+        );
+        // Of equal worth the longer, then by bytes: an order that no hash decides.
+        candidates.sort_unstable_by(|(uses_a, a), (uses_b, b)| {
+            (uses_b, b.len, b.key).cmp(&(uses_a, a.len, a.key))
+        });
+        let n = candidates.len().min(self.candidates_max) + self.alphabet.len();
+        let mut next = self.bytes(n);
+        let mut next_uses = vec![u64::MAX; self.alphabet.len()];
+        for (uses, token) in candidates {
+            if next.tokens().len() >= n.min(self.candidates_max) {
+                break;
+            }
+            if next.insert(token) {
+                next_uses.push(uses);
+            }
+        }
+        Ranked {
+            matcher: next,
+            uses: next_uses,
+        }
+    }
+
+    fn bytes(&self, capacity: usize) -> Matcher {
+        let mut matcher = Matcher::new(capacity.max(self.alphabet.len()));
+        for byte in &self.alphabet {
+            matcher.insert(*byte);
+        }
+        matcher
+    }
+
+    /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page is
+    /// `scale` / 256 times what they were counted in.
+    fn top(&self, ranked: &Ranked, bits: u32, scale: u64) -> Matcher {
+        let n = 1 << bits;
+        let mut matcher = self.bytes(n);
+        for (token, uses) in ranked.matcher.tokens().iter().zip(&ranked.uses) {
+            if matcher.tokens().len() >= n {
+                break;
+            }
+            let saved_bits = (uses / 256)
+                .saturating_mul(scale)
+                .saturating_add(uses % 256 * scale / 256);
+            let saved_bits = saved_bits.saturating_mul(bits.into());
+            if saved_bits > 8 * (token.len as u64 + ENTRY_OVERHEAD_BYTES) {
+                matcher.insert(*token);
+            }
+        }
+        matcher
+    }
+
+    /// Bits of all codes for `pieces` and bytes of the dictionary, in bytes of the page.
+    fn cost(&self, matcher: &Matcher, pieces: &[Range<usize>], page_bytes: u64) -> u64 {
+        let mut n_codes = 0u64;
+        for piece in pieces {
+            matcher.parse(&self.data[piece.clone()], |_, _| n_codes += 1);
+        }
+        let page_codes =
+            u128::from(n_codes) * u128::from(page_bytes) / u128::from(bytes_of(pieces).max(1));
+        page_codes as u64 * u64::from(code_bits(matcher.tokens().len())) / 8
+            + dictionary_bytes(matcher)
+    }
+}
+
+/// Bits of a code for one of `n` tokens.
+fn code_bits(n: usize) -> u32 {
+    n.max(2).next_power_of_two().ilog2()
+}
+
+fn dictionary_bytes(matcher: &Matcher) -> u64 {
+    let tokens = matcher.tokens().iter();
+    tokens
+        .map(|token| token.len as u64 + ENTRY_OVERHEAD_BYTES)
+        .sum()
+}
+
+/// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs.
+pub(crate) fn train(strings: &BytesSlice<'_>) -> OwnedValues {
+    let (_, matcher) = search(strings, Effort::FULL);
+    let mut tokens = matcher.tokens().to_vec();
+    tokens.sort_unstable_by_key(|token| (token.key.swap_bytes(), token.len));
+    let mut data = Vec::new();
+    let mut offsets = vec![0];
+    for token in tokens {
+        data.extend_from_slice(&token.key.to_le_bytes()[..token.len]);
+        offsets.push(data.len() as u32);
+    }
+    let data = AlignedBuf::copy_of(&data);
+    OwnedValues::Bytes { offsets, data }
+}
+
+/// Bytes of codes and dictionary for these strings, as a small sample suggests. With more of the page they get fewer.
+pub(crate) fn trial_bytes(strings: &BytesSlice<'_>) -> u64 {
+    search(strings, Effort::TRIAL).0
+}
+
+/// The tokens that make the strings smallest, and the bytes of codes and dictionary.
+fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
+    let page_bytes = strings.data_bytes() as usize;
+    let sample_bytes = effort.sample_bytes_min + page_bytes / effort.sample_one_in;
+    let sample = Sample::of(strings, sample_bytes);
+    let trainer = Trainer {
+        data: strings.data(),
+        alphabet: alphabet(strings.value_data()),
+        candidates_max: effort.candidates_max,
+    };
+    let mut ranked = Ranked {
+        matcher: trainer.bytes(0),
+        uses: vec![],
+    };
+    for round in 0..effort.rounds {
+        let step = 1 << effort.first_share_log2.saturating_sub(round);
+        let pieces = sample.train.iter().step_by(step);
+        ranked = trainer.round(&ranked.matcher, pieces, round + 1 < effort.rounds);
+    }
+    let scale = page_bytes as u64 * 256 / bytes_of(&sample.train).max(1);
+    let compared = match sample.compare.is_empty() {
+        true => &sample.train,
+        false => &sample.compare,
+    };
+    let alphabet_bits = code_bits(trainer.alphabet.len());
+    let mut best: Option<(u64, Matcher)> = None;
+    for bits in CODE_BITS.rev() {
+        // No more bits than there are tokens for, and no fewer than for the single bytes.
+        if 1 << (bits - 1) >= ranked.matcher.tokens().len() || bits < alphabet_bits {
+            continue;
+        }
+        let matcher = trainer.top(&ranked, bits, scale);
+        let cost = trainer.cost(&matcher, compared, page_bytes as u64);
+        match &best {
+            Some((least, _)) if cost > least + least / 16 => break,
+            Some((least, _)) if cost >= *least => {}
+            _ => best = Some((cost, matcher)),
+        }
+    }
+    best.unwrap_or_else(|| {
+        let matcher = trainer.bytes(0);
+        (trainer.cost(&matcher, compared, page_bytes as u64), matcher)
+    })
+}
+
+/// The bytes that occur in `data`.
+fn alphabet(data: &[u8]) -> Vec<Token> {
+    let mut occurs = [false; 256];
+    for byte in data {
+        occurs[usize::from(*byte)] = true;
+    }
+    let bytes = (0..=u8::MAX).filter(|byte| occurs[usize::from(*byte)]);
+    bytes.map(|byte| Token::of(&[byte])).collect()
+}

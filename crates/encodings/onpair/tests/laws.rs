@@ -1,0 +1,152 @@
+//! The laws of all encodings, for onpair over plain and packed children.
+
+use std::sync::Arc;
+
+use tarsia_codec::{
+    Block, DecodeCost, ErrorKind, OwnedValues, Registry, Result, SharedBuffer, SharedBuffers,
+    SharedKind, Tree, ValueType, Values, build_encoder,
+};
+use tarsia_testkit::cases::Case;
+use tarsia_testkit::laws::{LawCase, cases, check_cases, check_encoding, existing};
+use tarsia_testkit::rng::Rng;
+use tarsia_testkit::units;
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry
+        .add_writer(&tarsia_onpair::ONPAIR, DecodeCost::default())
+        .add_writer(&tarsia_bitpack::BITPACK, DecodeCost::default())
+        .add_writer(&tarsia_plain::PLAIN, DecodeCost::default());
+    registry
+}
+
+fn plain() -> Tree {
+    tarsia_onpair::tree(tarsia_plain::tree(), tarsia_plain::tree())
+}
+
+fn packed() -> Tree {
+    tarsia_onpair::tree(tarsia_bitpack::tree(), tarsia_bitpack::tree())
+}
+
+/// Sentences of frequent and rare words.
+fn sentences(n: usize) -> Vec<String> {
+    let words = [
+        "oak",
+        "elm",
+        "walnut",
+        "Grüße",
+        "the",
+        "of",
+        "http://example.org/",
+        "0123456789abcdefghij",
+    ];
+    let mut rng = Rng::new(7);
+    let sentence = |_| {
+        let words = (0..rng.below(12)).map(|_| match rng.below(9) {
+            i @ 0..8 => words[i].to_string(),
+            _ => format!("{:x}", rng.u64()),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    (0..n).map(sentence).collect()
+}
+
+#[test]
+fn strings_obey_the_laws() {
+    let mut all = cases(ValueType::Bytes);
+    // Larger ones test nothing else, and take long.
+    all.retain(|case| case.values().decoded_bytes() <= 1 << 19);
+    check_cases(&registry(), &plain(), &all);
+    check_cases(&registry(), &packed(), &all);
+}
+
+#[test]
+fn sentences_obey_the_laws() {
+    let case = Case::strings("sentences", &sentences(1500));
+    check_cases(&registry(), &packed(), &[case]);
+}
+
+#[test]
+fn sentences_get_smaller() {
+    let case = Case::strings("", &sentences(20_000));
+    let (encoded, shared) = units::encode(&registry(), &packed(), case.values()).unwrap();
+    let tokens = shared[0].values().as_values().unwrap().decoded_bytes();
+    let (before, after) = (case.values().decoded_bytes(), encoded.len() as u64 + tokens);
+    assert!(after * 3 < before, "{before} -> {after}");
+}
+
+fn tokens(tokens: &[&str]) -> SharedBuffer {
+    let values = OwnedValues::copy_of(Case::strings("", tokens).values());
+    SharedBuffer::new(SharedKind::TokenDictionary, Arc::new(values))
+}
+
+fn encode(case: &Case, shared: &[SharedBuffer]) -> Result<Vec<u8>> {
+    let values = case.values();
+    let encoder = build_encoder(&registry(), &plain(), values, &mut existing(shared))?;
+    let mut out = vec![];
+    encoder.encode(Block::all(values)?, &mut out)?;
+    Ok(out)
+}
+
+#[test]
+fn tokens_that_exist_are_used() {
+    // Of equal tokens the first is used, wiped ones are not.
+    let shared = [tokens(&["", "a", "b", "abc", "ab", "", "a"])];
+    let case = Case::strings("", &["abca", "", "abb"]);
+    let (registry, tree) = (registry(), plain());
+    check_encoding(&LawCase {
+        shared: &shared,
+        ..LawCase::new("existing tokens", &registry, &tree, case.values())
+    });
+    let header = [4, 0, 0, 0, 12, 0, 0, 0];
+    let counts = [2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
+    let codes = [3, 0, 1, 0, 4, 0, 2, 0];
+    let expected = [&header[..], &counts, &codes].concat();
+    assert_eq!(encode(&case, &shared), Ok(expected));
+
+    let is_invalid = |got: Result<_>| {
+        let kind = got.as_ref().map(|_| ()).map_err(|error| error.kind());
+        matches!(kind, Err(ErrorKind::InvalidInput { .. }))
+    };
+    let unknown = Case::strings("", &["abd"]);
+    assert!(is_invalid(encode(&unknown, &shared)));
+    assert!(is_invalid(encode(&case, &[])));
+    let long = tokens(&["a", "b", "c", "0123456789abcdefg"]);
+    assert!(is_invalid(encode(&case, &[long])));
+}
+
+fn strings_of(values: Values<'_>) -> Vec<Vec<u8>> {
+    let strings = values.as_bytes().unwrap();
+    let all = (0..strings.len()).map(|i| strings.get(i).to_vec());
+    all.collect()
+}
+
+/// A parent that derives its child's values per block passes values at other positions of the page.
+#[test]
+fn values_at_other_positions_are_encoded_as_they_are() {
+    let case = Case::strings("", &["oak tree", "elm", "", "walnut tree"]);
+    let values = case.values();
+    let (tree, mut buffers) = (plain(), SharedBuffers::new());
+    let encoder = build_encoder(&registry(), &tree, values, &mut buffers).unwrap();
+    let shared = buffers.to_decode().unwrap();
+    let other = Case::strings("", &["walnut", "", "elm", "oak", "elm tree", "rat"]);
+    for range in [0..4, 1..3, 3..6, 5..6, 0..6] {
+        let block = Block::new(other.values(), range.clone()).unwrap();
+        let mut out = vec![];
+        encoder.encode(block, &mut out).unwrap();
+        let unit = units::unit_of(&out, &block.values());
+        let got = units::decode(&registry(), &tree, ValueType::Bytes, unit, &shared).unwrap();
+        let got = Case {
+            name: String::new(),
+            values: got,
+        };
+        assert_eq!(
+            strings_of(got.values()),
+            strings_of(block.values()),
+            "{range:?}"
+        );
+    }
+    let unknown = Case::strings("", &["birch"]);
+    let block = Block::all(unknown.values()).unwrap();
+    assert!(encoder.encode(block, &mut vec![]).is_err());
+}
