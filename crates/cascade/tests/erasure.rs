@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{
-    BitSlice, OwnedValues, Registry, SharedBuffers, SharedKind, SharedSpec, Tree, TreeWriter, UsedEntries,
-    ValueType,
+    BitSlice, OwnedValues, Registry, SharedBuffers, SharedKind, SharedSpec, Tree, TreeWriter,
+    UsedEntries, ValueType,
 };
 use tarsia_page_writer::{
     BlockContext, BlockErasure, BlockRows, EncodeContext, Outcome, PageInput, decode_survivors,

@@ -490,7 +490,8 @@ impl Laws<'_> {
     fn other_value(&mut self) -> Vec<u8> {
         let mut rng = self.rng.clone();
         self.rng.u64();
-        if let Some(entries) = self.entries() {
+        // Strings that are all empty have no tokens.
+        if let Some(entries) = self.entries().filter(|entries| !entries.is_empty()) {
             let entry = rng.below(entries.len());
             return Rows::new(entries.slice(entry..entry + 1)).values.remove(0);
         }

@@ -1,9 +1,9 @@
 //! Byte strings as sequences of tokens from a dictionary of the page: text, URLs, names, logs.
 //!
-//! Source: Gargiulo and Venturini, "OnPair: Short Strings Compression for Fast Random Access" (arXiv 2508.02280): tokens
-//! of up to 16 bytes, fixed-width codes, longest match, decoding by copies of 16 bytes. Tokens are found differently, in
-//! rounds over a sample as in FSST (Boncz, Neumann and Leis, VLDB 2020, section 4.3), and there are as many as make the
-//! page smallest.
+//! Source: Gargiulo and Venturini, "OnPair: Short Strings Compression for Fast Random Access" (arXiv 2508.02280):
+//! tokens of up to 16 bytes, fixed-width codes, longest match, decoding by copies of 16 bytes. Tokens are found
+//! differently, in rounds over a sample as in FSST (Boncz, Neumann and Leis, VLDB 2020, section 4.3), and there are as
+//! many as make the page smallest.
 //!
 //! # Layout (little-endian; `n` values)
 //! | offset | bytes | field | rule |

@@ -71,8 +71,8 @@ pub(crate) fn window(text: &[u8]) -> u128 {
 
 /// Tokens, numbered in the order of insertion.
 ///
-/// Two tables say which lengths are possible for a text: one has a bit per length for each pair of first bytes, the other
-/// for each hash of four first bytes. So a search looks up two or three lengths and not sixteen.
+/// Two tables say which lengths are possible for a text: one has a bit per length for each pair of first bytes, the
+/// other for each hash of four first bytes. So a search looks up two or three lengths and not sixteen.
 pub(crate) struct Matcher {
     tokens: Vec<Token>,
     slots: Vec<u32>,

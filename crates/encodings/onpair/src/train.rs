@@ -1,9 +1,9 @@
 //! Finds the tokens of a page.
 //!
-//! A few rounds over a sample: each parses it with the tokens so far and counts tokens and pairs of neighbours. The most
-//! frequent of both are the tokens of the next round. So the longest token may get twice as long in each round, and those
-//! that longer ones have made rare go away. Early rounds need little of the sample. At last the number of tokens is
-//! chosen: more tokens make fewer codes, but wider ones, and a larger dictionary.
+//! A few rounds over a sample: each parses it with the tokens so far and counts tokens and pairs of neighbours. The
+//! most frequent of both are the tokens of the next round. So the longest token may get twice as long in each round,
+//! and those that longer ones have made rare go away. Early rounds need little of the sample. At last the number of
+//! tokens is chosen: more tokens make fewer codes, but wider ones, and a larger dictionary.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,35 +16,39 @@ use crate::matcher::{Matcher, Token};
 
 /// How much time is spent on finding tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Effort {
-    /// Rounds. The first uses one piece of the sample in `2^first_share_log2`, each further one twice as many, up to
-    /// all.
+struct Effort {
+    /// Rounds before the number of tokens is chosen. The last uses every second piece of the sample, each one before
+    /// half as many, down to one in `2^least_share_log2`.
     rounds: u32,
-    first_share_log2: u32,
-    /// Tokens that a round keeps.
+    least_share_log2: u32,
+    /// Tokens that these rounds keep.
     candidates_max: usize,
-    /// The sample is at least so many bytes, and a share of the page.
+    /// The sample is at least so many bytes, and one in so many of the page's.
     sample_bytes_min: usize,
     sample_one_in: usize,
+    /// Whether two more rounds follow for the number of tokens that was chosen. They save 2 to 3 per cent.
+    refines: bool,
 }
 
 impl Effort {
     /// For a page that is written. Codes have up to 15 bits: with more tokens pages of 8 MiB get larger.
     const FULL: Self = Self {
-        rounds: 8,
-        first_share_log2: 5,
+        rounds: 7,
+        least_share_log2: 5,
         candidates_max: 1 << 15,
         sample_bytes_min: 512 << 10,
         sample_one_in: 8,
+        refines: true,
     };
 
     /// To see whether the page is worth more.
     const TRIAL: Self = Self {
-        rounds: 6,
-        first_share_log2: 3,
+        rounds: 5,
+        least_share_log2: 3,
         candidates_max: 1 << 12,
         sample_bytes_min: TRIAL_BYTES,
         sample_one_in: usize::MAX,
+        refines: false,
     };
 }
 
@@ -186,18 +190,19 @@ struct Ranked {
 
 struct Trainer<'a> {
     data: &'a [u8],
+    page_bytes: u64,
     /// The bytes that occur in the page.
     alphabet: Vec<Token>,
-    candidates_max: usize,
 }
 
 impl Trainer<'_> {
-    /// The tokens and pairs that `pieces` use most. If not `grow`, only the tokens.
+    /// The tokens, and if `grow` the pairs of them, that `pieces` use most: at most `n_max`.
     fn round<'p>(
         &self,
         matcher: &Matcher,
         pieces: impl Iterator<Item = &'p Range<usize>> + Clone,
         grow: bool,
+        n_max: usize,
     ) -> Ranked {
         let tokens = matcher.tokens();
         let mut uses = vec![0u64; tokens.len()];
@@ -229,14 +234,21 @@ impl Trainer<'_> {
             pairs.map(|(first, second, count)| (count, tokens[first].then(tokens[second]))),
         );
         // Of equal worth the longer, then by bytes: an order that no hash decides.
-        candidates.sort_unstable_by(|(uses_a, a), (uses_b, b)| {
+        let order = |(uses_a, a): &(u64, Token), (uses_b, b): &(u64, Token)| {
             (uses_b, b.len, b.key).cmp(&(uses_a, a.len, a.key))
-        });
-        let n = candidates.len().min(self.candidates_max) + self.alphabet.len();
+        };
+        // Pairs may make equal tokens, so that a few more are sorted than are kept.
+        let n_sorted = n_max + n_max / 4;
+        if candidates.len() > n_sorted {
+            candidates.select_nth_unstable_by(n_sorted, order);
+            candidates.truncate(n_sorted);
+        }
+        candidates.sort_unstable_by(order);
+        let n = (candidates.len() + self.alphabet.len()).min(n_max);
         let mut next = self.bytes(n);
         let mut next_uses = vec![u64::MAX; self.alphabet.len()];
         for (uses, token) in candidates {
-            if next.tokens().len() >= n.min(self.candidates_max) {
+            if next.tokens().len() >= n {
                 break;
             }
             if next.insert(token) {
@@ -257,8 +269,8 @@ impl Trainer<'_> {
         matcher
     }
 
-    /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page is
-    /// `scale` / 256 times what they were counted in.
+    /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page
+    /// is `scale` / 256 times what they were counted in.
     fn top(&self, ranked: &Ranked, bits: u32, scale: u64) -> Matcher {
         let n = 1 << bits;
         let mut matcher = self.bytes(n);
@@ -277,29 +289,29 @@ impl Trainer<'_> {
         matcher
     }
 
-    /// Bits of all codes for `pieces` and bytes of the dictionary, in bytes of the page.
-    fn cost(&self, matcher: &Matcher, pieces: &[Range<usize>], page_bytes: u64) -> u64 {
+    /// 256 times the page's bytes for each of `n_bytes`.
+    fn scale(&self, n_bytes: u64) -> u64 {
+        self.page_bytes * 256 / n_bytes.max(1)
+    }
+
+    /// Bytes of the page's codes, if it is like `pieces`, and of the dictionary.
+    fn cost(&self, matcher: &Matcher, pieces: &[Range<usize>]) -> u64 {
         let mut n_codes = 0u64;
         for piece in pieces {
             matcher.parse(&self.data[piece.clone()], |_, _| n_codes += 1);
         }
-        let page_codes =
-            u128::from(n_codes) * u128::from(page_bytes) / u128::from(bytes_of(pieces).max(1));
-        page_codes as u64 * u64::from(code_bits(matcher.tokens().len())) / 8
-            + dictionary_bytes(matcher)
+        let bits = n_codes * u64::from(code_bits(matcher.tokens().len()));
+        let page_bits =
+            u128::from(bits) * u128::from(self.page_bytes) / u128::from(bytes_of(pieces).max(1));
+        let tokens = matcher.tokens().iter();
+        let dictionary = tokens.map(|token| token.len as u64 + ENTRY_OVERHEAD_BYTES);
+        page_bits as u64 / 8 + dictionary.sum::<u64>()
     }
 }
 
 /// Bits of a code for one of `n` tokens.
 fn code_bits(n: usize) -> u32 {
     n.max(2).next_power_of_two().ilog2()
-}
-
-fn dictionary_bytes(matcher: &Matcher) -> u64 {
-    let tokens = matcher.tokens().iter();
-    tokens
-        .map(|token| token.len as u64 + ENTRY_OVERHEAD_BYTES)
-        .sum()
 }
 
 /// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs.
@@ -329,42 +341,51 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
     let sample = Sample::of(strings, sample_bytes);
     let trainer = Trainer {
         data: strings.data(),
+        page_bytes: page_bytes as u64,
         alphabet: alphabet(strings.value_data()),
-        candidates_max: effort.candidates_max,
     };
     let mut ranked = Ranked {
         matcher: trainer.bytes(0),
         uses: vec![],
     };
     for round in 0..effort.rounds {
-        let step = 1 << effort.first_share_log2.saturating_sub(round);
+        let step = 1 << effort.least_share_log2.min(effort.rounds - round);
         let pieces = sample.train.iter().step_by(step);
-        ranked = trainer.round(&ranked.matcher, pieces, round + 1 < effort.rounds);
+        ranked = trainer.round(&ranked.matcher, pieces, true, effort.candidates_max);
     }
-    let scale = page_bytes as u64 * 256 / bytes_of(&sample.train).max(1);
     let compared = match sample.compare.is_empty() {
         true => &sample.train,
         false => &sample.compare,
     };
+    // The last round has seen half of what is trained with.
+    let scale = trainer.scale(bytes_of(&sample.train) / 2);
     let alphabet_bits = code_bits(trainer.alphabet.len());
-    let mut best: Option<(u64, Matcher)> = None;
+    let mut best: Option<(u64, u32, Matcher)> = None;
     for bits in CODE_BITS.rev() {
         // No more bits than there are tokens for, and no fewer than for the single bytes.
         if 1 << (bits - 1) >= ranked.matcher.tokens().len() || bits < alphabet_bits {
             continue;
         }
         let matcher = trainer.top(&ranked, bits, scale);
-        let cost = trainer.cost(&matcher, compared, page_bytes as u64);
+        let cost = trainer.cost(&matcher, compared);
         match &best {
-            Some((least, _)) if cost > least + least / 16 => break,
-            Some((least, _)) if cost >= *least => {}
-            _ => best = Some((cost, matcher)),
+            Some((least, ..)) if cost > least + least / 16 => break,
+            Some((least, ..)) if cost >= *least => {}
+            _ => best = Some((cost, bits, matcher)),
         }
     }
-    best.unwrap_or_else(|| {
+    let Some((cost, bits, matcher)) = best else {
         let matcher = trainer.bytes(0);
-        (trainer.cost(&matcher, compared, page_bytes as u64), matcher)
-    })
+        return (trainer.cost(&matcher, compared), matcher);
+    };
+    if !effort.refines {
+        return (cost, matcher);
+    }
+    let all = sample.train.iter().chain(&sample.compare);
+    let grown = trainer.round(&matcher, all.clone().step_by(2), true, 2 << bits);
+    let counted = trainer.round(&grown.matcher, all.clone(), false, 1 << bits);
+    let scale = trainer.scale(all.map(|piece| piece.len() as u64).sum());
+    (cost, trainer.top(&counted, bits, scale))
 }
 
 /// The bytes that occur in `data`.
