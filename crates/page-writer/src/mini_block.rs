@@ -193,7 +193,9 @@ impl Encoder<'_> {
                 let n_values = values.len() as u64;
                 let bytes = self.values.slice(values).decoded_bytes();
                 decoded = decoded.max(bytes);
-                bytes * 8 + n_values * 9
+                let plain_bits = u128::from(bytes * 8 + n_values * 9);
+                let fitting = u128::from(self.plain_bits_that_fit(choice));
+                (plain_bits * BLOCK_PAYLOAD_BYTES_TARGET as u128 * 8 / fitting) as u64
             }
             _ => self.expected_bytes(choice, values.len() as u64) * 8,
         };

@@ -5,13 +5,15 @@ use alloc::vec::Vec;
 
 use crate::layout::TOKEN_BYTES_MAX;
 
-/// Bits of a slot for the number of a token plus 1. The others are bits of its hash.
+/// Bits of a slot for the number of a token plus 1, and for its length less 1. The others are bits of its hash.
 const NUMBER_BITS: u32 = 18;
+const LENGTH_BITS: u32 = 4;
 
 /// The most tokens of a matcher.
 pub(crate) const MATCHER_TOKENS_MAX: usize = (1 << NUMBER_BITS) - 1;
 
-const HASH4_BITS: u32 = 15;
+/// Bits of the hashes of beginnings.
+const BEGINNING_BITS: u32 = 15;
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 const MULTIPLIER_HIGH: u64 = 0xc2b2_ae3d_27d4_eb4f;
@@ -71,14 +73,46 @@ pub(crate) fn window(text: &[u8]) -> u128 {
 
 /// Tokens, numbered in the order of insertion.
 ///
-/// Two tables say which lengths are possible for a text: one has a bit per length for each pair of first bytes, the
-/// other for each hash of four first bytes. So a search looks up two or three lengths and not sixteen.
+/// Five tables say which lengths are possible for a text. Each has a bit per length for beginnings of so many bytes: 2
+/// (tokens of 2 and 3 bytes), and hashes of 4 (up to 5), 6 (up to 7), 8 (up to 11) and 12 (up to 16). So a search looks
+/// up one or two lengths and not sixteen.
 pub(crate) struct Matcher {
     tokens: Vec<Token>,
+    /// The first eight bytes of each token, and the others: most are short, and what is looked at stays in the cache.
+    lows: Vec<u64>,
+    highs: Vec<u64>,
     slots: Vec<u32>,
     shift: u32,
-    lengths_by_pair: Vec<u16>,
-    lengths_by_hash: Vec<u16>,
+    from_2: Vec<u8>,
+    from_4: Vec<u8>,
+    from_6: Vec<u8>,
+    from_8: Vec<u8>,
+    from_12: Vec<u8>,
+}
+
+/// Places of a text in the tables of beginnings.
+struct Beginnings {
+    at_2: usize,
+    at_4: usize,
+    at_6: usize,
+    at_8: usize,
+    at_12: usize,
+}
+
+impl Beginnings {
+    #[inline]
+    fn of(window: u128) -> Self {
+        let low = window as u64;
+        let next = u64::from((window >> 64) as u32);
+        let place = |hash: u64| (hash >> (u64::BITS - BEGINNING_BITS)) as usize;
+        Self {
+            at_2: usize::from(low as u16),
+            at_4: place((low << 32).wrapping_mul(MULTIPLIER)),
+            at_6: place((low << 16).wrapping_mul(MULTIPLIER)),
+            at_8: place(low.wrapping_mul(MULTIPLIER)),
+            at_12: place((low ^ next.wrapping_mul(MULTIPLIER_HIGH)).wrapping_mul(MULTIPLIER)),
+        }
+    }
 }
 
 impl Matcher {
@@ -87,10 +121,15 @@ impl Matcher {
         let bits = (capacity.max(256) * 2).next_power_of_two().ilog2();
         Self {
             tokens: Vec::with_capacity(capacity),
+            lows: Vec::with_capacity(capacity),
+            highs: Vec::with_capacity(capacity),
             slots: vec![0; 1 << bits],
             shift: u64::BITS - bits,
-            lengths_by_pair: vec![0; 1 << 16],
-            lengths_by_hash: vec![0; 1 << HASH4_BITS],
+            from_2: vec![0; 1 << 16],
+            from_4: vec![0; 1 << BEGINNING_BITS],
+            from_6: vec![0; 1 << BEGINNING_BITS],
+            from_8: vec![0; 1 << BEGINNING_BITS],
+            from_12: vec![0; 1 << BEGINNING_BITS],
         }
     }
 
@@ -105,14 +144,16 @@ impl Matcher {
         let hash = token.hash();
         let mask = self.slots.len() - 1;
         let mut at = (hash >> self.shift) as usize & mask;
+        let tag = tag(hash, token.len);
+        let (low, high) = (token.key as u64, (token.key >> 64) as u64);
         loop {
             let slot = self.slots[at];
             if slot == 0 {
                 return None;
             }
-            if (slot ^ (hash as u32) << NUMBER_BITS) >> NUMBER_BITS == 0 {
+            if (slot ^ tag) >> NUMBER_BITS == 0 {
                 let number = (slot as usize & MATCHER_TOKENS_MAX) - 1;
-                if self.tokens[number] == token {
+                if self.lows[number] == low && (token.len <= 8 || self.highs[number] == high) {
                     return Some(number);
                 }
             }
@@ -134,11 +175,16 @@ impl Matcher {
             at = (at + 1) & mask;
         }
         self.tokens.push(token);
-        self.slots[at] = (hash as u32) << NUMBER_BITS | self.tokens.len() as u32;
-        let bit = 1 << (token.len - 1);
+        self.lows.push(token.key as u64);
+        self.highs.push((token.key >> 64) as u64);
+        self.slots[at] = tag(hash, token.len) | self.tokens.len() as u32;
+        let at = Beginnings::of(token.key);
         match token.len {
-            4.. => self.lengths_by_hash[hash4(token.key)] |= bit,
-            2.. => self.lengths_by_pair[token.key as usize & 0xffff] |= bit,
+            12.. => self.from_12[at.at_12] |= 1 << (token.len - 12),
+            8.. => self.from_8[at.at_8] |= 1 << (token.len - 8),
+            6.. => self.from_6[at.at_6] |= 1 << (token.len - 6),
+            4.. => self.from_4[at.at_4] |= 1 << (token.len - 4),
+            2.. => self.from_2[at.at_2] |= 1 << (token.len - 2),
             _ => {}
         }
         true
@@ -148,16 +194,20 @@ impl Matcher {
     /// `available` bytes (1 to 16). `None` if there is no token even for its first byte.
     #[inline]
     pub(crate) fn longest(&self, window: u128, available: usize) -> Option<(usize, usize)> {
-        let by_pair = self.lengths_by_pair[window as usize & 0xffff];
-        let by_hash = self.lengths_by_hash[hash4(window)];
-        let fitting = (1u32 << available) - 1;
-        let mut lengths = u32::from(by_pair | by_hash) & fitting | 1;
+        let at = Beginnings::of(window);
+        // Bit `len` for each length.
+        let possible = u32::from(self.from_2[at.at_2]) << 2
+            | u32::from(self.from_4[at.at_4]) << 4
+            | u32::from(self.from_6[at.at_6]) << 6
+            | u32::from(self.from_8[at.at_8]) << 8
+            | u32::from(self.from_12[at.at_12]) << 12;
+        let mut lengths = possible & ((2 << available) - 1) | 1 << 1;
         while lengths != 0 {
-            let len = lengths.ilog2() as usize + 1;
+            let len = lengths.ilog2() as usize;
             if let Some(number) = self.number(Token::front(window, len)) {
                 return Some((number, len));
             }
-            lengths ^= 1 << (len - 1);
+            lengths ^= 1 << len;
         }
         None
     }
@@ -179,9 +229,9 @@ impl Matcher {
     }
 }
 
-fn hash4(window: u128) -> usize {
-    let word = u64::from(window as u32);
-    (word.wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH4_BITS)) as usize
+/// The bits of a slot above the number.
+fn tag(hash: u64, len: usize) -> u32 {
+    (hash as u32) << (NUMBER_BITS + LENGTH_BITS) | (len as u32 - 1) << NUMBER_BITS
 }
 
 #[cfg(test)]

@@ -64,6 +64,10 @@ const COMPARED_ONE_IN: usize = 8;
 /// The widths of codes that are tried.
 const CODE_BITS: Range<u32> = 6..16;
 
+/// Half as many tokens must save one byte in so many: what is compared is not refined yet, from which more tokens gain
+/// more.
+const FEWER_SAVE_ONE_IN: u64 = 64;
+
 /// Bytes that an entry of the dictionary takes besides its bytes.
 const ENTRY_OVERHEAD_BYTES: u64 = 1;
 
@@ -370,7 +374,7 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
         let cost = trainer.cost(&matcher, compared);
         match &best {
             Some((least, ..)) if cost > least + least / 16 => break,
-            Some((least, ..)) if cost >= *least => {}
+            Some((least, ..)) if cost + cost / FEWER_SAVE_ONE_IN >= *least => {}
             _ => best = Some((cost, bits, matcher)),
         }
     }
@@ -382,7 +386,7 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
         return (cost, matcher);
     }
     let all = sample.train.iter().chain(&sample.compare);
-    let grown = trainer.round(&matcher, all.clone().step_by(2), true, 2 << bits);
+    let grown = trainer.round(&matcher, all.clone(), true, 2 << bits);
     let counted = trainer.round(&grown.matcher, all.clone(), false, 1 << bits);
     let scale = trainer.scale(all.map(|piece| piece.len() as u64).sum());
     (cost, trainer.top(&counted, bits, scale))
