@@ -52,7 +52,7 @@ pub static CORE: &[Row] = &[
     row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45),
     row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40),
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
-    row!(tarsia_onpair::ONPAIR, value_ps: 2000, byte_ps: 300),
+    row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

@@ -35,7 +35,7 @@ impl EncodingWriter for Onpair {
             return Ok(());
         }
         let to_beat = proposals.bytes_to_beat().min(data_bytes);
-        if data_bytes > train::TRIAL_BYTES as u64 * 4 && !trial_pays(&strings, to_beat) {
+        if data_bytes > train::TRIAL_BYTES as u64 * 2 && !trial_pays(&strings, to_beat) {
             return Ok(());
         }
         let page = values.cached(|| Page::trained(&strings));

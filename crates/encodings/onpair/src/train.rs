@@ -53,7 +53,7 @@ impl Effort {
 }
 
 /// The most bytes that [`trial_bytes`] looks at.
-pub(crate) const TRIAL_BYTES: usize = 64 << 10;
+pub(crate) const TRIAL_BYTES: usize = 32 << 10;
 
 /// Bytes of the pieces that the sample is made of.
 const PIECE_BYTES: usize = 1 << 10;
