@@ -24,6 +24,9 @@ const COUNTS_AT_ONCE: usize = 1 << 20;
 /// than asking the child again.
 const GAP_CODES: u32 = 128;
 
+/// Kernels look up few single values, and must be small.
+const ONE_BY_ONE: bool = cfg!(feature = "kernel");
+
 /// A token, padded with zeros, and behind it its length. Both are in one place, so that a code costs one check and
 /// mostly one cache line.
 type Padded = [u8; TOKEN_BYTES_MAX + 1];
@@ -294,7 +297,7 @@ impl UnitDecoder {
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
         let all = ends.span(group);
-        let is_one = group.len() == 1;
+        let is_one = ONE_BY_ONE || group.len() == 1;
         self.for_codes(parts, all.clone(), scratch, &mut |codes| {
             if is_one {
                 to.written = self.copy_tokens(codes, to.data, to.written)?;
@@ -367,7 +370,8 @@ impl UnitDecoder {
     }
 
     /// Appends the tokens of `codes` to `data[..at]`. Returns the new end.
-    #[inline]
+    #[cfg_attr(not(feature = "kernel"), inline)]
+    #[cfg_attr(feature = "kernel", inline(never))]
     fn copy_tokens(&self, codes: &[u16], data: &mut [u8], mut at: usize) -> Result<usize, Failure> {
         for code in codes {
             let Some(token) = self.tokens.get(usize::from(u16::from_le(*code))) else {
@@ -411,6 +415,7 @@ impl UnitDecoder {
     }
 
     /// Decodes the counts from value `start` on.
+    #[inline(never)]
     fn counts_into(
         &self,
         parts: &Parts<'_>,
@@ -466,6 +471,9 @@ impl CodeEnds<'_> {
         let first = indices.first().filter(|index| (**index as usize) < end)?;
         let all = self.codes_of(*first);
         let mut last_end = all.end;
+        if ONE_BY_ONE {
+            return indices.get(..1);
+        }
         let mut n = 1;
         while let Some(index) = indices.get(n).filter(|index| (**index as usize) < end) {
             let codes = self.codes_of(*index);
