@@ -62,7 +62,7 @@ const PIECE_BYTES: usize = 1 << 10;
 const COMPARED_ONE_IN: usize = 8;
 
 /// The widths of codes that are tried.
-const CODE_BITS: Range<u32> = 6..16;
+const CODE_BITS: Range<u32> = 1..16;
 
 /// Half as many tokens must save one byte in so many: what is compared is not refined yet, from which more tokens gain
 /// more.
@@ -389,7 +389,12 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
     let grown = trainer.round(&matcher, all.clone(), true, 2 << bits);
     let counted = trainer.round(&grown.matcher, all.clone(), false, 1 << bits);
     let scale = trainer.scale(all.map(|piece| piece.len() as u64).sum());
-    (cost, trainer.top(&counted, bits, scale))
+    let refined = trainer.top(&counted, bits, scale);
+    // In a small page longer tokens may take so many uses from shorter ones that neither pays.
+    match trainer.cost(&refined, compared) {
+        refined_cost if refined_cost < cost => (refined_cost, refined),
+        _ => (cost, matcher),
+    }
 }
 
 /// The bytes that occur in `data`.
@@ -400,4 +405,73 @@ fn alphabet(data: &[u8]) -> Vec<Token> {
     }
     let bytes = (0..=u8::MAX).filter(|byte| occurs[usize::from(*byte)]);
     bytes.map(|byte| Token::of(&[byte])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all_of(sample: &Sample) -> Vec<Range<usize>> {
+        let mut all = [&sample.train[..], &sample.compare].concat();
+        all.sort_unstable_by_key(|piece| piece.start);
+        all
+    }
+
+    #[test]
+    fn a_sample_is_pieces_of_values() {
+        let offsets: Vec<u32> = (0..=3000).map(|i| 5 + i * 7 + i % 3 * 2).collect();
+        let data = vec![b'a'; 30_000];
+        let strings = BytesSlice::new(&offsets, &data).unwrap();
+        let (first, n_bytes) = (5, strings.data_bytes() as usize);
+        for bytes_max in [4 << 10, 9999, n_bytes, usize::MAX] {
+            let sample = Sample::of(&strings, bytes_max);
+            let all = all_of(&sample);
+            assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            let is_inside = |piece: &Range<usize>| {
+                let value = offsets.partition_point(|offset| *offset as usize <= piece.start) - 1;
+                !piece.is_empty() && piece.end <= offsets[value + 1] as usize
+            };
+            assert!(all.iter().all(is_inside));
+            let sampled = bytes_of(&all) as usize;
+            match bytes_max < n_bytes {
+                true => assert_eq!(sampled, bytes_max - bytes_max % PIECE_BYTES),
+                false => assert_eq!(sampled, n_bytes),
+            }
+            let ends = (all[0].start, all[all.len() - 1].end);
+            assert_eq!(ends, (first, first + n_bytes));
+            // The first seven pieces of 1 KiB are all trained with.
+            assert_eq!(sample.compare.is_empty(), sampled < 8 * PIECE_BYTES - 16);
+        }
+    }
+
+    #[test]
+    fn pairs_are_counted() {
+        let mut pairs = Pairs::new(0);
+        for i in 0..900 {
+            pairs.add(i % 3, 1 << 17);
+            pairs.add(i, 0);
+        }
+        let mut found: Vec<_> = pairs.iter().collect();
+        found.sort_unstable();
+        // Half of 1,024 slots.
+        assert_eq!(found.len(), 512);
+        assert_eq!(
+            found[..4],
+            [(0, 0, 1), (0, 1 << 17, 300), (1, 0, 1), (1, 1 << 17, 300)]
+        );
+    }
+
+    #[test]
+    fn tokens_are_sorted_and_hold_each_byte() {
+        let text = "the oak, the elm, and the other trees of the wood \0\u{ff}".repeat(50);
+        let offsets = [0, text.len() as u32];
+        let strings = BytesSlice::new(&offsets, text.as_bytes()).unwrap();
+        let tokens = train(&strings);
+        let tokens = tokens.as_values().unwrap().as_bytes().unwrap();
+        let all: Vec<&[u8]> = (0..tokens.len()).map(|i| tokens.get(i)).collect();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(text.bytes().all(|byte| all.contains(&&[byte][..])));
+        assert!(all.iter().any(|token| token.len() > 8), "{all:?}");
+        assert!(all.iter().all(|token| (1..=16).contains(&token.len())));
+    }
 }
