@@ -517,9 +517,12 @@ impl Assembler<'_> {
             Some(mask) => self.spread(items, mask, value_type.ok_or_else(misfit)?)?,
         };
         Ok(match (leaf.lent.take(), data_type) {
-            (None, _) => plain_array(data_type, ColumnBuffers::of_raw(items, self.pool))?,
+            (None, _) => {
+                let buffers = ColumnBuffers::of_raw(items, self.pool);
+                plain_array(data_type, buffers, Some(self.pool))?
+            }
             (Some(LentItems::Views(data)), DataType::BinaryView) => {
-                array_of_views(items, data, self.pool)?
+                array_of_views(data_type, items, data, self.pool)?
             }
             (Some(LentItems::Run(data)), DataType::Binary | DataType::LargeBinary) => {
                 array_of_lent(data_type, items, data, self.pool)?

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryViewArray, NullArray};
+use arrow_array::{Array, ArrayRef, BinaryViewArray, NullArray, StringViewArray};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType;
 use tarsia_codec::{Error, Result};
@@ -10,6 +10,7 @@ use tarsia_structure::RawParts;
 
 use crate::buffers::{ColumnBuffers, cut};
 use crate::dictionary;
+use crate::kernels::checked_views;
 use crate::plain::plain_array;
 use crate::pool::Pool;
 use crate::runs::run_arrays;
@@ -29,22 +30,35 @@ pub struct Emitted {
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit the type,
 /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) for a type that is not stored.
 pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
-    array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool))
+    array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool), pool)
 }
 
-/// The array of byte strings whose views are `raw`, as [`LentStrings`](crate::LentStrings) collects them, and whose
-/// buffers are `data`.
+/// The array of type `Utf8View` or `BinaryView` whose views are `raw`, values of 16 bytes, and whose buffers are `data`.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where views point outside of the buffers.
-pub fn array_of_views(raw: RawParts, data: Vec<Buffer>, pool: &Pool) -> Result<ArrayRef> {
-    let misfit = || Error::invalid("views that do not fit their data");
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where views point outside of the buffers and for
+/// another type, [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for text that is not UTF-8.
+pub fn array_of_views(
+    data_type: &DataType,
+    raw: RawParts,
+    data: Vec<Buffer>,
+    pool: &Pool,
+) -> Result<ArrayRef> {
     let buffers = ColumnBuffers::of_raw(raw, pool);
     let bytes = buffers.rows.checked_mul(size_of::<u128>());
     let views = cut(&buffers.values, bytes)?;
     let views = ScalarBuffer::new(views, 0, buffers.rows);
-    let array = BinaryViewArray::try_new(views, data, buffers.nulls).map_err(|_| misfit())?;
-    Ok(Arc::new(array))
+    match data_type {
+        DataType::Utf8View => {
+            let array: StringViewArray = checked_views(views, data, buffers.nulls, true)?;
+            Ok(Arc::new(array))
+        }
+        DataType::BinaryView => {
+            let array: BinaryViewArray = checked_views(views, data, buffers.nulls, false)?;
+            Ok(Arc::new(array))
+        }
+        _ => Err(Error::invalid("views of values that are not strings")),
+    }
 }
 
 /// The array of byte strings that lie back to back in `values`, which are borrowed; `raw` has their ends and validity.
@@ -61,17 +75,21 @@ pub fn array_of_lent(
         values,
         ..ColumnBuffers::of_raw(raw, pool)
     };
-    plain_array(data_type, buffers)
+    plain_array(data_type, buffers, Some(pool))
 }
 
-/// As [`array_from_raw`], for memory that is not a pool's.
+/// As [`array_from_raw`], for memory that need not be the pool's.
 ///
 /// # Errors
 /// As [`array_from_raw`]; [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) also for buffers that are
 /// shorter than the rows or not aligned.
-pub fn array_from_buffers(data_type: &DataType, buffers: ColumnBuffers) -> Result<Emitted> {
+pub fn array_from_buffers(
+    data_type: &DataType,
+    buffers: ColumnBuffers,
+    pool: &Pool,
+) -> Result<Emitted> {
     if let DataType::Dictionary(key, value) = data_type {
-        let values = array_from_buffers(value, buffers)?;
+        let values = array_from_buffers(value, buffers, pool)?;
         let encode = |values: &ArrayRef| dictionary::encode(key, values, values.logical_nulls());
         let parts = values
             .parts
@@ -83,7 +101,7 @@ pub fn array_from_buffers(data_type: &DataType, buffers: ColumnBuffers) -> Resul
         });
     }
     if let DataType::RunEndEncoded(ends, values) = data_type {
-        let logical = array_from_buffers(values.data_type(), buffers)?;
+        let logical = array_from_buffers(values.data_type(), buffers, pool)?;
         let runs = |part| run_arrays(data_type, ends.data_type(), part);
         let parts = logical.parts.iter().map(runs).collect::<Result<Vec<_>>>()?;
         return Ok(Emitted {
@@ -91,7 +109,7 @@ pub fn array_from_buffers(data_type: &DataType, buffers: ColumnBuffers) -> Resul
         });
     }
     Ok(Emitted {
-        parts: vec![plain_array(data_type, buffers)?],
+        parts: vec![plain_array(data_type, buffers, Some(pool))?],
     })
 }
 
@@ -122,9 +140,10 @@ mod tests {
 
     #[test]
     fn anybodys_memory_becomes_an_array() {
+        let pool = Pool::new(0);
         let values: Vec<u8> = (1..=3i32).flat_map(i32::to_le_bytes).collect();
         let parts = buffers(&[0b101], &[], &values, 3).unwrap();
-        let array = array_from_buffers(&DataType::Int32, parts).unwrap();
+        let array = array_from_buffers(&DataType::Int32, parts, &pool).unwrap();
         let expect = Int32Array::from(vec![Some(1), None, Some(3)]);
         assert_eq!(array.parts[0].as_primitive(), &expect);
         // Validity that says nothing is none.
@@ -134,6 +153,7 @@ mod tests {
 
     #[test]
     fn memory_that_does_not_fit_its_rows_is_refused_without_a_panic() {
+        let pool = Pool::new(0);
         let values = vec![1u8; 12];
         assert!(buffers(&[1], &[], &values, 9).is_err());
         let types = [
@@ -146,14 +166,14 @@ mod tests {
             for rows in [1000, usize::MAX / 8, usize::MAX] {
                 let parts = buffers(&[], &[0; 4], &values, rows).unwrap();
                 assert!(
-                    array_from_buffers(&data_type, parts).is_err(),
+                    array_from_buffers(&data_type, parts, &pool).is_err(),
                     "{data_type} {rows}"
                 );
             }
         }
         // Longer memory is cut.
         let parts = buffers(&[], &[], &values, 1).unwrap();
-        let array = array_from_buffers(&DataType::FixedSizeBinary(4), parts).unwrap();
+        let array = array_from_buffers(&DataType::FixedSizeBinary(4), parts, &pool).unwrap();
         assert_eq!(array.parts[0].len(), 1);
         let odd = Buffer::from(&values[..]).slice(1);
         let parts = ColumnBuffers {
@@ -162,6 +182,6 @@ mod tests {
             offsets: Buffer::default(),
             values: odd,
         };
-        assert!(array_from_buffers(&DataType::Int32, parts).is_err());
+        assert!(array_from_buffers(&DataType::Int32, parts, &pool).is_err());
     }
 }

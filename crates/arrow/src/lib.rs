@@ -43,7 +43,6 @@ mod row_bytes;
 mod runs;
 mod shred;
 mod types;
-mod views;
 
 pub use assemble::{LeafParts, LentItems, assemble};
 pub use borrowed::{LentStrings, Shown};

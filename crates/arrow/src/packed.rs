@@ -628,7 +628,7 @@ impl Reader<'_> {
                     offsets: Buffer::default(),
                     values: self.gather(*at, width * n),
                 };
-                let items = plain_array(item.data_type(), items)?;
+                let items = plain_array(item.data_type(), items, None)?;
                 let item = item.clone();
                 let array =
                     FixedSizeListArray::try_new_with_length(item, *length, items, nulls, n_rows);
@@ -637,7 +637,7 @@ impl Reader<'_> {
             (Kind::String { at }, _) => (buffers.offsets, buffers.values) = self.strings(*at)?,
             _ => {}
         }
-        plain_array(data_type, buffers)
+        plain_array(data_type, buffers, None)
     }
 
     /// The same bytes of all rows, one after the other.

@@ -13,13 +13,18 @@ use tarsia_codec::{Error, ErrorKind, Result, ValueType};
 
 use crate::buffers::{ColumnBuffers, cut};
 use crate::kernels::Strings;
+use crate::pool::Pool;
 use crate::types::{logical_type, value_type};
 
-/// The array of a flat type that a column's parts make.
+/// The array of a flat type that a column's parts make. Memory for views is the pool's, where there is one.
 ///
 /// # Errors
 /// As [`array_from_buffers`](crate::array_from_buffers).
-pub(crate) fn plain_array(data_type: &DataType, buffers: ColumnBuffers) -> Result<ArrayRef> {
+pub(crate) fn plain_array(
+    data_type: &DataType,
+    buffers: ColumnBuffers,
+    pool: Option<&Pool>,
+) -> Result<ArrayRef> {
     let ColumnBuffers {
         rows,
         nulls,
@@ -45,7 +50,7 @@ pub(crate) fn plain_array(data_type: &DataType, buffers: ColumnBuffers) -> Resul
         Some(ValueType::Bytes) => {
             let bytes = rows.checked_add(1).and_then(|n| n.checked_mul(4));
             let offsets = cut(&offsets, bytes)?;
-            bytes_array(data_type, offsets, values, nulls)
+            bytes_array(data_type, offsets, values, nulls, pool)
         }
     }
 }
@@ -98,6 +103,7 @@ fn bytes_array(
     offsets: Buffer,
     data: Buffer,
     nulls: Option<NullBuffer>,
+    pool: Option<&Pool>,
 ) -> Result<ArrayRef> {
     let is_text = matches!(
         data_type,
@@ -122,8 +128,8 @@ fn bytes_array(
             let array: LargeBinaryArray = strings.wide(false, nulls)?;
             Arc::new(array)
         }
-        DataType::Utf8View => Arc::new(strings.text_views(nulls)?),
-        DataType::BinaryView => Arc::new(strings.binary_views(nulls)?),
+        DataType::Utf8View => Arc::new(strings.text_views(nulls, pool)?),
+        DataType::BinaryView => Arc::new(strings.binary_views(nulls, pool)?),
         other => {
             return Err(Error::from(ErrorKind::Unsupported {
                 what: format!("type {other}"),

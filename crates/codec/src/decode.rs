@@ -291,6 +291,12 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
+    /// A second way to decode the units of byte strings: as views of the entries of a shared buffer, where every string
+    /// is one of them. `None` for all others.
+    fn entry_views(&self) -> Option<EntryViews<'_>> {
+        None
+    }
+
     /// An upper bound on the decoded bytes of a unit of byte strings with these `bytes` and `len` values, for a parent
     /// that does not store that number but must allocate memory for a child. `None` if the unit does not contain it.
     /// Decoding may still fail.
@@ -393,10 +399,6 @@ pub struct ViewOutput<'a> {
     pub data: &'a mut [u8],
 }
 
-/// The longest string that is stored inside its view, in bytes.
-#[cfg(not(feature = "kernel"))]
-const INLINE_VIEW_BYTES: usize = 12;
-
 /// Decodes strings with `decode` and writes their views.
 #[cfg(not(feature = "kernel"))]
 fn views_by_decoding(
@@ -404,39 +406,32 @@ fn views_by_decoding(
     scratch: &mut Scratch,
     out: ViewOutput<'_>,
 ) -> Result<usize> {
-    let mut buf = scratch.take(out.views.len() * 4);
+    let mut buf = scratch.take((out.views.len() + 1) * 4);
     let ends: &mut [u32] = bytemuck::cast_slice_mut(&mut buf);
-    let to = Output::Bytes {
-        ends: &mut *ends,
-        base: 0,
-        data: &mut *out.data,
+    let viewed = match ends.split_first_mut() {
+        Some((first, later)) => {
+            *first = 0;
+            let to = Output::Bytes {
+                ends: later,
+                base: 0,
+                data: &mut *out.data,
+            };
+            decode(to, scratch)
+        }
+        None => Ok(0),
     };
-    let done = decode(to, scratch);
-    let viewed = done.and_then(|written| {
+    let viewed = viewed.and_then(|written| {
         if out.base.checked_add(written as u32).is_none() {
             return Err(Error::invalid("the places of views exceed 32 bits"));
         }
-        let mut start = 0;
-        for (view, end) in out.views.iter_mut().zip(&*ends) {
-            let end = *end as usize;
-            let bytes = out.data.get(start..end);
-            let bytes = bytes.ok_or_else(|| Error::invalid("a decoder returned bad ends"))?;
-            let mut parts = [0; 16];
-            let (length, rest) = parts.split_at_mut(4);
-            length.copy_from_slice(&(bytes.len() as u32).to_le_bytes());
-            match rest.get_mut(..bytes.len()) {
-                Some(inline) if bytes.len() <= INLINE_VIEW_BYTES => inline.copy_from_slice(bytes),
-                _ => {
-                    let (prefix, place) = rest.split_at_mut(4);
-                    prefix.copy_from_slice(bytes.get(..4).unwrap_or_default());
-                    let (buffer, at) = place.split_at_mut(4);
-                    buffer.copy_from_slice(&out.buffer.to_le_bytes());
-                    at.copy_from_slice(&(out.base + start as u32).to_le_bytes());
-                }
-            }
-            *view = u128::from_le_bytes(parts);
-            start = end;
+        let data = out.data.get(..written).unwrap_or_default();
+        let rise = ends
+            .windows(2)
+            .fold(true, |rise, pair| rise & (pair[0] <= pair[1]));
+        if !rise || ends.last().is_some_and(|last| *last as usize != data.len()) {
+            return Err(Error::invalid("a decoder returned bad ends"));
         }
+        crate::write_views(ends, data, out.buffer, out.base, out.views);
         Ok(written)
     });
     scratch.give(buf);
@@ -453,6 +448,16 @@ pub struct StoredStrings<'a> {
     /// The range of their bytes in the unit that was passed to [`Decoder::strings`]. The caller checks that the lengths
     /// add up to its length.
     pub data: Range<usize>,
+}
+
+/// Strings as entries of a shared buffer; see [`Decoder::entry_views`].
+#[derive(Clone, Copy)]
+pub struct EntryViews<'a> {
+    /// Decodes the same units to values of 16 bytes: Arrow views, little-endian. A long string's view has the buffer
+    /// number 0 and the string's offset in the data of the entries.
+    pub views: &'a dyn Decoder,
+    /// The entries.
+    pub entries: &'a SharedBuffer,
 }
 
 /// The decoders of a node's children, in the encoding's order.

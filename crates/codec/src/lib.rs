@@ -54,11 +54,13 @@ mod statistics;
 mod tree;
 mod values;
 mod version;
+#[cfg(not(feature = "kernel"))]
+mod views;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
-    Aggregates, BytesOutput, Children, Decoder, Encoding, Output, Reach, Selection, StoredStrings,
-    Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
+    Aggregates, BytesOutput, Children, Decoder, Encoding, EntryViews, Output, Reach, Selection,
+    StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
@@ -77,3 +79,5 @@ pub use statistics::{
 pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};
 pub use version::Version;
+#[cfg(not(feature = "kernel"))]
+pub use views::{view_of, write_views};

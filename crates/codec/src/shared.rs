@@ -12,6 +12,8 @@ pub struct SharedBuffer {
     kind: SharedKind,
     values: Arc<OwnedValues>,
     used: Option<Arc<UsedEntries>>,
+    #[cfg(all(feature = "std", not(feature = "kernel")))]
+    views: Arc<std::sync::OnceLock<Vec<u128>>>,
 }
 
 impl SharedBuffer {
@@ -21,6 +23,8 @@ impl SharedBuffer {
             kind,
             values,
             used: None,
+            #[cfg(all(feature = "std", not(feature = "kernel")))]
+            views: Arc::default(),
         }
     }
 
@@ -42,6 +46,23 @@ impl SharedBuffer {
     pub fn is(&self, spec: SharedSpec) -> bool {
         let values = self.values.as_values();
         self.kind == spec.kind && values.is_ok_and(|it| it.value_type() == spec.value_type)
+    }
+
+    /// True if [`SharedBuffer::views`] keeps what it makes, which needs the feature `std`.
+    pub const KEEPS_VIEWS: bool = cfg!(all(feature = "std", not(feature = "kernel")));
+
+    /// An Arrow view of each value, with the buffer number 0 and offsets in the data of the values. Made on first use
+    /// and kept. `None` for values that are not byte strings, and without the feature `std`.
+    pub fn views(&self) -> Option<&[u128]> {
+        #[cfg(all(feature = "std", not(feature = "kernel")))]
+        if let OwnedValues::Bytes { offsets, data } = &*self.values {
+            return Some(self.views.get_or_init(|| {
+                let mut views = alloc::vec![0; offsets.len().saturating_sub(1)];
+                crate::write_views(offsets, data, 0, 0, &mut views);
+                views
+            }));
+        }
+        None
     }
 
     /// Its values.

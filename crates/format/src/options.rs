@@ -22,7 +22,7 @@ pub enum Kernels {
     /// None: pages that this build cannot decode are refused.
     Never,
     /// Where this build cannot decode a page itself, and the kernel's digest is one that it ships or that
-    /// [`OpenOptions::trusted_kernels`] names.
+    /// [`OpenOptions::with_trusted_kernels`] names.
     #[default]
     Trusted,
     /// For every page, trusted kernels alone; for tests and measurements.

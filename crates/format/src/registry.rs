@@ -9,7 +9,7 @@ use tarsia_kernels::Kernel;
 ///
 /// An encoding from outside is added to a copy, which then goes into
 /// [`WriteOptions::with_registry`](crate::WriteOptions::with_registry) and
-/// [`OpenOptions::registry`](crate::OpenOptions::registry).
+/// [`OpenOptions::with_registry`](crate::OpenOptions::with_registry).
 pub fn registry() -> &'static Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY.get_or_init(|| Arc::new(tarsia_encodings::registry()))

@@ -6,7 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, ListArray, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, ListArray, RecordBatch, StringViewArray,
+    UInt64Array,
+};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field, Schema};
@@ -337,5 +340,60 @@ fn constants_among_images_are_copied() {
         }
         assert_eq!(at, array.len());
         assert!(0 < n_lent && n_lent < n_buffers, "{n_lent} of {n_buffers}");
+    }
+}
+
+/// Cities, some with names longer than a view holds and some that are no ASCII, the n-th row null where `is_null` says
+/// so. Every `rows_of_set` rows the cities change, so that pages have dictionaries of their own.
+fn cities(rows: usize, rows_of_set: usize, is_null: fn(usize) -> bool) -> StringViewArray {
+    let mut rng = Rng::new(5);
+    let names = [
+        "Oslo",
+        "Łódź",
+        "São Tomé and Príncipe",
+        "",
+        "Llanfairpwllgwyngyll",
+    ];
+    let city = |row: usize, pick: usize| {
+        let set = row / rows_of_set;
+        format!("{} {}", names[pick % names.len()], (pick / 5) * (set + 1))
+    };
+    let values = (0..rows).map(|row| {
+        let pick = rng.below(60);
+        (!is_null(row)).then(|| city(row, pick))
+    });
+    values.collect()
+}
+
+#[test]
+fn dictionary_strings_come_as_views_of_the_dictionary() {
+    for is_null in [|_: usize| false, |row| row % 7 == 3, |row| row < 3000] {
+        let array = cities(100_000, 30_000, is_null);
+        let batch = column(Arc::new(array.clone()));
+        let options = deterministic().with_page_bytes(600_000);
+        let bytes = write(batch.schema(), std::slice::from_ref(&batch), options);
+        let file = File::open_reader(Arc::new(MemoryFile::new(bytes)), OpenOptions::new()).unwrap();
+        for batch_rows in [40_000, 9_999, 1024, 100] {
+            let scan = file.scan().batch_rows(batch_rows).build().unwrap();
+            let mut from = 0;
+            for part in scan {
+                let part = part.unwrap();
+                let got = part.column(0).as_string_view();
+                assert_eq!(got, &array.slice(from, got.len()));
+                got.to_data().validate_full().unwrap();
+                // Each string that does not lie in its view is held once.
+                let held: usize = got.data_buffers().iter().map(Buffer::len).sum();
+                if batch_rows >= 1024 {
+                    assert!(held < 20_000, "{held} bytes behind {} views", got.len());
+                }
+                from += got.len();
+            }
+            assert_eq!(from, array.len());
+        }
+        let rows: Vec<u64> = (0..100_000).step_by(17).chain([5, 5, 39_999]).collect();
+        let got = file.take(&rows).read().unwrap();
+        let indices = UInt64Array::from(rows);
+        let want = arrow_select::take::take(&array, &indices, None).unwrap();
+        assert_eq!(got.column(0), &want);
     }
 }

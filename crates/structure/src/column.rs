@@ -1,8 +1,12 @@
 //! Blocks of a page decoded into one run of column memory.
 
+#[cfg(feature = "zero-copy")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::OwnedValues;
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, Result, Scratch, Selection, Unit, ValueType,
 };
@@ -15,6 +19,14 @@ use crate::slots;
 
 /// The largest 32-bit offset of Arrow.
 const BYTES_MAX: u64 = i32::MAX as u64;
+
+/// Bytes of a view of a byte string.
+#[cfg(feature = "zero-copy")]
+const VIEW_BYTES: usize = size_of::<u128>();
+
+/// The longest string that lies inside its view, in bytes.
+#[cfg(feature = "zero-copy")]
+const INLINE_VIEW_BYTES: u32 = 12;
 
 /// Up to this many runs of items are decoded one by one; more are decoded at once, by index.
 const RANGES_MAX: usize = 8;
@@ -32,6 +44,9 @@ pub struct RawColumn {
     data_len: usize,
     #[cfg(feature = "zero-copy")]
     collects: Collects,
+    /// What views refer to, by buffer number.
+    #[cfg(feature = "zero-copy")]
+    entries: Vec<Arc<OwnedValues>>,
 }
 
 /// What is collected of byte strings.
@@ -44,6 +59,8 @@ enum Collects {
     Lengths,
     /// Only their ends.
     Ends,
+    /// Views of the entries of their pages' dictionaries.
+    EntryViews,
 }
 
 /// Rows that a kernel has decoded; see [`RawColumn::push_decoded`].
@@ -134,6 +151,8 @@ impl RawColumn {
             data_len: 0,
             #[cfg(feature = "zero-copy")]
             collects: Collects::All,
+            #[cfg(feature = "zero-copy")]
+            entries: Vec::new(),
         })
     }
 
@@ -165,10 +184,53 @@ impl RawColumn {
         Ok(ends)
     }
 
+    /// Room for views of `rows_max` byte strings, as values of 16 bytes. Only blocks whose strings are
+    /// [entries](Decoder::entry_views) of a shared buffer can be pushed. Null strings have empty views.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    #[cfg(feature = "zero-copy")]
+    pub fn entry_views(rows_max: usize, take: Take<'_>) -> Result<Self> {
+        let mut views = Self::new(ValueType::Fixed(VIEW_BYTES as u32), rows_max, 0, take)?;
+        views.collects = Collects::EntryViews;
+        Ok(views)
+    }
+
+    /// The parts, and the entries that the views refer to, in the order of the views' buffer numbers.
+    #[cfg(feature = "zero-copy")]
+    pub fn finish_views(mut self) -> (RawParts, Vec<Arc<OwnedValues>>) {
+        let entries = core::mem::take(&mut self.entries);
+        (self.finish(), entries)
+    }
+
+    /// Gives the views of the last `n_rows` rows the buffer number of the entries they were decoded from.
+    #[cfg(feature = "zero-copy")]
+    fn number_entries(&mut self, entries: &Arc<OwnedValues>, n_rows: usize) {
+        let is_same = |known: &Arc<OwnedValues>| Arc::ptr_eq(known, entries);
+        // The last is the likely one.
+        let number = self.entries.iter().rposition(is_same);
+        let number = number.unwrap_or_else(|| {
+            self.entries.push(entries.clone());
+            self.entries.len() - 1
+        });
+        if number == 0 {
+            return;
+        }
+        let at = self.rows * VIEW_BYTES;
+        let views = self.values.get_mut(at..at + n_rows * VIEW_BYTES);
+        let (views, _) = views.unwrap_or_default().as_chunks_mut::<VIEW_BYTES>();
+        for view in views {
+            let bits = u128::from_le_bytes(*view);
+            if bits as u32 > INLINE_VIEW_BYTES {
+                *view = (bits | (number as u128) << 64).to_le_bytes();
+            }
+        }
+    }
+
     /// Whether pages with values of this type can be decoded here.
     fn takes(&self, value_type: ValueType) -> bool {
         #[cfg(feature = "zero-copy")]
-        if self.collects == Collects::Lengths {
+        if matches!(self.collects, Collects::Lengths | Collects::EntryViews) {
             return value_type == ValueType::Bytes;
         }
         value_type == self.value_type
@@ -195,6 +257,14 @@ impl RawColumn {
             Collects::Ends => {
                 let what = "ends of values that are not stored row by row";
                 return Err(Error::invalid(what));
+            }
+            Collects::EntryViews => {
+                return match tree.entry_views() {
+                    Some(entries) => Ok((entries.views, unit)),
+                    None => Err(Error::invalid(
+                        "views of entries for values that are not entries",
+                    )),
+                };
             }
         }
         Ok((tree, unit))
@@ -459,6 +529,12 @@ impl RawColumn {
                     self.push_values(page, block, selection, n_rows, scratch)?;
                 }
             }
+        }
+        #[cfg(feature = "zero-copy")]
+        if self.collects == Collects::EntryViews
+            && let Some(entries) = page.tree(block)?.entry_views()
+        {
+            self.number_entries(entries.entries.values(), n_rows);
         }
         self.rows += n_rows;
         Ok(())

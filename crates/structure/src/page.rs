@@ -192,6 +192,15 @@ impl PageDecoder {
         Ok(strings.map(|strings| strings.data))
     }
 
+    /// Whether the strings of a block are entries of a shared buffer, so that they can be decoded as views of it.
+    ///
+    /// # Errors
+    /// A tree that the page does not have.
+    #[cfg(feature = "zero-copy")]
+    pub fn has_entry_views(&self, block: &Block<'_>) -> Result<bool> {
+        Ok(self.zip.is_none() && self.tree(block)?.entry_views().is_some())
+    }
+
     pub(crate) fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {
         match self.trees.get(usize::from(block.header.tree)) {
             Some(tree) => Ok(tree.as_ref()),

@@ -12,9 +12,11 @@
 use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, StringViewType};
 use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use tarsia_codec::{Error, Result};
+use arrow_data::MAX_INLINE_VIEW_LEN;
+use arrow_schema::DataType;
+use tarsia_codec::{Error, Result, write_views};
 
-use crate::views::views;
+use crate::pool::Pool;
 
 /// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2
 /// GiB; for text the data is UTF-8 and no offset stands inside a character.
@@ -87,7 +89,7 @@ impl Strings {
         Ok(unsafe { GenericByteArray::new_unchecked(offsets, self.data, nulls) })
     }
 
-    /// An array of views, made by `views` from offsets and data.
+    /// An array of views, in memory of the pool where there is one.
     ///
     /// # Errors
     /// As [`Strings::narrow`].
@@ -95,16 +97,27 @@ impl Strings {
         self,
         is_text: bool,
         nulls: Option<NullBuffer>,
-        views: impl FnOnce(&[u32], &[u8]) -> ScalarBuffer<u128>,
+        pool: Option<&Pool>,
     ) -> Result<GenericByteViewArray<T>> {
         self.check(is_text, nulls.as_ref())?;
-        let views = views(&self.ends, &self.data);
-        if views.len() != self.ends.len() - 1 {
-            return Err(Error::invalid("views and offsets differ in number"));
-        }
-        // SAFETY: `views` is `emit::views`, which copies short values and makes views of `start..end` for each pair of
-        // offsets, all inside the one buffer and at the starts of characters, as `new` checked; `check` is as in
-        // `narrow`.
+        let rows = self.ends.len() - 1;
+        let views = match pool {
+            Some(pool) => {
+                let bytes = rows * size_of::<u128>();
+                let mut views = pool.take(bytes);
+                let to = bytemuck::try_cast_slice_mut(&mut views);
+                let to = to.map_err(|_| Error::invalid("memory for views is not aligned"))?;
+                write_views(&self.ends, &self.data, 0, 0, to);
+                ScalarBuffer::new(pool.into_buffer(views, bytes), 0, rows)
+            }
+            None => {
+                let mut views = vec![0; rows];
+                write_views(&self.ends, &self.data, 0, 0, &mut views);
+                views.into()
+            }
+        };
+        // SAFETY: `write_views` copies short values and makes views of `start..end` for each pair of offsets, all inside
+        // the one buffer and at the starts of characters, as `new` checked; `check` is as in `narrow`.
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, vec![self.data], nulls) })
     }
 
@@ -115,8 +128,9 @@ impl Strings {
     pub(super) fn text_views(
         self,
         nulls: Option<NullBuffer>,
+        pool: Option<&Pool>,
     ) -> Result<GenericByteViewArray<StringViewType>> {
-        self.viewed(true, nulls, views)
+        self.viewed(true, nulls, pool)
     }
 
     /// Byte strings as views.
@@ -126,8 +140,9 @@ impl Strings {
     pub(super) fn binary_views(
         self,
         nulls: Option<NullBuffer>,
+        pool: Option<&Pool>,
     ) -> Result<GenericByteViewArray<BinaryViewType>> {
-        self.viewed(false, nulls, views)
+        self.viewed(false, nulls, pool)
     }
 
     fn check(&self, is_text: bool, nulls: Option<&NullBuffer>) -> Result<()> {
@@ -155,14 +170,77 @@ fn check_text(ends: &[u32], data: &[u8]) -> Result<()> {
             .is_some_and(|byte| byte & 0xc0 == 0x80)
     };
     match ends.iter().find(|end| inside(**end)) {
-        Some(end) => Err(Error::corrupt(
-            "text",
-            *end as usize,
-            *end,
-            "UTF-8 with values cut between characters",
-        )),
+        Some(end) => Err(cut_character(*end as usize, *end)),
         None => Ok(()),
     }
+}
+
+/// An array of views into `data`, which are checked.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] for views outside of the data and for validity of another length,
+/// [`ErrorKind::Corrupt`] for text that is not UTF-8.
+pub(super) fn checked_views<T: ByteViewType>(
+    views: ScalarBuffer<u128>,
+    data: Vec<Buffer>,
+    nulls: Option<NullBuffer>,
+    is_text: bool,
+) -> Result<GenericByteViewArray<T>> {
+    // `T` says what is promised of the strings; `is_text` may not promise less.
+    let is_text = is_text || T::DATA_TYPE == DataType::Utf8View;
+    check_views(&views, &data, is_text)?;
+    if nulls
+        .as_ref()
+        .is_some_and(|nulls| nulls.len() != views.len())
+    {
+        return Err(Error::invalid("views and validity differ in number"));
+    }
+    // SAFETY: `check_views` found every long view inside of its buffer and, for text, every string to be UTF-8;
+    // validity has one bit per view.
+    Ok(unsafe { GenericByteViewArray::new_unchecked(views, data, nulls) })
+}
+
+fn check_views(views: &[u128], data: &[Buffer], is_text: bool) -> Result<()> {
+    let outside = || Error::invalid("views that do not fit their data");
+    if is_text {
+        for buffer in data {
+            check_text(&[], buffer)?;
+        }
+    }
+    let are_ascii: Vec<bool> = data.iter().map(|it| !is_text || it.is_ascii()).collect();
+    // A byte 0b10xx_xxxx continues a character.
+    let continues = |byte: Option<&u8>| byte.is_some_and(|byte| byte & 0xc0 == 0x80);
+    for view in views {
+        let length = *view as u32;
+        if length <= MAX_INLINE_VIEW_LEN {
+            let string = *view >> 32;
+            let is_ascii = string & u128::from_le_bytes([0x80; 16]) == 0;
+            if is_text && !is_ascii {
+                check_text(&[], &string.to_le_bytes()[..length as usize])?;
+            }
+            continue;
+        }
+        let (buffer, start) = ((*view >> 64) as u32 as usize, (*view >> 96) as usize);
+        let bytes = data.get(buffer).ok_or_else(outside)?;
+        let end = start + length as usize;
+        if end > bytes.len() {
+            return Err(outside());
+        }
+        if !are_ascii[buffer] && (continues(bytes.get(start)) || continues(bytes.get(end))) {
+            return Err(cut_character(start, length));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn cut_character(at: usize, found: u32) -> Error {
+    Error::corrupt(
+        "text",
+        at,
+        found,
+        "UTF-8 with values cut between characters",
+    )
 }
 
 #[cfg(test)]
@@ -212,7 +290,7 @@ mod tests {
             .unwrap();
         assert_eq!(wide, LargeStringArray::from_iter(values.clone()));
         wide.to_data().validate_full().unwrap();
-        let views = strings(true).text_views(Some(nulls.clone())).unwrap();
+        let views = strings(true).text_views(Some(nulls.clone()), None).unwrap();
         assert_eq!(views, StringViewArray::from_iter(values));
         views.to_data().validate_full().unwrap();
         let binary: BinaryArray = strings(false)
@@ -220,7 +298,7 @@ mod tests {
             .unwrap();
         assert_eq!(binary, BinaryArray::from_iter_values(bytes.iter()));
         strings(false)
-            .binary_views(None)
+            .binary_views(None, Some(&Pool::new(0)))
             .unwrap()
             .to_data()
             .validate_full()
@@ -232,7 +310,39 @@ mod tests {
                 .is_err()
         );
         let short = NullBuffer::from(vec![true]);
-        assert!(strings(true).text_views(Some(short)).is_err());
+        assert!(strings(true).text_views(Some(short), None).is_err());
+    }
+
+    #[test]
+    fn views_are_checked() {
+        let long = "a string that is longer than a view, also in café";
+        let texts = [Some("oak"), Some("élan"), None, Some(long), Some("")];
+        let expect = StringViewArray::from_iter(texts);
+        let (views, data, nulls) = expect.clone().into_parts();
+        let data: Vec<Buffer> = data.to_vec();
+        let text = |views: &[u128], data: &[Buffer], nulls: Option<NullBuffer>| {
+            let views = ScalarBuffer::from(views.to_vec());
+            checked_views::<StringViewType>(views, data.to_vec(), nulls, false)
+        };
+        assert_eq!(text(&views, &data, nulls.clone()).unwrap(), expect);
+        // Validity of another length; no buffer, an offset or a length beyond it.
+        let short = NullBuffer::from(vec![true]);
+        assert!(text(&views, &data, Some(short)).is_err());
+        assert!(text(&views, &[], nulls.clone()).is_err());
+        for change in [1u128 << 64, 1 << 96, u128::from(u32::MAX) << 96, 1 << 20] {
+            let mut views = views.to_vec();
+            views[3] += change;
+            assert!(text(&views, &data, nulls.clone()).is_err(), "{change:x}");
+        }
+        // Strings cut inside a character, short and long, and bytes that are no text.
+        let cut = (views[1] & !0xffff_ffff) | 1;
+        assert!(text(&[cut], &data, None).is_err());
+        assert!(text(&[views[3] - 1], &data, None).is_err());
+        let bytes = Buffer::from(b"\xff and more than twelve bytes".to_vec());
+        let view = tarsia_codec::view_of(&bytes, 0, 0);
+        assert!(text(&[view], std::slice::from_ref(&bytes), None).is_err());
+        let binary = checked_views::<BinaryViewType>(vec![view].into(), vec![bytes], None, false);
+        binary.unwrap().to_data().validate_full().unwrap();
     }
 
     #[test]

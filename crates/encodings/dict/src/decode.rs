@@ -50,11 +50,13 @@ impl Encoding for Dict {
             (Scope::Page, [dictionary]) => {
                 let [codes] = children_of(children)?;
                 Ok(Box::new(PageDecoder {
-                    code_bytes,
                     value_type,
-                    codes,
                     strings: StringWay::of(dictionary.values()),
-                    dictionary: dictionary.clone(),
+                    entries: Entries {
+                        code_bytes,
+                        codes,
+                        dictionary: dictionary.clone(),
+                    },
                 }))
             }
             (Scope::Page, _) => Err(Error::invalid("dict has one shared buffer in scope 1")),
@@ -72,11 +74,65 @@ struct BlockDecoder {
 
 /// Scope 1.
 struct PageDecoder {
-    code_bytes: CodeBytes,
     value_type: ValueType,
+    strings: StringWay,
+    entries: Entries,
+}
+
+/// The dictionary of scope 1, and the codes that refer to its entries.
+struct Entries {
+    code_bytes: CodeBytes,
     codes: Box<dyn Decoder>,
     dictionary: SharedBuffer,
-    strings: StringWay,
+}
+
+impl Entries {
+    /// Decodes the codes of the selected values and calls `gather` with them.
+    fn with_codes(
+        &self,
+        unit: &Unit<'_>,
+        selection: Selection<'_>,
+        n_selected: usize,
+        scratch: &mut Scratch,
+        gather: impl FnOnce(Codes<'_>) -> Result<usize, Failure>,
+    ) -> Result<usize, Failure> {
+        let codes = Undecoded {
+            decoder: &*self.codes,
+            unit: layout::codes_unit(unit.bytes, unit.len, self.code_bytes),
+            code_bytes: self.code_bytes,
+            selection,
+            n_selected,
+        };
+        codes.with(scratch, |codes, _| {
+            let done = gather(codes);
+            if let Some(used) = self.dictionary.used() {
+                let numbers = (0..codes.len()).filter_map(|i| codes.number(i));
+                numbers.for_each(|number| used.insert(number as usize));
+            }
+            done
+        })
+    }
+}
+
+/// Decodes to views of the entries.
+#[cfg(not(feature = "kernel"))]
+impl Decoder for Entries {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let to = out.into_fixed(size_of::<u128>(), n_selected)?;
+        let views = self.dictionary.views().ok_or_else(no_views)?;
+        let views = bytemuck::cast_slice(views);
+        let done = self.with_codes(&unit, selection, n_selected, scratch, |codes| {
+            gather_fixed(views, size_of::<u128>(), codes, to)
+        });
+        finish(done, &unit, selection, None)
+    }
 }
 
 /// The ways to copy the strings of a page dictionary, fastest first.
@@ -140,24 +196,28 @@ impl Decoder for PageDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let out = Target::new(out, self.value_type, n_selected)?;
-        let codes = Undecoded {
-            decoder: &*self.codes,
-            unit: layout::codes_unit(unit.bytes, unit.len, self.code_bytes),
-            code_bytes: self.code_bytes,
-            selection,
-            n_selected,
-        };
         let room = out.room();
-        let done = codes.with(scratch, |codes, _| {
-            let done = self.gather(codes, out);
-            if let Some(used) = self.dictionary.used() {
-                let numbers = (0..codes.len()).filter_map(|i| codes.number(i));
-                numbers.for_each(|number| used.insert(number as usize));
-            }
-            done
+        let entries = &self.entries;
+        let done = entries.with_codes(&unit, selection, n_selected, scratch, |codes| {
+            self.gather(codes, out)
         });
         finish(done, &unit, selection, room)
     }
+
+    #[cfg(not(feature = "kernel"))]
+    fn entry_views(&self) -> Option<tarsia_codec::EntryViews<'_>> {
+        let is_text = self.value_type == ValueType::Bytes;
+        (is_text && SharedBuffer::KEEPS_VIEWS).then_some(tarsia_codec::EntryViews {
+            views: &self.entries,
+            entries: &self.entries.dictionary,
+        })
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+#[cold]
+fn no_views() -> Error {
+    Error::invalid("views of entries that are not strings")
 }
 
 /// An output whose type and size were checked.
@@ -344,7 +404,7 @@ fn gather_checked(
 
 impl PageDecoder {
     fn gather(&self, codes: Codes<'_>, out: Target<'_>) -> Result<usize, Failure> {
-        match (&**self.dictionary.values(), out) {
+        match (&**self.entries.dictionary.values(), out) {
             (OwnedValues::Fixed { bytes, .. }, Target::Fixed { to, width }) => {
                 gather_fixed(bytes, width, codes, to)
             }

@@ -10,6 +10,7 @@ use tarsia_structure::{Block, BlockHeader, Layout, Level};
 
 use crate::error::{Result, while_reading};
 use crate::exec::{OpenFile, blocks_of, prepare_shared};
+use crate::plan::PageNumber;
 use crate::table::{Column, FileMetadata, Page, Region};
 
 /// The whole file.
@@ -30,7 +31,7 @@ pub struct Inspection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInspection {
-    /// BLAKE3 over the module: what [`OpenOptions::trusted_kernels`](crate::OpenOptions::trusted_kernels) wants.
+    /// BLAKE3 over the module: what [`OpenOptions::with_trusted_kernels`](crate::OpenOptions::with_trusted_kernels) wants.
     pub digest: [u8; 32],
     /// Its name, if this build ships it.
     pub name: Option<String>,
@@ -134,7 +135,8 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
     trees.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut search_cache_bytes = 0;
     for (number, page) in column.pages.iter().enumerate() {
-        search_cache_bytes += blocks_of(file, column, number)?.memory_bytes() as u64;
+        search_cache_bytes +=
+            blocks_of(file, column, PageNumber::Data(number))?.memory_bytes() as u64;
         search_cache_bytes += page.index_bytes(file.catalog.metas(), file.source.is_mapped());
     }
     let mut shared_cache_bytes = 0;
@@ -226,7 +228,7 @@ fn page_blocks(
 ) -> Result<()> {
     let page = column.page(number)?;
     let meta = file.catalog.metas().get(page.descriptor.meta)?;
-    let blocks = blocks_of(file, column, number)?;
+    let blocks = blocks_of(file, column, PageNumber::Data(number))?;
     let mut of_trees = vec![0u64; meta.trees.len()];
     for block in 0..page.descriptor.n_blocks {
         let range = blocks.block_range(block)?;

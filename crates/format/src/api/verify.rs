@@ -13,9 +13,9 @@ use tarsia_structure::Budget;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
     OpenFile, Schedule, batch_budget, batch_rows, blocks_of, decode_leaf, emit, plan_rows,
-    shared_blocks_of,
 };
 use crate::options::Threads;
+use crate::plan::PageNumber;
 use crate::table::{Blocks, Column, Page, Projection, TableField, check_block};
 
 /// Rows decoded at a time, to see that everything decodes.
@@ -142,7 +142,7 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
         };
         for (number, entries) in column.shared_pages.iter().enumerate() {
             let bound = compliance::SHARED_PAGE_FIRST + number as u32;
-            let checked = shared_blocks_of(file, column, number)
+            let checked = blocks_of(file, column, PageNumber::Shared(number))
                 .and_then(|blocks| page_digests(file, column, entries, blocks, bound))
                 .map_err(|error| error.prefixed(&format!("shared page {number}")))?;
             report = report.add(checked);
@@ -183,7 +183,7 @@ pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<Ve
             file,
             column,
             found,
-            blocks_of(file, column, number)?,
+            blocks_of(file, column, PageNumber::Data(number))?,
             number as u32,
         )?;
         let rows = found.descriptor.row_range();

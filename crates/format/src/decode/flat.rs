@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, while_reading};
 pub(crate) enum Decoded {
     /// Into memory of ours.
     Raw(RawColumn),
-    /// Views of the file.
+    /// Views of the file or of dictionaries.
     Views(Views),
     /// Byte strings back to back in the file, in as many pieces as they lie in.
     InPlace(Vec<BorrowedRun>),
@@ -23,6 +23,9 @@ pub(crate) enum Decoded {
 impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     /// Decodes the rows of a flat column.
     pub(crate) fn decode(&self, memory: &mut Memory<'_>) -> Result<Decoded> {
+        if let Some(views) = self.decode_entry_views(memory)? {
+            return Ok(Decoded::Views(views));
+        }
         if let Some(views) = self.decode_flat_views(memory)? {
             return Ok(Decoded::Views(views));
         }

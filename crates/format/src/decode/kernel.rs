@@ -286,7 +286,7 @@ pub(crate) fn load(section: &[u8], trusted: &[[u8; 32]]) -> Result<Arc<Kernel>> 
             ErrorKind::Unsupported,
             format!(
                 "the file's kernel {digest} is not one that this reader trusts; if you do, name it in \
-                 OpenOptions::trusted_kernels, or on the command line with --trust-kernel {digest}",
+                 OpenOptions::with_trusted_kernels, or on the command line with --trust-kernel {digest}",
                 digest = hex(&section.digest)
             ),
         ));

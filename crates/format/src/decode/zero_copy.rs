@@ -1,10 +1,12 @@
 //! Byte strings that are not copied: arrays that refer to the file's own memory.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_buffer::Buffer;
-use tarsia_arrow::{LentStrings, Shown};
-use tarsia_codec::Selection;
+use arrow_schema::DataType;
+use tarsia_arrow::{LentStrings, Shown, lent_buffer};
+use tarsia_codec::{OwnedValues, Selection};
 use tarsia_structure::{RawColumn, RawParts};
 
 use super::column_read::ColumnRead;
@@ -16,6 +18,9 @@ use crate::plan::{BlockPart, Piece, Selected};
 /// the mean.
 const BORROWED_PIECE_BYTES_MIN: usize = 256 << 10;
 
+/// Views of dictionary entries are made for at least this many rows.
+const ENTRY_VIEW_ROWS_MIN: usize = 1024;
+
 /// Views, and the buffers that they refer to.
 pub(crate) struct Views {
     pub(crate) views: RawParts,
@@ -26,6 +31,18 @@ pub(crate) struct Views {
 pub(crate) struct BorrowedRun {
     pub(crate) ends: RawParts,
     pub(crate) bytes: Buffer,
+}
+
+/// The strings of a dictionary, one behind the other.
+struct EntryBytes(Arc<OwnedValues>);
+
+impl AsRef<[u8]> for EntryBytes {
+    fn as_ref(&self) -> &[u8] {
+        match &*self.0 {
+            OwnedValues::Bytes { data, .. } => data,
+            _ => &[],
+        }
+    }
 }
 
 impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
@@ -89,6 +106,51 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         Ok(Some(Views {
             views,
             buffers: buffers.collect(),
+        }))
+    }
+
+    /// The rows of a flat plan of views as views of their pages' dictionaries, where all blocks have one. Such strings
+    /// are neither expanded nor copied. `None` of others, and of few rows: the text of a whole dictionary is checked.
+    pub(crate) fn decode_entry_views(&self, memory: &mut Memory<'_>) -> Result<Option<Views>> {
+        let rows = self.plan.rows;
+        let is_of_views = matches!(
+            self.column.data_type,
+            DataType::Utf8View | DataType::BinaryView
+        );
+        if !is_of_views
+            || !self.column.is_flat()
+            || rows < ENTRY_VIEW_ROWS_MIN
+            || !self.is_native()?
+        {
+            return Ok(None);
+        }
+        let Memory { scratch, take } = memory;
+        let mut views = None;
+        let mut are_entries = true;
+        self.each_block(
+            |_| true,
+            |part, decoder, block| {
+                are_entries = are_entries && decoder.has_entry_views(block)?;
+                if !are_entries {
+                    return Ok(());
+                }
+                let views: &mut RawColumn = match &mut views {
+                    Some(views) => views,
+                    None => views.insert(RawColumn::entry_views(rows, take)?),
+                };
+                views.push(decoder, block, self.plan.selection(part), scratch, take)
+            },
+        )?;
+        let Some(views) = views.filter(|_| are_entries) else {
+            return Ok(None);
+        };
+        let (views, entries) = views.finish_views();
+        Ok(Some(Views {
+            views,
+            buffers: entries
+                .into_iter()
+                .map(|entries| lent_buffer(EntryBytes(entries)))
+                .collect(),
         }))
     }
 

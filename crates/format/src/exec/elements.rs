@@ -1,5 +1,6 @@
 //! Reading single elements of nested rows: of long rows only the levels and the chunks that hold the items.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tarsia_arrow::LeafParts;
@@ -8,11 +9,11 @@ use tarsia_structure::{Budget, Cut, PageDecoder, RawLevels};
 use super::fields::with_memory;
 use super::open_file::OpenFile;
 use super::prepare::prepare;
-use crate::decode::{BlockBytes, Decoder, Front, ItemsBelow, Partial};
+use crate::decode::{BlockBytes, Front, ItemsBelow, Partial, decoder_of};
 use crate::error::Result;
 use crate::plan::{BlockPart, Plan};
 use crate::source::{Ranges, Reads};
-use crate::table::{Column, Page};
+use crate::table::Column;
 
 /// The blocks of plans: of long rows the front, which says where their items lie.
 pub(crate) fn fetch_elements<'f>(
@@ -54,8 +55,7 @@ fn fetch_front<'f>(
     let open = || -> Result<BlockBytes<'f>> {
         let whole = || file.source.read(part.place.clone()).map(BlockBytes::Whole);
         let page = column.page(part.page as usize)?;
-        let decoder = decoder_of(page);
-        let Some(decoder) = decoder.and_then(native) else {
+        let Some(decoder) = decoder_of(page)?.native() else {
             return whole();
         };
         let in_memory = match file.source.mapped() {
@@ -77,24 +77,12 @@ fn fetch_front<'f>(
     opened.map_err(|error| column.at(error, part.page as usize))
 }
 
-fn supply(
-    file: &OpenFile,
-    partial: &mut Partial<'_>,
-    ranges: Vec<std::ops::Range<usize>>,
-) -> Result<()> {
+fn supply(file: &OpenFile, partial: &mut Partial<'_>, ranges: Vec<Range<usize>>) -> Result<()> {
     for range in ranges {
         let bytes = file.source.read(partial.place(&range))?;
         partial.supply(range, &bytes)?;
     }
     Ok(())
-}
-
-fn decoder_of(page: &Page) -> Option<&Arc<Decoder>> {
-    page.kept.get()
-}
-
-fn native(decoder: &Arc<Decoder>) -> Option<&PageDecoder> {
-    decoder.native()
 }
 
 /// Decodes levels, and only the items of a cut of some lists (by the number of the level with their lengths); of long
@@ -129,7 +117,7 @@ pub(crate) fn decode_elements<'f>(
     })?;
     let decoder = |part: &BlockPart| -> Result<Option<&PageDecoder>> {
         let page = column.page(part.page as usize)?;
-        Ok(decoder_of(page).and_then(native))
+        Ok(decoder_of(page)?.native())
     };
     if file.source.is_mapped() {
         // What can be said of all of them now is fetched at once.
@@ -177,7 +165,7 @@ struct WholeBlocks<'a> {
 }
 
 impl Ranges for WholeBlocks<'_> {
-    fn ranges(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
+    fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         let parts = self.plan.parts.iter().zip(self.blocks);
         let whole = parts.filter(|(_, block)| !block.is_partial());
         whole.map(|(part, _)| part.place.clone())

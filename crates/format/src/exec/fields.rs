@@ -154,7 +154,7 @@ fn arrays(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<Emi
     match decoded {
         Decoded::Raw(raw) => array_from_raw(data_type, raw.finish(), pool),
         Decoded::Views(views) => {
-            let array = array_of_views(views.views, views.buffers, pool)?;
+            let array = array_of_views(data_type, views.views, views.buffers, pool)?;
             Ok(Emitted { parts: vec![array] })
         }
         Decoded::InPlace(runs) => {
@@ -169,7 +169,7 @@ fn arrays(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<Emi
             let (validity, offsets, values) =
                 (column.validity(), column.offsets(), column.values());
             let buffers = ColumnBuffers::from_owners(column.rows(), validity, offsets, values)?;
-            array_from_buffers(data_type, buffers)
+            array_from_buffers(data_type, buffers, pool)
         }
     }
 }

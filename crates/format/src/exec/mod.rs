@@ -19,6 +19,5 @@ pub(crate) use narrow::narrow;
 pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{
     blocks_of, plan_in_order, plan_indices, plan_rows, prefetch_tables, prepare_shared,
-    shared_blocks_of,
 };
 pub(crate) use schedule::{Schedule, batch_rows};

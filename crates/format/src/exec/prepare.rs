@@ -9,7 +9,7 @@ use tarsia_structure::SHARED_DEPTH_MAX;
 use super::open_file::OpenFile;
 use crate::decode::{SharedRead, decode_shared, values_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Need, Plan, Planned, Planner};
+use crate::plan::{Need, PageNumber, Plan, Planned, Planner};
 use crate::source::Ranges;
 use crate::table::{Blocks, Column, Page};
 
@@ -55,26 +55,11 @@ pub(crate) fn plan_in_order(file: &OpenFile, column: &Column, rows: &[u64]) -> R
 pub(crate) fn blocks_of<'c>(
     file: &OpenFile,
     column: &'c Column,
-    index: usize,
+    page: PageNumber,
 ) -> Result<&'c Blocks> {
-    supply(file, column, &file.planner().block_table(column, index)?)?;
-    known_blocks(column.page(index)?)
-}
-
-/// The block table of a shared page.
-pub(crate) fn shared_blocks_of<'c>(
-    file: &OpenFile,
-    column: &'c Column,
-    number: usize,
-) -> Result<&'c Blocks> {
-    let needs = file.planner().shared_block_table(column, number)?;
-    supply(file, column, &needs)?;
-    known_blocks(column.shared_page(number)?)
-}
-
-fn known_blocks(page: &Page) -> Result<&Blocks> {
+    supply(file, column, &file.planner().block_table(column, page)?)?;
     let none = || Error::new(ErrorKind::Corrupt, "a page without its block table");
-    page.blocks()?.ok_or_else(none)
+    page.of(column)?.blocks()?.ok_or_else(none)
 }
 
 /// Tells the system what plans for these rows (rising) will need beside their blocks, of all columns at once.

@@ -13,7 +13,7 @@ use tarsia_structure::ROW_ENTRY_BYTES;
 
 use crate::source::Ranges;
 
-pub(crate) use planner::{Need, Planned, Planner};
+pub(crate) use planner::{Need, PageNumber, Planned, Planner};
 
 /// One block to be read, and which of its rows.
 #[derive(Clone, Debug)]

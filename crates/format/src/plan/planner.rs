@@ -11,6 +11,7 @@ use super::{BlockPart, LoneRows, Plan, Selected};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::{Checksums, Kernels};
 use crate::session::Session;
+use crate::source::slice_of;
 use crate::table::{Blocks, Column, IndexOfRows, Metas, Page};
 
 /// Rows of byte strings that are handed to a kernel together.
@@ -34,11 +35,30 @@ pub(crate) struct Need {
     what: What,
 }
 
-/// A page of a column.
+impl Need {
+    /// Adds it once: several runs of rows may lie in the same page and block.
+    fn push_to(self, needs: &mut Vec<Need>) {
+        if !needs.contains(&self) {
+            needs.push(self);
+        }
+    }
+}
+
+/// A page of a column: of its rows, or shared by those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PageNumber {
+pub(crate) enum PageNumber {
     Data(usize),
     Shared(usize),
+}
+
+impl PageNumber {
+    /// The page itself.
+    pub(crate) fn of(self, column: &Column) -> Result<&Page> {
+        match self {
+            Self::Data(index) => column.page(index),
+            Self::Shared(number) => column.shared_page(number),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,12 +115,13 @@ impl PlannedPage<'_> {
     fn blocks(&self, needs: &mut Vec<Need>) -> Result<Option<&Blocks>> {
         let blocks = self.page.blocks()?;
         if blocks.is_none() {
-            needs.push(Need {
+            let need = Need {
                 // A page whose table is not known has one.
                 range: self.page.descriptor.table_range().unwrap_or(0..0),
                 page: self.number,
                 what: What::BlockTable,
-            });
+            };
+            need.push_to(needs);
         }
         Ok(blocks)
     }
@@ -158,35 +179,22 @@ impl<'a> Planner<'a> {
     /// All blocks of a shared page.
     pub(crate) fn shared(&self, column: &Column, number: usize) -> Result<Planned> {
         let mut draft = Draft::default();
+        let number = PageNumber::Shared(number);
         let page = PlannedPage {
-            page: column.shared_page(number)?,
-            number: PageNumber::Shared(number),
+            page: number.of(column)?,
+            number,
             rows: None,
         };
         self.add_range(page, 0..page.page.descriptor.rows, &mut draft)?;
         Ok(draft.finish())
     }
 
-    /// The block table of a data page, or what has to be supplied for it.
-    pub(crate) fn block_table(&self, column: &Column, index: usize) -> Result<Vec<Need>> {
-        let page = column.page(index)?;
+    /// What has to be supplied before the block table of a page is known.
+    pub(crate) fn block_table(&self, column: &Column, page: PageNumber) -> Result<Vec<Need>> {
         let mut needs = Vec::new();
         let planned = PlannedPage {
-            page,
-            number: PageNumber::Data(index),
-            rows: None,
-        };
-        planned.blocks(&mut needs)?;
-        Ok(needs)
-    }
-
-    /// The same of a shared page.
-    pub(crate) fn shared_block_table(&self, column: &Column, number: usize) -> Result<Vec<Need>> {
-        let page = column.shared_page(number)?;
-        let mut needs = Vec::new();
-        let planned = PlannedPage {
-            page,
-            number: PageNumber::Shared(number),
+            page: page.of(column)?,
+            number: page,
             rows: None,
         };
         planned.blocks(&mut needs)?;
@@ -195,10 +203,7 @@ impl<'a> Planner<'a> {
 
     /// Keeps what a planner needed, with the column it planned for.
     pub(crate) fn supply(&self, column: &Column, need: &Need, bytes: &[u8]) -> Result<()> {
-        let page = match need.page {
-            PageNumber::Data(index) => column.page(index)?,
-            PageNumber::Shared(number) => column.shared_page(number)?,
-        };
+        let page = need.page.of(column)?;
         let supply = || match need.what {
             What::BlockTable => page.keep_blocks(bytes.to_vec()).map(drop),
             What::IndexOfRows(block) => {
@@ -446,10 +451,7 @@ impl<'a> Planner<'a> {
                 page: page.number,
                 what: What::IndexOfRows(block),
             };
-            // Several runs of rows may lie in the block.
-            if draft.needs.last() != Some(&need) {
-                draft.needs.push(need);
-            }
+            need.push_to(&mut draft.needs);
             return Ok(());
         };
         let front = index
@@ -492,11 +494,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Option<&'p IndexOfRows>> {
         let cell = page.index_of_rows(block)?;
         let parse = || -> Result<Option<IndexOfRows>> {
-            let range = IndexOfRows::range(place, rows);
-            let bytes = usize::try_from(range.start)
-                .ok()
-                .zip(usize::try_from(range.end).ok())
-                .and_then(|(start, end)| self.mapped?.get(start..end));
+            let bytes = slice_of(self.mapped, IndexOfRows::range(place, rows));
             bytes
                 .map(|bytes| self.parse_index(bytes, form, rows))
                 .transpose()

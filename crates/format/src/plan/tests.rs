@@ -7,7 +7,7 @@ use tarsia_arrow::leaf_paths;
 use tarsia_codec::ValueType;
 use tarsia_metadata::{PageDescriptor, Rows, build_block_table};
 
-use super::{Need, Plan, Planned, Planner, Selected};
+use super::{Need, PageNumber, Plan, Planned, Planner, Selected};
 use crate::error::ErrorKind;
 use crate::options::OpenOptions;
 use crate::session::Session;
@@ -168,6 +168,19 @@ fn rows_in_any_block_are_planned_by_their_index() {
 }
 
 #[test]
+fn what_several_runs_of_rows_need_is_asked_for_once() {
+    with_planner(|planner, column| {
+        let rows = [3000, 7, 5000, 1, 2000];
+        let needed = needs(planner.in_order(column, &rows).unwrap());
+        assert_eq!(
+            needed,
+            planner.block_table(column, PageNumber::Data(0)).unwrap()
+        );
+        assert_eq!(needed.len(), 1);
+    });
+}
+
+#[test]
 fn bytes_that_are_no_block_table_are_refused_with_their_place() {
     with_planner(|planner, column| {
         let [need] = needs(planner.rows(column, 0..1).unwrap())
@@ -202,7 +215,18 @@ fn no_rows_need_nothing() {
         assert!(plan.parts.is_empty() && plan.rows == 0);
         let plan = ready(planner.indices(column, &[]).unwrap());
         assert!(plan.parts.is_empty() && plan.rows == 0);
-        assert!(planner.block_table(column, 1).unwrap().is_empty());
-        assert_eq!(planner.block_table(column, 0).unwrap().len(), 1);
+        assert!(
+            planner
+                .block_table(column, PageNumber::Data(1))
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(
+            planner
+                .block_table(column, PageNumber::Data(0))
+                .unwrap()
+                .len(),
+            1
+        );
     });
 }

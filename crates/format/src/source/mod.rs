@@ -93,15 +93,11 @@ impl Source {
 
     /// A part of a file in memory.
     pub(crate) fn slice(&self, range: Range<u64>) -> Result<&[u8]> {
-        let bytes = usize::try_from(range.start)
-            .ok()
-            .zip(usize::try_from(range.end).ok())
-            .and_then(|(start, end)| self.mapped()?.get(start..end));
         let beyond = || {
             let what = format!("bytes {}..{} beyond the end", range.start, range.end);
             Error::new(ErrorKind::Corrupt, what)
         };
-        bytes.ok_or_else(beyond)
+        slice_of(self.mapped(), range.clone()).ok_or_else(beyond)
     }
 
     /// A part of a file in memory as an Arrow buffer that keeps the file open: zero-copy.
@@ -223,6 +219,12 @@ impl Source {
             ..blocks
         }
     }
+}
+
+/// A part of a file in memory; `None` of others, and beyond the end.
+pub(crate) fn slice_of(mapped: Option<&[u8]>, range: Range<u64>) -> Option<&[u8]> {
+    let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+    mapped?.get(place)
 }
 
 fn all_ranges<G: Ranges>(groups: &[G]) -> Vec<Range<u64>> {

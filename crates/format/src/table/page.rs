@@ -13,6 +13,7 @@ use super::checks::{Checked, check_covered};
 use super::metas::Metas;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::Checksums;
+use crate::source::slice_of;
 
 /// The block table of a page.
 pub(crate) type Blocks = BlockTable<Vec<u8>>;
@@ -102,12 +103,6 @@ impl IndexOfRows {
         let none = || Error::new(ErrorKind::Corrupt, "an index beyond the end of the file");
         Ok(IndexFront::of_parsed(bytes.ok_or_else(none)?))
     }
-}
-
-/// A part of a file in memory; `None` of others, and beyond the end.
-pub(crate) fn slice_of(mapped: Option<&[u8]>, range: Range<u64>) -> Option<&[u8]> {
-    let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
-    mapped?.get(place)
 }
 
 impl Page {
