@@ -52,6 +52,20 @@ struct UnitDecoder {
     values: Box<dyn Decoder>,
 }
 
+/// Scratch memory for the runs at hand.
+struct Bufs {
+    /// The end of each run.
+    ends: AlignedBuf,
+    /// The runs that hold selected values.
+    picked: AlignedBuf,
+}
+
+/// What lies before the runs at hand.
+struct Before {
+    runs: u32,
+    values: u32,
+}
+
 /// Runs that hold selected values.
 struct Held<'a> {
     first_run: u32,
@@ -96,12 +110,13 @@ impl Decoder for UnitDecoder {
             ValueType::Bytes => Target::Bytes(out.into_bytes(n_selected)?),
         };
         let parts = Parts::parse(&unit, self.end_bytes, self.value_type)?;
-        let mut ends = scratch.take(0);
-        let mut picked = scratch.take(0);
-        let bufs = (&mut ends, &mut picked);
-        let done = self.chunks((&unit, &parts), selection, scratch, bufs, &mut to);
-        scratch.give(picked);
-        scratch.give(ends);
+        let mut bufs = Bufs {
+            ends: scratch.take(0),
+            picked: scratch.take(0),
+        };
+        let done = self.chunks(&unit, &parts, selection, scratch, &mut bufs, &mut to);
+        scratch.give(bufs.picked);
+        scratch.give(bufs.ends);
         let written = done?;
         let is_whole = matches!(selection, Selection::All);
         if is_whole && self.value_type == ValueType::Bytes && written != unit.decoded_bytes as usize
@@ -116,10 +131,11 @@ impl UnitDecoder {
     /// Decodes the selected values, `CHUNK_RUNS` runs at a time. Returns the bytes of strings.
     fn chunks(
         &self,
-        (unit, parts): (&Unit<'_>, &Parts<'_>),
+        unit: &Unit<'_>,
+        parts: &Parts<'_>,
         selection: Selection<'_>,
         scratch: &mut Scratch,
-        (ends_buf, picked_buf): (&mut AlignedBuf, &mut AlignedBuf),
+        bufs: &mut Bufs,
         to: &mut Target<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
@@ -128,9 +144,14 @@ impl UnitDecoder {
         let (mut n_done, mut written) = (0, 0);
         loop {
             let n = (n_runs - first_run).min(CHUNK_RUNS);
-            ends_buf.reset_len(n as usize * 4);
-            let ends: &mut [u32] = bytemuck::try_cast_slice_mut(ends_buf).map_err(unaligned)?;
-            self.decode_ends((unit, &parts.ends), first_run, chunk_start, scratch, ends)?;
+            bufs.ends.reset_len(n as usize * 4);
+            let ends: &mut [u32] =
+                bytemuck::try_cast_slice_mut(&mut bufs.ends).map_err(unaligned)?;
+            let before = Before {
+                runs: first_run,
+                values: chunk_start,
+            };
+            self.decode_ends(unit, parts, before, scratch, ends)?;
             let chunk_end = ends.last().copied().unwrap_or(chunk_start);
             // The runs among those of the chunk that hold selected values, the first selected value behind the chunk,
             // and for each run the end of its values in the output from `n_done` on.
@@ -161,9 +182,9 @@ impl UnitDecoder {
                     let left = indices.get(n_done..).unwrap_or_default();
                     let held = left.partition_point(|index| *index < chunk_end);
                     let held = left.get(..held).unwrap_or_default();
-                    picked_buf.reset_len(held.len().min(n as usize) * 4);
+                    bufs.picked.reset_len(held.len().min(n as usize) * 4);
                     let picked: &mut [u32] =
-                        bytemuck::try_cast_slice_mut(picked_buf).map_err(unaligned)?;
+                        bytemuck::try_cast_slice_mut(&mut bufs.picked).map_err(unaligned)?;
                     let n_picked = pick(held, ends, picked);
                     let picked = picked.get(..n_picked).unwrap_or_default();
                     (Selection::Indices(picked), n_done + held.len())
@@ -198,15 +219,16 @@ impl UnitDecoder {
         }
     }
 
-    /// Decodes the ends of the runs from `first_run` on, the last run's too, and checks that they rise.
+    /// Decodes the ends of the runs behind those of `before`, the last run's too, and checks that they rise.
     fn decode_ends(
         &self,
-        (unit, of_child): (&Unit<'_>, &Unit<'_>),
-        first_run: u32,
-        chunk_start: u32,
+        unit: &Unit<'_>,
+        parts: &Parts<'_>,
+        before: Before,
         scratch: &mut Scratch,
         ends: &mut [u32],
     ) -> Result<()> {
+        let (of_child, first_run, chunk_start) = (&parts.ends, before.runs, before.values);
         // The last end of the unit is not stored.
         let n_stored = (of_child.len - first_run.min(of_child.len)).min(ends.len() as u32);
         let selection = match n_stored == of_child.len {
