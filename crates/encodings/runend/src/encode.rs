@@ -1,0 +1,305 @@
+//! The encoder.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use tarsia_codec::{
+    AlignedBuf, BitSlice, Block, BlockChild, EncodingWriter, EraseFit, Error, FixedSlice,
+    LogicalType, Node, OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result,
+    Sample, Statistics, ValueType, Values, limits,
+};
+
+use crate::Runend;
+use crate::layout::{self, EndBytes, header_bytes};
+
+impl EncodingWriter for Runend {
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let (n, all, unit_values) = (values.len(), values.values(), values.unit_values().max(1));
+        let header_bytes = values.n_units() * header_bytes(all.value_type()) as u64;
+        if values.facts().all_distinct
+            || n < 2
+            || header_bytes >= proposals.bytes_to_beat()
+            || all.value_type() == ValueType::Fixed(0)
+        {
+            return Ok(());
+        }
+        // A sample tells most columns of short runs without a look at all values. Rising ends take about half a byte
+        // each at least, whatever packs them.
+        let (mut n_sampled, mut n_sampled_runs) = (0u64, 0u64);
+        for run in values.sample() {
+            let run = Statistics::new(all.slice(run), *values.facts());
+            n_sampled += run.len() as u64;
+            // The first run of a sampled range most likely goes on before it.
+            n_sampled_runs += run.n_runs().saturating_sub(1) as u64;
+        }
+        let expected_runs = n_sampled_runs * n as u64 / n_sampled.max(1);
+        // Shorter runs decode at less than a fifth of the speed of runs of 16.
+        let is_short = |n_runs: u64| n_runs * 3 > n as u64;
+        if is_short(expected_runs) || header_bytes + expected_runs / 4 >= proposals.bytes_to_beat()
+        {
+            return Ok(());
+        }
+        let n_runs = values.n_runs() as u64;
+        if is_short(n_runs) || header_bytes + n_runs / 2 >= proposals.bytes_to_beat() {
+            return Ok(());
+        }
+        let end_bytes = EndBytes::for_units_of(n.min(unit_values));
+        let Runs { starts, ends } = Runs::in_units(all, unit_values);
+        let per_unit = |n: usize| n.div_ceil(values.n_units().max(1) as usize).max(1);
+        let (n_ends, n_values) = (per_unit(ends.len()), per_unit(starts.len()));
+        let ends = Rc::new(numbers(&ends, end_bytes));
+        let first = Rc::new(pick(all, &starts));
+        let logical_type = values.facts().logical_type;
+        proposals.push(Proposal {
+            params: vec![end_bytes.bytes()],
+            children: vec![
+                Part::owned(ends, LogicalType::Unsigned).in_units_of(n_ends),
+                Part::owned(first, logical_type).in_units_of(n_values),
+            ],
+            ..Proposal::leaf(self, header_bytes)
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        node: &Node<'_>,
+        values: Values<'_>,
+        page: &mut Prepare<'_>,
+    ) -> Result<Box<dyn PageEncoder>> {
+        let end_bytes = layout::end_bytes(node)?;
+        let unit_values = match end_bytes {
+            EndBytes::Two => limits::BLOCK_VALUES_MAX as usize,
+            EndBytes::Four => usize::MAX,
+        };
+        let Runs { starts, ends } = Runs::in_units(values, unit_values);
+        let ends = numbers(&ends, end_bytes);
+        let of_runs = pick(values, &starts);
+        // Blocks cut runs, and ends count from the block's start.
+        Ok(Box::new(UnitEncoder {
+            end_bytes,
+            ends: page.block_child(0, ends.as_values()?)?,
+            values: page.block_child(1, of_runs.as_values()?)?,
+        }))
+    }
+
+    fn encoded_bytes_max(
+        &self,
+        node: &Node<'_>,
+        n_values: u64,
+        decoded_bytes: u64,
+        child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
+    ) -> u64 {
+        let Ok(end_bytes) = layout::end_bytes(node) else {
+            return 0;
+        };
+        let end_bytes = u64::from(end_bytes.bytes());
+        let n_ends = n_values.saturating_sub(1);
+        let end_type = ValueType::Fixed(end_bytes as u32);
+        let ends = child(0, end_type, n_ends, n_ends.saturating_mul(end_bytes));
+        let values = child(1, node.value_type, n_values, decoded_bytes);
+        let header_bytes = header_bytes(node.value_type) as u64;
+        ends.saturating_add(values).saturating_add(header_bytes)
+    }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        // There are no more runs than before, but the ends are other numbers, which a child such as a dictionary does
+        // not hold.
+        EraseFit::MayGrow
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let fixed = [4, 8, 1, 2, 16, 33].map(ValueType::Fixed);
+        let types = fixed.into_iter().chain([ValueType::Bits, ValueType::Bytes]);
+        let params = [EndBytes::Four.bytes()];
+        types.map(|it| Sample::any(it, &params)).collect()
+    }
+}
+
+/// The runs of units.
+struct Runs {
+    /// The first value of each run, counted from the first unit's start.
+    starts: Vec<u32>,
+    /// The end of each run but the last of a unit, counted from the unit's start.
+    ends: Vec<u32>,
+}
+
+impl Runs {
+    /// The runs of units of `unit_values` values, the last one perhaps shorter.
+    fn in_units(values: Values<'_>, unit_values: usize) -> Self {
+        let n = values.len();
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+        let mut unit_start = 0;
+        for start in run_starts(values) {
+            while start as usize - unit_start > unit_values {
+                unit_start += unit_values;
+                starts.push(unit_start as u32);
+            }
+            if start as usize - unit_start == unit_values {
+                unit_start += unit_values;
+            } else if start as usize > unit_start {
+                ends.push(start - unit_start as u32);
+            }
+            starts.push(start);
+        }
+        while n - unit_start > unit_values {
+            unit_start += unit_values;
+            starts.push(unit_start as u32);
+        }
+        Self { starts, ends }
+    }
+}
+
+/// The first value of each run of bitwise equal values.
+fn run_starts(values: Values<'_>) -> Vec<u32> {
+    match values {
+        Values::Bits(bits) => run_starts_of_bits(&bits),
+        Values::Fixed(fixed) => match fixed.width() {
+            1 => run_starts_of::<1>(&fixed),
+            2 => run_starts_of::<2>(&fixed),
+            4 => run_starts_of::<4>(&fixed),
+            8 => run_starts_of::<8>(&fixed),
+            _ => run_starts_where(fixed.len(), |i| fixed.get(i) != fixed.get(i - 1)),
+        },
+        Values::Bytes(strings) => {
+            run_starts_where(strings.len(), |i| strings.get(i) != strings.get(i - 1))
+        }
+    }
+}
+
+fn run_starts_where(n: usize, differs: impl Fn(usize) -> bool) -> Vec<u32> {
+    let starts = (0..n).filter(|i| *i == 0 || differs(*i));
+    starts.map(|i| i as u32).collect()
+}
+
+fn run_starts_of<const W: usize>(fixed: &FixedSlice<'_>) -> Vec<u32> {
+    let values = fixed.bytes().as_chunks::<W>().0;
+    let mut starts = Vec::from_iter(values.first().map(|_| 0));
+    for (pair, i) in values.windows(2).zip(1..) {
+        if pair[0] != pair[1] {
+            starts.push(i);
+        }
+    }
+    starts
+}
+
+fn run_starts_of_bits(bits: &BitSlice<'_>) -> Vec<u32> {
+    let n = bits.len();
+    let mut starts = Vec::new();
+    // The bit before the first differs from it.
+    let mut before = u64::from(!bits.get(0));
+    for at in (0..n).step_by(64) {
+        let word = bits.word(at);
+        let mut changes = word ^ (word << 1 | before);
+        while changes != 0 {
+            let start = at + changes.trailing_zeros() as usize;
+            if start < n {
+                starts.push(start as u32);
+            }
+            changes &= changes - 1;
+        }
+        before = word >> 63;
+    }
+    starts
+}
+
+/// Numbers of 2 or 4 bytes.
+fn numbers(ends: &[u32], end_bytes: EndBytes) -> OwnedValues {
+    tarsia_codec::narrow_numbers(ends, end_bytes.bytes().into())
+}
+
+/// The values at rising `places`.
+fn pick(values: Values<'_>, places: &[u32]) -> OwnedValues {
+    let len = places.len();
+    match values {
+        Values::Bits(bits) => {
+            let mut bytes = AlignedBuf::zeroed(len.div_ceil(8));
+            for (i, place) in places.iter().enumerate() {
+                if let Some(byte) = bytes.get_mut(i / 8) {
+                    *byte |= u8::from(bits.get(*place as usize)) << (i % 8);
+                }
+            }
+            OwnedValues::Bits { bytes, len }
+        }
+        Values::Fixed(fixed) => {
+            let width = fixed.width();
+            let mut bytes = AlignedBuf::zeroed(len * width);
+            if width > 0 {
+                for (to, place) in bytes.chunks_exact_mut(width).zip(places) {
+                    to.copy_from_slice(fixed.get(*place as usize));
+                }
+            }
+            OwnedValues::Fixed { bytes, width, len }
+        }
+        Values::Bytes(strings) => {
+            let (mut offsets, mut data) = (vec![0], Vec::new());
+            for place in places {
+                data.extend_from_slice(strings.get(*place as usize));
+                offsets.push(data.len() as u32);
+            }
+            let data = AlignedBuf::copy_of(&data);
+            OwnedValues::Bytes { offsets, data }
+        }
+    }
+}
+
+struct UnitEncoder {
+    end_bytes: EndBytes,
+    ends: BlockChild,
+    values: BlockChild,
+}
+
+impl PageEncoder for UnitEncoder {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if EndBytes::for_units_of(block.len()).bytes() > self.end_bytes.bytes() {
+            return Err(Error::invalid("a unit too long for run ends of 2 bytes"));
+        }
+        let values = block.values();
+        let Runs { starts, ends } = Runs::in_units(values, usize::MAX);
+        let of_runs = pick(values, &starts);
+        let of_runs = of_runs.as_values()?;
+        let unit_at = out.len();
+        out.resize(unit_at + header_bytes(values.value_type()), 0);
+        let ends_at = out.len();
+        self.ends
+            .encode(numbers(&ends, self.end_bytes).as_values()?, out)?;
+        let ends_len = u32::try_from(out.len() - ends_at)
+            .map_err(|_| Error::invalid("the run ends of a block take 4 GiB"))?;
+        self.values.encode(of_runs, out)?;
+        // A unit of byte strings decodes to at most 2 GiB, so its distinct runs do.
+        let fields = [
+            starts.len() as u32,
+            ends_len,
+            of_runs.decoded_bytes() as u32,
+        ];
+        let header = out.get_mut(unit_at..ends_at).unwrap_or_default();
+        for (to, field) in header.chunks_exact_mut(4).zip(fields) {
+            to.copy_from_slice(&field.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_cut_runs() {
+        let bytes = [7, 7, 7, 7, 7, 1, 1, 2, 2, 2];
+        let values = Values::Fixed(FixedSlice::new(&bytes, 1, 10).unwrap());
+        let of = |unit_values| {
+            let runs = Runs::in_units(values, unit_values);
+            (runs.starts, runs.ends)
+        };
+        assert_eq!(of(100), (vec![0, 5, 7], vec![5, 7]));
+        assert_eq!(of(5), (vec![0, 5, 7], vec![2]));
+        assert_eq!(of(2), (vec![0, 2, 4, 5, 6, 7, 8], vec![1, 1]));
+        let bits = BitSlice::new(&[0b0111_0000, 1], 0, 9).unwrap();
+        assert_eq!(run_starts_of_bits(&bits), [0, 4, 7, 8]);
+        let none = BitSlice::new(&[], 0, 0).unwrap();
+        assert!(run_starts_of_bits(&none).is_empty());
+    }
+}
