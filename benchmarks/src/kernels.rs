@@ -1,25 +1,9 @@
 //! What it costs to decode by the kernel in the file instead of natively.
 
-use std::path::PathBuf;
-
 #[cfg(not(feature = "tarsia"))]
 use anyhow::Result;
 
-/// Whole-table scans of every table, natively and by the kernel inside the file, in turns.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Folder of Parquet files; else TARSIA_DATA, else shared/data beside the repository.
-    folder: Option<PathBuf>,
-    /// Tables whose name contains this; the docs are not rewritten then.
-    #[arg(long)]
-    table: Option<String>,
-    /// Repetitions, of which the median counts.
-    #[arg(long, default_value_t = 9)]
-    reps: usize,
-    /// Leave docs/benchmarks.md and the results as they are.
-    #[arg(long)]
-    no_docs: bool,
-}
+use crate::over_tables::Arguments;
 
 #[cfg(not(feature = "tarsia"))]
 pub(crate) fn run(_: &Arguments) -> Result<()> {
@@ -36,16 +20,15 @@ mod measuring {
     use std::time::{Duration, Instant};
 
     use anyhow::{Context, Result, ensure};
-    use arrow_array::RecordBatch;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde::Serialize;
     use tarsia::{
         Checksums, EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer,
     };
 
     use super::Arguments;
-    use crate::machine::{self, Environment};
-    use crate::report::{geometric_mean, median, refresh_docs, table};
+    use crate::machine::Environment;
+    use crate::over_tables;
+    use crate::report::{geometric_mean, median, table};
     use crate::sizes::tables;
     use crate::speed::touch;
 
@@ -78,48 +61,22 @@ mod measuring {
     }
 
     pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-        let repository = machine::repository()?;
-        let folder = machine::data_folder(arguments.folder.as_ref())?;
-        let mut rows = Vec::new();
-        for path in tables::parquet_files(&folder)? {
-            let name = tables::name(&path);
-            let skipped = arguments.table.as_ref().is_some_and(|t| !name.contains(t));
-            if skipped {
-                continue;
-            }
-            let nested = !tables::open(&path)?.nested.is_empty();
-            let row = measure(&path, nested, arguments.reps.max(1)).with_context(|| name)?;
+        let rows = arguments.each(|path, reps| {
+            let nested = !tables::open(path)?.nested.is_empty();
+            let row = measure(path, nested, reps)?;
             eprintln!("{}: {:.3}", row.table, row.slowdown());
-            rows.push(row);
-        }
+            Ok(row)
+        })?;
         let report = Report {
             environment: Environment::here(),
             rows,
         };
-        let section = markdown(&report);
-        println!("{section}");
-        if arguments.table.is_none() && !arguments.no_docs {
-            let json = serde_json::to_string_pretty(&report)?;
-            std::fs::write(
-                repository.join("benchmarks/results/kernels.json"),
-                json + "\n",
-            )?;
-            let docs = repository.join("docs/benchmarks.md");
-            refresh_docs(&docs, "kernels", "Kernels", &section)?;
-        }
-        Ok(())
+        arguments.publish("kernels", "Kernels", &report, &markdown(&report))
     }
 
     fn measure(path: &Path, nested: bool, reps: usize) -> Result<Row> {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?
-            .with_batch_size(65_536)
-            .build()?;
-        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
-        let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory)?,
-            false => tempfile::tempdir()?,
-        };
+        let batches = over_tables::batches(path)?;
+        let folder = over_tables::folder_in_memory()?;
         let path_of_table = path;
         let path = folder.path().join("t.tarsia");
         let schema = batches.first().context("an empty table")?.schema();

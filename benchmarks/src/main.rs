@@ -5,6 +5,7 @@
 
 mod kernels;
 mod machine;
+mod over_tables;
 mod peers;
 mod report;
 mod search;
@@ -28,9 +29,9 @@ enum Benchmark {
     /// Writing, opening, scanning and random rows of whole tables.
     Speed(speed::Arguments),
     /// What it costs to decode by the kernel in the file instead of natively.
-    Kernels(kernels::Arguments),
+    Kernels(over_tables::Arguments),
     /// What part of writing the search for trees of encodings takes.
-    Search(search::Arguments),
+    Search(over_tables::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`.

@@ -1,26 +1,9 @@
 //! What part of writing the search for trees of encodings takes.
 
-use std::path::PathBuf;
-
 #[cfg(not(feature = "tarsia"))]
 use anyhow::Result;
 
-/// Every table, written in turns with the search and with the trees that it found. What the search finds out and
-/// encoding needs anyway (the distinct values of a dictionary) is in both.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Folder of Parquet files; else TARSIA_DATA, else shared/data beside the repository.
-    folder: Option<PathBuf>,
-    /// Tables whose name contains this; the docs are not rewritten then.
-    #[arg(long)]
-    table: Option<String>,
-    /// Repetitions, of which the median counts.
-    #[arg(long, default_value_t = 9)]
-    reps: usize,
-    /// Leave docs/benchmarks.md and the results as they are.
-    #[arg(long)]
-    no_docs: bool,
-}
+use crate::over_tables::Arguments;
 
 #[cfg(not(feature = "tarsia"))]
 pub(crate) fn run(_: &Arguments) -> Result<()> {
@@ -39,16 +22,15 @@ mod measuring {
     use std::time::Instant;
 
     use anyhow::{Context, Result, ensure};
-    use arrow_array::RecordBatch;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde::Serialize;
     use tarsia::choose::{Choice, Choose, Chooser, Objective};
     use tarsia::codec::Statistics;
     use tarsia::{EmbedKernels, PageChooser, Threads, WriteOptions, Writer};
 
     use super::Arguments;
-    use crate::machine::{self, Environment};
-    use crate::report::{median, refresh_docs, table};
+    use crate::machine::Environment;
+    use crate::over_tables;
+    use crate::report::{median, table};
     use crate::sizes::tables;
 
     /// The part of writing that the search may take.
@@ -74,34 +56,19 @@ mod measuring {
         rows: Vec<Row>,
     }
 
+    /// Every table, written in turns with the search and with the trees that it found. What the search finds out and
+    /// encoding needs anyway (the distinct values of a dictionary) is in both.
     pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-        let repository = machine::repository()?;
-        let folder = machine::data_folder(arguments.folder.as_ref())?;
-        let mut rows = Vec::new();
-        for path in tables::parquet_files(&folder)? {
-            let name = tables::name(&path);
-            let skipped = arguments.table.as_ref().is_some_and(|t| !name.contains(t));
-            if skipped {
-                continue;
-            }
-            let row = measure(&path, arguments.reps.max(1)).with_context(|| name)?;
+        let rows = arguments.each(|path, reps| {
+            let row = measure(path, reps)?;
             eprintln!("{}: {:.3}", row.table, row.share());
-            rows.push(row);
-        }
+            Ok(row)
+        })?;
         let report = Report {
             environment: Environment::here(),
             rows,
         };
-        let section = markdown(&report);
-        println!("{section}");
-        if arguments.table.is_none() && !arguments.no_docs {
-            let json = serde_json::to_string_pretty(&report)?;
-            let results = repository.join("benchmarks/results/search.json");
-            std::fs::write(results, json + "\n")?;
-            let docs = repository.join("docs/benchmarks.md");
-            refresh_docs(&docs, "search", "Search", &section)?;
-        }
-        Ok(())
+        arguments.publish("search", "Search", &report, &markdown(&report))
     }
 
     /// Searches, and notes what is found, in order.
@@ -133,15 +100,8 @@ mod measuring {
     }
 
     fn measure(path: &Path, reps: usize) -> Result<Row> {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?
-            .with_batch_size(65_536)
-            .build()?;
-        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
-        let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory)?,
-            false => tempfile::tempdir()?,
-        };
+        let batches = over_tables::batches(path)?;
+        let folder = over_tables::folder_in_memory()?;
         let write = |chooser: Option<PageChooser>| -> Result<(f64, Vec<u8>)> {
             let to = folder.path().join("t.tarsia");
             let schema = batches.first().context("an empty table")?.schema();

@@ -12,14 +12,15 @@ pub static ALL: [&Kernel; 2] = [&CORE, &NESTED];
 pub static CORE: Kernel = Kernel {
     name: Cow::Borrowed("core"),
     digest: [
-        0x45, 0xff, 0x20, 0xee, 0x45, 0x2f, 0x8e, 0xf4, 0x11, 0x9e, 0x3d, 0x96, 0x47, 0x85, 0xdd, 0x38,
-        0x06, 0xca, 0xf7, 0xb7, 0xa1, 0x26, 0xab, 0xa5, 0xdb, 0x32, 0x87, 0x68, 0x14, 0xef, 0xbe, 0x2c,
+        0xcd, 0xf8, 0x6f, 0x06, 0x1d, 0x0a, 0x9f, 0x40, 0x4b, 0x85, 0xa1, 0xda, 0xd2, 0x3e, 0x17, 0x5a,
+        0x0a, 0xf6, 0x5c, 0x75, 0xec, 0x26, 0x38, 0x14, 0xcb, 0xb9, 0x46, 0x14, 0xa9, 0xc1, 0x2b, 0xaf,
     ],
-    raw_bytes: 106304,
-    // 39793 bytes.
+    raw_bytes: 123165,
+    // 46248 bytes.
     compressed: Cow::Borrowed(include_bytes!("../core.wasm.zst")),
     nested: false,
     encodings: Cow::Borrowed(&[
+        KernelEncoding::new("tarsia.alp", 1, 0),
         KernelEncoding::new("tarsia.bitmap", 1, 0),
         KernelEncoding::new("tarsia.bitpack", 1, 0),
         KernelEncoding::new("tarsia.bytes", 1, 0),
@@ -27,7 +28,9 @@ pub static CORE: Kernel = Kernel {
         KernelEncoding::new("tarsia.delta", 1, 0),
         KernelEncoding::new("tarsia.dict", 1, 0),
         KernelEncoding::new("tarsia.narrow", 1, 0),
+        KernelEncoding::new("tarsia.onpair", 1, 0),
         KernelEncoding::new("tarsia.plain", 1, 0),
+        KernelEncoding::new("tarsia.runend", 1, 0),
     ]),
 };
 
@@ -36,14 +39,15 @@ pub static CORE: Kernel = Kernel {
 pub static NESTED: Kernel = Kernel {
     name: Cow::Borrowed("nested"),
     digest: [
-        0xc6, 0x29, 0xf9, 0x9d, 0x17, 0xf3, 0x19, 0xbe, 0x44, 0x2f, 0xf1, 0x95, 0x98, 0x06, 0x84, 0xa2,
-        0x26, 0x3b, 0x5c, 0xac, 0x2d, 0xe3, 0xe7, 0x8a, 0x83, 0xa6, 0xc4, 0x82, 0x6a, 0x25, 0x80, 0x54,
+        0x02, 0x1a, 0x00, 0x2e, 0x48, 0x99, 0x9a, 0xd3, 0xf8, 0x81, 0x87, 0x58, 0xd8, 0xf1, 0xaf, 0xd8,
+        0x43, 0xac, 0xfd, 0x90, 0xdb, 0x8f, 0xef, 0xfe, 0x6d, 0x67, 0xeb, 0x06, 0xf3, 0x31, 0xe1, 0x15,
     ],
-    raw_bytes: 132101,
-    // 50350 bytes.
+    raw_bytes: 148983,
+    // 56719 bytes.
     compressed: Cow::Borrowed(include_bytes!("../nested.wasm.zst")),
     nested: true,
     encodings: Cow::Borrowed(&[
+        KernelEncoding::new("tarsia.alp", 1, 0),
         KernelEncoding::new("tarsia.bitmap", 1, 0),
         KernelEncoding::new("tarsia.bitpack", 1, 0),
         KernelEncoding::new("tarsia.bytes", 1, 0),
@@ -51,6 +55,8 @@ pub static NESTED: Kernel = Kernel {
         KernelEncoding::new("tarsia.delta", 1, 0),
         KernelEncoding::new("tarsia.dict", 1, 0),
         KernelEncoding::new("tarsia.narrow", 1, 0),
+        KernelEncoding::new("tarsia.onpair", 1, 0),
         KernelEncoding::new("tarsia.plain", 1, 0),
+        KernelEncoding::new("tarsia.runend", 1, 0),
     ]),
 };

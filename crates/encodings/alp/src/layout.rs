@@ -1,0 +1,181 @@
+//! Fields, parameters and arithmetic that decoder and encoder share.
+
+use alloc::vec;
+
+use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.alp";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The most decimals: 10^22 is the largest power of ten that a binary64 number holds exactly.
+pub(crate) const DECIMALS_MAX: u8 = 22;
+
+/// Units of up to this many values have positions of 2 bytes.
+const SHORT_UNIT_VALUES: u32 = 1 << 16;
+
+/// 10^0 to 10^22, all exact.
+const TENS: [f64; DECIMALS_MAX as usize + 1] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// Added to an integer and taken from the number whose bits that makes: 2^52 + 2^51. Conversions of 64-bit integers
+/// have no instruction before AVX-512.
+pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// The bits of 2^52, whose fraction is a whole number.
+const MAGIC_EXPONENT: u64 = 0x4330_0000_0000_0000;
+
+/// Half of the integers that [`MAGIC`] converts: -2^51 to 2^51 - 1.
+pub(crate) const INTEGER_MAX: i64 = 1 << 51;
+
+/// The tree `alp(integers)` for numbers with so many decimals, at most 22; `integers` encodes values of the node's own
+/// type.
+pub fn tree(decimals: u8, integers: Tree) -> Tree {
+    Tree::node(ID, VERSION, &[decimals], vec![integers])
+}
+
+/// Parses the parameters of a node. Refuses types of values that the encoding does not hold.
+pub(crate) fn parse_scale(node: &Node<'_>) -> Result<Scale> {
+    let (ValueType::Fixed(4) | ValueType::Fixed(8)) = node.value_type else {
+        return Err(Error::unsupported(
+            "values other than numbers of 4 or 8 bytes in tarsia.alp",
+        ));
+    };
+    let mut reader = Reader::new(node.params);
+    let decimals = reader.u8("alp.decimals")?;
+    let scale = Scale::of(decimals);
+    let scale = scale.ok_or_else(|| Error::corrupt("alp.decimals", 0, decimals, "0 ..= 22"))?;
+    reader.finish("alp.params")?;
+    Ok(scale)
+}
+
+/// What the integers of a node are multiples of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scale {
+    /// Decimals of the numbers.
+    #[cfg(feature = "encode")]
+    pub(crate) decimals: u8,
+    /// 10^decimals
+    pub(crate) divisor: f64,
+}
+
+impl Scale {
+    /// The scale for so many decimals; `None` for too many.
+    pub(crate) fn of(decimals: u8) -> Option<Self> {
+        let divisor = *TENS.get(usize::from(decimals))?;
+        Some(Self {
+            #[cfg(feature = "encode")]
+            decimals,
+            divisor,
+        })
+    }
+
+    /// The number of 8 bytes that an integer stands for. Of larger integers than [`INTEGER_MAX`] only the lowest 52 bits
+    /// count.
+    #[inline]
+    pub(crate) fn wide(self, integer: u64) -> f64 {
+        let shifted = integer.wrapping_add(INTEGER_MAX as u64) & ((1 << 52) - 1);
+        (f64::from_bits(shifted | MAGIC_EXPONENT) - MAGIC) / self.divisor
+    }
+
+    /// The number of 4 bytes that an integer stands for.
+    #[inline]
+    pub(crate) fn narrow(self, integer: u32) -> f32 {
+        (f64::from(integer as i32) / self.divisor) as f32
+    }
+}
+
+/// A unit taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) positions: Positions<'a>,
+    /// The bytes of the exceptions.
+    pub(crate) exceptions: &'a [u8],
+    /// The child's unit.
+    pub(crate) integers: Unit<'a>,
+}
+
+/// The places of the exceptions in the unit, rising.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Positions<'a> {
+    Two(&'a [[u8; 2]]),
+    Four(&'a [[u8; 4]]),
+}
+
+impl Positions<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Two(positions) => positions.len(),
+            Self::Four(positions) => positions.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, i: usize) -> Option<u32> {
+        match self {
+            Self::Two(positions) => positions.get(i).map(|it| u16::from_le_bytes(*it).into()),
+            Self::Four(positions) => positions.get(i).map(|it| u32::from_le_bytes(*it)),
+        }
+    }
+
+    /// Number of exceptions before value `end`.
+    pub(crate) fn n_before(&self, end: u32) -> usize {
+        match self {
+            Self::Two(positions) => {
+                positions.partition_point(|it| u32::from(u16::from_le_bytes(*it)) < end)
+            }
+            Self::Four(positions) => positions.partition_point(|it| u32::from_le_bytes(*it) < end),
+        }
+    }
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
+        let mut reader = Reader::new(unit.bytes);
+        let n = reader.u32("alp.n_exceptions")?;
+        if n > unit.len {
+            let allowed = "at most the number of values";
+            return Err(Error::corrupt("alp.n_exceptions", 0, n, allowed));
+        }
+        let n = n as usize;
+        let position_bytes = position_bytes(unit.len);
+        let positions_at = reader.position();
+        let bytes = reader.take(n.saturating_mul(position_bytes), "alp.positions")?;
+        let positions = match position_bytes {
+            2 => Positions::Two(bytes.as_chunks().0),
+            _ => Positions::Four(bytes.as_chunks().0),
+        };
+        let mut before = None;
+        for i in 0..n {
+            let position = positions.get(i);
+            if position <= before || position.is_some_and(|it| it >= unit.len) {
+                let at = positions_at + i * position_bytes;
+                let allowed = "rising, below the number of values";
+                let found = position.unwrap_or_default();
+                return Err(Error::corrupt("alp.positions", at, found, allowed));
+            }
+            before = position;
+        }
+        let exceptions = reader.take(n.saturating_mul(value_bytes), "alp.exceptions")?;
+        Ok(Self {
+            positions,
+            exceptions,
+            integers: Unit {
+                bytes: reader.rest(),
+                len: unit.len,
+                decoded_bytes: unit.len.saturating_mul(value_bytes as u32),
+            },
+        })
+    }
+}
+
+/// Bytes of a position in a unit of `n_values`.
+pub(crate) fn position_bytes(n_values: u32) -> usize {
+    match n_values {
+        0..=SHORT_UNIT_VALUES => 2,
+        _ => 4,
+    }
+}
