@@ -33,7 +33,8 @@ pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Resul
     array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool), pool)
 }
 
-/// The array of type `Utf8View` or `BinaryView` whose views are `raw`, values of 16 bytes, and whose buffers are `data`.
+/// The array of type `Utf8View` or `BinaryView` whose views are `raw`, values of 16 bytes, and whose buffers are
+/// `data`.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where views point outside of the buffers and for

@@ -116,8 +116,8 @@ impl Strings {
                 views.into()
             }
         };
-        // SAFETY: `write_views` copies short values and makes views of `start..end` for each pair of offsets, all inside
-        // the one buffer and at the starts of characters, as `new` checked; `check` is as in `narrow`.
+        // SAFETY: `write_views` copies short values and makes views of `start..end` for each pair of offsets, all
+        // inside the one buffer and at the starts of characters, as `new` checked; `check` is as in `narrow`.
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, vec![self.data], nulls) })
     }
 

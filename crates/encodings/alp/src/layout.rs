@@ -74,8 +74,8 @@ impl Scale {
         })
     }
 
-    /// The number of 8 bytes that an integer stands for. Of larger integers than [`INTEGER_MAX`] only the lowest 52 bits
-    /// count.
+    /// The number of 8 bytes that an integer stands for. Of integers larger than [`INTEGER_MAX`] only the lowest 52
+    /// bits count.
     #[inline]
     pub(crate) fn wide(self, integer: u64) -> f64 {
         let shifted = integer.wrapping_add(INTEGER_MAX as u64) & ((1 << 52) - 1);

@@ -1,9 +1,9 @@
 //! Floating-point numbers that were decimals, as integers: the tarsia.alp encoding.
 //!
 //! Source: "ALP: Adaptive Lossless floating-Point Compression" (SIGMOD 2024), sections 3.1 and 3.2. We differ in: an
-//! integer is divided by a power of ten, not multiplied with two rounded powers, so that every decimal of up to 15 digits
-//! is restored exactly and is no exception; one power for a page instead of one pair for 1,024 values, so that it stands
-//! in the tree; numbers of 4 bytes are computed with 8 bytes.
+//! integer is divided by a power of ten, not multiplied with two rounded powers, so that every decimal of up to 15
+//! digits is restored exactly and is no exception; one power for a page instead of one pair for 1,024 values, so that
+//! it stands in the tree; numbers of 4 bytes are computed with 8 bytes.
 //!
 //! # Layout (little-endian; `n` values of `S` bytes, `x` exceptions)
 //! | offset | bytes | field | rule |

@@ -1,8 +1,8 @@
 //! Wide integers (decimals, above all) as a child of the smallest width that holds them.
 //!
-//! Source: Bullion (CIDR 2025), Table 2 (fixed bit width); BtrBlocks (SIGMOD 2023) leaves decimals to the caller, Vortex
-//! has `decimal_byte_parts`. Encodings of integers, such as bit-packing and delta, have fast loops for 1, 2, 4 and 8
-//! bytes. This node brings wider values to one of these widths.
+//! Source: Bullion (CIDR 2025), Table 2 (fixed bit width); BtrBlocks (SIGMOD 2023) leaves decimals to the caller,
+//! Vortex has `decimal_byte_parts`. Encodings of integers, such as bit-packing and delta, have fast loops for 1, 2, 4
+//! and 8 bytes. This node brings wider values to one of these widths.
 //!
 //! # Layout (`n` values)
 //! | offset | bytes | field | rule |

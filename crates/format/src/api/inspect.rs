@@ -31,7 +31,8 @@ pub struct Inspection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInspection {
-    /// BLAKE3 over the module: what [`OpenOptions::with_trusted_kernels`](crate::OpenOptions::with_trusted_kernels) wants.
+    /// BLAKE3 over the module: what
+    /// [`OpenOptions::with_trusted_kernels`](crate::OpenOptions::with_trusted_kernels) wants.
     pub digest: [u8; 32],
     /// Its name, if this build ships it.
     pub name: Option<String>,
