@@ -50,6 +50,7 @@ pub static CORE: &[Row] = &[
     row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 34),
     row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 70),
     row!(tarsia_narrow::NARROW, value_ps: 0, byte_ps: 40),
+    row!(tarsia_divisor::DIVISOR, value_ps: 300, byte_ps: 0),
     row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45),
     row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40),
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
