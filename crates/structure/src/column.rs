@@ -10,7 +10,7 @@ use core::ops::Range;
 #[cfg(feature = "zero-copy")]
 use tarsia_codec::OwnedValues;
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, Output, Result, Scratch, Selection, Unit, ValueType,
+    AlignedBuf, BitSlice, Decoder, Error, Output, Result, Scratch, Selection, Unit, ValueType,
 };
 
 use crate::block::{Block, Validity};
