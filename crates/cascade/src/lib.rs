@@ -23,6 +23,10 @@
 //! It encodes nothing, and it does not know what an encoding is.
 #![forbid(unsafe_code)]
 
+mod outline;
+
+pub use outline::Outline;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -104,6 +108,7 @@ pub struct Chooser {
     weights: Weights,
     full_zip_bytes_min: u32,
     tree: Option<Tree>,
+    outline: Option<Arc<Outline>>,
     fallbacks: Arc<Mutex<HashMap<ValueType, Tree>>>,
 }
 
@@ -115,6 +120,7 @@ impl Chooser {
             weights: objective.weights(),
             full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
             tree: None,
+            outline: None,
             fallbacks: Arc::default(),
         }
     }
@@ -140,6 +146,16 @@ impl Chooser {
     pub fn with_tree(self, tree: Tree) -> Self {
         Self {
             tree: Some(tree),
+            ..self
+        }
+    }
+
+    /// The same, but the search for the values (not for lengths and validity) of every page finds only trees of this
+    /// outline. Pages for which its encodings propose nothing have the fallback.
+    #[must_use]
+    pub fn with_outline(self, outline: Outline) -> Self {
+        Self {
+            outline: Some(Arc::new(outline)),
             ..self
         }
     }
@@ -217,20 +233,59 @@ impl Chooser {
     /// # Errors
     /// What encodings refuse of their own proposals.
     pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
-        let mut search = Search {
-            chooser: self,
-            n_nodes: 0,
-            shared_depth: 0,
+        let outline = self.outline.as_deref();
+        let of_root = Place {
+            parent: None,
+            depth: 1,
+            outline: outline.filter(|_| is_of_items(values)),
         };
-        let found = search.best(values, None, 1, u64::MAX)?;
-        let Some(mut found) = found else {
-            return Ok(None);
+        let found = Search::new(self).best(values, of_root, u64::MAX)?;
+        found.map(|found| self.numbered(found, values)).transpose()
+    }
+
+    /// What each encoding makes of the values: its proposals, each with the children that a search finds for it, the
+    /// cheapest first. The first is what [`Chooser::search`] finds.
+    ///
+    /// # Errors
+    /// As [`Chooser::search`].
+    pub fn candidates(&self, values: &Statistics<'_>) -> Result<Vec<Found>> {
+        let of_root = Place {
+            parent: None,
+            depth: 1,
+            outline: None,
         };
+        let mut all = Vec::new();
+        for known in self.registry.writers() {
+            let mut proposals = self.proposals(known, u64::MAX);
+            known.writer.propose(values, &mut proposals)?;
+            for proposal in proposals.into_vec() {
+                let decode_ps = decode_ps(known, values);
+                let mut search = Search::new(self);
+                let found =
+                    search.complete(known, &proposal, values, of_root, decode_ps, u64::MAX)?;
+                if let Some(found) = found {
+                    all.push(self.numbered(found, values)?);
+                }
+            }
+        }
+        all.sort_by_key(|found| found.cost_ps);
+        Ok(all)
+    }
+
+    /// The same with the numbers of shared buffers.
+    fn numbered(&self, mut found: Found, values: &Statistics<'_>) -> Result<Found> {
         let mut next = 0;
         let value_type = values.values().value_type();
         self.registry
             .number_shared(&mut found.tree, value_type, &mut next)?;
-        Ok(Some(found))
+        Ok(found)
+    }
+
+    /// An empty list for the proposals of an encoding.
+    fn proposals<'v>(&self, known: &RegisteredWriter, bytes_to_beat: u64) -> Proposals<'v> {
+        Proposals::new(bytes_to_beat, known.version_max)
+            .that_fit(self.weights.must_fit)
+            .with_shared_bytes_max(self.weights.shared_bytes_max)
     }
 
     /// Bytes of the values under a tree, by encoding them.
@@ -249,13 +304,10 @@ impl Choose for Chooser {
         let all = values.values();
         let value_type = all.value_type();
         let fallback = self.fallback(value_type)?;
-        let is_of_items = !matches!(
-            values.facts().logical_type,
-            tarsia_codec::LogicalType::Length | tarsia_codec::LogicalType::Validity
-        );
+        let is_of_items = is_of_items(values);
         let found = match &self.tree {
             _ if values.is_empty() => None,
-            Some(tree) if is_of_items && values.facts().shared.is_none() => Some(Found {
+            Some(tree) if is_of_items => Some(Found {
                 // A tree that does not hold the first block's values is left to the writer to refuse.
                 bytes: self
                     .bytes_under(tree, all)
@@ -270,7 +322,8 @@ impl Choose for Chooser {
         let gains_enough = |found: &Found| {
             let is_fixed = matches!(value_type, ValueType::Fixed(_));
             let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
-            self.tree.is_some() || !is_fixed || found.bytes * 100 < most
+            let is_asked_for = self.tree.is_some() || self.outline.is_some();
+            is_asked_for || !is_fixed || found.bytes * 100 < most
         };
         let found = found.filter(gains_enough).unwrap_or_else(|| Found {
             tree: fallback.clone(),
@@ -307,6 +360,22 @@ pub struct Found {
     pub is_uniform: bool,
 }
 
+/// True for the values of a column's items; false for lengths, validity and what a shared buffer holds.
+fn is_of_items(values: &Statistics<'_>) -> bool {
+    let facts = values.facts();
+    let is_of_levels = matches!(
+        facts.logical_type,
+        tarsia_codec::LogicalType::Length | tarsia_codec::LogicalType::Validity
+    );
+    !is_of_levels && facts.shared.is_none()
+}
+
+/// How long an encoding's own decoder takes for all values, in picoseconds.
+fn decode_ps(known: &RegisteredWriter, values: &Statistics<'_>) -> u64 {
+    let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
+    n * u64::from(known.cost.value_ps) + decoded_bytes * u64::from(known.cost.byte_ps)
+}
+
 struct Search<'a> {
     chooser: &'a Chooser,
     n_nodes: u32,
@@ -314,42 +383,57 @@ struct Search<'a> {
     shared_depth: u32,
 }
 
-/// The encoding that a node must not be of: that of its parent.
-type Parent = Option<&'static str>;
+/// Where in a tree a node is searched for.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// The encoding that the node must not be of: that of its parent.
+    parent: Option<&'static str>,
+    /// 1 for the root.
+    depth: u32,
+    /// What the node must look like.
+    outline: Option<&'a Outline>,
+}
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(chooser: &'a Chooser) -> Self {
+        Self {
+            chooser,
+            n_nodes: 0,
+            shared_depth: 0,
+        }
+    }
+
     /// The cheapest tree for the values that costs less than `to_beat_ps`.
     fn best(
         &mut self,
         values: &Statistics<'_>,
-        parent: Parent,
-        depth: u32,
+        place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
         let weights = self.chooser.weights;
+        let is_named = place.outline.is_some_and(Outline::is_named);
         self.n_nodes += 1;
-        if depth > weights.depth_max || self.n_nodes > NODES_MAX {
+        if place.depth > weights.depth_max && !is_named || self.n_nodes > NODES_MAX {
             return Ok(None);
         }
-        let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
         let mut best: Option<Found> = None;
         for known in self.chooser.registry.writers() {
+            let id = known.writer.id();
             let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
-            let decode_ps =
-                n * u64::from(known.cost.value_ps) + decoded_bytes * u64::from(known.cost.byte_ps);
+            let decode_ps = decode_ps(known, values);
             // Under its own kind a node finds little that its parent has left.
-            if parent == Some(known.writer.id()) || decode_ps >= to_beat_ps {
+            let is_again = place.parent == Some(id) && !is_named;
+            let is_allowed = place.outline.is_none_or(|outline| outline.allows(id));
+            if is_again || !is_allowed || decode_ps >= to_beat_ps {
                 continue;
             }
             let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
-            let mut proposals = Proposals::new(bytes_to_beat, known.version_max)
-                .that_fit(weights.must_fit)
-                .with_shared_bytes_max(weights.shared_bytes_max);
+            let mut proposals = self.chooser.proposals(known, bytes_to_beat);
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
                 let found =
-                    self.complete(known, &proposal, values, depth, decode_ps, to_beat_ps)?;
+                    self.complete(known, &proposal, values, place, decode_ps, to_beat_ps)?;
                 best = found.or(best);
             }
         }
@@ -362,13 +446,16 @@ impl Search<'_> {
         known: &RegisteredWriter,
         proposal: &Proposal<'_>,
         values: &Statistics<'_>,
-        depth: u32,
+        place: Place<'_>,
         decode_ps: u64,
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
         let weights = self.chooser.weights;
         let is_too_deep = !proposal.shared.is_empty() && self.shared_depth == SHARED_DEPTH_MAX;
+        let n_children = proposal.children.len();
+        let has_part = |outline: &Outline| outline.n_parts() > n_children;
         if is_too_deep
+            || place.outline.is_some_and(has_part)
             || proposal.version > known.version_max
             || weights.must_fit && !self.fits(known, proposal, values)
         {
@@ -379,11 +466,15 @@ impl Search<'_> {
         let mut bytes = proposal.bytes;
         let mut cost_ps = decode_ps.saturating_add(worth(bytes));
         let mut all_bytes = bytes;
-        let mut children = Vec::with_capacity(proposal.children.len());
-        for part in &proposal.children {
-            let found =
-                self.best_of_part(part, values, id, depth, to_beat_ps.saturating_sub(cost_ps))?;
-            let Some(child) = found else {
+        let mut children = Vec::with_capacity(n_children);
+        for (i, part) in proposal.children.iter().enumerate() {
+            let of_child = Place {
+                parent: Some(id),
+                depth: place.depth + 1,
+                outline: place.outline.and_then(|outline| outline.part(i)),
+            };
+            let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
+            let Some(child) = self.best_of_part(part, values, of_child, to_beat_ps)? else {
                 return Ok(None);
             };
             bytes += child.bytes;
@@ -394,8 +485,14 @@ impl Search<'_> {
         for part in &proposal.shared {
             cost_ps = cost_ps.saturating_add(worth(SHARED_BUFFER_OVERHEAD_BYTES));
             // A tree of its own, not a part of this one.
+            let of_shared = Place {
+                parent: Some(id),
+                depth: 1,
+                outline: None,
+            };
             self.shared_depth += 1;
-            let found = self.best_of_part(part, values, id, 0, to_beat_ps.saturating_sub(cost_ps));
+            let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
+            let found = self.best_of_part(part, values, of_shared, to_beat_ps);
             self.shared_depth -= 1;
             let Some(shared) = found? else {
                 return Ok(None);
@@ -418,13 +515,12 @@ impl Search<'_> {
         &mut self,
         part: &Part<'_>,
         values: &Statistics<'_>,
-        parent: &'static str,
-        depth: u32,
+        place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
         let of_part = Statistics::of_part(part, values.unit_values())?;
         if !of_part.is_empty() {
-            return self.best(&of_part, Some(parent), depth + 1, to_beat_ps);
+            return self.best(&of_part, place, to_beat_ps);
         }
         let tree = self.chooser.fallback(of_part.values().value_type())?;
         Ok(Some(Found {

@@ -40,6 +40,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Check every checksum and digest, and decode everything
     Verify(Verify),
+    /// Show which trees of encodings a writer weighs for the columns of a table, with their sizes and speeds
+    Explain(Explain),
     /// Show the encodings that this program reads and writes, and the kernels that decode them
     Encodings(Encodings),
 }
@@ -81,6 +83,60 @@ pub struct Import {
     /// columns
     #[arg(long = "layout", value_name = "COLUMN=LAYOUT", value_parser = parse_layout)]
     pub layouts: Vec<ColumnLayout>,
+    /// The encodings of a column, or of a field inside it, where the writer is not to choose them:
+    /// city=dict(runend), user.age=*(bitpack); `*` is any, and what is left out is chosen; may be given for several
+    /// columns
+    #[arg(long = "encode", value_name = "COLUMN=TREE", value_parser = parse_encode)]
+    pub encodings: Vec<ColumnEncoding>,
+}
+
+/// A column and the encodings of its tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnEncoding {
+    /// The column's name, or the path of one of its leaves.
+    pub column: String,
+    /// Its encodings.
+    pub outline: tarsia::choose::Outline,
+}
+
+/// A name may hold `=`, a tree does not.
+fn parse_encode(text: &str) -> Result<ColumnEncoding, String> {
+    let (column, outline) = text
+        .rsplit_once('=')
+        .ok_or("a column, `=` and a tree such as dict(bitpack)")?;
+    Ok(ColumnEncoding {
+        column: column.to_owned(),
+        outline: outline
+            .parse()
+            .map_err(|error: tarsia::codec::Error| error.to_string())?,
+    })
+}
+
+/// Arguments of `tarsia explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia explain trips.parquet --column distance
+
+For each column one line per tree of encodings that was a candidate, the chosen one first: the bytes that the search
+expected of a page, those that the column took when it was written so, and how fast it decoded on one thread, in 10^9
+bytes of Arrow arrays per second. `tarsia import --encode` takes a tree as it is shown.")]
+pub struct Explain {
+    /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Only this column
+    #[arg(long, value_name = "NAME")]
+    pub column: Option<String>,
+    /// How many rows, from the first on
+    #[arg(long = "rows", value_name = "ROWS", default_value_t = 131_072)]
+    pub n_rows: u64,
+    /// What matters more: time to write, or size
+    #[arg(long, value_enum, default_value_t = Preset::Balanced)]
+    pub preset: Preset,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A column and its layout.

@@ -15,7 +15,9 @@ use tarsia_codec::{
 
 use crate::block::{Block, Validity};
 use crate::full_zip::rows::{ZipRows, no_such};
-use crate::memory::{Take, grow, words, words_mut};
+#[cfg(feature = "zero-copy")]
+use crate::memory::words;
+use crate::memory::{Take, grow, words_mut};
 use crate::page::PageDecoder;
 use crate::slots;
 

@@ -1,6 +1,7 @@
 //! One function per command; those with documents of their own have a file of their own.
 
 mod encodings;
+mod explain;
 mod inspect;
 mod open;
 mod output;
@@ -25,6 +26,7 @@ use crate::target::{Dictionaries, Target};
 use crate::text::{JsonRows, Style, cell, printable, shown};
 
 use encodings::encodings;
+use explain::explain;
 use inspect::inspect;
 use open::{build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting};
 use output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, ratio};
@@ -44,6 +46,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Scan(args) => scan(&args),
         Command::Inspect(args) => inspect(&args),
         Command::Verify(args) => verify(&args),
+        Command::Explain(args) => explain(&args),
         Command::Encodings(args) => encodings(&args),
     }
 }
@@ -58,9 +61,14 @@ fn import(args: &Import) -> Result<(), Failure> {
     let started = Instant::now();
     let mut source = Source::open(&args.input)?;
     let bar = Bar::new("importing");
-    let options = tarsia::WriteOptions::new()
+    let mut options = tarsia::WriteOptions::new()
         .with_preset(args.preset.into())
         .with_embed_kernels(args.kernels.into());
+    for of_column in &args.encodings {
+        let outline = of_column.outline.clone();
+        let own = tarsia::ColumnOptions::new().with_outline(outline);
+        options = options.with_column(&of_column.column, own);
+    }
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
     let schema = with_layouts(source.schema(), &args.layouts)?;
     let mut writer =

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tarsia_cascade::Chooser;
+use tarsia_cascade::{Chooser, Objective, Outline};
 use tarsia_codec::Statistics;
 use tarsia_page_writer::{Choice, Choose};
 
@@ -57,7 +57,7 @@ impl<'a> Choosers<'a> {
     pub(super) fn new(options: &'a WriteOptions) -> Self {
         Self {
             options,
-            base: Chooser::new(options.registry().clone(), options.preset().objective()),
+            base: Chooser::new(options.registry().clone(), options.preset().into()),
             known: HashSet::new(),
         }
     }
@@ -75,7 +75,7 @@ impl<'a> Choosers<'a> {
         self.known.insert(name.field.to_owned());
         self.known.insert(name.leaf.to_owned());
         let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min());
-        let has_tree = own.is_some_and(|own| own.tree().is_some());
+        let has_tree = own.is_some_and(|own| own.tree().is_some() || own.outline().is_some());
         let policy = own.and_then(ColumnOptions::chooser);
         if let Some(policy) = policy.or_else(|| options.chooser().filter(|_| !has_tree)) {
             return ColumnChooser::Custom {
@@ -89,26 +89,42 @@ impl<'a> Choosers<'a> {
         let chooser = self
             .base
             .clone()
-            .with_weights(preset.objective().weights())
+            .with_weights(Objective::from(preset).weights())
             .with_full_zip_bytes_min(full_zip_bytes_min);
+        let chooser = match own.and_then(ColumnOptions::outline) {
+            None => chooser,
+            Some(outline) => chooser.with_outline(outline.clone()),
+        };
         ColumnChooser::Search(match own.and_then(ColumnOptions::tree) {
             None => chooser,
             Some(tree) => chooser.with_tree(tree.clone()),
         })
     }
 
-    /// That all options of columns are for columns that there are.
+    /// That all options of columns are for columns that there are, and name encodings that are written.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the name that no column has.
+    /// [`ErrorKind::InvalidInput`] with the name that no column has, or that no encoding has.
     pub(super) fn check_names(&self) -> Result<()> {
+        let refused = |what: String, name: &str| {
+            Err(Error::new(ErrorKind::InvalidInput, what).in_column(name))
+        };
         let names = self.options.column_names();
-        match names.filter(|name| !self.known.contains(*name)).min() {
-            None => Ok(()),
-            Some(name) => {
-                let what = "options for a column that the schema does not have";
-                Err(Error::new(ErrorKind::InvalidInput, what).in_column(name))
+        if let Some(name) = names.filter(|name| !self.known.contains(*name)).min() {
+            let what = "options for a column that the schema does not have";
+            return refused(what.to_owned(), name);
+        }
+        let writers = self.options.registry().writers();
+        let is_written = |id: &str| writers.iter().any(|known| known.writer.id() == id);
+        let mut names: Vec<_> = self.options.column_names().collect();
+        names.sort_unstable();
+        for name in names {
+            let outline = self.options.column(name).and_then(ColumnOptions::outline);
+            let ids = outline.map(Outline::ids).unwrap_or_default();
+            if let Some(id) = ids.into_iter().find(|id| !is_written(id)) {
+                return refused(format!("no encoding `{id}` is written"), name);
             }
         }
+        Ok(())
     }
 }

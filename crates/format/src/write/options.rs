@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use tarsia_cascade::Objective;
+use tarsia_cascade::{Objective, Outline};
 use tarsia_codec::{Registry, Statistics, Tree};
 use tarsia_kernels::Kernel;
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
@@ -26,12 +26,12 @@ pub enum Preset {
     Compact,
 }
 
-impl Preset {
-    pub(crate) fn objective(self) -> Objective {
-        match self {
-            Self::Fast => Objective::Fast,
-            Self::Balanced => Objective::Balanced,
-            Self::Compact => Objective::Compact,
+impl From<Preset> for Objective {
+    fn from(preset: Preset) -> Self {
+        match preset {
+            Preset::Fast => Self::Fast,
+            Preset::Balanced => Self::Balanced,
+            Preset::Compact => Self::Compact,
         }
     }
 }
@@ -131,6 +131,7 @@ impl fmt::Debug for PageChooser {
 pub struct ColumnOptions {
     preset: Option<Preset>,
     tree: Option<Tree>,
+    outline: Option<Outline>,
     chooser: Option<PageChooser>,
 }
 
@@ -155,7 +156,23 @@ impl ColumnOptions {
         self
     }
 
-    /// A policy of your own. If there is one, the tree and the preset do not count.
+    /// The encodings of the tree for the values of every page; a search finds their parameters, and what the outline
+    /// leaves open. Pages for which they propose nothing are stored as plain values. A tree
+    /// ([`ColumnOptions::with_tree`]) counts before an outline. The writer refuses encodings that it does not write.
+    ///
+    /// ```
+    /// use tarsia::ColumnOptions;
+    ///
+    /// let options = ColumnOptions::new().with_outline("dict(runend)".parse()?);
+    /// # tarsia::codec::Result::Ok(())
+    /// ```
+    #[must_use]
+    pub fn with_outline(mut self, outline: Outline) -> Self {
+        self.outline = Some(outline);
+        self
+    }
+
+    /// A policy of your own. If there is one, the tree, the outline and the preset do not count.
     #[must_use]
     pub fn with_chooser(mut self, chooser: PageChooser) -> Self {
         self.chooser = Some(chooser);
@@ -170,6 +187,11 @@ impl ColumnOptions {
     /// See [`ColumnOptions::with_tree`].
     pub fn tree(&self) -> Option<&Tree> {
         self.tree.as_ref()
+    }
+
+    /// See [`ColumnOptions::with_outline`].
+    pub fn outline(&self) -> Option<&Outline> {
+        self.outline.as_ref()
     }
 
     /// See [`ColumnOptions::with_chooser`].
