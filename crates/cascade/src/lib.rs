@@ -151,7 +151,7 @@ impl Chooser {
     }
 
     /// The same, but the search for the values (not for lengths and validity) of every page finds only trees of this
-    /// outline. Pages for which its encodings propose nothing have the fallback.
+    /// outline. For pages for which its encodings propose nothing it finds what it would find without one.
     #[must_use]
     pub fn with_outline(self, outline: Outline) -> Self {
         Self {
@@ -239,7 +239,14 @@ impl Chooser {
             depth: 1,
             outline: outline.filter(|_| is_of_items(values)),
         };
-        let found = Search::new(self).best(values, of_root, u64::MAX)?;
+        let mut found = Search::new(self).best(values, of_root, u64::MAX)?;
+        if found.is_none() && of_root.outline.is_some() {
+            let free = Place {
+                outline: None,
+                ..of_root
+            };
+            found = Search::new(self).best(values, free, u64::MAX)?;
+        }
         found.map(|found| self.numbered(found, values)).transpose()
     }
 

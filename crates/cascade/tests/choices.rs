@@ -167,6 +167,7 @@ fn what_the_registry_lacks_is_not_chosen() {
     let case = numbers(8, N, |i| 5 + 250 * i as u64);
     let mut registry = tarsia_encodings::registry();
     assert!(registry.remove_writer("tarsia.delta") && !registry.remove_writer("tarsia.delta"));
+    assert!(registry.remove_writer("tarsia.divisor"));
     // Versions that do not exist cannot be asked for.
     assert!(registry.limit_version("tarsia.bitpack", Version::new(1, 0)));
     assert!(!registry.limit_version("tarsia.bitpack", Version::new(9, 0)));
@@ -220,4 +221,63 @@ fn choosing_again_gives_the_same_and_takes_less_time_than_encoding_with_it() {
     // No time is promised here, a slow machine may be anything; but a search that has gone astray takes a thousand
     // times as long.
     assert!(choosing / looks < Duration::from_secs(2), "{choosing:?}");
+}
+
+fn outlined(case: &Case, logical_type: LogicalType, outline: &str) -> Vec<String> {
+    let chooser = chooser(Objective::Balanced).with_outline(outline.parse().expect("an outline"));
+    trees_of(&chooser, case, logical_type)
+}
+
+#[test]
+fn an_outline_is_kept_to() {
+    let mut rng = Rng::new(5);
+    let case = numbers(8, N, |i| (i / 100 % 7 * 1000 + rng.below(30) / 29) as u64);
+    let signed = LogicalType::Signed;
+    for (outline, expect) in [
+        ("dict(bitpack)", "dict(bitpack)"),
+        (
+            "dict(runend(delta(bitpack), bitpack))",
+            "dict(runend(delta(bitpack), bitpack))",
+        ),
+        ("bitpack", "bitpack"),
+        ("plain", "plain"),
+    ] {
+        assert_eq!(outlined(&case, signed, outline)[0], expect, "{outline}");
+    }
+    // What is left open is searched for.
+    let rising = numbers(8, N, |i| (i * 3 + rng.below(3)) as u64);
+    for outline in ["delta", "delta(*)", "delta(bitpack)"] {
+        let found = &outlined(&rising, signed, outline)[0];
+        assert_eq!(found, "delta(bitpack)", "{outline}");
+    }
+    // Encodings that propose nothing, and children that they do not have.
+    let free = trees_of(&chooser(Objective::Balanced), &case, signed);
+    assert_eq!(outlined(&case, signed, "onpair"), free);
+    assert_eq!(outlined(&case, signed, "bitpack(plain)"), free);
+    assert_eq!(outlined(&case, signed, "*"), free);
+    // Lengths are not what the outline is about.
+    assert_eq!(
+        outlined(&case, LogicalType::Length, "plain")[0],
+        trees_of(&chooser(Objective::Balanced), &case, LogicalType::Length)[0]
+    );
+}
+
+#[test]
+fn candidates_begin_with_what_is_chosen() {
+    let mut rng = Rng::new(6);
+    let case = numbers(8, N, |_| rng.below(40) as u64 * 1_000_000);
+    let values = Statistics::new(case.values(), Facts::of(LogicalType::Signed));
+    let chooser = chooser(Objective::Balanced);
+    let candidates = chooser.candidates(&values).unwrap();
+    let found = chooser.search(&values).unwrap();
+    assert_eq!(candidates.first(), found.as_ref());
+    let texts: Vec<String> = candidates.iter().map(|it| it.tree.to_string()).collect();
+    for tree in ["divisor(bitpack)", "bitpack", "plain"] {
+        assert!(texts.iter().any(|text| text == tree), "{tree}: {texts:?}");
+    }
+    let costs: Vec<u64> = candidates.iter().map(|it| it.cost_ps).collect();
+    assert!(costs.is_sorted(), "{costs:?}");
+    let none = Case::numbers("", 8, &[]);
+    let none = Statistics::new(none.values(), Facts::of(LogicalType::Signed));
+    assert!(chooser.candidates(&none).is_ok());
 }

@@ -578,8 +578,8 @@ fn is_caught(value_type: ValueType, trees: &[Tree], case: &Case, erase: &Erase) 
 fn broken_erasures_are_caught() {
     let value_type = ValueType::Fixed(8);
     let case = &row_sets(value_type)[3];
-    for (trees, _) in tree_lists(value_type) {
-        check_broken(value_type, &trees, case);
+    for (trees, fit) in tree_lists(value_type) {
+        check_broken(value_type, &trees, &fitted(case, fit));
     }
 }
 

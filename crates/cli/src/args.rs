@@ -84,8 +84,8 @@ pub struct Import {
     #[arg(long = "layout", value_name = "COLUMN=LAYOUT", value_parser = parse_layout)]
     pub layouts: Vec<ColumnLayout>,
     /// The encodings of a column, or of a field inside it, where the writer is not to choose them:
-    /// city=dict(runend), user.age=*(bitpack); `*` is any, and what is left out is chosen; may be given for several
-    /// columns
+    /// city=dict(runend), user.age=*(bitpack); `*` is any, and what is left out is chosen, as are pages that the
+    /// encodings do not suit; may be given for several columns
     #[arg(long = "encode", value_name = "COLUMN=TREE", value_parser = parse_encode)]
     pub encodings: Vec<ColumnEncoding>,
 }
@@ -118,9 +118,9 @@ fn parse_encode(text: &str) -> Result<ColumnEncoding, String> {
 Example:
   tarsia explain trips.parquet --column distance
 
-For each column one line per tree of encodings that was a candidate, the chosen one first: the bytes that the search
-expected of a page, those that the column took when it was written so, and how fast it decoded on one thread, in 10^9
-bytes of Arrow arrays per second. `tarsia import --encode` takes a tree as it is shown.")]
+For each column one line per tree of encodings that was a candidate, the cheapest first: the bytes that the search
+expected of its first page, those that the column took when it was written so, and how fast it was read on one thread, in
+10^9 bytes of Arrow arrays per second. `tarsia import --encode` takes a tree as it is shown.")]
 pub struct Explain {
     /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
     #[arg(value_name = "IN")]

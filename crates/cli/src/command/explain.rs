@@ -1,7 +1,7 @@
 //! `tarsia explain`.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use tarsia::choose::{Choice, Choose, Chooser, Found};
 use tarsia::codec::{LogicalType, Statistics};
 use tarsia::{
-    ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, WriteOptions,
+    ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, Tree, WriteOptions,
 };
 
 use crate::args::Explain;
@@ -162,16 +162,16 @@ impl<'a> Column<'a> {
         let policy = PageChooser::new(weighing.clone());
         let own = ColumnOptions::new().with_chooser(policy);
         self.written(self.options().with_column(&leaf.name, own))?;
-        let found = std::mem::take(&mut *weighing.lock());
+        let Weighed { found, chosen } = std::mem::take(&mut *weighing.lock());
         let mut candidates = Vec::new();
-        for (i, found) in found.into_iter().enumerate() {
+        for found in found {
             let own = ColumnOptions::new().with_tree(found.tree.clone());
             let file = self.written(self.options().with_column(&leaf.name, own))?;
             let measured = measure(&file, &self.schema, &leaf.name);
             let (bytes, speed) = measured.map_err(|error| self.refused(&error))?;
             candidates.push(CandidateDocument {
                 tree: found.tree.to_string(),
-                chosen: i == 0,
+                chosen: chosen.as_ref() == Some(&found.tree),
                 expected_bytes: found.bytes,
                 bytes,
                 gb_per_second: json_number(speed),
@@ -244,21 +244,27 @@ fn measure(
 /// Chooses as the writer would by itself, and notes all that there was to choose from for the items of the first page.
 struct Weighing {
     chooser: Chooser,
-    candidates: Mutex<Vec<Found>>,
+    weighed: Mutex<Weighed>,
+}
+
+#[derive(Default)]
+struct Weighed {
+    /// The cheapest first.
+    found: Vec<Found>,
+    chosen: Option<Tree>,
 }
 
 impl Weighing {
     fn new(preset: Preset) -> Self {
         Self {
             chooser: Chooser::new(tarsia::registry().clone(), preset.into()),
-            candidates: Mutex::default(),
+            weighed: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Found>> {
-        self.candidates
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Weighed> {
+        let weighed = self.weighed.lock();
+        weighed.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,11 +276,14 @@ impl Choose for Weighing {
                 facts.logical_type,
                 LogicalType::Length | LogicalType::Validity
             );
-        if is_of_items && !values.is_empty() && self.lock().is_empty() {
-            let found = self.chooser.candidates(values)?;
-            *self.lock() = found;
+        let choice = self.chooser.choose(values)?;
+        if is_of_items && !values.is_empty() && self.lock().found.is_empty() {
+            *self.lock() = Weighed {
+                found: self.chooser.candidates(values)?,
+                chosen: choice.trees.first().cloned(),
+            };
         }
-        self.chooser.choose(values)
+        Ok(choice)
     }
 
     fn full_zip_bytes_min(&self) -> u32 {
