@@ -176,7 +176,7 @@ impl Encoder<'_> {
         let mut bits = 0;
         let mut decoded = self.decoded_bytes(rows.clone());
         for (number, (level, _)) in nested.levels.iter().enumerate() {
-            let slots = nested.shape.slots(number, rows.clone()).len() as u64;
+            let slots = nested.slice.slots(number, rows.clone()).len() as u64;
             let per_slot = match level {
                 Level::AllValid | Level::ConstantLength(_) => 0,
                 Level::Validity(_) => 1,
@@ -275,7 +275,7 @@ impl Encoder<'_> {
     fn items_of(&self, rows: Range<usize>) -> Range<usize> {
         match &self.nested {
             None => rows,
-            Some(nested) => nested.shape.items(rows),
+            Some(nested) => nested.slice.items(rows),
         }
     }
 

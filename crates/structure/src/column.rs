@@ -14,7 +14,7 @@ use tarsia_codec::{
 };
 
 use crate::block::{Block, Validity};
-use crate::full_zip::rows::{ZipRows, no_such};
+use crate::full_zip::rows::{FullZipRows, no_such};
 use crate::memory::{Take, grow, words, words_mut};
 use crate::page::PageDecoder;
 use crate::slots;
@@ -360,8 +360,8 @@ impl RawColumn {
         scratch: &mut Scratch,
         take: Take<'_>,
     ) -> Result<()> {
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip()) {
-            let rows = ZipRows::of(form, block.levels, block.unit);
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.full_zip()) {
+            let rows = FullZipRows::of(form, block.levels, block.unit);
             return ranges
                 .iter()
                 .try_for_each(|range| self.push_rows(rows, range.clone(), take));
@@ -383,7 +383,12 @@ impl RawColumn {
     }
 
     /// Appends a run of items of a full-zip page.
-    fn push_rows(&mut self, rows: ZipRows<'_>, items: Range<u32>, take: Take<'_>) -> Result<()> {
+    fn push_rows(
+        &mut self,
+        rows: FullZipRows<'_>,
+        items: Range<u32>,
+        take: Take<'_>,
+    ) -> Result<()> {
         let n_items = items.len();
         if n_items > self.rows_max - self.rows {
             return Err(no_room());
@@ -404,7 +409,7 @@ impl RawColumn {
     }
 
     /// The values of items of fixed width, which are not counted yet.
-    fn push_row_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
+    fn push_row_values(&mut self, rows: FullZipRows<'_>, items: Range<u32>) -> Result<()> {
         let ValueType::Fixed(width) = self.value_type else {
             return Err(Error::invalid("pages of one column differ in their type"));
         };
@@ -415,7 +420,7 @@ impl RawColumn {
     }
 
     /// What is collected of the byte strings of a full-zip block; the rows are not counted yet.
-    fn push_row_strings(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
+    fn push_row_strings(&mut self, rows: FullZipRows<'_>, items: Range<u32>) -> Result<()> {
         if !self.takes(ValueType::Bytes) {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
@@ -471,8 +476,8 @@ impl RawColumn {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
         let n_rows = selection.check(block.n_items)?;
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip()) {
-            let rows = ZipRows::of(form, block.levels, block.unit);
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.full_zip()) {
+            let rows = FullZipRows::of(form, block.levels, block.unit);
             return match selection {
                 Selection::All => self.push_rows(rows, 0..block.n_items, take),
                 Selection::Range { start, len } => self.push_rows(rows, start..start + len, take),

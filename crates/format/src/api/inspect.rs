@@ -247,8 +247,8 @@ fn page_blocks(
             if !column.path.forms().is_empty() {
                 let expect = BlockExpectation::of(meta, header.logical_rows)?;
                 let parsed = Block::parse(&bytes, &expect)?;
-                if let Some(form) = expect.zip {
-                    counts.items += parsed.zip_items(form);
+                if let Some(form) = expect.full_zip {
+                    counts.items += parsed.full_zip_items(form);
                     return Ok(header);
                 }
                 counts.items += u64::from(parsed.n_items);

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use tarsia_arrow::Emitted;
+use tarsia_arrow::ArrayParts;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -28,11 +28,11 @@ pub(crate) fn batch(
 /// Batches of columns of which some may come in several parts: cut wherever any is.
 pub(crate) fn batches(
     schema: &SchemaRef,
-    emitted: Vec<Emitted>,
+    columns: Vec<ArrayParts>,
     rows: usize,
 ) -> Result<Vec<RecordBatch>> {
     let mut cuts: Vec<usize> = vec![rows];
-    for column in &emitted {
+    for column in &columns {
         let mut at = 0;
         for part in &column.parts {
             at += part.len();
@@ -47,11 +47,11 @@ pub(crate) fn batches(
         if end == start && rows > 0 {
             continue;
         }
-        let columns = emitted
+        let slices = columns
             .iter()
             .map(|column| slice_parts(&column.parts, start, end))
             .collect::<Result<Vec<_>>>()?;
-        batches.push(batch(schema, columns, end - start)?);
+        batches.push(batch(schema, slices, end - start)?);
         start = end;
     }
     Ok(batches)
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     /// Rows from 0 on, in parts that end there.
-    fn parts(ends: &[i32]) -> Emitted {
+    fn parts(ends: &[i32]) -> ArrayParts {
         let mut start = 0;
         let arrays = ends.iter().map(|end| {
             let part = std::mem::replace(&mut start, *end)..*end;
             Arc::new(Int32Array::from_iter_values(part)) as ArrayRef
         });
-        Emitted {
+        ArrayParts {
             parts: arrays.collect(),
         }
     }
@@ -100,8 +100,8 @@ mod tests {
     fn batches_are_cut_wherever_a_column_is() {
         let field = |name| Field::new(name, DataType::Int32, false);
         let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
-        let emitted = vec![parts(&[4, 10]), parts(&[7, 10])];
-        let cut = batches(&schema, emitted, 10).unwrap();
+        let columns = vec![parts(&[4, 10]), parts(&[7, 10])];
+        let cut = batches(&schema, columns, 10).unwrap();
         let rows: Vec<usize> = cut.iter().map(RecordBatch::num_rows).collect();
         assert_eq!(rows, [4, 3, 3]);
         assert!(cut.iter().all(|batch| batch.column(0) == batch.column(1)));

@@ -14,7 +14,7 @@ mod scratch;
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use budget::{batch_budget, rows_budget};
 pub(crate) use elements::{decode_elements, fetch_elements, reads_of_elements};
-pub(crate) use fields::{FieldsRead, decode_leaf, emit};
+pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub(crate) use narrow::narrow;
 pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{

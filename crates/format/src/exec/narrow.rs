@@ -5,17 +5,17 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
-use tarsia_arrow::{Emitted, reorder};
+use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// Whole rows of packed structures, less what is not wanted of them.
-pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
-    let parts = emitted.parts.iter();
+pub(crate) fn narrowed(flat: ArrayParts, to: &DataType) -> Result<ArrayParts> {
+    let parts = flat.parts.iter();
     let parts = parts
         .map(|array| narrow(array, to, &[]))
         .collect::<Result<_>>()?;
-    Ok(Emitted { parts })
+    Ok(ArrayParts { parts })
 }
 
 /// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the

@@ -307,7 +307,7 @@ impl Job {
             Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => None,
             decoded => decoded?,
         };
-        let Some(emitted) = decoded else {
+        let Some(columns) = decoded else {
             if n_rows > 1 {
                 drop(blocks);
                 return halves();
@@ -315,7 +315,7 @@ impl Job {
             return Err(too_many_values());
         };
         file.check_unchanged()?;
-        batches(&self.projection.schema, emitted, n_rows as usize)
+        batches(&self.projection.schema, columns, n_rows as usize)
     }
 }
 

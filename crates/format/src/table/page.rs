@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tarsia_codec::ValueType;
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::full_zip::IndexFront;
-use tarsia_structure::{Layout, ROW_ENTRY_BYTES, ZipForm};
+use tarsia_structure::{FullZipForm, Layout, ROW_ENTRY_BYTES};
 
 use super::checks::{Checked, check_covered};
 use super::metas::Metas;
@@ -70,7 +70,7 @@ impl IndexOfRows {
     /// Parses and checks the bytes of [`IndexOfRows::range`]; they are kept unless they are in memory anyway.
     pub(crate) fn parse(
         bytes: &[u8],
-        form: ZipForm,
+        form: FullZipForm,
         rows: u32,
         checksums: Checksums,
         is_mapped: bool,
