@@ -15,7 +15,7 @@ use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
-use tarsia_codec::{AlignedBuf, BitSlice, Result, ValueType};
+use tarsia_codec::{AlignedBuf, BitSlice, Result, VIEW_BYTES, ValueType};
 
 use tarsia_structure::layout::items_bytes;
 use tarsia_structure::memory::{words, words_mut};
@@ -509,7 +509,7 @@ impl Assembler<'_> {
             return Ok(Arc::new(NullArray::new(node.n_slots)));
         }
         let value_type = match &leaf.borrowed {
-            Some(BorrowedItems::Views(_)) => Some(ValueType::Fixed(size_of::<u128>() as u32)),
+            Some(BorrowedItems::Views(_)) => Some(ValueType::Fixed(VIEW_BYTES as u32)),
             _ => value_type(logical_type(data_type)).ok().flatten(),
         };
         let items = match &node.mask {

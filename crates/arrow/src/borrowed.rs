@@ -2,13 +2,12 @@
 
 use core::ops::Range;
 
-use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, view_of};
+use tarsia_codec::{
+    AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, VIEW_BYTES, view_of,
+};
 
 use tarsia_structure::memory::words;
 use tarsia_structure::{Block, DecodedRows, PageDecoder, RawColumn, RawParts};
-
-/// Bytes of a view.
-const VIEW_BYTES: usize = size_of::<u128>();
 
 /// The strings of neighbouring blocks make one buffer if at most this many other bytes (headers, lengths) lie between
 /// them. Whoever copies the buffers of an array, to send it for instance, copies these bytes too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, NullArray, StringViewArray};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType;
-use tarsia_codec::{Error, Result};
+use tarsia_codec::{Error, Result, VIEW_BYTES};
 use tarsia_structure::RawParts;
 
 use crate::buffers::{ColumnBuffers, cut};
@@ -47,7 +47,7 @@ pub fn array_of_views(
     pool: &Pool,
 ) -> Result<ArrayRef> {
     let buffers = ColumnBuffers::of_raw(raw, pool);
-    let bytes = buffers.rows.checked_mul(size_of::<u128>());
+    let bytes = buffers.rows.checked_mul(VIEW_BYTES);
     let views = cut(&buffers.values, bytes)?;
     let views = ScalarBuffer::new(views, 0, buffers.rows);
     match data_type {

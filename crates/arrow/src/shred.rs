@@ -15,7 +15,7 @@ use arrow_array::{OffsetSizeTrait, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
-use tarsia_codec::{BitSlice, Error, Result};
+use tarsia_codec::{BitSlice, Error, Result, limits};
 
 use tarsia_page_writer::CollectedLevels;
 
@@ -218,7 +218,7 @@ fn offset_items<O: OffsetSizeTrait>(
 }
 
 fn check_lengths<O: OffsetSizeTrait>(ends: &[O]) -> Result<()> {
-    let too_long = |pair: &[O]| (pair[1] - pair[0]).as_usize() > i32::MAX as usize;
+    let too_long = |pair: &[O]| (pair[1] - pair[0]).as_usize() > limits::ARROW_OFFSET_MAX as usize;
     match ends.windows(2).any(too_long) {
         true => Err(Error::invalid("a list of 2^31 items or more")),
         false => Ok(()),
@@ -238,7 +238,7 @@ fn view_items<O: OffsetSizeTrait>(
         let offsets = offsets.get(range).unwrap_or_default();
         for (offset, size) in offsets.iter().zip(sizes) {
             let (start, size) = (offset.as_usize(), size.as_usize());
-            if size > i32::MAX as usize {
+            if size > limits::ARROW_OFFSET_MAX as usize {
                 return Err(Error::invalid("a list of 2^31 items or more"));
             }
             push_range(&mut ranges, start..start + size);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tarsia::LAYOUTS;
 
 const CODES: &str = "\
 Exit codes:
@@ -94,15 +95,14 @@ pub struct ColumnLayout {
 
 /// A name may hold `=`, a layout does not.
 fn parse_layout(text: &str) -> Result<ColumnLayout, String> {
-    let known = ["full-zip", "mini-block", "packed"];
     match text.rsplit_once('=') {
-        Some((column, layout)) if known.contains(&layout) => Ok(ColumnLayout {
+        Some((column, layout)) if LAYOUTS.contains(&layout) => Ok(ColumnLayout {
             column: column.to_owned(),
             layout: layout.to_owned(),
         }),
         Some((_, other)) => Err(format!(
             "no layout `{other}`; there are {}",
-            known.join(", ")
+            LAYOUTS.join(", ")
         )),
         None => Err("a column, `=` and a layout".to_owned()),
     }

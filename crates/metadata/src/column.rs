@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tarsia_codec::Reader;
+use tarsia_compliance::BLOCK_DIGEST_BYTES;
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad};
 use crate::generated::column as fb;
 use crate::limits::{
-    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE,
-    PAGE_ALIGN_LARGE_FROM, PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
+    BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE, PAGE_ALIGN_LARGE_FROM,
+    PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
 };
 use crate::{Error, Result};
 

@@ -61,6 +61,6 @@ pub use record::{ChildRange, NodeRecord};
 pub use records::{Records, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
 pub use types::{
-    LAYOUT_KEY, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children, format_string, is_packed,
-    is_reserved_key, n_leaves, parse_type,
+    LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children,
+    format_string, is_packed, is_reserved_key, n_leaves, parse_type,
 };

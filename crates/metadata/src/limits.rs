@@ -1,5 +1,7 @@
 //! Every limit of the metadata, in one place. A writer refuses what a reader would refuse.
 
+pub use tarsia_codec::limits::{BLOCK_ROWS_MAX, SCHEMA_DEPTH_MAX};
+
 /// The format version this crate writes and the newest it reads.
 pub const VERSION_MAJOR: u16 = 0;
 
@@ -52,9 +54,6 @@ pub const RECORD_CHILDREN_BYTES: usize = 24;
 /// Bytes of the number of a column in a record, where it is stored.
 pub const RECORD_LEAF_BYTES: usize = 8;
 
-/// Deepest nesting of a schema: a top-level field has the depth 1. It bounds recursion over schemas.
-pub const SCHEMA_DEPTH_MAX: usize = 64;
-
 /// Bytes of a column record.
 pub const COLUMN_RECORD_BYTES: usize = 72;
 
@@ -64,17 +63,11 @@ pub const PAGE_STRUCT_BYTES: usize = 88;
 /// Bytes of a page's smallest block: its header.
 pub const BLOCK_BYTES_MIN: u64 = 32;
 
-/// Most rows of a block.
-pub const BLOCK_ROWS_MAX: u32 = 1 << 16;
-
 /// Largest log2 of the rows of a block.
 pub const BLOCK_ROWS_LOG2_MAX: u8 = 16;
 
 /// Blocks per group of a block table.
 pub const BLOCK_GROUP: u32 = 64;
-
-/// Bytes of a block's digest.
-pub const BLOCK_DIGEST_BYTES: usize = 16;
 
 /// Pages from this many bytes on start at multiples of [`PAGE_ALIGN_LARGE`], smaller ones at multiples of 8.
 pub const PAGE_ALIGN_LARGE_FROM: u64 = 4096;

@@ -163,6 +163,12 @@ pub fn is_reserved_key(key: &str) -> bool {
 /// The key in the metadata of a top-level field that says how it is stored.
 pub const LAYOUT_KEY: &str = "tarsia.layout";
 
+/// The value of [`LAYOUT_KEY`] that makes full-zip pages, if the values allow it.
+pub const LAYOUT_FULL_ZIP: &str = "full-zip";
+
+/// The value of [`LAYOUT_KEY`] that makes mini-block pages.
+pub const LAYOUT_MINI_BLOCK: &str = "mini-block";
+
 /// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the
 /// top level, it means nothing.
 pub const LAYOUT_PACKED: &str = "packed";

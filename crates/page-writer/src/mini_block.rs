@@ -19,7 +19,7 @@ use crate::seal::{length, seal};
 /// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
 const LAYER_BYTES_ALLOWED: usize = 1024;
 
-const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
+const BLOCK_ROWS_MAX: usize = limits::BLOCK_ROWS_MAX as usize;
 
 /// Blocks of one row of a nested column with more payload than this get a checksum for each chunk of it.
 const CHUNKED_BYTES_MIN: usize = 64 << 10;

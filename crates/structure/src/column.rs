@@ -7,11 +7,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-#[cfg(feature = "zero-copy")]
-use tarsia_codec::OwnedValues;
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, Result, Scratch, Selection, Unit, ValueType,
+    limits,
 };
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::{OwnedValues, VIEW_BYTES, VIEW_INLINE_BYTES};
 
 use crate::block::{Block, Validity};
 use crate::full_zip::rows::{FullZipRows, no_such};
@@ -19,16 +20,8 @@ use crate::memory::{Take, grow, words, words_mut};
 use crate::page::PageDecoder;
 use crate::slots;
 
-/// The largest 32-bit offset of Arrow.
-const BYTES_MAX: u64 = i32::MAX as u64;
-
-/// Bytes of a view of a byte string.
-#[cfg(feature = "zero-copy")]
-const VIEW_BYTES: usize = size_of::<u128>();
-
-/// The longest string that lies inside its view, in bytes.
-#[cfg(feature = "zero-copy")]
-const INLINE_VIEW_BYTES: u32 = 12;
+/// Most bytes of the strings of one array.
+const BYTES_MAX: u64 = limits::ARROW_OFFSET_MAX as u64;
 
 /// Up to this many runs of items are decoded one by one; more are decoded at once, by index.
 const RANGES_MAX: usize = 8;
@@ -223,7 +216,7 @@ impl RawColumn {
         let (views, _) = views.unwrap_or_default().as_chunks_mut::<VIEW_BYTES>();
         for view in views {
             let bits = u128::from_le_bytes(*view);
-            if bits as u32 > INLINE_VIEW_BYTES {
+            if bits as u32 > VIEW_INLINE_BYTES as u32 {
                 *view = (bits | (number as u128) << 64).to_le_bytes();
             }
         }

@@ -23,8 +23,8 @@ const LAYER_VALIDITY: u8 = 3;
 const LAYER_LENGTHS: u8 = 4;
 const LAYER_CONSTANT_LENGTH: u8 = 5;
 const TREES_MAX: usize = 254;
-/// Two for each of the 64 levels a schema may have, and the items' own.
-const LAYERS_MAX: usize = 129;
+/// Two for each depth of a schema, and the validity of the items.
+const LAYERS_MAX: usize = 2 * limits::SCHEMA_DEPTH_MAX + 1;
 
 /// The pages of shared buffers may have shared buffers themselves, and theirs once more: so many in a row lead to a
 /// column's values.

@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
-use tarsia_metadata::KernelSection;
+use tarsia_metadata::{KernelSection, LAYOUT_FULL_ZIP};
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};
@@ -275,7 +275,7 @@ fn page_blocks(
         }
         let name = match meta.layout {
             Layout::MiniBlock => tree.to_string(),
-            Layout::FullZip => format!("full-zip {tree}"),
+            Layout::FullZip => format!("{LAYOUT_FULL_ZIP} {tree}"),
         };
         match trees.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known += count,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_arrow::{LeafPath, Packing};
-use tarsia_codec::ValueType;
+use tarsia_codec::{VIEW_BYTES, ValueType};
 
 use super::metas::Metas;
 use super::page::Page;
@@ -170,7 +170,7 @@ impl Column {
     /// The same, of what is written when a row is decoded: of a zero-copy column, its views.
     pub(crate) fn written_row_bytes(&self, estimates: Estimates<'_>) -> usize {
         match self.is_flat() && self.is_zero_copy(estimates) {
-            true => size_of::<u128>(),
+            true => VIEW_BYTES,
             false => self.row_bytes(),
         }
     }

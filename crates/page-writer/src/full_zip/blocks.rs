@@ -107,7 +107,7 @@ impl IndexedBlocks {
             };
             let n_rows = rest.iter().take_while(fits).count();
             // One row fits, as the caller has seen.
-            let n_rows = n_rows.clamp(1, limits::BLOCK_VALUES_MAX as usize);
+            let n_rows = n_rows.clamp(1, limits::BLOCK_ROWS_MAX as usize);
             let (rows, later) = rest.split_at(n_rows);
             blocks.starts.push(blocks.bytes.len() as u64);
             blocks.rows.push(length(n_rows)?);

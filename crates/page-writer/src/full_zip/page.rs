@@ -64,7 +64,7 @@ impl<'a> FullZipInput<'a> {
         }
         let block_rows = (BLOCK_BYTES_TARGET / stride).max(1);
         let log2 = (1usize << block_rows.ilog2())
-            .min(limits::BLOCK_VALUES_MAX as usize)
+            .min(limits::BLOCK_ROWS_MAX as usize)
             .ilog2();
         let states = self.states(form, &meta);
         let (bytes, starts) = blocks(values, states, rows, 1 << log2, context.checksum)?;
