@@ -6,7 +6,7 @@ use tarsia_arrow::ArrayParts;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a dictionary's keys or the ends of runs cannot number.
+/// The error for rows that a dictionary's keys or the ends of runs cannot number.
 pub(crate) fn too_many_values() -> Error {
     Error::new(
         ErrorKind::LimitExceeded,
@@ -14,7 +14,7 @@ pub(crate) fn too_many_values() -> Error {
     )
 }
 
-/// One batch of columns that have all its rows.
+/// One batch of columns that are each in one part.
 pub(crate) fn batch(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
@@ -25,7 +25,7 @@ pub(crate) fn batch(
         .map_err(|error| Error::new(ErrorKind::Corrupt, error.to_string()))
 }
 
-/// Batches of columns of which some may come in several parts: cut wherever any is.
+/// Batches of columns that may come in several parts. A batch ends wherever a part of any column ends.
 pub(crate) fn batches(
     schema: &SchemaRef,
     columns: Vec<ArrayParts>,
@@ -57,7 +57,7 @@ pub(crate) fn batches(
     Ok(batches)
 }
 
-/// Rows `start..end` of parts laid end to end; they lie inside one part.
+/// Rows `start..end` of a column in parts. They lie inside one part.
 fn slice_parts(parts: &[ArrayRef], start: usize, end: usize) -> Result<ArrayRef> {
     let mut first = 0;
     for part in parts {

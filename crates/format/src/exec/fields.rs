@@ -1,4 +1,4 @@
-//! Plans and bytes of several columns to the arrays of their fields.
+//! Decodes the fetched blocks of several columns into the arrays of their fields.
 
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ pub(crate) struct FieldsRead<'a, B> {
     pub(crate) fields: &'a [Arc<TableField>],
     /// The leaf columns of all fields, in order.
     pub(crate) columns: &'a [Arc<Column>],
-    /// Of each column.
+    /// One per column.
     pub(crate) plans: &'a [Plan],
     /// The bytes of each part of each plan.
     pub(crate) blocks: &'a [Vec<B>],
     pub(crate) rows: usize,
 }
 
-/// A field, and the place of its first column among those of all fields.
+/// A field, and the index of its first column among the columns of all fields.
 #[derive(Clone, Copy)]
 struct FieldAt<'a> {
     field: &'a TableField,
@@ -153,7 +153,7 @@ pub(crate) fn decode_flat<B: AsRef<[u8]>>(
         .map_err(|error| while_reading(error).in_column(column.name()))
 }
 
-/// Arrow arrays of the column's type around what was decoded.
+/// Makes Arrow arrays of the column's type from decoded memory.
 fn arrays_of(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<ArrayParts> {
     let (data_type, pool) = (&column.data_type, &file.session.pool);
     match decoded {

@@ -1,5 +1,5 @@
-//! Running reads: drives plans until they are ready, prepares pages, decodes columns and makes arrays and batches of
-//! them, on one thread or several.
+//! Runs reads on one thread or several: completes plans, prepares pages, decodes columns, and makes arrays and batches
+//! of them.
 
 mod batch;
 mod budget;
