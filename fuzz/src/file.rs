@@ -243,7 +243,7 @@ struct How {
     checksums: Checksums,
     /// The bytes are at hand as those of a mapped file are; else every read is a request, and neighbours share one.
     mapped: bool,
-    /// Strings come as views, and byte strings are lent.
+    /// Strings come as views, and byte strings are borrowed.
     views: bool,
 }
 

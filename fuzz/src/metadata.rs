@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use tarsia_codec::{Reader, Tree};
 use tarsia_metadata::{
-    BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileShape, Footer, Header, NodeRecord,
+    BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, NodeRecord,
     PageDescriptor, Postscript, Records, SlotView, crc32c, limits, n_leaves, read_field,
     read_schema, write_schema,
 };
@@ -26,7 +26,7 @@ struct Parts {
     postscript_bytes: Vec<u8>,
     postscript: Postscript,
     footer: Vec<u8>,
-    shape: FileShape,
+    bounds: FileBounds,
     n_nodes: u32,
     records: Vec<u8>,
     records_place: u64,
@@ -46,7 +46,7 @@ impl Parts {
         let footer = cut(Postscript::footer_range(&postscript_bytes, end).expect("postscript"));
         let postscript = Postscript::parse(&postscript_bytes, end, &footer).expect("postscript");
         let parsed = Footer::parse(&footer, &postscript, &[]).expect("footer");
-        let shape = parsed.shape(&postscript);
+        let bounds = parsed.bounds(&postscript);
         let records_range = parsed.records_range(&postscript);
         let records = cut(records_range.clone());
         let mut walk = Records::new(&records, parsed.n_nodes);
@@ -64,7 +64,7 @@ impl Parts {
                 columns.push(cut(place..place + u64::from(length)));
             }
             let read = |range| Ok::<_, tarsia_metadata::Error>(cut(range));
-            let meta = ColumnMeta::load(record, &shape, read).expect("column");
+            let meta = ColumnMeta::load(record, &bounds, read).expect("column");
             for page in meta.pages.iter().chain(&meta.shared_pages) {
                 tables.push((page.table_range().map(cut).unwrap_or_default(), *page));
             }
@@ -79,7 +79,7 @@ impl Parts {
             postscript_bytes,
             postscript,
             footer,
-            shape,
+            bounds,
             records,
             record_ranges,
             buckets,
@@ -353,7 +353,7 @@ pub fn record(bytes: &[u8]) {
     let _ = record.to_field();
     if let Some(column) = &record.column {
         let read = |range: Range<u64>| -> Result<Vec<u8>, tarsia_metadata::Error> {
-            let end = parts.shape.tree_place;
+            let end = parts.bounds.tree_place;
             assert!(
                 range.start <= range.end && range.end <= end,
                 "{range:?} is read of {end}"
@@ -361,8 +361,8 @@ pub fn record(bytes: &[u8]) {
             // What lies there is not the column's, so its checksum will not hold.
             Ok(vec![0; (range.end - range.start) as usize])
         };
-        if let Ok(meta) = ColumnMeta::load(column, &parts.shape, read) {
-            check_pages(&meta, &parts.shape);
+        if let Ok(meta) = ColumnMeta::load(column, &parts.bounds, read) {
+            check_pages(&meta, &parts.bounds);
         }
     }
 }
@@ -470,7 +470,7 @@ pub fn field(bytes: &[u8]) {
 }
 
 /// Every page lies where pages may, and the rows are covered once.
-fn check_pages(meta: &ColumnMeta, shape: &FileShape) {
+fn check_pages(meta: &ColumnMeta, bounds: &FileBounds) {
     let mut row = 0;
     for page in &meta.pages {
         assert_eq!(page.first_row, row, "pages follow each other");
@@ -481,32 +481,32 @@ fn check_pages(meta: &ColumnMeta, shape: &FileShape) {
         assert!(shared.iter().all(|it| usize::from(*it) < n_shared));
     }
     assert!(
-        meta.pages.is_empty() || row == shape.rows,
+        meta.pages.is_empty() || row == bounds.rows,
         "{row} of {} rows",
-        shape.rows
+        bounds.rows
     );
     for page in meta.pages.iter().chain(&meta.shared_pages) {
-        assert!(u32::from(page.meta) < shape.n_metas);
+        assert!(u32::from(page.meta) < bounds.n_metas);
         let range = page.range();
         assert!(
-            range.start >= limits::HEADER_BYTES as u64 && range.end <= shape.meta_place,
+            range.start >= limits::HEADER_BYTES as u64 && range.end <= bounds.meta_place,
             "a page at {range:?}"
         );
         if let (Some(table), Some(digests)) = (page.table_range(), page.digests_range()) {
             assert!(
-                table.start >= shape.meta_place
+                table.start >= bounds.meta_place
                     && table.end <= digests.start
-                    && digests.end <= shape.tree_place
+                    && digests.end <= bounds.tree_place
             );
         }
     }
-    for row in [0, shape.rows / 2, shape.rows.wrapping_sub(1), shape.rows] {
+    for row in [0, bounds.rows / 2, bounds.rows.wrapping_sub(1), bounds.rows] {
         let page = meta.page_of_row(row);
         assert_eq!(
             page.is_some(),
-            row < shape.rows && !meta.pages.is_empty(),
+            row < bounds.rows && !meta.pages.is_empty(),
             "row {row} of {}",
-            shape.rows
+            bounds.rows
         );
     }
 }
@@ -521,17 +521,17 @@ pub fn column(bytes: &[u8]) {
     let written = input.pick(&parts.columns);
     let bytes = bytes_of(&mut input, written);
     let Ok(meta) = parse(bytes.len(), || {
-        ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &parts.shape)
+        ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &parts.bounds)
     }) else {
         return;
     };
     accepted();
-    check_pages(&meta, &parts.shape);
+    check_pages(&meta, &parts.bounds);
     let again = meta
-        .to_bytes(&parts.shape)
+        .to_bytes(&parts.bounds)
         .expect("a column that was parsed can be written");
     assert_eq!(
-        ColumnMeta::parse(&again, crc32c(&[&again]), &parts.shape),
+        ColumnMeta::parse(&again, crc32c(&[&again]), &parts.bounds),
         Ok(meta)
     );
 }

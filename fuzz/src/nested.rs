@@ -1,4 +1,4 @@
-//! Blocks of nested pages: levels of any shape over any items, as a writer makes them, changed, or made up.
+//! Blocks of nested pages: any levels over any items, as a writer makes them, changed, or made up.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use tarsia_kernel_guest::abi::{
 };
 use tarsia_kernel_guest::memory::Memory;
 use tarsia_page_writer::{
-    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, Shape, ShapeSlice,
+    BlockRows, Choice, Choose, CollectedLevels, EncodeContext, EncodedPage, LevelsSlice, PageInput,
     encode_page,
 };
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
@@ -207,27 +207,29 @@ fn encode(
     validity: &[bool],
     input: &mut Input<'_>,
 ) -> Option<EncodedPage> {
-    let mut shape = Shape::new(levels.iter().map(|level| level.form));
+    let mut collected = CollectedLevels::new(levels.iter().map(|level| level.form));
     for (number, level) in levels.iter().enumerate() {
         let n = level.below.len();
         match level.form {
             LevelForm::Validity => {
                 let bytes = pack(level.below.iter().map(|below| *below > 0));
                 let bits = BitSlice::new(&bytes, 0, n).expect("as many bits");
-                shape.push_validity(number, n, Some(bits)).expect("a level");
+                collected
+                    .push_validity(number, n, Some(bits))
+                    .expect("a level");
             }
             LevelForm::Lengths => {
                 let lengths = level.below.iter().copied();
-                shape.push_lengths(number, lengths).expect("a level");
+                collected.push_lengths(number, lengths).expect("a level");
             }
-            LevelForm::ConstantLength(_) => shape.push_constant(number, n),
+            LevelForm::ConstantLength(_) => collected.push_constant(number, n),
         }
     }
-    shape.end_rows(rows);
+    collected.end_rows(rows);
     let bytes = pack(validity.iter().copied());
     let bits = BitSlice::new(&bytes, 0, validity.len()).expect("as many bits");
     let page = PageInput {
-        shape: Some(ShapeSlice::new(&shape, 0..rows).expect("all rows")),
+        levels: Some(LevelsSlice::new(&collected, 0..rows).expect("all rows")),
         validity: Some(bits),
         ..PageInput::of_values(items.values())
     };
@@ -401,7 +403,7 @@ fn exercise(
 ) -> Option<Rows> {
     let block = Block::parse(place, &decoder.expect(rows)).ok()?;
     let mut n_slots = rows;
-    match decoder.zip() {
+    match decoder.full_zip() {
         // Rows say it one by one, and there is a slot for each item of each of them.
         Some(form) => n_slots *= form.items_per_row(),
         None => {

@@ -169,7 +169,7 @@ fn four_columns(rows: usize) -> Result<RecordBatch> {
     ])
 }
 
-/// A file in memory: mapped files lend their bytes in the same way, and no system call has to succeed.
+/// A file in memory: the bytes of mapped files are borrowed in the same way, and no system call has to succeed.
 fn open(bytes: &Arc<[u8]>) -> Result<File> {
     let options = OpenOptions::new().with_threads(Threads::One);
     let reader = MemoryFile::new(bytes.clone());

@@ -75,7 +75,7 @@ pub(super) enum Answer {
         columns: Vec<String>,
         /// Those whose values have a fixed width.
         fixed_width: Vec<String>,
-        /// Whether there are byte strings, which a format may lend as views.
+        /// Whether there are byte strings, which a format may return as borrowed views.
         #[serde(default)]
         binary: bool,
         arrow_bytes: usize,

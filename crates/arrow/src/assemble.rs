@@ -15,7 +15,7 @@ use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
-use tarsia_codec::{AlignedBuf, BitSlice, Result, ValueType};
+use tarsia_codec::{AlignedBuf, BitSlice, Result, VIEW_BYTES, ValueType};
 
 use tarsia_structure::layout::items_bytes;
 use tarsia_structure::memory::{words, words_mut};
@@ -23,7 +23,7 @@ use tarsia_structure::{Budget, LevelForm, RawLevel, RawParts, slots};
 
 use crate::buffers::ColumnBuffers;
 use crate::dictionary;
-use crate::emit::{array_of_lent, array_of_views};
+use crate::flat::{array_of_borrowed, array_of_views};
 use crate::path::leaf_paths;
 use crate::plain::plain_array;
 use crate::pool::Pool;
@@ -38,13 +38,13 @@ pub struct LeafParts {
     /// Its items.
     pub items: RawParts,
     /// For byte strings that were not copied: where they lie.
-    pub lent: Option<LentItems>,
+    pub borrowed: Option<BorrowedItems>,
 }
 
 /// Byte strings of a leaf column that are borrowed instead of copied.
 #[derive(Debug)]
-pub enum LentItems {
-    /// The items are views, as [`LentStrings`](crate::LentStrings) collects them, of these buffers.
+pub enum BorrowedItems {
+    /// The items are views, as [`BorrowedStrings`](crate::BorrowedStrings) collects them, of these buffers.
     Views(Vec<Buffer>),
     /// The items have only [ends](tarsia_structure::RawColumn::ends); the strings lie back to back in this buffer.
     Run(Buffer),
@@ -508,24 +508,24 @@ impl Assembler<'_> {
         if data_type == &DataType::Null {
             return Ok(Arc::new(NullArray::new(node.n_slots)));
         }
-        let value_type = match &leaf.lent {
-            Some(LentItems::Views(_)) => Some(ValueType::Fixed(size_of::<u128>() as u32)),
+        let value_type = match &leaf.borrowed {
+            Some(BorrowedItems::Views(_)) => Some(ValueType::Fixed(VIEW_BYTES as u32)),
             _ => value_type(logical_type(data_type)).ok().flatten(),
         };
         let items = match &node.mask {
             None => items,
             Some(mask) => self.spread(items, mask, value_type.ok_or_else(misfit)?)?,
         };
-        Ok(match (leaf.lent.take(), data_type) {
+        Ok(match (leaf.borrowed.take(), data_type) {
             (None, _) => {
                 let buffers = ColumnBuffers::of_raw(items, self.pool);
                 plain_array(data_type, buffers, Some(self.pool))?
             }
-            (Some(LentItems::Views(data)), DataType::BinaryView) => {
+            (Some(BorrowedItems::Views(data)), DataType::BinaryView) => {
                 array_of_views(data_type, items, data, self.pool)?
             }
-            (Some(LentItems::Run(data)), DataType::Binary | DataType::LargeBinary) => {
-                array_of_lent(data_type, items, data, self.pool)?
+            (Some(BorrowedItems::Run(data)), DataType::Binary | DataType::LargeBinary) => {
+                array_of_borrowed(data_type, items, data, self.pool)?
             }
             _ => return Err(misfit().into()),
         })

@@ -2,13 +2,12 @@
 
 use core::ops::Range;
 
-use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, view_of};
+use tarsia_codec::{
+    AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, VIEW_BYTES, view_of,
+};
 
 use tarsia_structure::memory::words;
 use tarsia_structure::{Block, DecodedRows, PageDecoder, RawColumn, RawParts};
-
-/// Bytes of a view.
-const VIEW_BYTES: usize = size_of::<u128>();
 
 /// The strings of neighbouring blocks make one buffer if at most this many other bytes (headers, lengths) lie between
 /// them. Whoever copies the buffers of an array, to send it for instance, copies these bytes too.
@@ -17,23 +16,23 @@ const GAP_BYTES_MAX: usize = 1024;
 /// A buffer has at most this many bytes, so that the 32-bit offsets of views reach all of them.
 const RUN_BYTES_MAX: usize = 1 << 30;
 
-/// Rows of byte strings, collected block by block as Arrow views: a short string lies in its view, a longer one is
-/// borrowed from `memory`, the memory that holds the blocks.
+/// Rows of byte strings, collected block by block as Arrow views. A short string lies in its view. A longer one is
+/// borrowed from `memory`, which holds the blocks, or copied if its block does not hold it uncompressed.
 #[derive(Debug)]
-pub struct LentStrings<'m> {
+pub struct BorrowedStrings<'m> {
     memory: &'m [u8],
     lengths: RawColumn,
     views: AlignedBuf,
-    runs: Vec<Shown<Range<usize>>>,
+    runs: Vec<ViewBuffer<Range<usize>>>,
     /// How many more blocks were copied than borrowed so far.
     copied_blocks: i32,
 }
 
-/// One buffer behind views.
+/// A data buffer of Arrow views.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown<P> {
-    /// Borrowed: a place in the memory that holds the blocks.
-    Lent(P),
+pub enum ViewBuffer<P> {
+    /// A byte range of the memory that holds the blocks.
+    Borrowed(P),
     /// Copies of strings that their block does not hold uncompressed.
     Copied(Vec<u8>),
 }
@@ -41,7 +40,7 @@ pub enum Shown<P> {
 /// If this many more blocks have to be copied than can be borrowed, copying all of the column is faster.
 const COPIED_BLOCKS_MAX: i32 = 8;
 
-impl<'m> LentStrings<'m> {
+impl<'m> BorrowedStrings<'m> {
     /// Room for `rows_max` rows.
     ///
     /// # Errors
@@ -189,11 +188,11 @@ impl<'m> LentStrings<'m> {
         let run = match self.runs.iter().position(|run| run.has_room_for(data)) {
             Some(run) => run,
             None => {
-                self.runs.push(Shown::Copied(Vec::new()));
+                self.runs.push(ViewBuffer::Copied(Vec::new()));
                 self.runs.len() - 1
             }
         };
-        let Some(Shown::Copied(run_bytes)) = self.runs.get_mut(run) else {
+        let Some(ViewBuffer::Copied(run_bytes)) = self.runs.get_mut(run) else {
             return Err(Error::invalid("a run of copies that is none"));
         };
         // At most a run's bytes.
@@ -218,7 +217,7 @@ impl<'m> LentStrings<'m> {
 
     /// The views, as values of 16 bytes, and the buffers behind them, in the order of the views' buffer numbers: places
     /// in `memory`, or copies.
-    pub fn finish(self) -> (RawParts, Vec<Shown<Range<usize>>>) {
+    pub fn finish(self) -> (RawParts, Vec<ViewBuffer<Range<usize>>>) {
         let lengths = self.lengths.finish();
         let parts = RawParts {
             values_len: lengths.rows * VIEW_BYTES,
@@ -229,7 +228,7 @@ impl<'m> LentStrings<'m> {
     }
 }
 
-impl Shown<Range<usize>> {
+impl ViewBuffer<Range<usize>> {
     fn has_room_for(&self, data: &[u8]) -> bool {
         matches!(self, Self::Copied(held) if held.len() + data.len() <= RUN_BYTES_MAX)
     }
@@ -237,10 +236,10 @@ impl Shown<Range<usize>> {
 
 /// The number and the start of the buffer that `place` belongs to: the last borrowed one where `place` follows it
 /// closely, else a new one.
-fn borrowed_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u32, usize) {
-    let is_borrowed = |run: &Shown<_>| matches!(run, Shown::Lent(_));
+fn borrowed_run(runs: &mut Vec<ViewBuffer<Range<usize>>>, place: Range<usize>) -> (u32, usize) {
+    let is_borrowed = |run: &ViewBuffer<_>| matches!(run, ViewBuffer::Borrowed(_));
     if let Some(index) = runs.iter().rposition(is_borrowed)
-        && let Some(Shown::Lent(last)) = runs.get_mut(index)
+        && let Some(ViewBuffer::Borrowed(last)) = runs.get_mut(index)
         && place.start >= last.end
         && place.start - last.end <= GAP_BYTES_MAX
         && place.end - last.start <= RUN_BYTES_MAX
@@ -249,6 +248,6 @@ fn borrowed_run(runs: &mut Vec<Shown<Range<usize>>>, place: Range<usize>) -> (u3
         return (index as u32, last.start);
     }
     let start = place.start;
-    runs.push(Shown::Lent(place));
+    runs.push(ViewBuffer::Borrowed(place));
     (runs.len() as u32 - 1, start)
 }

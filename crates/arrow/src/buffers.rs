@@ -47,7 +47,7 @@ impl ColumnBuffers {
         offsets: T,
         values: T,
     ) -> Result<Self> {
-        let bits = lent_buffer(validity);
+        let bits = borrowed_buffer(validity);
         let nulls = match bits.len() {
             0 => None,
             _ => {
@@ -58,14 +58,14 @@ impl ColumnBuffers {
         Ok(Self {
             rows,
             nulls: nulls.filter(|nulls| nulls.null_count() > 0),
-            offsets: lent_buffer(offsets),
-            values: lent_buffer(values),
+            offsets: borrowed_buffer(offsets),
+            values: borrowed_buffer(values),
         })
     }
 }
 
 /// A buffer that borrows an owner's memory without a copy and keeps the owner alive. The memory must not move.
-pub fn lent_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
+pub fn borrowed_buffer<T: AsRef<[u8]> + Send + 'static>(owner: T) -> Buffer {
     match owner.as_ref() {
         // What is empty may lie anywhere.
         [] => Buffer::default(),

@@ -14,7 +14,7 @@ use tarsia_codec::{
     BitSlice, BytesSlice, Error, FixedSlice, LogicalType, Result, TimeUnit, ValueType, Values,
 };
 
-use tarsia_page_writer::{Bits, PageInput, Shape, ShapeSlice};
+use tarsia_page_writer::{Bits, CollectedLevels, LevelsSlice, PageInput};
 
 use crate::extent;
 use crate::fit::{Fit, strings_within};
@@ -33,7 +33,7 @@ pub struct LeafBuffer {
     path: LeafPath,
     value_type: Option<ValueType>,
     /// Of nested fields.
-    shape: Option<Shape>,
+    levels: Option<CollectedLevels>,
     n_items: usize,
     null_count: usize,
     validity: Bits,
@@ -82,7 +82,7 @@ impl LeafBuffer {
         Self {
             value_type: path.value_type(),
             data_type: data_type.clone(),
-            shape: (!forms.is_empty()).then(|| Shape::new(forms.iter().copied())),
+            levels: (!forms.is_empty()).then(|| CollectedLevels::new(forms.iter().copied())),
             path,
             n_items: 0,
             null_count: 0,
@@ -106,13 +106,15 @@ impl LeafBuffer {
 
     /// Rows held.
     pub fn rows(&self) -> usize {
-        self.shape.as_ref().map_or(self.n_items, Shape::rows)
+        self.levels
+            .as_ref()
+            .map_or(self.n_items, CollectedLevels::rows)
     }
 
     /// Items of some of the rows held.
     fn items(&self, rows: Range<usize>) -> Range<usize> {
-        match &self.shape {
-            Some(shape) => shape.items(rows),
+        match &self.levels {
+            Some(levels) => levels.items(rows),
             None => rows,
         }
     }
@@ -126,9 +128,9 @@ impl LeafBuffer {
     /// counts. A function of the rows alone, not of capacities, nor of what stood under nulls of strings.
     pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
         let levels = self
-            .shape
+            .levels
             .as_ref()
-            .map(|shape| shape.bytes_of(rows.clone()));
+            .map(|levels| levels.bytes_of(rows.clone()));
         let items = self.items(rows.clone());
         let n = items.len() as u64;
         let values = match self.value_type {
@@ -175,8 +177,8 @@ impl LeafBuffer {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(Error::invalid("a page of more rows than the column holds"));
         }
-        let shape = match &self.shape {
-            Some(shape) => Some(ShapeSlice::new(shape, rows.clone())?),
+        let levels = match &self.levels {
+            Some(levels) => Some(LevelsSlice::new(levels, rows.clone())?),
             None => None,
         };
         let items = self.items(rows);
@@ -214,7 +216,7 @@ impl LeafBuffer {
             )?),
         };
         Ok(Some(PageInput {
-            shape,
+            levels,
             validity,
             values,
             logical_type: logical_type(self.path.data_type()),
@@ -231,8 +233,8 @@ impl LeafBuffer {
             return Err(Error::invalid("draining more rows than the column holds"));
         }
         let items = self.items(0..rows).end;
-        if let Some(shape) = &mut self.shape {
-            shape.drain(rows)?;
+        if let Some(levels) = &mut self.levels {
+            levels.drain(rows)?;
         }
         self.drain_items(items)
     }
@@ -353,11 +355,11 @@ impl LeafBuffer {
         if self.path.is_flat() {
             return self.push_items(array);
         }
-        let mut none = Shape::new([]);
-        let items = shred(array, &self.path, self.shape.as_mut().unwrap_or(&mut none))?;
+        let mut none = CollectedLevels::new([]);
+        let items = shred(array, &self.path, self.levels.as_mut().unwrap_or(&mut none))?;
         self.push_items(items.as_ref())?;
-        if let Some(shape) = &mut self.shape {
-            shape.end_rows(array.len());
+        if let Some(levels) = &mut self.levels {
+            levels.end_rows(array.len());
         }
         Ok(())
     }

@@ -12,11 +12,11 @@
 //! | `extent`, `fit` | writing | how many rows fit, before they are copied ([`Fit`]) |
 //! | `collect` | writing | a leaf column collected from arrays ([`LeafBuffer`]) |
 //! | `pool`, `buffers` | reading | memory that is reused ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
-//! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`LentStrings`]) |
+//! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`BorrowedStrings`]) |
 //! | `kernels`, `plain` | reading | arrays of flat types |
 //! | `row_bytes`, `reorder` | reading | rows as comparable bytes; rows in another order ([`reorder`]) |
 //! | `dictionary`, `runs` | reading | dictionaries and run-end arrays of logical values |
-//! | `emit` | reading | the array of a flat column ([`array_from_raw`]) |
+//! | `flat` | reading | the array of a flat column ([`array_from_raw`]) |
 //! | `assemble` | reading | the array of a nested field ([`assemble()`]) |
 //! | `packed` | both | structs as values of one flat column ([`Packing`]) |
 //!
@@ -30,9 +30,9 @@ mod borrowed;
 mod buffers;
 mod collect;
 mod dictionary;
-mod emit;
 mod extent;
 mod fit;
+mod flat;
 mod kernels;
 mod packed;
 mod path;
@@ -44,12 +44,12 @@ mod runs;
 mod shred;
 mod types;
 
-pub use assemble::{LeafParts, LentItems, assemble};
-pub use borrowed::{LentStrings, Shown};
-pub use buffers::{ColumnBuffers, lent_buffer};
+pub use assemble::{BorrowedItems, LeafParts, assemble};
+pub use borrowed::{BorrowedStrings, ViewBuffer};
+pub use buffers::{ColumnBuffers, borrowed_buffer};
 pub use collect::LeafBuffer;
-pub use emit::{Emitted, array_from_buffers, array_from_raw, array_of_lent, array_of_views};
 pub use fit::Fit;
+pub use flat::{ArrayParts, array_from_buffers, array_from_raw, array_of_borrowed, array_of_views};
 pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;

@@ -18,7 +18,6 @@ use tarsia_codec::{Error, ErrorKind, Result, ValueType, limits};
 use tarsia_structure::memory::words_mut;
 
 use crate::buffers::ColumnBuffers;
-use crate::path::DEPTH_MAX;
 use crate::plain::{plain_array, zero_width};
 use crate::pool::Pool;
 use crate::row_bytes::RowBytes;
@@ -114,7 +113,7 @@ impl Packing {
     }
 
     fn slots_of(&mut self, fields: &Fields, depth: usize) -> Result<Vec<Slot>> {
-        if depth > DEPTH_MAX {
+        if depth > limits::SCHEMA_DEPTH_MAX {
             return Err(refused("a struct is nested too deep to be packed".into()));
         }
         fields
@@ -256,7 +255,7 @@ impl Packing {
         }
         let mut sum = 0;
         for length in lengths {
-            if *length > i32::MAX as usize {
+            if *length > limits::ARROW_OFFSET_MAX as usize {
                 return Err(Error::invalid("a packed row is larger than 2 GiB"));
             }
             sum += *length;

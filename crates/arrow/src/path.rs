@@ -2,6 +2,7 @@
 
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_codec::ValueType;
+use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
 
 use tarsia_structure::LevelForm;
 
@@ -84,9 +85,6 @@ pub fn leaf_paths(data_type: &DataType, nullable: bool) -> Result<Vec<LeafPath>,
     Ok(paths)
 }
 
-/// Deeper types are refused: what walks them calls itself.
-pub(super) const DEPTH_MAX: usize = 64;
-
 /// Where the walk over a type is.
 #[derive(Default)]
 struct Walk {
@@ -132,7 +130,7 @@ impl Walk {
         nullable: bool,
         paths: &mut Vec<LeafPath>,
     ) -> Result<(), DataType> {
-        if self.steps.len() > DEPTH_MAX {
+        if self.steps.len() > SCHEMA_DEPTH_MAX {
             return Err(data_type.clone());
         }
         match data_type {

@@ -8,7 +8,7 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, StringViewArray};
 use arrow_buffer::{ArrowNativeType, Buffer};
 use arrow_schema::DataType;
-use tarsia_codec::{Error, Result, ValueType};
+use tarsia_codec::{Error, Result, ValueType, limits};
 
 use crate::types::value_type;
 
@@ -92,7 +92,7 @@ pub(crate) fn written(array: &dyn Array) -> Result<(Vec<i32>, Vec<u8>)> {
     for row in 0..array.len() {
         write(array, row, &mut bytes)?;
         let end = i32::try_from(bytes.len()).map_err(|_| {
-            let (found, max) = (bytes.len() as u64, i32::MAX as u64);
+            let (found, max) = (bytes.len() as u64, limits::ARROW_OFFSET_MAX.into());
             Error::limit("bytes of a dictionary's entries", found, max)
         });
         offsets.push(end?);

@@ -15,17 +15,21 @@ use arrow_array::{OffsetSizeTrait, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
-use tarsia_codec::{BitSlice, Error, Result};
+use tarsia_codec::{BitSlice, Error, Result, limits};
 
-use tarsia_page_writer::Shape;
+use tarsia_page_writer::CollectedLevels;
 
 use crate::path::{LeafPath, StepKind};
 use crate::reorder::reorder;
 
 pub(super) type Ranges = Vec<Range<usize>>;
 
-/// Appends the levels of all rows of `array` to `shape` and returns the items below them.
-pub(super) fn shred(array: &dyn Array, path: &LeafPath, shape: &mut Shape) -> Result<ArrayRef> {
+/// Appends the levels of all rows of `array` to `levels` and returns the items below them.
+pub(super) fn shred(
+    array: &dyn Array,
+    path: &LeafPath,
+    levels: &mut CollectedLevels,
+) -> Result<ArrayRef> {
     let mut node = array.slice(0, array.len());
     let mut ranges = whole(array.len());
     let mut level = 0;
@@ -39,26 +43,26 @@ pub(super) fn shred(array: &dyn Array, path: &LeafPath, shape: &mut Shape) -> Re
         match step.kind {
             StepKind::Keys => {
                 let nulls = node.nulls();
-                ranges = push_validity(shape, level, nulls, ranges, step.nullable)?;
+                ranges = push_validity(levels, level, nulls, ranges, step.nullable)?;
                 level += 1;
             }
             StepKind::Field(index) => {
                 let parent = node.as_struct_opt().ok_or_else(other_type)?;
                 let (nulls, child) = (parent.nulls(), parent.columns().get(index));
-                ranges = push_validity(shape, level, nulls, ranges, step.nullable)?;
+                ranges = push_validity(levels, level, nulls, ranges, step.nullable)?;
                 node = child.ok_or_else(other_type)?.clone();
                 level += 1;
             }
             StepKind::Items => {
-                let valid = push_validity(shape, level, node.nulls(), ranges, step.nullable)?;
-                (node, ranges) = items(node.as_ref(), valid, shape, level + 1)?;
+                let valid = push_validity(levels, level, node.nulls(), ranges, step.nullable)?;
+                (node, ranges) = items(node.as_ref(), valid, levels, level + 1)?;
                 level += 2;
             }
             StepKind::FixedItems => {
                 let parent = node.as_fixed_size_list_opt().ok_or_else(other_type)?;
                 let length = parent.value_length() as usize;
-                let valid = push_validity(shape, level, parent.nulls(), ranges, step.nullable)?;
-                shape.push_constant(level + 1, n_slots(&valid));
+                let valid = push_validity(levels, level, parent.nulls(), ranges, step.nullable)?;
+                levels.push_constant(level + 1, n_slots(&valid));
                 let scale = |range: Range<usize>| range.start * length..range.end * length;
                 ranges = valid.into_iter().map(scale).collect();
                 node = parent.values().clone();
@@ -80,7 +84,7 @@ pub(super) fn shred(array: &dyn Array, path: &LeafPath, shape: &mut Shape) -> Re
                         push_range(&mut chosen, at..at + 1);
                     }
                 }
-                shape.push_validity(level, n, Some(BitSlice::new(&bits, 0, n)?))?;
+                levels.push_validity(level, n, Some(BitSlice::new(&bits, 0, n)?))?;
                 node = parent.child(type_id).clone();
                 ranges = chosen;
                 level += 1;
@@ -126,14 +130,14 @@ fn push_range(ranges: &mut Ranges, range: Range<usize>) {
 
 /// Appends the validity of the slots and returns the valid ones.
 fn push_validity(
-    shape: &mut Shape,
+    levels: &mut CollectedLevels,
     level: usize,
     nulls: Option<&NullBuffer>,
     ranges: Ranges,
     nullable: bool,
 ) -> Result<Ranges> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
-        shape.push_validity(level, n_slots(&ranges), None)?;
+        levels.push_validity(level, n_slots(&ranges), None)?;
         return Ok(ranges);
     };
     let mut valid = Ranges::new();
@@ -147,7 +151,7 @@ fn push_validity(
         }
         let bits = part.inner();
         let bits = BitSlice::new(bits.values(), bits.offset(), bits.len())?;
-        shape.push_validity(level, range.len(), Some(bits))?;
+        levels.push_validity(level, range.len(), Some(bits))?;
     }
     if n_valid < n && !nullable {
         return Err(null_items());
@@ -159,18 +163,18 @@ fn push_validity(
 fn items(
     node: &dyn Array,
     valid: Ranges,
-    shape: &mut Shape,
+    levels: &mut CollectedLevels,
     level: usize,
 ) -> Result<(ArrayRef, Ranges)> {
     match node.data_type() {
-        DataType::List(_) => list_items::<i32>(node.as_list(), valid, shape, level),
-        DataType::LargeList(_) => list_items::<i64>(node.as_list(), valid, shape, level),
-        DataType::ListView(_) => view_items::<i32>(node.as_list_view(), valid, shape, level),
-        DataType::LargeListView(_) => view_items::<i64>(node.as_list_view(), valid, shape, level),
+        DataType::List(_) => list_items::<i32>(node.as_list(), valid, levels, level),
+        DataType::LargeList(_) => list_items::<i64>(node.as_list(), valid, levels, level),
+        DataType::ListView(_) => view_items::<i32>(node.as_list_view(), valid, levels, level),
+        DataType::LargeListView(_) => view_items::<i64>(node.as_list_view(), valid, levels, level),
         DataType::Map(..) => {
             let map = node.as_map();
             let entries: ArrayRef = std::sync::Arc::new(map.entries().clone());
-            let ranges = offset_items(map.value_offsets(), valid, shape, level)?;
+            let ranges = offset_items(map.value_offsets(), valid, levels, level)?;
             Ok((entries, ranges))
         }
         _ => Err(other_type()),
@@ -180,17 +184,17 @@ fn items(
 fn list_items<O: OffsetSizeTrait>(
     list: &GenericListArray<O>,
     valid: Ranges,
-    shape: &mut Shape,
+    levels: &mut CollectedLevels,
     level: usize,
 ) -> Result<(ArrayRef, Ranges)> {
-    let ranges = offset_items(list.value_offsets(), valid, shape, level)?;
+    let ranges = offset_items(list.value_offsets(), valid, levels, level)?;
     Ok((list.values().clone(), ranges))
 }
 
 fn offset_items<O: OffsetSizeTrait>(
     offsets: &[O],
     valid: Ranges,
-    shape: &mut Shape,
+    levels: &mut CollectedLevels,
     level: usize,
 ) -> Result<Ranges> {
     let mut ranges = Ranges::new();
@@ -205,7 +209,7 @@ fn offset_items<O: OffsetSizeTrait>(
             push_range(&mut ranges, first..last);
         }
         let pairs = ends.windows(2);
-        shape.push_lengths(
+        levels.push_lengths(
             level,
             pairs.map(|pair| (pair[1] - pair[0]).as_usize() as u32),
         )?;
@@ -214,7 +218,7 @@ fn offset_items<O: OffsetSizeTrait>(
 }
 
 fn check_lengths<O: OffsetSizeTrait>(ends: &[O]) -> Result<()> {
-    let too_long = |pair: &[O]| (pair[1] - pair[0]).as_usize() > i32::MAX as usize;
+    let too_long = |pair: &[O]| (pair[1] - pair[0]).as_usize() > limits::ARROW_OFFSET_MAX as usize;
     match ends.windows(2).any(too_long) {
         true => Err(Error::invalid("a list of 2^31 items or more")),
         false => Ok(()),
@@ -224,7 +228,7 @@ fn check_lengths<O: OffsetSizeTrait>(ends: &[O]) -> Result<()> {
 fn view_items<O: OffsetSizeTrait>(
     list: &GenericListViewArray<O>,
     valid: Ranges,
-    shape: &mut Shape,
+    levels: &mut CollectedLevels,
     level: usize,
 ) -> Result<(ArrayRef, Ranges)> {
     let (offsets, sizes) = (list.value_offsets(), list.value_sizes());
@@ -234,12 +238,12 @@ fn view_items<O: OffsetSizeTrait>(
         let offsets = offsets.get(range).unwrap_or_default();
         for (offset, size) in offsets.iter().zip(sizes) {
             let (start, size) = (offset.as_usize(), size.as_usize());
-            if size > i32::MAX as usize {
+            if size > limits::ARROW_OFFSET_MAX as usize {
                 return Err(Error::invalid("a list of 2^31 items or more"));
             }
             push_range(&mut ranges, start..start + size);
         }
-        shape.push_lengths(level, sizes.iter().map(|size| size.as_usize() as u32))?;
+        levels.push_lengths(level, sizes.iter().map(|size| size.as_usize() as u32))?;
     }
     Ok((list.values().clone(), ranges))
 }

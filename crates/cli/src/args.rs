@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tarsia::LAYOUTS;
 
 const CODES: &str = "\
 Exit codes:
@@ -78,7 +79,7 @@ pub struct Import {
     /// Whether the file carries a decoder for itself
     #[arg(long, value_enum, default_value_t = Kernels::Embed)]
     pub kernels: Kernels,
-    /// How a column is stored, where the writer is not to choose: full-zip (row by row), mini-block, or packed (a
+    /// How a column is stored, instead of what the writer would choose: full-zip (row by row), mini-block, or packed (a
     /// struct whose rows are one value each, so that all fields of a row are read at once); may be given for several
     /// columns
     #[arg(long = "layout", value_name = "COLUMN=LAYOUT", value_parser = parse_layout)]
@@ -144,21 +145,20 @@ pub struct Explain {
 pub struct ColumnLayout {
     /// The column's name.
     pub column: String,
-    /// As the writer spells it.
+    /// A value of [`LAYOUTS`].
     pub layout: String,
 }
 
-/// A name may hold `=`, a layout does not.
+/// The name of a column may contain `=`, that of a layout does not.
 fn parse_layout(text: &str) -> Result<ColumnLayout, String> {
-    let known = ["full-zip", "mini-block", "packed"];
     match text.rsplit_once('=') {
-        Some((column, layout)) if known.contains(&layout) => Ok(ColumnLayout {
+        Some((column, layout)) if LAYOUTS.contains(&layout) => Ok(ColumnLayout {
             column: column.to_owned(),
             layout: layout.to_owned(),
         }),
         Some((_, other)) => Err(format!(
             "no layout `{other}`; there are {}",
-            known.join(", ")
+            LAYOUTS.join(", ")
         )),
         None => Err("a column, `=` and a layout".to_owned()),
     }
@@ -167,9 +167,9 @@ fn parse_layout(text: &str) -> Result<ColumnLayout, String> {
 /// Whether a file carries a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kernels {
-    /// A Wasm module that decodes the file's pages lies in the file
+    /// The file carries a Wasm module that decodes its pages
     Embed,
-    /// The file is smaller by that module, and only programs that know its encodings read it
+    /// The file carries no module and is smaller; only programs that know its encodings can read it
     Omit,
 }
 
@@ -243,8 +243,8 @@ pub struct Export {
 /// The option `--trust-kernel` of commands that decode.
 #[derive(Debug, Default, Args)]
 pub struct Trust {
-    /// Run this kernel of the file where this program does not know an encoding: its BLAKE3 digest, which `tarsia
-    /// inspect` shows; may be given again. The kernels that this program ships are trusted without it
+    /// Run the file's kernel with this BLAKE3 digest, which `tarsia inspect` shows, if this program does not know an
+    /// encoding; may be given several times. The kernels that this program ships are always trusted
     #[arg(long = "trust-kernel", value_name = "DIGEST", value_parser = parse_digest)]
     pub kernels: Vec<[u8; 32]>,
 }
@@ -328,10 +328,10 @@ pub struct Take {
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
-    /// One element of nested rows instead: fields by name, items of lists by number or range
+    /// Read one element of nested rows instead: fields by name, items of lists by number or range
     #[arg(long, value_name = "user.ids[3]", conflicts_with = "names")]
     pub element: Option<tarsia::ElementPath>,
-    /// Say on standard error what was read of the file; one JSON object with --json
+    /// Print on standard error what was read of the file; one JSON object with --json
     #[arg(long)]
     pub stats: bool,
     #[expect(
@@ -370,7 +370,7 @@ pub struct Scan {
     /// Print the rows only, as JSON lines
     #[arg(long)]
     pub json: bool,
-    /// Decode by the kernel in the file, with none of this program's own decoders
+    /// Decode with the file's kernel instead of this program's own decoders
     #[arg(long)]
     pub force_kernels: bool,
     #[expect(
@@ -441,7 +441,7 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// The rows meant, in a file of `n_rows` rows; `None` when they reach beyond its end.
+    /// The rows of this range in a file of `n_rows` rows; `None` when they reach beyond its end.
     ///
     /// ```
     /// use tarsia_cli::args::RowRange;

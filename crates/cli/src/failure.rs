@@ -13,7 +13,7 @@ pub enum Failure {
     Usage(String),
     /// A file or its data is bad, missing, or holds what cannot be done.
     Bad(String),
-    /// Whoever reads our standard output has seen enough.
+    /// The program that reads the standard output has closed it.
     Closed,
 }
 
@@ -78,7 +78,8 @@ fn in_file(path: &Path, text: &str) -> String {
     }
 }
 
-/// Names, values and other crates' messages may hold anything; a terminal or a script must see one harmless line.
+/// Names, values and messages of other crates may contain any characters. A terminal or a script must get one harmless
+/// line.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;

@@ -1,14 +1,14 @@
-//! Other crates' readers and writers, where they panic.
+//! Panics of other crates' readers and writers.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// Whether a panic now is one of a reader that is not ours, to be reported as a bad file.
+    /// Whether code of another crate runs now, so that a panic is reported as a bad file.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the panics of guarded code off the standard error; they are reported as one line instead. For `main`, once.
+/// Keeps the panics of guarded code off the standard error, since they are reported as one line. `main` calls it once.
 pub fn quiet_foreign_panics() {
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -18,8 +18,8 @@ pub fn quiet_foreign_panics() {
     }));
 }
 
-/// Runs a reader or writer that is not ours. Some panic over bytes or types they did not expect, and such a file is no
-/// bug of this command. After a panic the reader is not used again, so its state does not matter.
+/// Runs a reader or writer of another crate. Some panic when they do not expect the bytes or types of a file, which is
+/// no bug of this command. After a panic the reader is not used again, so its state does not matter.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
     let result = catch_unwind(AssertUnwindSafe(read));

@@ -16,7 +16,7 @@
 //! failure.
 //!
 //! # What this crate does not do
-//! Storage: every byte of a Tarsia file is read and written by the crate `tarsia`.
+//! It does not know the file format: the crate `tarsia` reads and writes every byte of a Tarsia file.
 
 pub mod args;
 pub mod failure;

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to the standard output, which may be closed; there is nobody left to tell.
+            // Help and version go to the standard output. If that is closed, the error cannot be reported.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(line) = failure.line() {
-                // As above: without a standard error the exit code has to do.
+                // If the standard error is closed, the exit code alone reports the failure.
                 let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{line}\n"));
             }
             ExitCode::from(failure.exit_code())

@@ -4,11 +4,11 @@ use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar that goes away when it is dropped, so that nothing is left of it in front of a summary or an error.
+/// A bar that is erased when it is dropped, so that it does not stand before a summary or an error.
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// A bar for `verb` (such as "importing"), of unknown length until [`Bar::set`] says it.
+    /// A bar for `verb` (such as "importing"). Its length is unknown until the first [`Bar::set`].
     pub(crate) fn new(verb: &str) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         if stderr().is_terminal() {
@@ -23,7 +23,7 @@ impl Bar {
         Bar(bar)
     }
 
-    /// `done` of `total`, in whatever unit the work has, and the rows seen so far.
+    /// Sets how much is done: `done` of `total` in any unit, and the number of rows so far.
     pub(crate) fn set(&self, done: u64, total: u64, rows: u64) {
         if self.0.is_hidden() {
             return;

@@ -1,6 +1,6 @@
 //! One Arrow value as JSON or as a CSV field.
 //!
-//! Length: one match over all types, the text of each, and a test of each.
+//! Length: a match over all types, and for each type its text and a test.
 //!
 //! | type                              | JSON                                              | CSV                          |
 //! |-----------------------------------|---------------------------------------------------|------------------------------|
@@ -47,7 +47,7 @@ pub enum Style {
     Csv,
 }
 
-/// Appends the value of a row to a buffer. The error says what the value is and why it has no text.
+/// Appends the value of a row to a buffer. The error says why the value has no text.
 pub type Cell<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
 
 /// Whether values of this type have a text in this style.
@@ -124,7 +124,7 @@ impl<'a> JsonRows<'a> {
     /// Appends the row's object, without a line end.
     ///
     /// # Errors
-    /// None in this style today; the type leaves room for it.
+    /// None at present.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
         out.push(b'{');
         for (i, (key, cell)) in self.columns.iter().enumerate() {
@@ -163,7 +163,7 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         DataType::UInt64 => integers::<UInt64Type>(array),
         DataType::Float16 => {
             let values = array.as_primitive::<Float16Type>();
-            // Every half is a single exactly, so nothing is lost on the way.
+            // Every 16-bit float is exactly a 32-bit float, so nothing is lost.
             Box::new(move |row, out| {
                 float(
                     style,
@@ -278,7 +278,7 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         }
         DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
-            // Normalising keys needs at least one value; without any, every row is null.
+            // Normalising keys needs at least one value. Without one, every row is null.
             let keys = if dictionary.values().is_empty() {
                 Vec::new()
             } else {
@@ -437,7 +437,7 @@ fn base64(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
     plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
 }
 
-/// `shortest` is the value in its own width: its shortest digits are fewer than those of the same number as a double.
+/// `shortest` is the value in its own width: a 32-bit float needs fewer digits than the same number as a 64-bit float.
 fn float(
     style: Style,
     out: &mut Vec<u8>,
@@ -499,8 +499,8 @@ fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
     const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
     let values = array.as_primitive::<T>();
     let formatter = ArrayFormatter::try_new(array, &OPTIONS).ok();
-    // Timestamps closer than this to the ends of chrono's calendar make it panic where a zone moves them beyond. In
-    // seconds: the years -258,000 to 261,800.
+    // In seconds: the years -258,000 to 261,800. Closer to the ends of chrono's calendar, chrono panics if a time zone
+    // moves a timestamp beyond them.
     const ZONED_SECONDS: i64 = 8_200_000_000_000;
     let within = match array.data_type() {
         DataType::Timestamp(unit, Some(_)) => {

@@ -4,6 +4,9 @@
 /// may hold more (see [`UNIT_VALUES_MAX`]).
 pub const BLOCK_VALUES_MAX: u32 = 1 << 16;
 
+/// The most rows in a block.
+pub const BLOCK_ROWS_MAX: u32 = 1 << 16;
+
 /// The most values in any unit: one row of up to 2 GiB, or a dictionary.
 pub const UNIT_VALUES_MAX: u32 = 1 << 31;
 
@@ -30,5 +33,11 @@ pub const SHARED_BUFFERS_MAX: usize = 32;
 
 /// The widest fixed-width value, in bytes (a fixed-size binary, or an embedding as one value).
 pub const FIXED_WIDTH_BYTES_MAX: u32 = 1 << 28;
+
+/// The deepest nesting of a schema: a top-level field has the depth 1. It bounds recursion over schemas and types.
+pub const SCHEMA_DEPTH_MAX: usize = 64;
+
+/// The largest offset of the Arrow types with 32-bit offsets, which are signed.
+pub const ARROW_OFFSET_MAX: u32 = i32::MAX as u32;
 
 const _: () = assert!(BLOCK_VALUES_MAX as u64 <= UNIT_VALUES_MAX as u64);

@@ -1,18 +1,21 @@
 //! Arrow views of byte strings: 16 bytes each. The view of a string of up to 12 bytes holds its length and the string.
 //! That of a longer one holds its length, its first four bytes, the number of a buffer, and its offset there.
 
-/// The longest string that is stored inside its view, in bytes.
-const INLINE_BYTES: usize = 12;
+/// Bytes of a view.
+pub const VIEW_BYTES: usize = size_of::<u128>();
 
-/// Bytes that are loaded for a view, as many as a view has.
-const LOAD_BYTES: usize = 16;
+/// The longest string that is stored inside its view, in bytes.
+pub const VIEW_INLINE_BYTES: usize = 12;
+
+/// Bytes that are loaded for a view.
+const LOAD_BYTES: usize = VIEW_BYTES;
 
 /// `MASKS[n]` keeps the length and the first `n` bytes of the view of a short string.
-const MASKS: [u128; INLINE_BYTES + 1] = {
-    let mut masks = [0; INLINE_BYTES + 1];
+const MASKS: [u128; VIEW_INLINE_BYTES + 1] = {
+    let mut masks = [0; VIEW_INLINE_BYTES + 1];
     let mut n = 0;
     while n < masks.len() {
-        masks[n] = u128::MAX >> (8 * (INLINE_BYTES - n));
+        masks[n] = u128::MAX >> (8 * (VIEW_INLINE_BYTES - n));
         n += 1;
     }
     masks

@@ -1,8 +1,8 @@
 //! BLAKE3 digests from block to file root: the tree that `verify` checks, and that an erasure will recompute the
 //! touched paths of.
 //!
-//! Every input starts with 16 bytes that bind the digest to its place: kind, three zero bytes, three u32
-//! (`docs/spec/file.md`, Digests). A block moved to another column, page or index has another digest.
+//! The input of every hash starts with 16 bytes that say what is hashed: kind, three zero bytes, three u32
+//! (`docs/spec/file.md`, Digests). A block that is moved to another column, page or index therefore has another digest.
 //!
 //! | digest | function | bytes kept |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use blake3::Hasher;
 /// Bytes of a digest from page upward.
 pub const DIGEST_BYTES: usize = 32;
 
-/// Bytes kept of a block's digest where its page has several.
+/// Bytes that are stored of a block's digest if its page has several blocks.
 pub const BLOCK_DIGEST_BYTES: usize = 16;
 
 /// Bytes of the metadata region under one leaf.
@@ -31,13 +31,13 @@ pub const LEAF_BYTES: usize = 4096;
 /// Children of an inner node.
 pub const NODE_CHILDREN: usize = 64;
 
-/// Number of a column's first dictionary page; data pages count from 0.
+/// Number of a column's first shared page. Data pages count from 0.
 pub const SHARED_PAGE_FIRST: u32 = 1 << 31;
 
 /// A digest from page upward.
 pub type Digest = [u8; DIGEST_BYTES];
 
-/// What is kept of a block's digest.
+/// The stored bytes of a block's digest.
 pub type BlockDigest = [u8; BLOCK_DIGEST_BYTES];
 
 #[derive(Clone, Copy)]
@@ -65,12 +65,12 @@ fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
     *hasher.finalize().as_bytes()
 }
 
-/// The digest of a block's place: header, payload and padding.
+/// The digest of a block: of its header, payload and padding.
 pub fn block_digest(column: u32, page: u32, block: u32, place: &[u8]) -> Digest {
     digest(Kind::Block, [column, page, block], &[place])
 }
 
-/// What is stored of a block's digest beside a page of several blocks.
+/// The bytes of a block's digest that are stored if its page has several blocks.
 pub fn stored_block_digest(digest: &Digest) -> BlockDigest {
     let mut kept = [0; BLOCK_DIGEST_BYTES];
     kept.copy_from_slice(&digest[..BLOCK_DIGEST_BYTES]);
@@ -84,7 +84,7 @@ pub fn page_digest(column: u32, page: u32, blocks: &[BlockDigest]) -> Digest {
     digest(Kind::Page, numbers, &[blocks.as_flattened()])
 }
 
-/// The digest of a column: its only page's where it has one page and no dictionary.
+/// The digest of a column. If it has one page and no shared page, that is the page's digest.
 pub fn column_digest(column: u32, pages: &[Digest], dictionaries: &[Digest]) -> Digest {
     if let ([page], []) = (pages, dictionaries) {
         return *page;
@@ -105,9 +105,10 @@ pub fn section_digest(id: u32, bytes: &[u8]) -> Digest {
 /// The digest tree over the metadata region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestTree {
-    /// All levels from the leaves up without the top, as they lie in the file; empty for a region of one leaf.
+    /// All nodes below the root, as they lie in the file: the leaves first, then the nodes above them. Empty for a
+    /// region of one leaf.
     pub stored: Vec<u8>,
-    /// The top node.
+    /// The root.
     pub top: Digest,
 }
 
@@ -153,15 +154,15 @@ pub enum RegionError {
     Leaf {
         /// First byte of the leaf in the region.
         start: u64,
-        /// Where it ends.
+        /// Its end in the region.
         end: u64,
     },
     /// The tree has another size than the region asks for.
     #[error("the digest tree has {found} bytes, the region needs {needed}")]
     Size {
-        /// As found.
+        /// Its size in bytes.
         found: u64,
-        /// As it should be.
+        /// The size that the region asks for.
         needed: u64,
     },
     /// An inner node is not the digest of its children.
@@ -209,7 +210,7 @@ pub fn verify_region(region: &[u8], stored: &[u8]) -> Result<(), RegionError> {
 
 /// The digest of a whole file. `header` is its first 64 bytes or more; `postscript` has digest and checksum zeroed.
 pub fn root_digest(header: &[u8], top: &Digest, footer: &[u8], postscript: &[u8]) -> Digest {
-    /// The state slots behind it change without the file being another one.
+    /// The state slots after them may change; the digest does not cover them.
     const HEADER_FIXED_BYTES: usize = 64;
     let header = &header[..header.len().min(HEADER_FIXED_BYTES)];
     digest(Kind::Root, [0; 3], &[header, top, footer, postscript])

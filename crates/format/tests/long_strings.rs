@@ -305,7 +305,7 @@ fn scans_lend_what_lies_back_to_back() {
     assert_eq!(value(&one), array.value(5));
     let two = mapped.file.take(&[7, 5]).read().unwrap();
     assert!(!mapped.holds(two.column(0).as_binary::<i32>().value_data()));
-    // What is lent outlives the file.
+    // What is borrowed outlives the file.
     drop(mapped);
     assert_eq!(value(&one), array.value(5));
 
@@ -324,15 +324,15 @@ fn scans_lend_what_is_below_structures() {
     let batch = one_column(Arc::new(array));
     let mapped = Mapped::open(&batch, pages_of(64 << 20));
     for batch_rows in [500, 64] {
-        let (mut rows, mut lent) = (0, 0);
+        let (mut rows, mut borrowed) = (0, 0);
         for part in mapped.file.scan().batch_rows(batch_rows).build().unwrap() {
             let part = part.unwrap();
             same(&part, &batch.slice(rows, part.num_rows()), "records");
             let images = part.column(0).as_struct().column(0).as_binary::<i32>();
-            lent += usize::from(mapped.holds(images.value_data()));
+            borrowed += usize::from(mapped.holds(images.value_data()));
             rows += part.num_rows();
         }
-        assert_eq!((rows, lent), (500, 500usize.div_ceil(batch_rows)));
+        assert_eq!((rows, borrowed), (500, 500usize.div_ceil(batch_rows)));
     }
     // Elements of them, and rows that do not lie side by side.
     let path = "x.bytes".parse().unwrap();

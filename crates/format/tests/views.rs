@@ -1,4 +1,4 @@
-//! Strings as views: of every type, and lent out of the file where they can be.
+//! Strings as views: of every type, and borrowed from the file where they can be.
 
 mod common;
 
@@ -117,8 +117,8 @@ fn map(batch: &RecordBatch, options: WriteOptions) -> Mapped {
 }
 
 impl Mapped {
-    /// Whether all that the views show lies in the file.
-    fn lends(&self, views: &BinaryViewArray) -> bool {
+    /// Whether all buffers of the views lie in the file.
+    fn holds(&self, views: &BinaryViewArray) -> bool {
         let mut buffers = views.data_buffers().iter();
         buffers.all(|buffer| {
             let start = buffer.as_ptr() as usize;
@@ -128,7 +128,7 @@ impl Mapped {
 }
 
 #[test]
-fn images_are_lent() {
+fn images_are_borrowed() {
     for (bytes, null_one_in) in [
         (0..30, 0),
         (0..30, 3),
@@ -150,7 +150,7 @@ fn images_are_lent() {
                 let part = part.column(0).as_binary_view();
                 // What is little and lies alone is read, not mapped.
                 let bytes: usize = part.iter().flatten().map(<[u8]>::len).sum();
-                assert!(bytes < ALONE_BYTES || mapped.lends(part), "{what}");
+                assert!(bytes < ALONE_BYTES || mapped.holds(part), "{what}");
                 let want = array.slice(at, part.len());
                 assert!(part.iter().eq(want.iter()), "{what}");
                 at += part.len();
@@ -171,7 +171,7 @@ fn images_are_lent() {
 }
 
 #[test]
-fn what_is_lent_outlives_the_file_and_is_little_more_than_the_values() {
+fn what_is_borrowed_outlives_the_file_and_is_little_more_than_the_values() {
     let array = images(50, 20_000..30_000, 0);
     let mapped = map(&column(Arc::new(array.clone())), deterministic());
     let taken = mapped.file.take(&[3, 40]).read().unwrap();
@@ -184,7 +184,7 @@ fn what_is_lent_outlives_the_file_and_is_little_more_than_the_values() {
         .collect();
     let of = |batch: &RecordBatch| -> usize {
         let views = batch.column(0).as_binary_view();
-        assert!(mapped.lends(views));
+        assert!(mapped.holds(views));
         views.data_buffers().iter().map(|buffer| buffer.len()).sum()
     };
     let values = array.value(3).len() + array.value(40).len();
@@ -200,7 +200,7 @@ fn what_is_lent_outlives_the_file_and_is_little_more_than_the_values() {
 }
 
 #[test]
-fn items_of_lists_are_lent_and_spread_below_nulls() {
+fn items_of_lists_are_borrowed_and_spread_below_nulls() {
     let items = images(300, 100..5000, 7);
     let lengths = (0..100).map(|row| [0, 1, 5, 6][row % 4]);
     let nulls = NullBuffer::from_iter((0..100).map(|row| row % 10 != 4));
@@ -212,7 +212,7 @@ fn items_of_lists_are_lent_and_spread_below_nulls() {
     for part in mapped.file.scan().batch_rows(30).build().unwrap() {
         let part = part.unwrap();
         let part = part.column(0).as_list::<i32>();
-        assert!(mapped.lends(part.values().as_binary_view()));
+        assert!(mapped.holds(part.values().as_binary_view()));
         for (row, got) in part.iter().enumerate() {
             let want = lists.is_valid(at + row).then(|| lists.value(at + row));
             let got = got.as_ref().map(|got| got.as_binary_view().iter());
@@ -238,7 +238,7 @@ fn items_of_lists_are_lent_and_spread_below_nulls() {
         .unwrap();
     let got = batch.column(0).as_struct();
     let views = got.column(0).as_binary_view();
-    assert!(mapped.lends(views));
+    assert!(mapped.holds(views));
     for row in (0..100).filter(|row| parents.is_valid(*row)) {
         assert_eq!(views.is_valid(row), images.is_valid(row));
         assert!(views.is_null(row) || views.value(row) == images.value(row));
@@ -327,19 +327,23 @@ fn constants_among_images_are_copied() {
     );
     for batch_rows in [array.len(), 700] {
         let mut at = 0;
-        let mut n_lent = 0;
+        let mut n_borrowed = 0;
         let mut n_buffers = 0;
         for part in mapped.file.scan().batch_rows(batch_rows).build().unwrap() {
             let part = part.unwrap();
             let views = part.column(0).as_binary_view();
             assert!(views.iter().eq(array.slice(at, views.len()).iter()));
             at += views.len();
-            let is_lent = |buffer: &&Buffer| mapped.memory.contains(&(buffer.as_ptr() as usize));
-            n_lent += views.data_buffers().iter().filter(is_lent).count();
+            let is_borrowed =
+                |buffer: &&Buffer| mapped.memory.contains(&(buffer.as_ptr() as usize));
+            n_borrowed += views.data_buffers().iter().filter(is_borrowed).count();
             n_buffers += views.data_buffers().len();
         }
         assert_eq!(at, array.len());
-        assert!(0 < n_lent && n_lent < n_buffers, "{n_lent} of {n_buffers}");
+        assert!(
+            0 < n_borrowed && n_borrowed < n_buffers,
+            "{n_borrowed} of {n_buffers}"
+        );
     }
 }
 

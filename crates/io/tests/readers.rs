@@ -170,7 +170,7 @@ fn a_file_that_is_cut_off_is_an_error_and_one_that_grows_keeps_its_length() {
 }
 
 #[test]
-fn content_in_memory_is_lent() {
+fn content_in_memory_is_borrowed() {
     let files = files(5000);
     for (name, reader) in files.readers() {
         let parts = read_ranges(&*reader, &[10..20, 4000..5000], ReadOptions::LOCAL).unwrap();

@@ -10,7 +10,7 @@ use tarsia_kernel_guest::abi::{
     code, tag,
 };
 use tarsia_kernel_guest::{Failure, Guest};
-use tarsia_page_writer::{EncodedPage, PageInput, Shape, ShapeSlice};
+use tarsia_page_writer::{CollectedLevels, EncodedPage, LevelsSlice, PageInput};
 use tarsia_structure::LevelForm;
 
 const ROWS: u32 = 3000;
@@ -31,13 +31,13 @@ fn page() -> EncodedPage {
     for (i, _) in rows.iter().enumerate().filter(|(_, row)| row.is_some()) {
         valid[i / 8] |= 1 << (i % 8);
     }
-    let mut shape = Shape::new([LevelForm::Validity, LevelForm::Lengths]);
+    let mut levels = CollectedLevels::new([LevelForm::Validity, LevelForm::Lengths]);
     let bits = BitSlice::new(&valid, 0, rows.len()).unwrap();
-    shape.push_validity(0, rows.len(), Some(bits)).unwrap();
+    levels.push_validity(0, rows.len(), Some(bits)).unwrap();
     let lists = || rows.iter().flatten();
     let lengths = lists().map(|list| list.len() as u32);
-    shape.push_lengths(1, lengths).unwrap();
-    shape.end_rows(rows.len());
+    levels.push_lengths(1, lengths).unwrap();
+    levels.end_rows(rows.len());
     let items: Vec<Option<u32>> = lists().flatten().copied().collect();
     let mut item_bits = vec![0u8; items.len().div_ceil(8)];
     for (i, _) in items.iter().enumerate().filter(|(_, item)| item.is_some()) {
@@ -48,7 +48,7 @@ fn page() -> EncodedPage {
         .flat_map(|item| item.unwrap_or(0).to_le_bytes())
         .collect();
     encoded(PageInput {
-        shape: Some(ShapeSlice::new(&shape, 0..rows.len()).unwrap()),
+        levels: Some(LevelsSlice::new(&levels, 0..rows.len()).unwrap()),
         validity: Some(BitSlice::new(&item_bits, 0, items.len()).unwrap()),
         ..PageInput::of_values(Values::Fixed(
             FixedSlice::new(&values, 4, items.len()).unwrap(),

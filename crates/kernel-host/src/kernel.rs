@@ -23,7 +23,7 @@ const IDLE_MEMORY_BYTES_MAX: usize = 64 << 20;
 const IDLE_MEMORY_BYTES_TOTAL_MAX: usize = 256 << 20;
 
 /// Most instances whose memory is borrowed by columns: each takes 4 GiB of addresses. Further columns are copied out.
-const LENDING_MAX: usize = 128;
+const BORROWED_INSTANCES_MAX: usize = 128;
 
 /// A compiled kernel and its idle instances.
 pub struct Kernel {
@@ -31,7 +31,7 @@ pub struct Kernel {
     module: Module,
     idle: Mutex<Idle>,
     /// Instances whose memory is borrowed by columns.
-    n_lending: AtomicUsize,
+    n_borrowed: AtomicUsize,
 }
 
 /// Idle instances, the one used last at the end.
@@ -139,7 +139,7 @@ impl Kernel {
             digest,
             module,
             idle: Mutex::default(),
-            n_lending: AtomicUsize::new(0),
+            n_borrowed: AtomicUsize::new(0),
         };
         // What it exports is found out now, not at the first page.
         let instance = Instance::new(&kernel.module)?;
@@ -178,18 +178,18 @@ impl Kernel {
     }
 
     /// Counts one more instance whose memory is borrowed; false, and not counted, if there are too many.
-    pub(crate) fn lend(&self) -> bool {
+    pub(crate) fn begin_borrow(&self) -> bool {
         let counted = self
-            .n_lending
+            .n_borrowed
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
-                (n < LENDING_MAX).then_some(n + 1)
+                (n < BORROWED_INSTANCES_MAX).then_some(n + 1)
             });
         counted.is_ok()
     }
 
     /// Counts one such instance less.
-    pub(crate) fn lend_no_more(&self) {
-        self.n_lending.fetch_sub(1, Ordering::Relaxed);
+    pub(crate) fn end_borrow(&self) {
+        self.n_borrowed.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -39,4 +39,4 @@ pub use error::{Error, Result};
 pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
 pub use page::{KernelPage, NestedRows, Rows};
 pub use tarsia_structure::{Cut, DecodedForm, DecodedRows, DecodedSlots};
-pub use whole::{Lent, LentBytes, Whole};
+pub use whole::{BorrowedBytes, BorrowedColumn, Whole};

@@ -13,13 +13,13 @@ use crate::kernel::Kernel;
 use crate::page::{KernelPage, Places, Rows};
 
 /// A smaller column is copied instead of keeping an instance for it alone.
-const LENT_BYTES_MIN: usize = 32 << 10;
+const BORROWED_BYTES_MIN: usize = 32 << 10;
 
 /// A larger column would leave an instance too large to be kept idle, so the next one would need fresh memory.
-const LENT_BYTES_MAX: usize = 32 << 20;
+const BORROWED_BYTES_MAX: usize = 32 << 20;
 
 /// A column is copied if the memory of its instance is larger than this many times the column, plus this many bytes.
-const MEMORY_PER_LENT: usize = 8;
+const MEMORY_PER_BORROWED_BYTE: usize = 8;
 const MEMORY_BYTES_MORE: usize = 4 << 20;
 
 /// An instance that is used for one column. It returns to its kernel when this is dropped. Nobody runs it until then,
@@ -36,7 +36,7 @@ struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.kernel.lend_no_more();
+        self.kernel.end_borrow();
         let Some(mut instance) = self.instance.take() else {
             return;
         };
@@ -51,9 +51,11 @@ impl Drop for Lease {
 }
 
 /// Most memory of an instance from which so many bytes are borrowed. Copied columns have no such limit.
-fn memory_max(lent: usize) -> usize {
-    match lent {
-        LENT_BYTES_MIN.. => lent.saturating_mul(MEMORY_PER_LENT) + MEMORY_BYTES_MORE,
+fn memory_max(borrowed: usize) -> usize {
+    match borrowed {
+        BORROWED_BYTES_MIN.. => {
+            borrowed.saturating_mul(MEMORY_PER_BORROWED_BYTE) + MEMORY_BYTES_MORE
+        }
         _ => usize::MAX,
     }
 }
@@ -85,7 +87,11 @@ impl Whole {
         let (Ok(n_rows), Ok(n_bytes)) = (u32::try_from(rows), u32::try_from(bytes)) else {
             return None;
         };
-        if output > LENT_BYTES_MAX || rows == 0 || !page.makes_whole || !page.kernel.lend() {
+        if output > BORROWED_BYTES_MAX
+            || rows == 0
+            || !page.makes_whole
+            || !page.kernel.begin_borrow()
+        {
             return None;
         }
         let mut lease = Lease {
@@ -138,7 +144,7 @@ impl Whole {
     ///
     /// # Errors
     /// [`Error::Failed`] if the kernel decoded another number of rows.
-    pub fn finish(self) -> Result<Lent> {
+    pub fn finish(self) -> Result<BorrowedColumn> {
         let Self {
             lease,
             value_type,
@@ -155,7 +161,7 @@ impl Whole {
                 places.rows
             )));
         }
-        Ok(Lent {
+        Ok(BorrowedColumn {
             lease: Arc::new(lease),
             value_type,
             places,
@@ -165,28 +171,28 @@ impl Whole {
 
 /// A column in the memory of an instance. The instance does not run as long as this or any part of it lives.
 #[derive(Debug)]
-pub struct Lent {
+pub struct BorrowedColumn {
     lease: Arc<Lease>,
     value_type: ValueType,
     places: Places,
 }
 
-impl Lent {
+impl BorrowedColumn {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.places.rows
     }
 
     /// True if it should be copied: it is small, or its instance has much more memory than the column needs.
-    pub fn is_dear(&self) -> bool {
+    pub fn should_be_copied(&self) -> bool {
         let places = &self.places;
-        let lent = places.validity.len() + places.offsets.len() + places.values.len();
+        let borrowed = places.validity.len() + places.offsets.len() + places.values.len();
         let memory = self
             .lease
             .instance
             .as_ref()
             .map_or(0, Instance::memory_bytes);
-        lent < LENT_BYTES_MIN || memory > memory_max(lent)
+        borrowed < BORROWED_BYTES_MIN || memory > memory_max(borrowed)
     }
 
     /// The rows as slices, for copying. Offsets are checked here.
@@ -200,36 +206,36 @@ impl Lent {
     }
 
     /// The validity, one bit per row; empty if all are valid.
-    pub fn validity(&self) -> LentBytes {
+    pub fn validity(&self) -> BorrowedBytes {
         self.part(&self.places.validity)
     }
 
     /// For byte strings: `rows + 1` offsets (u32), which are not checked yet. Empty for other types.
-    pub fn offsets(&self) -> LentBytes {
+    pub fn offsets(&self) -> BorrowedBytes {
         self.part(&self.places.offsets)
     }
 
     /// Packed bits, fixed-width values or the bytes of strings, with the length that the rows need.
-    pub fn values(&self) -> LentBytes {
+    pub fn values(&self) -> BorrowedBytes {
         self.part(&self.places.values)
     }
 
-    fn part(&self, range: &Range<usize>) -> LentBytes {
-        LentBytes {
+    fn part(&self, range: &Range<usize>) -> BorrowedBytes {
+        BorrowedBytes {
             lease: self.lease.clone(),
             range: range.clone(),
         }
     }
 }
 
-/// A part of a [`Lent`].
+/// A part of a [`BorrowedColumn`].
 #[derive(Debug, Clone)]
-pub struct LentBytes {
+pub struct BorrowedBytes {
     lease: Arc<Lease>,
     range: Range<usize>,
 }
 
-impl AsRef<[u8]> for LentBytes {
+impl AsRef<[u8]> for BorrowedBytes {
     /// The bytes. Address and content stay the same as long as this lives: nothing runs or drops the instance.
     fn as_ref(&self) -> &[u8] {
         let instance = self.lease.instance.as_ref();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tarsia_codec::ValueType;
 use tarsia_kernel_host::{
-    Error, Kernel, KernelPage, Lent, MODULE_BYTES_MAX, Rows, Whole, decompress,
+    BorrowedColumn, Error, Kernel, KernelPage, MODULE_BYTES_MAX, Rows, Whole, decompress,
 };
 
 /// A kernel whose `t1_decode` says once that there is a batch, described at 1,024, with these bytes.
@@ -405,7 +405,12 @@ fn compressed_modules_have_the_length_they_say() {
 }
 
 /// `requests` requests for one column of `rows` rows.
-fn whole(wat: &str, value_type: ValueType, rows: usize, requests: usize) -> Result<Lent, Error> {
+fn whole(
+    wat: &str,
+    value_type: ValueType,
+    rows: usize,
+    requests: usize,
+) -> Result<BorrowedColumn, Error> {
     let page = KernelPage::new(load(wat)?, b"meta", &[])?;
     let mut whole = Whole::new(&page, value_type, rows, 0).unwrap();
     for _ in 0..requests {
@@ -415,16 +420,16 @@ fn whole(wat: &str, value_type: ValueType, rows: usize, requests: usize) -> Resu
 }
 
 #[test]
-fn a_whole_column_of_a_kernel_that_keeps_its_promises_is_lent() {
+fn a_whole_column_of_a_kernel_that_keeps_its_promises_is_borrowed() {
     let good = kernel(&description(1, &[(0, 0), (2048, 4)]), "");
-    let lent = whole(&good, VALUE, 1, 1).unwrap();
-    assert_eq!(lent.rows(), 1);
-    assert_eq!(lent.values().as_ref(), [42, 0, 0, 0]);
-    assert!(lent.validity().as_ref().is_empty() && lent.offsets().as_ref().is_empty());
-    assert_eq!(lent.view().unwrap().values, [42, 0, 0, 0]);
-    assert!(lent.is_dear(), "four bytes of an instance");
-    let values = lent.values();
-    drop(lent);
+    let borrowed = whole(&good, VALUE, 1, 1).unwrap();
+    assert_eq!(borrowed.rows(), 1);
+    assert_eq!(borrowed.values().as_ref(), [42, 0, 0, 0]);
+    assert!(borrowed.validity().as_ref().is_empty() && borrowed.offsets().as_ref().is_empty());
+    assert_eq!(borrowed.view().unwrap().values, [42, 0, 0, 0]);
+    assert!(borrowed.should_be_copied(), "four bytes of an instance");
+    let values = borrowed.values();
+    drop(borrowed);
     assert_eq!(values.as_ref(), [42, 0, 0, 0]);
 }
 
@@ -459,8 +464,8 @@ fn whole_columns_of_other_shapes_are_refused() {
         assert!(matches!(got, Err(Error::Failed(_))), "{what}: {got:?}");
     }
     // Offsets that do not rise are found by whoever copies or builds the array.
-    let lent = whole(&batch(1, &[(0, 0), (1024, 8), (2048, 4)]), bytes, 1, 1).unwrap();
-    assert!(matches!(lent.view(), Err(Error::Failed(_))));
+    let borrowed = whole(&batch(1, &[(0, 0), (1024, 8), (2048, 4)]), bytes, 1, 1).unwrap();
+    assert!(matches!(borrowed.view(), Err(Error::Failed(_))));
     // One that was given up in the middle costs nothing.
     let page = KernelPage::new(load(&never).unwrap(), b"meta", &[]).unwrap();
     for _ in 0..300 {
@@ -472,7 +477,7 @@ fn whole_columns_of_other_shapes_are_refused() {
 }
 
 #[test]
-fn what_is_lent_does_not_change_and_there_is_an_end_to_lending() {
+fn borrowed_columns_do_not_change_and_their_number_is_limited() {
     // Each `t1_decode` changes the value: an instance that ran again would show.
     let wat = kernel(
         &description(1, &[(0, 0), (2048, 4)]),
@@ -489,8 +494,8 @@ fn what_is_lent_does_not_change_and_there_is_an_end_to_lending() {
     }
     let more = decode(&wat, VALUE).unwrap();
     assert_eq!(more.1[0], 43, "batches go on");
-    for lent in &held {
-        assert_eq!(lent.values().as_ref()[0], 43);
+    for borrowed in &held {
+        assert_eq!(borrowed.values().as_ref()[0], 43);
     }
     drop(held);
     let again = whole(&wat, VALUE, 1, 1).unwrap();

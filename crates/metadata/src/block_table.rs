@@ -1,6 +1,7 @@
 //! The block table: from a row of a page to the bytes of its block, in constant time and about 2 bytes per block.
 //!
-//! It is the search cache: small enough to be kept for every page that is read at random.
+//! The Lance paper calls it the search cache. It is small enough to be kept in memory for every page of which rows are
+//! taken.
 
 use std::ops::Range;
 
@@ -13,16 +14,16 @@ use crate::{Error, PageDescriptor, Result};
 const HEADER_BYTES: usize = 16;
 const CRC_AT: usize = 8;
 const GROUP_BYTES: usize = 8;
-/// Instead of a log2: the table has row starts.
+/// Stored instead of a log2 if the table lists the first row of each block.
 const ROWS_TABLED: u8 = 255;
 const WIDTH_MAX: u8 = 32;
 
 /// How many rows the blocks of a page hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows<'a> {
-    /// All hold this power of two, given as log2; the last may hold fewer.
+    /// `1 << log2` rows in each block; the last may hold fewer.
     Uniform(u8),
-    /// Row each block starts at, counted in the page; the first is 0.
+    /// The first row of each block, counted from the page's first row.
     Table(&'a [u32]),
 }
 
@@ -99,7 +100,7 @@ fn pack_relative(list: &[u32], bits: u8, out: &mut Vec<u8>) {
         if filled >= 64 {
             out.extend_from_slice(&word.to_le_bytes());
             filled -= 64;
-            // What did not fit; nothing for filled == 0, where the shift may reach the width.
+            // The bits that did not fit. There are none for filled == 0, where the shift may reach the width.
             word = u64::from(item)
                 .checked_shr(u32::from(bits) - filled)
                 .unwrap_or(0);
@@ -129,7 +130,7 @@ fn unpack(packed: &[u8], bits: u8, i: u32) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     n_blocks: u32,
-    /// log2 of the rows per block; `None` where rows are tabled.
+    /// log2 of the rows per block; `None` where the table lists first rows.
     rows_log2: Option<u8>,
     start_bits: u8,
     row_bits: u8,
@@ -154,10 +155,11 @@ impl Layout {
     }
 }
 
-/// The table of one page, over borrowed or owned bytes. A page of one block has no bytes and can be asked the same.
+/// The table of one page, over borrowed or owned bytes. A page of one block has no bytes of a table; its `BlockTable`
+/// answers the same questions.
 ///
-/// Opening checks the checksum and the sizes; what a lookup returns is checked when it is asked for, so that opening
-/// costs no pass over the blocks.
+/// `parse` checks the checksum and the sizes. A lookup checks what it returns. So parsing needs no pass over the
+/// blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTable<B> {
     bytes: B,
@@ -192,12 +194,12 @@ impl<B: AsRef<[u8]>> BlockTable<B> {
         self.layout.page_rows
     }
 
-    /// log2 of the rows per block; `None` where the table lists rows.
+    /// log2 of the rows per block; `None` where the table lists first rows.
     pub fn rows_log2(&self) -> Option<u8> {
         self.layout.rows_log2
     }
 
-    /// Memory it holds, in bytes.
+    /// Bytes of the table.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Layout>() + self.bytes.as_ref().len()
     }
@@ -262,7 +264,7 @@ impl<B: AsRef<[u8]>> BlockTable<B> {
         Ok(self.rows_of(index)?.start)
     }
 
-    /// The block that holds a row of the page: a shift, or a binary search in tabled rows.
+    /// The block that holds a row of the page, found by a shift or by a binary search in the listed rows.
     ///
     /// # Errors
     /// As [`BlockTable::block_range`].
@@ -282,7 +284,7 @@ impl<B: AsRef<[u8]>> BlockTable<B> {
                 high = middle;
             }
         }
-        // Starts that do not rise lead anywhere; the block found says whether it is the right one.
+        // In a corrupt table rows may not rise. So the rows of the block that was found are compared with `row`.
         if self.rows_of(low)?.contains(&row) {
             return Ok(low);
         }
@@ -345,7 +347,7 @@ fn parse_layout(bytes: &[u8], page: &PageDescriptor) -> Result<Layout> {
         }
         return Ok(Layout {
             n_blocks: 1,
-            // One block is never shifted past.
+            // With this log2 the shift gives block 0 for any row.
             rows_log2: Some(BLOCK_ROWS_LOG2_MAX + 1),
             start_bits: 0,
             row_bits: 0,

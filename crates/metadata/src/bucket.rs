@@ -1,4 +1,4 @@
-//! Buckets: from a path to the place of its record, in one read of 4 KiB however many columns there are.
+//! Buckets: from a path to the offset of its record, in one read of 4 KiB, whatever the number of columns.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 16;
-/// Record length in an entry that says "see the record".
+/// Stands in an entry for a record length that is too large for it: the record has it.
 const LONG_RECORD: u16 = u16::MAX;
 
 /// The first 8 bytes of BLAKE3 over an encoded path ([`crate::encode_path`]).
@@ -24,24 +24,24 @@ pub fn path_hash(path: &[u8]) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Which bucket a hash belongs to.
+/// The index of the bucket that a hash belongs to.
 fn bucket_index(hash: u64, log2: u8) -> u64 {
     hash.checked_shr(64 - u32::from(log2)).unwrap_or(0)
 }
 
-/// The place of the record of a path. Another path may have the same hash, so the record repeats the path.
+/// Where the record of a path is. Two paths may have the same hash, so the record repeats the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketEntry {
     /// [`path_hash`] of the node's path.
     pub hash: u64,
-    /// Place of the node's record.
+    /// Offset of the node's record.
     pub place: u64,
-    /// Bytes of the record; `None` where it is too long for the entry: read its first 4 bytes then.
+    /// Bytes of the record. `None` if its length does not fit in the entry: then its first 4 bytes have it.
     pub record_bytes: Option<u32>,
 }
 
 impl BucketEntry {
-    /// The entry of a record of `record_bytes`, a multiple of 8.
+    /// The entry of a record of `record_bytes` bytes, a multiple of 8.
     pub fn new(hash: u64, place: u64, record_bytes: u32) -> Self {
         let in_entry = u64::from(record_bytes) / 8 <= RECORD_WORDS_IN_ENTRY_MAX;
         Self {
@@ -84,7 +84,7 @@ impl BucketEntry {
     }
 }
 
-/// The place of the buckets of a file.
+/// Where the buckets of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets {
     log2: u8,
@@ -184,7 +184,7 @@ impl Buckets {
     }
 }
 
-/// The smallest log2 at which no bucket overflows.
+/// The smallest log2 of the number of buckets with which no bucket gets too many entries.
 fn fitting_log2(sorted: &[BucketEntry]) -> Result<u8> {
     let most = |log2| {
         sorted
@@ -301,7 +301,7 @@ impl<'a> Bucket<'a> {
         Ok(Self { entries })
     }
 
-    /// All entries, sorted by hash, then place.
+    /// All entries, sorted by hash, then by offset.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = BucketEntry> + use<'a> {
         self.entries.iter().map(BucketEntry::from_bytes)
     }
@@ -397,7 +397,7 @@ mod tests {
                 max: 255
             })
         );
-        // These would need 2^24 buckets of 4 KiB to come apart.
+        // Only 2^24 buckets of 4 KiB would put these hashes in different buckets.
         let close = (0..256)
             .map(|i| BucketEntry::new(i << 40, 192 + 8 * i, 24))
             .collect();

@@ -1,8 +1,8 @@
-//! Small pieces that every structure shares: u48, checksums, padding.
+//! What all parts of the metadata share: u48, checksums, padding.
 
 use crate::{Error, Result, limits};
 
-/// The bytes of a place or count stored in 48 bits.
+/// The bytes of an offset or a number that is stored in 48 bits.
 pub(crate) fn u48(value: u64, field: &'static str) -> Result<[u8; 6]> {
     if value > limits::U48_MAX {
         return Err(Error::limit(field, value, limits::U48_MAX));
@@ -16,8 +16,8 @@ pub(crate) fn pad(out: &mut Vec<u8>, align: usize) {
     out.resize(out.len().next_multiple_of(align), 0);
 }
 
-/// CRC-32C of several pieces as if they lay back to back. One piece takes the fastest way: 50 GB/s for 8 KiB where the
-/// crate `crc32c` was measured at 20 on the same machine.
+/// CRC-32C of several pieces as if they lay back to back. One piece takes the fastest way: 50 GB/s for 8 KiB. The crate
+/// `crc32c` took 20 GB/s on the same machine.
 pub fn crc32c(pieces: &[&[u8]]) -> u32 {
     if let [piece] = pieces {
         return crc_fast::crc32_iscsi(piece);
@@ -26,7 +26,7 @@ pub fn crc32c(pieces: &[&[u8]]) -> u32 {
     for piece in pieces {
         digest.update(piece);
     }
-    // The other half is for checksums of 64 bits.
+    // The upper half is for checksums of 64 bits.
     digest.finalize() as u32
 }
 

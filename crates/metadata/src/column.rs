@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tarsia_codec::Reader;
+use tarsia_compliance::BLOCK_DIGEST_BYTES;
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad};
 use crate::generated::column as fb;
 use crate::limits::{
-    BLOCK_BYTES_MIN, BLOCK_DIGEST_BYTES, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE,
-    PAGE_ALIGN_LARGE_FROM, PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
+    BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, HEADER_BYTES, PAGE_ALIGN_LARGE, PAGE_ALIGN_LARGE_FROM,
+    PAGE_STRUCT_BYTES, SHARED_PAGES_MAX,
 };
 use crate::{Error, Result};
 
@@ -22,9 +23,9 @@ const NO_LIST: u16 = u16::MAX;
 
 const _: () = assert!(size_of::<fb::Page>() == PAGE_STRUCT_BYTES);
 
-/// What the places of a file have to agree with; [`crate::Footer::shape`] gives it.
+/// The bounds that offsets, rows and META indices of pages must lie in; [`crate::Footer::bounds`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileShape {
+pub struct FileBounds {
     /// Rows of the table.
     pub rows: u64,
     /// Number of META blobs.
@@ -40,11 +41,11 @@ pub struct FileShape {
 pub struct PageDescriptor {
     /// Row of the table that is the page's first; 0 for a shared page.
     pub first_row: u64,
-    /// Place of the first block.
+    /// Offset of the first block.
     pub place: u64,
-    /// Place of the block table and the digests after it; 0 for a page of one block.
+    /// Offset of the block table and the digests after it; 0 for a page of one block.
     pub side_place: u64,
-    /// Epoch in which the page was last written; 0 where it is not recorded, in a column record.
+    /// Epoch in which the page was last written. It is 0 for a page in a column record, where the epoch is not stored.
     pub epoch: u64,
     /// Bytes of all blocks.
     pub length: u32,
@@ -64,7 +65,7 @@ pub struct PageDescriptor {
     pub digest: [u8; 32],
 }
 
-/// What the place of a page of `length` bytes is a multiple of.
+/// The alignment of a page of `length` bytes in the file.
 pub fn page_align(length: u64) -> u64 {
     match length < PAGE_ALIGN_LARGE_FROM {
         true => 8,
@@ -105,8 +106,8 @@ impl PageDescriptor {
         u64::from(self.n_blocks) * BLOCK_DIGEST_BYTES as u64
     }
 
-    /// Refuses a page that no writer describes; `at` is where its description starts.
-    fn check(&self, shape: &FileShape, at: usize) -> Result<()> {
+    /// Checks a page; `at` is where its description starts. Refuses what no writer writes.
+    fn check(&self, bounds: &FileBounds, at: usize) -> Result<()> {
         let bad = |field, found: u64, allowed| Err(Error::corrupt(field, at, found, allowed));
         let (rows, n_blocks) = (u64::from(self.rows), u64::from(self.n_blocks));
         let length = u64::from(self.length);
@@ -127,7 +128,7 @@ impl PageDescriptor {
         let inside = self
             .place
             .checked_add(length)
-            .is_some_and(|end| end <= shape.meta_place);
+            .is_some_and(|end| end <= bounds.meta_place);
         if self.place < HEADER_BYTES as u64 || !inside || !self.place.is_multiple_of(align) {
             return bad(
                 "page.place",
@@ -135,7 +136,7 @@ impl PageDescriptor {
                 "aligned places between header and metadata",
             );
         }
-        if u32::from(self.meta) >= shape.n_metas {
+        if u32::from(self.meta) >= bounds.n_metas {
             return bad("page.meta", self.meta.into(), "the file's META blobs");
         }
         let side_length = u64::from(self.side_length);
@@ -152,8 +153,8 @@ impl PageDescriptor {
         let inside = self
             .side_place
             .checked_add(side_length)
-            .is_some_and(|end| end <= shape.tree_place);
-        if self.side_place < shape.meta_place || !inside || !self.side_place.is_multiple_of(8) {
+            .is_some_and(|end| end <= bounds.tree_place);
+        if self.side_place < bounds.meta_place || !inside || !self.side_place.is_multiple_of(8) {
             return bad(
                 "page.side_place",
                 self.side_place,
@@ -171,7 +172,7 @@ impl PageDescriptor {
     }
 }
 
-/// The fixed part of a node's record that says where its column is.
+/// The part of a node's record that says where its column is; it has a fixed size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnRecord {
     /// The pages, or where they are listed.
@@ -180,7 +181,7 @@ pub struct ColumnRecord {
     pub digest: [u8; 32],
 }
 
-/// See [`ColumnRecord::source`].
+/// Where the pages of a column are described.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnSource {
     /// No pages: no rows, or of type Null.
@@ -191,20 +192,20 @@ pub enum ColumnSource {
         meta: u16,
         /// Blocks.
         n_blocks: u32,
-        /// Place of the first block.
+        /// Offset of the first block.
         place: u64,
         /// Bytes of all blocks.
         length: u32,
         /// Null items.
         null_count: u32,
-        /// Place of block table and digests; 0 for a page of one block.
+        /// Offset of block table and digests; 0 for a page of one block.
         side_place: u64,
-        /// Bytes of those.
+        /// Bytes of the block table and the digests.
         side_length: u32,
     },
     /// The pages are listed by a [`ColumnMeta`].
     Meta {
-        /// Place of its FlatBuffer.
+        /// Offset of its FlatBuffer.
         place: u64,
         /// Bytes of it, padding counted.
         length: u32,
@@ -214,16 +215,17 @@ pub enum ColumnSource {
 }
 
 impl ColumnRecord {
-    /// Of a column without pages.
+    /// The record of a column without pages.
     pub const EMPTY: Self = Self {
         source: ColumnSource::Empty,
         digest: [0; 32],
     };
 
-    /// Of a column that is this one page; its digest is the page's.
+    /// The record of a column that has this one page; its digest is the page's.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a page that starts later or has shared buffers: that takes a [`ColumnMeta`].
+    /// [`Error::InvalidInput`] for a page whose first row is not 0 or that has shared buffers: that needs a
+    /// [`ColumnMeta`].
     pub fn of_page(page: &PageDescriptor) -> Result<Self> {
         if page.first_row != 0 || page.shared.is_some() {
             return Err(Error::invalid("a page that does not fit a column record"));
@@ -242,7 +244,7 @@ impl ColumnRecord {
         })
     }
 
-    /// Of a column whose [`ColumnMeta`] is stored as `bytes` at `place`.
+    /// The record of a column whose [`ColumnMeta`] is stored as `bytes` at the offset `place`.
     ///
     /// # Errors
     /// [`Error::LimitExceeded`] for 4 GiB or more.
@@ -261,7 +263,7 @@ impl ColumnRecord {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where the page does not fit the file.
-    pub fn page(&self, shape: &FileShape) -> Result<Option<PageDescriptor>> {
+    pub fn page(&self, bounds: &FileBounds) -> Result<Option<PageDescriptor>> {
         let ColumnSource::Page {
             meta,
             n_blocks,
@@ -274,7 +276,7 @@ impl ColumnRecord {
         else {
             return Ok(None);
         };
-        let rows = u32::try_from(shape.rows).map_err(|_| {
+        let rows = u32::try_from(bounds.rows).map_err(|_| {
             Error::corrupt(
                 "column.kind",
                 0,
@@ -296,7 +298,7 @@ impl ColumnRecord {
             shared: None,
             digest: self.digest,
         };
-        page.check(shape, 0)?;
+        page.check(bounds, 0)?;
         Ok(Some(page))
     }
 
@@ -340,7 +342,7 @@ impl ColumnRecord {
         out.extend_from_slice(&self.digest);
     }
 
-    /// Reads the 72 bytes; whether places fit the file is checked when they are used.
+    /// Reads the 72 bytes. Whether offsets fit the file is checked when they are used.
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let start = reader.position();
         let bad = |field, at: usize, found: u64, allowed| {
@@ -409,19 +411,19 @@ pub struct ColumnMeta {
     pub pages: Vec<PageDescriptor>,
     /// Shared pages, in the order of their indices.
     pub shared_pages: Vec<PageDescriptor>,
-    /// Lists of indices of shared pages, one behind the other, each behind its length; [`ColumnMeta::push_list`] makes
-    /// them.
+    /// Lists of indices of shared pages. The lists lie one after the other, each after its length.
+    /// [`ColumnMeta::push_list`] makes them.
     pub shared_lists: Vec<u16>,
 }
 
 impl ColumnMeta {
-    /// The pages of a column. `read` is called at most once, with the place of the column's metadata.
+    /// The pages of a column. `read` is called at most once, with the byte range of the column's metadata.
     ///
     /// # Errors
     /// What `read` returns, and as [`ColumnMeta::parse`].
     pub fn load<B, E>(
         record: &ColumnRecord,
-        shape: &FileShape,
+        bounds: &FileBounds,
         read: impl FnOnce(Range<u64>) -> Result<B, E>,
     ) -> Result<Self, E>
     where
@@ -431,7 +433,7 @@ impl ColumnMeta {
         if let ColumnSource::Meta { place, length, crc } = record.source {
             let end = place.checked_add(length.into());
             let range = match end {
-                Some(end) if place >= shape.meta_place && end <= shape.tree_place => place..end,
+                Some(end) if place >= bounds.meta_place && end <= bounds.tree_place => place..end,
                 _ => {
                     return Err(
                         Error::corrupt("column.place", 8, place, "places in the metadata").into(),
@@ -439,16 +441,16 @@ impl ColumnMeta {
                 }
             };
             let bytes = read(range)?;
-            return Ok(Self::parse(bytes.as_ref(), crc, shape).map_err(|error| error.at(place))?);
+            return Ok(Self::parse(bytes.as_ref(), crc, bounds).map_err(|error| error.at(place))?);
         }
         Ok(Self {
-            pages: record.page(shape)?.into_iter().collect(),
+            pages: record.page(bounds)?.into_iter().collect(),
             ..Self::default()
         })
     }
 
-    /// Adds a list of shared pages unless there is one like it, and returns what [`PageDescriptor::shared`] says of it;
-    /// `None` for an empty list.
+    /// Adds a list of shared pages unless there is an equal one, and returns its [`PageDescriptor::shared`]; `None` for
+    /// an empty list.
     ///
     /// # Errors
     /// [`Error::LimitExceeded`] for more than a column may have.
@@ -486,12 +488,12 @@ impl ColumnMeta {
     /// # Errors
     /// [`Error::Crc`], [`Error::FlatBuffer`], [`Error::Corrupt`] where the pages do not cover the rows or do not fit
     /// the file.
-    pub fn parse(bytes: &[u8], stored_crc: u32, shape: &FileShape) -> Result<Self> {
+    pub fn parse(bytes: &[u8], stored_crc: u32, bounds: &FileBounds) -> Result<Self> {
         check_crc("column metadata", 0, stored_crc, &[bytes])?;
         let options = VerifierOptions {
             max_depth: 4,
             max_tables: 4,
-            // The vectors are behind each other; none is shared.
+            // The vectors lie one after the other; none is stored once and used twice.
             max_apparent_size: bytes.len().saturating_mul(2).saturating_add(1024),
             ignore_missing_null_terminator: false,
         };
@@ -514,16 +516,16 @@ impl ColumnMeta {
                 .flat_map(|lists| lists.iter())
                 .collect(),
         };
-        parsed.check(shape)?;
+        parsed.check(bounds)?;
         Ok(parsed)
     }
 
-    /// The FlatBuffer, padded to a multiple of 8 bytes. Its checksum and place go into a [`ColumnRecord::of_meta`].
+    /// The FlatBuffer, padded to a multiple of 8 bytes. [`ColumnRecord::of_meta`] stores its checksum and offset.
     ///
     /// # Errors
     /// What [`ColumnMeta::parse`] would refuse.
-    pub fn to_bytes(&self, shape: &FileShape) -> Result<Vec<u8>> {
-        self.check(shape)?;
+    pub fn to_bytes(&self, bounds: &FileBounds) -> Result<Vec<u8>> {
+        self.check(bounds)?;
         let mut builder = FlatBufferBuilder::new();
         let lists = &self.shared_lists;
         let shared_lists = (!lists.is_empty()).then(|| builder.create_vector(lists));
@@ -564,7 +566,7 @@ impl ColumnMeta {
             .sum()
     }
 
-    fn check(&self, shape: &FileShape) -> Result<()> {
+    fn check(&self, bounds: &FileBounds) -> Result<()> {
         let n_shared = self.shared_pages.len();
         if n_shared > SHARED_PAGES_MAX {
             let max = SHARED_PAGES_MAX as u64;
@@ -572,7 +574,7 @@ impl ColumnMeta {
         }
         let mut next_row = 0;
         for page in &self.pages {
-            page.check(shape, 0)?;
+            page.check(bounds, 0)?;
             if page.first_row != next_row {
                 return Err(Error::corrupt(
                     "page.first_row",
@@ -584,7 +586,7 @@ impl ColumnMeta {
             next_row = page.row_range().end;
             self.check_list(page, n_shared)?;
         }
-        if next_row != shape.rows || self.pages.is_empty() {
+        if next_row != bounds.rows || self.pages.is_empty() {
             return Err(Error::corrupt(
                 "column.pages",
                 0,
@@ -593,7 +595,7 @@ impl ColumnMeta {
             ));
         }
         for (number, page) in self.shared_pages.iter().enumerate() {
-            page.check(shape, 0)?;
+            page.check(bounds, 0)?;
             if page.first_row != 0 || page.null_count != 0 {
                 return Err(Error::corrupt(
                     "page.first_row",
@@ -602,13 +604,13 @@ impl ColumnMeta {
                     "shared pages without row or nulls",
                 ));
             }
-            // What a shared page is decoded with comes before it, so that no page leads to itself.
+            // The shared pages that a shared page is decoded with come before it, so that no page needs itself.
             self.check_list(page, number)?;
         }
         Ok(())
     }
 
-    /// A page's list is there, and names shared pages below `end` alone.
+    /// Checks that a page's list exists and names only shared pages with an index below `end`.
     fn check_list(&self, page: &PageDescriptor, end: usize) -> Result<()> {
         let Some(start) = page.shared else {
             return Ok(());
@@ -629,7 +631,7 @@ impl ColumnMeta {
     }
 }
 
-/// The list of a page among `lists`, which are [`ColumnMeta::shared_lists`]; empty where it has none.
+/// The list of a page in `lists`, which are [`ColumnMeta::shared_lists`]; empty for a page without shared pages.
 pub fn shared_list<'a>(lists: &'a [u16], page: &PageDescriptor) -> &'a [u16] {
     let start = page.shared.map(usize::from);
     let list = start.and_then(|start| list_at(lists, start));
@@ -681,7 +683,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::limits::COLUMN_RECORD_BYTES;
 
-    pub(crate) const SHAPE: FileShape = FileShape {
+    pub(crate) const BOUNDS: FileBounds = FileBounds {
         rows: 3000,
         n_metas: 2,
         meta_place: 100_000,
@@ -754,7 +756,7 @@ pub(crate) mod tests {
         let check = |change: fn(&mut ColumnMeta)| {
             let mut meta = sample();
             change(&mut meta);
-            let got = meta.to_bytes(&SHAPE);
+            let got = meta.to_bytes(&BOUNDS);
             assert!(matches!(got, Err(Error::Corrupt { .. })), "{meta:?}");
         };
         // Beyond the end, cut short, of nothing, of a page that is not there.
@@ -784,14 +786,14 @@ pub(crate) mod tests {
                 ..ColumnMeta::default()
             },
         ] {
-            let bytes = meta.to_bytes(&SHAPE).unwrap();
+            let bytes = meta.to_bytes(&BOUNDS).unwrap();
             assert_eq!(bytes.len() % 8, 0);
             assert_eq!(
-                ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &SHAPE),
+                ColumnMeta::parse(&bytes, crc32c(&[&bytes]), &BOUNDS),
                 Ok(meta.clone())
             );
             let record = ColumnRecord::of_meta(150_000, &bytes, [1; 32]).unwrap();
-            let loaded = ColumnMeta::load(&record, &SHAPE, |range| {
+            let loaded = ColumnMeta::load(&record, &BOUNDS, |range| {
                 assert_eq!(range, 150_000..150_000 + bytes.len() as u64);
                 Ok::<_, Error>(&bytes)
             });
@@ -823,8 +825,8 @@ pub(crate) mod tests {
                 assert!(matches!(got, Err(Error::Truncated { .. })), "{len}");
             }
         }
-        assert_eq!(records[1].page(&SHAPE), Ok(Some(one_page)));
-        assert_eq!(records[0].page(&SHAPE), Ok(None));
+        assert_eq!(records[1].page(&BOUNDS), Ok(Some(one_page)));
+        assert_eq!(records[0].page(&BOUNDS), Ok(None));
         assert!(ColumnRecord::of_page(&page(1, 10)).is_err());
     }
 
@@ -915,13 +917,13 @@ pub(crate) mod tests {
                 ..ColumnMeta::default()
             };
             assert!(
-                matches!(meta.to_bytes(&SHAPE), Err(Error::Corrupt { .. })),
+                matches!(meta.to_bytes(&BOUNDS), Err(Error::Corrupt { .. })),
                 "{page:?}"
             );
         }
-        let many_rows = FileShape {
+        let many_rows = FileBounds {
             rows: u64::from(BLOCK_ROWS_MAX) * 4 + 1,
-            ..SHAPE
+            ..BOUNDS
         };
         assert!(
             ColumnRecord::of_page(&good)
@@ -929,9 +931,9 @@ pub(crate) mod tests {
                 .page(&many_rows)
                 .is_err()
         );
-        let too_many_rows = FileShape {
+        let too_many_rows = FileBounds {
             rows: 1 << 32,
-            ..SHAPE
+            ..BOUNDS
         };
         assert!(
             ColumnRecord::of_page(&good)
@@ -939,10 +941,10 @@ pub(crate) mod tests {
                 .page(&too_many_rows)
                 .is_err()
         );
-        assert!(ColumnMeta::default().to_bytes(&SHAPE).is_err());
+        assert!(ColumnMeta::default().to_bytes(&BOUNDS).is_err());
         let mut null_entry = sample();
         null_entry.shared_pages[0].null_count = 1;
-        assert!(null_entry.to_bytes(&SHAPE).is_err());
+        assert!(null_entry.to_bytes(&BOUNDS).is_err());
     }
 
     #[test]
@@ -956,7 +958,7 @@ pub(crate) mod tests {
                 },
                 digest: [0; 32],
             };
-            let got = ColumnMeta::load(&record, &SHAPE, |_| -> Result<Vec<u8>> {
+            let got = ColumnMeta::load(&record, &BOUNDS, |_| -> Result<Vec<u8>> {
                 panic!("read outside the metadata")
             });
             assert!(matches!(got, Err(Error::Corrupt { .. })), "{place}");
@@ -965,14 +967,14 @@ pub(crate) mod tests {
 
     #[test]
     fn every_prefix_and_flipped_bit_is_an_error_even_with_a_right_checksum_no_panic() {
-        let bytes = sample().to_bytes(&SHAPE).unwrap();
+        let bytes = sample().to_bytes(&BOUNDS).unwrap();
         let stored = crc32c(&[&bytes]);
         for len in 0..bytes.len() {
-            let got = ColumnMeta::parse(&bytes[..len], stored, &SHAPE);
+            let got = ColumnMeta::parse(&bytes[..len], stored, &BOUNDS);
             assert!(matches!(got, Err(Error::Crc { .. })), "{len}");
-            // Whatever the checksum: at worst the cut bytes are padding.
+            // With a right checksum as well. A success is possible only if the bytes cut off are padding.
             let cut = &bytes[..len];
-            let got = ColumnMeta::parse(cut, crc32c(&[cut]), &SHAPE);
+            let got = ColumnMeta::parse(cut, crc32c(&[cut]), &BOUNDS);
             assert!(
                 got.is_err() || got.as_ref() == Ok(&sample()),
                 "{len}: {got:?}"
@@ -981,9 +983,9 @@ pub(crate) mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            let got = ColumnMeta::parse(&bad, stored, &SHAPE);
+            let got = ColumnMeta::parse(&bad, stored, &BOUNDS);
             assert!(matches!(got, Err(Error::Crc { .. })), "bit {bit}");
-            let _ = ColumnMeta::parse(&bad, crc32c(&[&bad]), &SHAPE);
+            let _ = ColumnMeta::parse(&bad, crc32c(&[&bad]), &BOUNDS);
         }
     }
 }

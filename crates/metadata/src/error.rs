@@ -5,8 +5,8 @@ use std::fmt;
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why bytes or arguments were refused. Places count bytes from the start of the buffer the function was given;
-/// [`Error::at`] makes them absolute.
+/// Why bytes or arguments were refused. Offsets count from the start of the buffer that the function was given;
+/// [`Error::at`] makes them offsets in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,7 +20,7 @@ pub enum Error {
         /// Bytes it holds.
         have_bytes: u64,
     },
-    /// A field holds what no writer writes.
+    /// A field has a value that no writer writes.
     #[error("{field} at byte {at_byte}: {found} is outside {allowed}")]
     Corrupt {
         /// The field, as the spec names it.
@@ -39,17 +39,17 @@ pub enum Error {
         what: &'static str,
         /// Where that starts.
         place: u64,
-        /// As the bytes say.
+        /// The stored checksum.
         stored: u32,
-        /// As it should be.
+        /// The checksum of the covered bytes.
         computed: u32,
     },
     /// A FlatBuffer that its verifier refuses.
     #[error("{what} is not a well-formed FlatBuffer: {reason}")]
     FlatBuffer {
-        /// Which.
+        /// Which FlatBuffer.
         what: &'static str,
-        /// The verifier's words.
+        /// The verifier's message.
         reason: String,
     },
     /// A feature bit that this build does not know.
@@ -65,9 +65,9 @@ pub enum Error {
     UnsupportedVersion {
         /// What has the version.
         what: &'static str,
-        /// As found.
+        /// Major version.
         major: u16,
-        /// As found.
+        /// Minor version.
         minor: u16,
     },
     /// Well formed, but this build cannot use it.
@@ -82,7 +82,7 @@ pub enum Error {
         /// Components joined by dots.
         path: String,
     },
-    /// The caller asked for something that cannot be.
+    /// The arguments are wrong.
     #[error("invalid input: {what}")]
     InvalidInput {
         /// What is wrong, in words.
@@ -119,7 +119,7 @@ impl fmt::Display for FeatureWord {
 }
 
 impl Error {
-    /// The same error with places in the file, if the buffer starts at `buffer_place`.
+    /// The same error with offsets in the file; the buffer starts at `buffer_place`.
     #[must_use]
     pub fn at(mut self, buffer_place: u64) -> Self {
         match &mut self {
@@ -131,7 +131,7 @@ impl Error {
         self
     }
 
-    /// Whether the bytes are to blame, and not the caller or the build.
+    /// Whether the bytes are wrong, and not the arguments or a missing feature of this build.
     pub fn is_corruption(&self) -> bool {
         matches!(
             self,

@@ -12,7 +12,7 @@ use crate::limits::{
     CREATED_BY_BYTES_MAX, FOOTER_BYTES_MAX, HEADER_BYTES, METAS_MAX, POSTSCRIPT_BYTES,
     RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
 };
-use crate::{Buckets, Error, FeatureWords, FileShape, Header, Postscript, Result};
+use crate::{Buckets, Error, FeatureWords, FileBounds, Header, Postscript, Result};
 
 const FLAG_REQUIRED: u32 = 1;
 const FLAG_HOLDS_VALUES: u32 = 2;
@@ -27,7 +27,7 @@ pub struct EncodingUse {
 }
 
 impl EncodingUse {
-    /// What these trees name, as the footer lists it.
+    /// The encodings of these trees, as the footer lists them.
     pub fn of_trees<'a>(trees: impl IntoIterator<Item = &'a Tree>) -> Vec<Self> {
         let mut list = Vec::new();
         for tree in trees {
@@ -51,16 +51,16 @@ impl EncodingUse {
 /// The section id of kernels; see [`crate::KernelSection`].
 pub const SECTION_KERNEL: u32 = 11;
 
-/// What a kernel is told about pages, and which kernel that is.
+/// The META of pages, and the kernel that decodes them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetaBlob {
-    /// META, verbatim.
+    /// META, as the page writer made it.
     pub bytes: Vec<u8>,
     /// Index among the sections with id [`SECTION_KERNEL`]; `None` where the file carries no kernel for these pages.
     pub kernel: Option<u16>,
 }
 
-/// What a program that does not know a section's id has to do about it.
+/// What a program has to do if it does not know a section's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SectionFlags {
     /// Refuse the file.
@@ -69,14 +69,14 @@ pub struct SectionFlags {
     pub holds_values: bool,
 }
 
-/// A part of the metadata region that is no record, bucket or column metadata.
+/// A part of the metadata region that is neither record nor bucket nor column metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// What it is; the spec lists the ids.
+    /// The kind of section; `docs/spec/file.md` lists the ids.
     pub id: u32,
     /// Version of its layout.
     pub version: Version,
-    /// Its place in the file.
+    /// Its offset in the file.
     pub range: Range<u64>,
     /// Digest of kind 7 over its bytes.
     pub digest: [u8; 32],
@@ -93,7 +93,7 @@ pub struct Footer {
     pub encodings: Vec<EncodingUse>,
     /// META blobs in the order of first use, each once.
     pub metas: Vec<MetaBlob>,
-    /// Sorted by place.
+    /// Sorted by offset.
     pub sections: Vec<Section>,
     /// A copy of the header's.
     pub features: FeatureWords,
@@ -105,7 +105,7 @@ pub struct Footer {
     pub n_nodes: u32,
     /// Schema nodes that have a column.
     pub n_leaves: u32,
-    /// Place of the root's record.
+    /// Offset of the root's record.
     pub root_place: u64,
     /// Bytes of the root's record.
     pub root_bytes: u32,
@@ -114,17 +114,19 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// Reads the footer that `postscript` vouches for. `known_sections` are the ids the caller can deal with.
+    /// Reads the footer, whose checksum `postscript` has compared. `known_sections` are the ids of sections that the
+    /// caller knows.
     ///
     /// # Errors
-    /// [`Error::FlatBuffer`], [`Error::Corrupt`] (places outside the file or out of order, lists out of order),
+    /// [`Error::FlatBuffer`], [`Error::Corrupt`] (offsets outside the file or out of order, lists out of order),
     /// [`Error::UnsupportedFeature`], and [`Error::Unsupported`] for a required section that is not known.
     pub fn parse(bytes: &[u8], postscript: &Postscript, known_sections: &[u32]) -> Result<Self> {
         let options = VerifierOptions {
             max_depth: 4,
-            // Each takes 4 bytes at least, in the vector that names it.
+            // Each table takes at least 4 bytes in the vector that refers to it.
             max_tables: bytes.len() / 4,
-            // A blob that many tables share would be copied many times: writers share vtables only.
+            // Limits how much of the bytes is read more than once: tables that share one blob would copy it many times.
+            // Writers share vtables only.
             max_apparent_size: bytes.len().saturating_mul(4).saturating_add(1024),
             ignore_missing_null_terminator: false,
         };
@@ -416,9 +418,9 @@ impl Footer {
         ))
     }
 
-    /// What places of pages and columns have to agree with.
-    pub fn shape(&self, postscript: &Postscript) -> FileShape {
-        FileShape {
+    /// The bounds for offsets, rows and META indices of pages.
+    pub fn bounds(&self, postscript: &Postscript) -> FileBounds {
+        FileBounds {
             rows: postscript.rows,
             // At most `METAS_MAX`.
             n_metas: self.metas.len() as u32,

@@ -16,7 +16,7 @@ const STATE_JOURNAL: u32 = 2;
 
 const _: () = assert!(FIXED_BYTES + 2 * SLOT_BYTES == HEADER_BYTES);
 
-/// What a program has to know to use the file. Version 0.1 assigns no bits.
+/// The features that a file uses, as bits. Version 0.1 assigns no bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FeatureWords {
     /// Without these a reader misunderstands the file.
@@ -31,7 +31,7 @@ impl FeatureWords {
     const KNOWN_READ: u64 = 0;
     const KNOWN_MODIFY: u64 = 0;
 
-    /// Whether this build may read the file. [`Header::parse`] and [`crate::Footer::parse`] ask.
+    /// Checks that this build may read the file. [`Header::parse`] and [`crate::Footer::parse`] call it.
     ///
     /// # Errors
     /// [`Error::UnsupportedFeature`] with the lowest unknown bit.
@@ -39,7 +39,7 @@ impl FeatureWords {
         check_bits(FeatureWord::Read, self.read & !Self::KNOWN_READ)
     }
 
-    /// Whether this build may modify the file.
+    /// Checks that this build may modify the file.
     ///
     /// # Errors
     /// [`Error::UnsupportedFeature`] with the lowest unknown bit.
@@ -71,27 +71,27 @@ pub(crate) fn check_version(major: u16, minor: u16) -> Result<()> {
 /// What a slot says about the bytes up to the committed length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotState {
-    /// They are the file.
+    /// These bytes are the file.
     Clean,
-    /// They are the file once the journal is laid over them.
+    /// These bytes are the file after the changes in the journal are applied to them.
     Journal {
-        /// Place of the journal's first byte.
+        /// Offset of the journal's first byte.
         place: u64,
-        /// Its bytes.
+        /// Bytes of the journal.
         length: u64,
-        /// BLAKE3 of those, first 16 bytes.
+        /// First 16 bytes of the BLAKE3 of the journal.
         digest: [u8; 16],
     },
 }
 
-/// One of the two slots that are written alternately, so that one is always whole.
+/// A state slot. Two of them are written alternately, so that one is always whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// Counts the commits of the file; the first is 1.
     pub epoch: u64,
     /// Bytes of the file, header and postscript counted.
     pub committed_bytes: u64,
-    /// Whether a journal counts too.
+    /// Whether the file has a journal to apply.
     pub state: SlotState,
 }
 
@@ -209,7 +209,7 @@ impl Slot {
     }
 }
 
-/// What was found at a slot's place.
+/// What was found where a slot is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlotView {
     /// Zeros: never written.
@@ -217,9 +217,9 @@ pub enum SlotView {
     Empty,
     /// A checksum that does not hold: a write that was interrupted. It does not count.
     Torn {
-        /// As the slot says.
+        /// The stored checksum.
         stored: u32,
-        /// As it should be.
+        /// The checksum of the slot's bytes.
         computed: u32,
     },
     /// A whole slot.
@@ -238,12 +238,13 @@ impl SlotView {
         if stored != computed {
             return Ok(Self::Torn { stored, computed });
         }
-        // A slot that was written whole but breaks a rule is refused, not skipped: the other slot is out of date then.
+        // A slot with a right checksum that breaks a rule is an error. It is not skipped, since the other slot may be
+        // out of date.
         Slot::parse(bytes, at).map(Self::Whole)
     }
 }
 
-/// Where the file ends and which of its states that is.
+/// Where the file ends, and the number of the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
     /// Bytes of the file, header and postscript counted; the postscript is the last 64.
@@ -257,9 +258,9 @@ pub struct Committed {
 pub struct Header {
     /// Random, or zero in deterministic mode.
     pub file_id: [u8; 16],
-    /// What a program has to know.
+    /// The features that the file uses.
     pub features: FeatureWords,
-    /// Slots A and B.
+    /// State slots A and B.
     pub slots: [SlotView; 2],
 }
 
@@ -272,7 +273,7 @@ impl Header {
         }
     }
 
-    /// The same with slot A for a new file of `committed_bytes`.
+    /// The header with slot A for a new file of `committed_bytes` bytes.
     #[must_use]
     pub fn with_first_slot(mut self, committed_bytes: u64) -> Self {
         self.slots = [
@@ -351,7 +352,7 @@ impl Header {
         })
     }
 
-    /// The slot that counts: the whole one with the higher epoch. `None` where neither was ever written.
+    /// The current slot: of the whole slots the one with the higher epoch. `None` if neither was ever written.
     ///
     /// # Errors
     /// [`Error::Crc`] where no slot is whole, [`Error::Corrupt`] where both claim the same epoch.
@@ -495,7 +496,7 @@ mod tests {
             let got = Header::parse(&bytes[..len]);
             assert!(matches!(got, Err(Error::Truncated { .. })), "{len}");
         }
-        // A flip in the empty slot B makes it torn, which is what slot A is there for.
+        // A flip in the empty slot B looks like a torn write. The file is read by slot A.
         for bit in 0..(FIXED_BYTES + SLOT_BYTES) * 8 {
             let mut bad = bytes;
             bad[bit / 8] ^= 1 << (bit % 8);

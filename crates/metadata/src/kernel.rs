@@ -1,4 +1,5 @@
-//! The section that holds a kernel: a Wasm module under zstd, behind a header. Bytes: `docs/spec/file.md`, Kernels.
+//! The section that holds a kernel: a header, then a Wasm module compressed with zstd. Bytes: `docs/spec/file.md`,
+//! Kernels.
 
 use tarsia_codec::Reader;
 
@@ -19,7 +20,7 @@ pub struct KernelSection<'a> {
 }
 
 impl<'a> KernelSection<'a> {
-    /// Reads the section; the module itself is not looked at.
+    /// Reads the section. The module is not decompressed.
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`]; [`Error::Unsupported`] for another compression.

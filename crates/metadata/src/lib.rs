@@ -19,13 +19,12 @@
 //! [`read_schema`] reads all records at once.
 //!
 //! # Hostile bytes
-//! Whatever the bytes, parsing returns an error or a value whose places lie inside the file. It allocates at most a
-//! small multiple of the bytes it was given.
+//! For any bytes, parsing returns an error, or a value whose offsets lie inside the file. It allocates at most a small
+//! multiple of the bytes it was given.
 //!
 //! # What this crate does not do
-//! I/O, caching, digests (`tarsia-compliance`), and the META blobs of pages: those are opaque here, so that a reader
-//! that does not know a page's layout can hand them to a kernel as they are. It knows encodings by id and version
-//! alone.
+//! It does no I/O, caches nothing and computes no digests (`tarsia-compliance` does). It does not read META: a reader
+//! that does not know a page's layout hands it to a kernel as it is. Of encodings it knows id and version.
 #![deny(unsafe_code)]
 
 mod block_table;
@@ -49,7 +48,7 @@ pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
 pub use column::{
-    ColumnMeta, ColumnRecord, ColumnSource, FileShape, PageDescriptor, page_align, shared_list,
+    ColumnMeta, ColumnRecord, ColumnSource, FileBounds, PageDescriptor, page_align, shared_list,
 };
 pub use error::{Error, FeatureWord, Result};
 pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
@@ -61,6 +60,6 @@ pub use record::{ChildRange, NodeRecord};
 pub use records::{Records, unique_record};
 pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
 pub use types::{
-    LAYOUT_KEY, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children, format_string, is_packed,
-    is_reserved_key, n_leaves, parse_type,
+    LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children,
+    format_string, is_packed, is_reserved_key, n_leaves, parse_type,
 };

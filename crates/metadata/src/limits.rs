@@ -1,18 +1,20 @@
 //! Every limit of the metadata, in one place. A writer refuses what a reader would refuse.
 
+pub use tarsia_codec::limits::{BLOCK_ROWS_MAX, SCHEMA_DEPTH_MAX};
+
 /// The format version this crate writes and the newest it reads.
 pub const VERSION_MAJOR: u16 = 0;
 
 /// See [`VERSION_MAJOR`]. Readers take minors from 1 to their own.
 pub const VERSION_MINOR: u16 = 1;
 
-/// Bytes of the header with both slots; no place before it can hold anything else.
+/// Bytes of the header with both state slots. Everything else in a file lies after it.
 pub const HEADER_BYTES: usize = 192;
 
 /// Bytes of the postscript.
 pub const POSTSCRIPT_BYTES: usize = 64;
 
-/// Largest number a u48 holds; bounds every place that is stored in one, so the length of a file.
+/// Largest number of 48 bits. Offsets are stored in 48 bits, so this is also the limit of a file's length.
 pub const U48_MAX: u64 = (1 << 48) - 1;
 
 /// Longest footer in bytes: its length is stored in 8-byte words in 16 bits.
@@ -21,7 +23,7 @@ pub const FOOTER_BYTES_MAX: usize = u16::MAX as usize * 8;
 /// Most META blobs, so that an index fits in 16 bits.
 pub const METAS_MAX: usize = 1 << 16;
 
-/// Most dictionary pages of a column; 65,535 stands for none.
+/// Most shared pages of a column; 65,535 stands for none.
 pub const SHARED_PAGES_MAX: usize = u16::MAX as usize;
 
 /// Longest name of a writer in bytes.
@@ -36,14 +38,14 @@ pub const BUCKET_ENTRIES_MAX: usize = 255;
 /// Largest log2 of the number of buckets.
 pub const BUCKETS_LOG2_MAX: u8 = 24;
 
-/// A writer that would need more buckets than this many entries per bucket allow refuses. Random hashes need a bucket
+/// A writer refuses a schema if its buckets would have fewer entries than this in the mean. Random hashes need a bucket
 /// per 150 entries or so; only hundreds of equal paths, or names made to collide, need more.
 pub const BUCKET_ENTRIES_MEAN_MIN: usize = 16;
 
-/// Record lengths from this many 8-byte words on are not in the bucket's entry.
+/// Most 8-byte words of a record whose length is stored in the bucket's entry.
 pub const RECORD_WORDS_IN_ENTRY_MAX: u64 = u16::MAX as u64 - 1;
 
-/// Bytes of a record's fixed part, without children, column and anything after.
+/// Bytes of the first part of a record, before children, column and strings.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
 /// Bytes of a record's children field.
@@ -51,9 +53,6 @@ pub const RECORD_CHILDREN_BYTES: usize = 24;
 
 /// Bytes of the number of a column in a record, where it is stored.
 pub const RECORD_LEAF_BYTES: usize = 8;
-
-/// Deepest nesting of a schema: a top-level field has the depth 1. It bounds recursion over schemas.
-pub const SCHEMA_DEPTH_MAX: usize = 64;
 
 /// Bytes of a column record.
 pub const COLUMN_RECORD_BYTES: usize = 72;
@@ -64,17 +63,11 @@ pub const PAGE_STRUCT_BYTES: usize = 88;
 /// Bytes of a page's smallest block: its header.
 pub const BLOCK_BYTES_MIN: u64 = 32;
 
-/// Most rows of a block.
-pub const BLOCK_ROWS_MAX: u32 = 1 << 16;
-
 /// Largest log2 of the rows of a block.
 pub const BLOCK_ROWS_LOG2_MAX: u8 = 16;
 
 /// Blocks per group of a block table.
 pub const BLOCK_GROUP: u32 = 64;
-
-/// Bytes of a block's digest.
-pub const BLOCK_DIGEST_BYTES: usize = 16;
 
 /// Pages from this many bytes on start at multiples of [`PAGE_ALIGN_LARGE`], smaller ones at multiples of 8.
 pub const PAGE_ALIGN_LARGE_FROM: u64 = 4096;

@@ -44,7 +44,7 @@ pub(crate) fn check_path(path: &[u8], at: usize) -> Result<()> {
     check_depth(depth)
 }
 
-/// Refuses what is nested deeper than [`SCHEMA_DEPTH_MAX`]; a top-level field has the depth 1.
+/// Refuses a depth of more than [`SCHEMA_DEPTH_MAX`]; a top-level field has the depth 1.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     if depth > SCHEMA_DEPTH_MAX {
         return Err(Error::limit(

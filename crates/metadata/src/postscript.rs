@@ -27,7 +27,7 @@ pub struct Postscript {
     pub rows: u64,
     /// log2 of the number of buckets.
     pub buckets_log2: u8,
-    /// Place of bucket 0.
+    /// Offset of bucket 0.
     pub bucket_place: u64,
     /// Bytes of the footer, which ends where the postscript starts; a multiple of 8.
     pub footer_bytes: u32,
@@ -36,8 +36,8 @@ pub struct Postscript {
 }
 
 impl Postscript {
-    /// Where the footer lies, from the last [`POSTSCRIPT_BYTES`] before `committed_bytes`. Its checksum covers the
-    /// footer too, so nothing else is trusted before [`Postscript::parse`].
+    /// The byte range of the footer, from the last [`POSTSCRIPT_BYTES`] before `committed_bytes`. The postscript's
+    /// checksum covers the footer too, so nothing else of it is used before [`Postscript::parse`].
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`] (another magic or committed length, a footer that does not fit),

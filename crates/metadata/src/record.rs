@@ -29,31 +29,31 @@ const FLAGS_KNOWN: u16 = FLAG_NULLABLE
     | FLAG_METADATA
     | FLAG_LEAF
     | FLAG_VALUE_KEYS_ORDERED;
-/// Length and checksum.
+/// Bytes of length and checksum, which the checksum does not cover.
 const UNCOVERED_BYTES: usize = 8;
-/// Stands for descendants of 4 GiB or more; no multiple of 8, so no length.
+/// Stands for descendants of 4 GiB or more. It is not a multiple of 8, so it cannot be a length.
 const DESCENDANTS_LONG: u32 = u32::MAX;
 
 const _: () = assert!(!DESCENDANTS_LONG.is_multiple_of(8));
 
-/// Which nodes lie under a node. All descendants' records lie back to back, directly behind the node's own.
+/// The nodes below a node. The records of all descendants lie back to back, directly after the node's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildRange {
     /// Number of direct children.
     pub n_children: u32,
-    /// Number of the first column below, counted over the whole schema in pre-order. The node's own column, which a
-    /// union has, is not below.
+    /// Number of the first column of the descendants, counted over the whole schema in pre-order. The own column of a
+    /// node, which a union has, is not one of them.
     pub first_leaf: u32,
-    /// Columns below.
+    /// Columns of the descendants.
     pub n_leaves: u32,
     /// Bytes of the records of all descendants: 0 for the root, `u32::MAX` for 4 GiB or more.
     pub descendants_bytes: u32,
-    /// Place of the first child's record; 0 where there is none.
+    /// Offset of the first child's record; 0 where there is none.
     pub first_child_place: u64,
 }
 
 impl ChildRange {
-    /// How the bytes of all descendants are stored.
+    /// How the length of all descendants' records is stored.
     pub(crate) fn stored_bytes(bytes: u64) -> u32 {
         u32::try_from(bytes).unwrap_or(DESCENDANTS_LONG)
     }
@@ -70,11 +70,11 @@ pub struct NodeRecord<'a> {
     pub keys_ordered: bool,
     /// Of a dictionary of maps: whether the maps' keys are sorted.
     pub value_keys_ordered: bool,
-    /// Of nodes with children; the root always has it.
+    /// The children, of a node that has some; always of the root.
     pub children: Option<ChildRange>,
     /// Number of the node's column, counted over the whole schema in pre-order; `Some` exactly where `column` is.
     pub leaf: Option<u32>,
-    /// Of nodes that store a column.
+    /// Where the node's column is, of a node that stores one.
     pub column: Option<ColumnRecord>,
     /// The type without its children, as [`crate::format_string`] spells it; `+s` for the root.
     pub format: &'a str,
@@ -85,7 +85,7 @@ pub struct NodeRecord<'a> {
 }
 
 impl<'a> NodeRecord<'a> {
-    /// Bytes of the record that starts with these 4 bytes, for an entry without a length.
+    /// Bytes of the record that starts with these 4 bytes, for a bucket entry without a length.
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`] for a length that no record has.
@@ -152,7 +152,7 @@ impl<'a> NodeRecord<'a> {
             _ => Some(ColumnRecord::parse(&mut reader)?),
         };
         let leaf = match column {
-            // Without a column, a stored number is refused with the other rules.
+            // A stored number without a column is refused below, with the other rules.
             None => stored_leaf,
             Some(_) => stored_leaf.or_else(|| implied_leaf(ordinal)),
         };
@@ -222,7 +222,7 @@ impl<'a> NodeRecord<'a> {
         if let Some(children) = &self.children {
             children.check(is_root, RECORD_HEADER_BYTES)?;
         }
-        // Below, run ends and the fields of packed structs store nothing: what they are below is looked at with their
+        // At lower depths, run ends and the fields of packed structs store nothing. They are checked with their
         // parents.
         let stores_nothing = self.children.is_none() && self.column.is_none();
         if stores_nothing && self.components().count() <= 1 {
@@ -265,7 +265,8 @@ impl<'a> NodeRecord<'a> {
             && layout().is_some_and(|(_, layout)| layout == LAYOUT_PACKED)
     }
 
-    /// The number of the column where the record stores it: where it is not the one that a flat schema implies.
+    /// The number of the column, if the record stores it. It does not if the number is the one that a flat schema
+    /// implies.
     fn stored_leaf(&self) -> Option<u32> {
         self.leaf
             .filter(|leaf| implied_leaf(self.ordinal) != Some(*leaf))
@@ -279,7 +280,7 @@ impl<'a> NodeRecord<'a> {
         Some(RECORD_HEADER_BYTES + children + leaf)
     }
 
-    /// Bytes of the record, known before what it says of its descendants.
+    /// Bytes of the record. They do not depend on the descendants.
     pub(crate) fn stored_bytes(&self) -> Result<u32> {
         let fixed = RECORD_HEADER_BYTES
             + self.children.map_or(0, |_| RECORD_CHILDREN_BYTES)
@@ -287,14 +288,14 @@ impl<'a> NodeRecord<'a> {
             + self.column.map_or(0, |_| COLUMN_RECORD_BYTES);
         let strings = [self.format.len(), self.path.len(), self.metadata.len()];
         let bytes = strings.into_iter().fold(fixed, usize::saturating_add);
-        // Saturated, it is refused either way.
+        // A saturated length is refused here.
         len_u32(
             bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX),
             "record.length",
         )
     }
 
-    /// The place of the records of all descendants, to be read at once for [`crate::read_field`]; `None` where there
+    /// The byte range of the records of all descendants, to be read at once for [`crate::read_field`]. `None` if there
     /// are none, and for the root and descendants of 4 GiB or more, whose length is not stored.
     pub fn descendants_range(&self) -> Option<Range<u64>> {
         let children = self.children?;
@@ -366,7 +367,7 @@ impl<'a> NodeRecord<'a> {
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(&sum.to_le_bytes());
         out.extend_from_slice(covered);
-        // One predicate for reader and writer: what was written must parse.
+        // Readers and writers use one predicate: what was written must parse.
         let written = out.get(start..).unwrap_or_default();
         match NodeRecord::parse(written) {
             Ok(parsed) if parsed == *self => Ok(()),
@@ -465,12 +466,13 @@ impl ChildRange {
     }
 }
 
-/// The number of a column where no node before it is without one, as in a flat schema: that is not stored.
+/// The number of a column if all nodes before it, except the root, have a column, as in a flat schema. It is not
+/// stored.
 fn implied_leaf(ordinal: u32) -> Option<u32> {
     ordinal.checked_sub(1)
 }
 
-/// The number of a column where it is not [`implied_leaf`].
+/// Reads the number of a column that is not [`implied_leaf`].
 fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
     let at = reader.position();
     let leaf = reader.u32("record.leaf")?;
@@ -479,7 +481,8 @@ fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
         "record.reserved",
         at + 4,
     )?;
-    // Every column before it has a node before it, the root is one more.
+    // Each column before it belongs to a node before it, and the root has none. So the number is at most the implied
+    // one.
     if implied_leaf(ordinal).is_none_or(|implied| leaf >= implied) {
         return Err(Error::corrupt(
             "record.leaf",

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::record::NodeRecord;
 
-/// The one record with this path among those a bucket's entries led to; `None` where only the hash was the same.
+/// The one record with this path, of the records that the entries for a hash lead to. `None` if they have only the hash
+/// in common with the path.
 ///
 /// # Errors
 /// [`Error::AmbiguousPath`] where two nodes have the path.
@@ -22,7 +23,7 @@ pub fn unique_record<'a>(
     Ok(found)
 }
 
-/// All records in pre-order, as they lie back to back. An error ends the iteration; its place counts from the start of
+/// All records in pre-order, as they lie back to back. An error ends the iteration. Its offset counts from the start of
 /// the bytes.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
@@ -45,8 +46,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The records of all descendants of a node with this ordinal, which fill `bytes`; how many they are is not known
-    /// before the last.
+    /// The records of all descendants of a node with this ordinal, which fill `bytes`. Their number is not known before
+    /// the last one is read.
     pub(crate) fn below(bytes: &'a [u8], ordinal: u32) -> Self {
         Self {
             ordinal: ordinal.saturating_add(1),
@@ -54,7 +55,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Bytes behind the last record read.
+    /// Bytes after the last record that was read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -110,8 +110,8 @@ pub fn format_string(data_type: &DataType) -> Result<String> {
 /// [`Error::Unsupported`] for what is no format string of a flat type, or of a dictionary of one; the error names it.
 pub fn parse_type(format: &str) -> Result<DataType> {
     let parsed = NodeType::parse(format)?;
-    match parsed.shape {
-        Shape::Flat(value) => Ok(in_dictionary(parsed.key, value)),
+    match parsed.kind {
+        Kind::Flat(value) => Ok(in_dictionary(parsed.key, value)),
         _ => Err(unknown(format)),
     }
 }
@@ -122,8 +122,8 @@ pub fn parse_type(format: &str) -> Result<DataType> {
 /// ids of a union, before those of its children; else those of the children. Dictionaries of nested types have the
 /// columns of their values, run-end encoded types those of the values alone, fixed-size lists those of their items.
 ///
-/// A top-level field that [is packed](is_packed) has one. Saturates, and does so for types nested deeper than
-/// [`SCHEMA_DEPTH_MAX`], which no file holds.
+/// A top-level field that [is packed](is_packed) has one. The result saturates, and is the largest number for types
+/// nested deeper than [`SCHEMA_DEPTH_MAX`], which no file holds.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field};
@@ -140,7 +140,7 @@ pub fn n_leaves(field: &Field) -> u32 {
     }
 }
 
-/// As [`n_leaves`], of a type that no field packs.
+/// As [`n_leaves`], of a type that is not a packed field's.
 pub(crate) fn n_leaves_of(data_type: &DataType) -> u32 {
     n_leaves_within(data_type, SCHEMA_DEPTH_MAX)
 }
@@ -162,6 +162,12 @@ pub fn is_reserved_key(key: &str) -> bool {
 
 /// The key in the metadata of a top-level field that says how it is stored.
 pub const LAYOUT_KEY: &str = "tarsia.layout";
+
+/// The value of [`LAYOUT_KEY`] that makes full-zip pages, if the values allow it.
+pub const LAYOUT_FULL_ZIP: &str = "full-zip";
+
+/// The value of [`LAYOUT_KEY`] that makes mini-block pages.
+pub const LAYOUT_MINI_BLOCK: &str = "mini-block";
 
 /// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the
 /// top level, it means nothing.
@@ -191,13 +197,13 @@ fn n_leaves_within(data_type: &DataType, depth: usize) -> u32 {
 /// A type without its children.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeType {
-    /// Of dictionaries. Children and columns are then those of the value's shape.
+    /// The type of the keys, if this is a dictionary. Then `kind` is that of the values.
     key: Option<DataType>,
-    shape: Shape,
+    kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Shape {
+enum Kind {
     Flat(DataType),
     Struct,
     List,
@@ -210,12 +216,12 @@ enum Shape {
     RunEndEncoded,
 }
 
-/// What a record says of a type beside its format string and its children.
+/// What a record says of a type, other than format string and children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeysOrdered {
-    /// Of the record's flag 8.
+    /// Flag 8 of the record.
     pub own: bool,
-    /// Of the record's flag 64.
+    /// Flag 64 of the record.
     pub value: bool,
 }
 
@@ -261,21 +267,21 @@ impl NodeType {
             DataType::Dictionary(key, _) => Some((**key).clone()),
             _ => None,
         };
-        let shape = match value_type(data_type) {
-            DataType::Struct(_) => Shape::Struct,
-            DataType::List(_) => Shape::List,
-            DataType::LargeList(_) => Shape::LargeList,
-            DataType::ListView(_) => Shape::ListView,
-            DataType::LargeListView(_) => Shape::LargeListView,
-            DataType::FixedSizeList(_, n_items) => Shape::FixedSizeList(*n_items),
-            DataType::Map(..) => Shape::Map,
+        let kind = match value_type(data_type) {
+            DataType::Struct(_) => Kind::Struct,
+            DataType::List(_) => Kind::List,
+            DataType::LargeList(_) => Kind::LargeList,
+            DataType::ListView(_) => Kind::ListView,
+            DataType::LargeListView(_) => Kind::LargeListView,
+            DataType::FixedSizeList(_, n_items) => Kind::FixedSizeList(*n_items),
+            DataType::Map(..) => Kind::Map,
             DataType::Union(fields, mode) => {
-                Shape::Union(*mode, fields.iter().map(|(id, _)| id).collect())
+                Kind::Union(*mode, fields.iter().map(|(id, _)| id).collect())
             }
-            DataType::RunEndEncoded(..) => Shape::RunEndEncoded,
-            flat => Shape::Flat(flat.clone()),
+            DataType::RunEndEncoded(..) => Kind::RunEndEncoded,
+            flat => Kind::Flat(flat.clone()),
         };
-        Self { key, shape }
+        Self { key, kind }
     }
 
     /// Reads a format string.
@@ -284,7 +290,8 @@ impl NodeType {
     /// [`Error::Unsupported`] for other strings.
     pub(crate) fn parse(format: &str) -> Result<Self> {
         let parsed = parse_node(format).filter(|parsed| {
-            // Numbers have many spellings ("+1", "01"), and some types cannot be: one predicate for reader and writer.
+            // Numbers can be spelled in many ways ("+1", "01"), and some types do not exist. So a format string is
+            // right if it is what a writer would write.
             parsed.spell().is_ok_and(|spelled| spelled == format)
         });
         parsed.ok_or_else(|| unknown(format))
@@ -292,22 +299,22 @@ impl NodeType {
 
     /// The format string.
     pub(crate) fn spell(&self) -> Result<String> {
-        let value = match &self.shape {
-            Shape::Flat(flat) => spell_flat(flat)?,
-            Shape::Struct => FORMAT_STRUCT.to_owned(),
-            Shape::List => "+l".to_owned(),
-            Shape::LargeList => "+L".to_owned(),
-            Shape::ListView => "+vl".to_owned(),
-            Shape::LargeListView => "+vL".to_owned(),
-            Shape::FixedSizeList(n_items) if *n_items < 0 => {
+        let value = match &self.kind {
+            Kind::Flat(flat) => spell_flat(flat)?,
+            Kind::Struct => FORMAT_STRUCT.to_owned(),
+            Kind::List => "+l".to_owned(),
+            Kind::LargeList => "+L".to_owned(),
+            Kind::ListView => "+vl".to_owned(),
+            Kind::LargeListView => "+vL".to_owned(),
+            Kind::FixedSizeList(n_items) if *n_items < 0 => {
                 return Err(Error::invalid(format!(
                     "a fixed-size list of {n_items} items"
                 )));
             }
-            Shape::FixedSizeList(n_items) => format!("+w:{n_items}"),
-            Shape::Map => FORMAT_MAP.to_owned(),
-            Shape::Union(mode, ids) => spell_union(*mode, ids)?,
-            Shape::RunEndEncoded => "+r".to_owned(),
+            Kind::FixedSizeList(n_items) => format!("+w:{n_items}"),
+            Kind::Map => FORMAT_MAP.to_owned(),
+            Kind::Union(mode, ids) => spell_union(*mode, ids)?,
+            Kind::RunEndEncoded => "+r".to_owned(),
         };
         let Some(key) = &self.key else {
             return Ok(value);
@@ -320,55 +327,55 @@ impl NodeType {
         Ok(format!("D{},{value}", spell_flat(key)?))
     }
 
-    /// Whether a node of this type with so many children stores a column itself.
+    /// Whether a node of this type with this many children stores a column itself.
     pub(crate) fn has_column(&self, n_children: usize) -> bool {
-        match self.shape {
-            Shape::Flat(_) | Shape::Union(..) => true,
-            // Its validity has no child to be stored with.
-            Shape::Struct => n_children == 0,
+        match self.kind {
+            Kind::Flat(_) | Kind::Union(..) => true,
+            // A struct without children has a column for its validity.
+            Kind::Struct => n_children == 0,
             _ => false,
         }
     }
 
-    /// Whether the child at `i` holds run ends: it has no column, since values are stored as if not run-end encoded.
+    /// Whether the child at `i` holds run ends. It has no column, since values are stored as if not run-end encoded.
     pub(crate) fn is_run_ends(&self, i: usize) -> bool {
-        self.shape == Shape::RunEndEncoded && i == 0
+        self.kind == Kind::RunEndEncoded && i == 0
     }
 
-    /// What this type does not allow about these children; the text says what is allowed.
+    /// Checks that the type can have these children. The error says what is allowed.
     pub(crate) fn check_children(
         &self,
         children: &[impl AsRef<Field>],
     ) -> Result<(), &'static str> {
         let good = |good, allowed| if good { Ok(()) } else { Err(allowed) };
-        match (&self.shape, children) {
-            (Shape::Flat(_), _) => good(children.is_empty(), "no children of a flat type"),
-            (Shape::Struct, _) => Ok(()),
-            (Shape::Map, [entries]) => {
+        match (&self.kind, children) {
+            (Kind::Flat(_), _) => good(children.is_empty(), "no children of a flat type"),
+            (Kind::Struct, _) => Ok(()),
+            (Kind::Map, [entries]) => {
                 let pairs = |of: &DataType| matches!(of, DataType::Struct(pair) if pair.len() == 2);
                 good(
                     pairs(entries.as_ref().data_type()),
                     "entries of a map: a struct with two children",
                 )
             }
-            (Shape::Map, _) => good(false, "one child of a map"),
-            (Shape::Union(_, ids), _) => good(
+            (Kind::Map, _) => good(false, "one child of a map"),
+            (Kind::Union(_, ids), _) => good(
                 children.len() == ids.len(),
                 "as many children of a union as type ids",
             ),
-            (Shape::RunEndEncoded, [run_ends, _values]) => {
+            (Kind::RunEndEncoded, [run_ends, _values]) => {
                 let run_ends = run_ends.as_ref();
                 good(
                     run_ends.data_type().is_run_ends_type() && !run_ends.is_nullable(),
                     "run ends: Int16, Int32, Int64, not null",
                 )
             }
-            (Shape::RunEndEncoded, _) => good(false, "two children of a run-end encoded type"),
+            (Kind::RunEndEncoded, _) => good(false, "two children of a run-end encoded type"),
             _ => good(children.len() == 1, "one child of a list"),
         }
     }
 
-    /// The type with its children, whether or not it is made up of them.
+    /// The type with these children; a flat type has none.
     ///
     /// # Errors
     /// The text of [`NodeType::check_children`].
@@ -382,23 +389,23 @@ impl NodeType {
             Some(_) => ordered.value,
             None => ordered.own,
         };
-        let value = match (self.shape, <[FieldRef; 1]>::try_from(children)) {
-            (Shape::Flat(flat), _) => flat,
-            (Shape::List, Ok([item])) => DataType::List(item),
-            (Shape::LargeList, Ok([item])) => DataType::LargeList(item),
-            (Shape::ListView, Ok([item])) => DataType::ListView(item),
-            (Shape::LargeListView, Ok([item])) => DataType::LargeListView(item),
-            (Shape::FixedSizeList(n_items), Ok([item])) => DataType::FixedSizeList(item, n_items),
-            (Shape::Map, Ok([entries])) => DataType::Map(entries, is_map_sorted),
-            (Shape::Struct, Ok([only])) => DataType::Struct([only].into_iter().collect()),
-            (Shape::Struct, Err(fields)) => DataType::Struct(fields.into()),
-            (Shape::Union(mode, ids), fields) => {
+        let value = match (self.kind, <[FieldRef; 1]>::try_from(children)) {
+            (Kind::Flat(flat), _) => flat,
+            (Kind::List, Ok([item])) => DataType::List(item),
+            (Kind::LargeList, Ok([item])) => DataType::LargeList(item),
+            (Kind::ListView, Ok([item])) => DataType::ListView(item),
+            (Kind::LargeListView, Ok([item])) => DataType::LargeListView(item),
+            (Kind::FixedSizeList(n_items), Ok([item])) => DataType::FixedSizeList(item, n_items),
+            (Kind::Map, Ok([entries])) => DataType::Map(entries, is_map_sorted),
+            (Kind::Struct, Ok([only])) => DataType::Struct([only].into_iter().collect()),
+            (Kind::Struct, Err(fields)) => DataType::Struct(fields.into()),
+            (Kind::Union(mode, ids), fields) => {
                 let fields = fields.map_or_else(|fields| fields, Vec::from);
                 let fields = UnionFields::try_new(ids, fields)
                     .map_err(|_| "type ids of a union: each once, 0 to 127")?;
                 DataType::Union(fields, mode)
             }
-            (Shape::RunEndEncoded, Err(children)) => match <[FieldRef; 2]>::try_from(children) {
+            (Kind::RunEndEncoded, Err(children)) => match <[FieldRef; 2]>::try_from(children) {
                 Ok([run_ends, values]) => DataType::RunEndEncoded(run_ends, values),
                 Err(_) => return Err("two children of a run-end encoded type"),
             },
@@ -468,7 +475,7 @@ fn spell_flat(data_type: &DataType) -> Result<String> {
         DataType::Time32(_) | DataType::Time64(_) => {
             return Err(Error::invalid(format!("type {data_type}: unit")));
         }
-        // Other nested types have a shape of their own.
+        // Other nested types have a variant of `Kind` and do not come here.
         nested => {
             return Err(Error::Unsupported {
                 what: format!("a dictionary whose values are {nested}"),
@@ -485,27 +492,27 @@ fn parse_node(format: &str) -> Option<NodeType> {
             (Some(parse_flat(key)?), value)
         }
     };
-    let shape = match value {
-        FORMAT_STRUCT => Shape::Struct,
-        "+l" => Shape::List,
-        "+L" => Shape::LargeList,
-        "+vl" => Shape::ListView,
-        "+vL" => Shape::LargeListView,
-        FORMAT_MAP => Shape::Map,
-        "+r" => Shape::RunEndEncoded,
+    let kind = match value {
+        FORMAT_STRUCT => Kind::Struct,
+        "+l" => Kind::List,
+        "+L" => Kind::LargeList,
+        "+vl" => Kind::ListView,
+        "+vL" => Kind::LargeListView,
+        FORMAT_MAP => Kind::Map,
+        "+r" => Kind::RunEndEncoded,
         _ => {
             if let Some(n_items) = value.strip_prefix("+w:") {
-                Shape::FixedSizeList(n_items.parse().ok()?)
+                Kind::FixedSizeList(n_items.parse().ok()?)
             } else if let Some(ids) = value.strip_prefix("+ud:") {
-                Shape::Union(UnionMode::Dense, parse_ids(ids)?)
+                Kind::Union(UnionMode::Dense, parse_ids(ids)?)
             } else if let Some(ids) = value.strip_prefix("+us:") {
-                Shape::Union(UnionMode::Sparse, parse_ids(ids)?)
+                Kind::Union(UnionMode::Sparse, parse_ids(ids)?)
             } else {
-                Shape::Flat(parse_flat(value)?)
+                Kind::Flat(parse_flat(value)?)
             }
         }
     };
-    Some(NodeType { key, shape })
+    Some(NodeType { key, kind })
 }
 
 fn parse_ids(ids: &str) -> Option<Vec<i8>> {

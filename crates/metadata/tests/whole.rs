@@ -93,7 +93,7 @@ fn open(file: &[u8]) -> (Postscript, Footer) {
     (postscript, footer)
 }
 
-/// Ordinal of the field and place of its page, read as a projection of one column reads.
+/// Ordinal of the field and offset of its page, read as a projection of one column reads.
 fn find(file: &[u8], name: &str) -> Option<(u32, u64)> {
     let (postscript, footer) = open(file);
     let path = encode_path([name]).unwrap();
@@ -106,8 +106,8 @@ fn find(file: &[u8], name: &str) -> Option<(u32, u64)> {
         NodeRecord::parse(at(file, entry.place..entry.place + bytes)).unwrap()
     });
     let record = unique_record(&path, records).unwrap()?;
-    let shape = footer.shape(&postscript);
-    let column = ColumnMeta::load(&record.column.unwrap(), &shape, |range| {
+    let bounds = footer.bounds(&postscript);
+    let column = ColumnMeta::load(&record.column.unwrap(), &bounds, |range| {
         Ok::<_, tarsia_metadata::Error>(at(file, range))
     });
     Some((record.ordinal, column.unwrap().pages[0].place))
@@ -166,9 +166,9 @@ fn whatever_is_cut_or_flipped_opening_never_panics() {
         let footer = Footer::parse(footer_bytes, &postscript, &[])?;
         let records = footer.records_range(&postscript);
         let table = read_schema(part(records.clone()), records.start, footer.n_nodes)?;
-        let shape = footer.shape(&postscript);
+        let bounds = footer.bounds(&postscript);
         for column in &table.columns {
-            ColumnMeta::load(column, &shape, |range| {
+            ColumnMeta::load(column, &bounds, |range| {
                 Ok::<_, tarsia_metadata::Error>(part(range))
             })?;
         }

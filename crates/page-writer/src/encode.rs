@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use tarsia_codec::{BitSlice, Error, Result, RowStarts, Statistics, Values};
 use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, Meta};
 
-use crate::full_zip::page::ZipInput;
+use crate::collected_levels::LevelsSlice;
+use crate::full_zip::page::FullZipInput;
 use crate::levels::Nested;
 use crate::mini_block::Encoder;
 use crate::nulls::{compacted, filled, is_filled};
 use crate::page::{BLOCK_ROWS_MIN, Choice, EncodeContext, EncodedPage, PageInput};
 use crate::prepare::Prepared;
-use crate::shape::ShapeSlice;
 
 /// Values of null items are dropped where more than one item in this many is null. Below it, filler costs less than the
 /// second pass that spreads values to their slots.
@@ -50,15 +50,15 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         None => input.values,
     };
     let row_starts = PageRows {
-        shape: input.shape,
+        levels: input.levels,
         validity: rows.validity.filter(|_| compact),
     };
-    let statistics = input.statistics(values, input.shape.map(|_| &row_starts as &dyn RowStarts));
+    let statistics = input.statistics(values, input.levels.map(|_| &row_starts as &dyn RowStarts));
     let choice = match known_choice.filter(|_| !compact) {
         Some(choice) => choice,
         None => context.chooser.choose(&statistics)?,
     };
-    if input.shape.is_some()
+    if input.levels.is_some()
         && !compact
         && let Some(page) = rows.full_zip(values).encode(&choice, context)?
     {
@@ -91,9 +91,9 @@ impl<'a> Rows<'a> {
         if input.validity.is_some_and(|bits| bits.len() != n_items) {
             return Err(Error::invalid("validity and values differ in length"));
         }
-        let n_rows = match input.shape {
+        let n_rows = match input.levels {
             None => n_items,
-            Some(shape) if shape.n_items() == n_items => shape.rows(),
+            Some(levels) if levels.n_items() == n_items => levels.rows(),
             Some(_) => return Err(Error::invalid("levels and values differ in length")),
         };
         let validity = input.validity.filter(|bits| bits.count_ones() < n_items);
@@ -106,9 +106,9 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows as a full-zip page would hold them; `values` has filler for null items.
-    fn full_zip(&self, values: Values<'a>) -> ZipInput<'a> {
-        ZipInput {
-            shape: self.input.shape,
+    fn full_zip(&self, values: Values<'a>) -> FullZipInput<'a> {
+        FullZipInput {
+            levels: self.input.levels,
             validity: self.validity,
             values,
         }
@@ -127,17 +127,17 @@ impl<'a> Rows<'a> {
             Some(refilled) => refilled.as_values()?,
             None => input.values,
         };
-        let zip = ZipInput {
-            shape: input.shape,
+        let full_zip = FullZipInput {
+            levels: input.levels,
             validity: self.validity,
             values,
         };
         // What stands under nulls does not count.
-        if !zip.are_long(context) {
+        if !full_zip.are_long(context) {
             return Ok(None);
         }
         let choice = context.chooser.choose(&input.statistics(values, None))?;
-        Ok(Some(match zip.encode_strings(&choice, context)? {
+        Ok(Some(match full_zip.encode_strings(&choice, context)? {
             Some(page) => LongStrings::Page(Box::new(page)),
             None => LongStrings::Choice(choice),
         }))
@@ -152,8 +152,8 @@ impl<'a> Rows<'a> {
         context: &EncodeContext<'_>,
     ) -> Result<EncodedPage> {
         let mut prepared = Prepared::default();
-        let nested = match self.input.shape {
-            Some(shape) => Some(Nested::new(shape, context, &mut prepared)?),
+        let nested = match self.input.levels {
+            Some(levels) => Some(Nested::new(levels, context, &mut prepared)?),
             None => None,
         };
         let levels = nested.iter().flat_map(|nested| &nested.levels);
@@ -210,20 +210,20 @@ impl<'a> Rows<'a> {
 
 /// Where the rows of a nested page begin among its values.
 struct PageRows<'a> {
-    shape: Option<ShapeSlice<'a>>,
+    levels: Option<LevelsSlice<'a>>,
     /// Where values of null items are dropped: which are there.
     validity: Option<BitSlice<'a>>,
 }
 
 impl RowStarts for PageRows<'_> {
     fn row_starts(&self) -> Vec<u32> {
-        let Some(shape) = self.shape else {
+        let Some(levels) = self.levels else {
             return Vec::new();
         };
         let (mut item, mut value) = (0, 0);
         let mut starts = vec![0];
-        for row in 0..shape.rows() {
-            let end = shape.items(row..row + 1).end;
+        for row in 0..levels.rows() {
+            let end = levels.items(row..row + 1).end;
             value += match self.validity {
                 None => end - item,
                 Some(bits) => bits.slice(item..end).count_ones(),
@@ -248,19 +248,19 @@ fn expected_bytes(values: Values<'_>, choice: &Choice) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Shape;
+    use crate::collected_levels::CollectedLevels;
     use tarsia_structure::meta::LevelForm;
 
     #[test]
     fn rows_of_lists_begin_where_their_values_do() {
         let lengths = [2, 0, 3, 1];
-        let mut shape = Shape::new([LevelForm::Lengths]);
-        shape.push_lengths(0, lengths.into_iter()).unwrap();
-        shape.end_rows(4);
-        let slice = ShapeSlice::new(&shape, 0..4).unwrap();
+        let mut levels = CollectedLevels::new([LevelForm::Lengths]);
+        levels.push_lengths(0, lengths.into_iter()).unwrap();
+        levels.end_rows(4);
+        let slice = LevelsSlice::new(&levels, 0..4).unwrap();
         let starts = |validity| {
             let rows = PageRows {
-                shape: Some(slice),
+                levels: Some(slice),
                 validity,
             };
             rows.row_starts()

@@ -13,30 +13,30 @@ use tarsia_structure::layout::{
 };
 use tarsia_structure::meta::{Level, LevelForm};
 
+use crate::collected_levels::{LevelsSlice, length_values, one_length};
 use crate::page::EncodeContext;
 use crate::prepare::Prepared;
 use crate::seal::length;
-use crate::shape::{Shape, ShapeSlice, length_values, one_length};
 
 /// The levels of a page with their encoders.
 pub(crate) struct Nested<'a> {
-    pub(crate) shape: ShapeSlice<'a>,
+    pub(crate) slice: LevelsSlice<'a>,
     pub(crate) levels: Vec<(Level, Vec<Box<dyn PageEncoder>>)>,
 }
 
 impl<'a> Nested<'a> {
     pub(crate) fn new(
-        slice: ShapeSlice<'a>,
+        slice: LevelsSlice<'a>,
         context: &EncodeContext<'_>,
         prepared: &mut Prepared,
     ) -> Result<Self> {
-        let shape: &Shape = slice.shape();
+        let collected = slice.levels();
         let mut levels = Vec::new();
-        for (number, form) in shape.forms().enumerate() {
+        for (number, form) in collected.forms().enumerate() {
             let slots = slice.slots(number, 0..slice.rows());
             levels.push(match form {
                 LevelForm::ConstantLength(length) => (Level::ConstantLength(length), vec![]),
-                LevelForm::Validity => match shape.nulls(number, slots) {
+                LevelForm::Validity => match collected.nulls(number, slots) {
                     None => (Level::AllValid, vec![]),
                     Some(bits) => {
                         let (trees, encoder) = prepared.bits(bits, context)?;
@@ -44,7 +44,7 @@ impl<'a> Nested<'a> {
                     }
                 },
                 LevelForm::Lengths => {
-                    let lengths = shape.lengths(number, slots);
+                    let lengths = collected.lengths(number, slots);
                     match one_length(lengths) {
                         Some(length) => (Level::ConstantLength(length), vec![]),
                         None => {
@@ -58,10 +58,7 @@ impl<'a> Nested<'a> {
                 }
             });
         }
-        Ok(Self {
-            shape: slice,
-            levels,
-        })
+        Ok(Self { slice, levels })
     }
 
     /// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
@@ -69,12 +66,12 @@ impl<'a> Nested<'a> {
     pub(crate) fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
         let mut most = 0;
         let mut n_slots = rows.len() as u64;
-        for (number, form) in self.shape.shape().forms().enumerate() {
+        for (number, form) in self.slice.levels().forms().enumerate() {
             most = form.slots_bytes(n_slots).max(most);
             match form {
                 LevelForm::Validity => {}
                 LevelForm::Lengths => {
-                    n_slots = self.shape.slots(number + 1, rows.clone()).len() as u64;
+                    n_slots = self.slice.slots(number + 1, rows.clone()).len() as u64;
                 }
                 LevelForm::ConstantLength(length) => {
                     n_slots = n_slots.saturating_mul(length.into());
@@ -87,19 +84,19 @@ impl<'a> Nested<'a> {
     /// Appends the levels of some rows.
     pub(crate) fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&[0; 8]);
-        let shape = self.shape.shape();
+        let collected = self.slice.levels();
         for (number, (level, encoders)) in self.levels.iter().enumerate() {
-            let slots = self.shape.slots(number, rows.clone());
-            let n_below = self.shape.slots(number + 1, rows.clone()).len();
+            let slots = self.slice.slots(number, rows.clone());
+            let n_below = self.slice.slots(number + 1, rows.clone()).len();
             let (values, tree) = match level {
                 Level::AllValid | Level::ConstantLength(_) => continue,
-                Level::Validity(_) => match shape.nulls(number, slots.clone()) {
+                Level::Validity(_) => match collected.nulls(number, slots.clone()) {
                     None => (None, LAYER_ALL_VALID),
                     Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
                     Some(bits) => (Some(Values::Bits(bits)), 0),
                 },
                 Level::Lengths(_) => {
-                    let lengths = shape.lengths(number, slots.clone());
+                    let lengths = collected.lengths(number, slots.clone());
                     match one_length(lengths) {
                         Some(_) => (None, LAYER_CONSTANT),
                         None => (Some(length_values(lengths)?), 0),
@@ -115,7 +112,7 @@ impl<'a> Nested<'a> {
                     encoder.encode(Block::all(values)?, out)?;
                 }
                 (None, LAYER_CONSTANT) => {
-                    let length = one_length(shape.lengths(number, slots)).unwrap_or_default();
+                    let length = one_length(collected.lengths(number, slots)).unwrap_or_default();
                     out.extend_from_slice(&length.to_le_bytes());
                 }
                 (None, _) => {}

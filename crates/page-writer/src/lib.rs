@@ -3,7 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `bits`, `shape` | the levels above the items of nested rows, as a writer collects them ([`Shape`]) |
+//! | `bits`, `collected_levels` | the levels above the items of nested rows, as a writer collects them ([`CollectedLevels`]) |
 //! | `page` | what is encoded ([`PageInput`]), who chooses how ([`Choose`]), what comes out ([`EncodedPage`]) |
 //! | `nulls` | values whose nulls are dropped or replaced by filler |
 //! | `prepare` | encoders, prepared from all values of a page |
@@ -21,6 +21,7 @@
 extern crate alloc;
 
 mod bits;
+mod collected_levels;
 mod encode;
 mod erase;
 mod full_zip;
@@ -30,9 +31,9 @@ mod nulls;
 mod page;
 mod prepare;
 mod seal;
-mod shape;
 
 pub use bits::Bits;
+pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
@@ -42,4 +43,3 @@ pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
     EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
 };
-pub use shape::{Shape, ShapeSlice};

@@ -19,7 +19,7 @@ use crate::seal::{length, seal};
 /// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
 const LAYER_BYTES_ALLOWED: usize = 1024;
 
-const BLOCK_ROWS_MAX: usize = limits::BLOCK_VALUES_MAX as usize;
+const BLOCK_ROWS_MAX: usize = limits::BLOCK_ROWS_MAX as usize;
 
 /// Blocks of one row of a nested column with more payload than this get a checksum for each chunk of it.
 const CHUNKED_BYTES_MIN: usize = 64 << 10;
@@ -176,7 +176,7 @@ impl Encoder<'_> {
         let mut bits = 0;
         let mut decoded = self.decoded_bytes(rows.clone());
         for (number, (level, _)) in nested.levels.iter().enumerate() {
-            let slots = nested.shape.slots(number, rows.clone()).len() as u64;
+            let slots = nested.slice.slots(number, rows.clone()).len() as u64;
             let per_slot = match level {
                 Level::AllValid | Level::ConstantLength(_) => 0,
                 Level::Validity(_) => 1,
@@ -275,7 +275,7 @@ impl Encoder<'_> {
     fn items_of(&self, rows: Range<usize>) -> Range<usize> {
         match &self.nested {
             None => rows,
-            Some(nested) => nested.shape.items(rows),
+            Some(nested) => nested.slice.items(rows),
         }
     }
 

@@ -9,7 +9,7 @@ use tarsia_codec::{
 };
 use tarsia_structure::meta::Meta;
 
-use crate::shape::ShapeSlice;
+use crate::collected_levels::LevelsSlice;
 
 /// A block's payload is at most this long (validity may add 1 KiB), unless it is one row or the fewest rows a block may
 /// have.
@@ -25,7 +25,7 @@ pub const FULL_ZIP_BYTES_MIN: u32 = 128;
 #[derive(Debug, Clone, Copy)]
 pub struct PageInput<'a> {
     /// The levels above the items; `None` in flat columns, where an item is a row.
-    pub shape: Option<ShapeSlice<'a>>,
+    pub levels: Option<LevelsSlice<'a>>,
     /// One bit per item, 1 for valid; `None` where all are.
     pub validity: Option<BitSlice<'a>>,
     /// One value per item; values of null items may be anything.
@@ -40,7 +40,7 @@ impl<'a> PageInput<'a> {
     /// A flat column without nulls, of which nothing else is known.
     pub fn of_values(values: Values<'a>) -> Self {
         Self {
-            shape: None,
+            levels: None,
             validity: None,
             values,
             logical_type: LogicalType::Unknown,

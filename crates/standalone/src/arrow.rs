@@ -182,8 +182,8 @@ impl Encoded<'_> {
                         let wide = offsets.typed_data::<u32>().iter();
                         wide.map(|offset| i64::from(*offset)).collect()
                     }
-                    _ if written > i32::MAX as usize => {
-                        let (found, max) = (written as u64, i32::MAX as u64);
+                    _ if written > limits::ARROW_OFFSET_MAX as usize => {
+                        let (found, max) = (written as u64, limits::ARROW_OFFSET_MAX.into());
                         return Err(Error::limit("Arrow's 32-bit offsets", found, max));
                     }
                     _ => Buffer::from(offsets),

@@ -3,7 +3,7 @@
 use tarsia_codec::{Error, Reader, Result, Unit, ValueType, check_zero};
 
 pub use crate::checksum::{Chunks, checksummed, checksummed_chunks, reseal};
-use crate::full_zip::form::ZipForm;
+use crate::full_zip::form::FullZipForm;
 use crate::full_zip::rows::check_block;
 pub use crate::header::BlockHeader;
 use crate::header::{FLAG_CHUNKED, FLAG_INDEXED};
@@ -73,14 +73,14 @@ pub struct BlockExpectation<'a> {
     /// Rows the block table gives the block.
     pub rows: u32,
     /// What rows look like in a full-zip page.
-    pub zip: Option<ZipForm>,
+    pub full_zip: Option<FullZipForm>,
 }
 
 impl<'a> BlockExpectation<'a> {
     /// What META says about a block of `rows` rows.
     ///
     /// # Errors
-    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values, and what [`ZipForm::of`] refuses.
+    /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values, and what [`FullZipForm::of`] refuses.
     pub fn of(meta: &'a Meta, rows: u32) -> Result<Self> {
         let none = || Error::invalid("a page of type Null has no blocks");
         Ok(Self {
@@ -89,7 +89,7 @@ impl<'a> BlockExpectation<'a> {
             has_validity: !meta.layers.is_empty(),
             compact: meta.compact,
             rows,
-            zip: ZipForm::of(meta)?,
+            full_zip: FullZipForm::of(meta)?,
         })
     }
 }
@@ -174,7 +174,7 @@ impl<'a> Block<'a> {
         } = parts;
         let mut at = header.payload_start();
         if cfg!(feature = "nested")
-            && header.indexed != expect.zip.is_some_and(|zip| zip.is_indexed())
+            && header.indexed != expect.full_zip.is_some_and(|form| form.is_indexed())
         {
             let allowed = "indexed in a full-zip page of byte strings, and there alone";
             return Err(Error::corrupt("block.flags", 5, FLAG_INDEXED, allowed));
@@ -186,7 +186,7 @@ impl<'a> Block<'a> {
         if header.present_rows == 0 {
             return Self::without_rows(header, payload);
         }
-        if let (true, Some(form)) = (cfg!(feature = "nested"), expect.zip) {
+        if let (true, Some(form)) = (cfg!(feature = "nested"), expect.full_zip) {
             check_block(&header, form, index, payload)?;
             return Ok(Self::row_by_row(header, index, payload));
         }

@@ -7,30 +7,23 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-#[cfg(feature = "zero-copy")]
-use tarsia_codec::OwnedValues;
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, Result, Scratch, Selection, Unit, ValueType,
+    limits,
 };
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::{OwnedValues, VIEW_BYTES, VIEW_INLINE_BYTES};
 
 use crate::block::{Block, Validity};
-use crate::full_zip::rows::{ZipRows, no_such};
+use crate::full_zip::rows::{FullZipRows, no_such};
 #[cfg(feature = "zero-copy")]
 use crate::memory::words;
 use crate::memory::{Take, grow, words_mut};
 use crate::page::PageDecoder;
 use crate::slots;
 
-/// The largest 32-bit offset of Arrow.
-const BYTES_MAX: u64 = i32::MAX as u64;
-
-/// Bytes of a view of a byte string.
-#[cfg(feature = "zero-copy")]
-const VIEW_BYTES: usize = size_of::<u128>();
-
-/// The longest string that lies inside its view, in bytes.
-#[cfg(feature = "zero-copy")]
-const INLINE_VIEW_BYTES: u32 = 12;
+/// Most bytes of the strings of one array.
+const BYTES_MAX: u64 = limits::ARROW_OFFSET_MAX as u64;
 
 /// Up to this many runs of items are decoded one by one; more are decoded at once, by index.
 const RANGES_MAX: usize = 8;
@@ -225,7 +218,7 @@ impl RawColumn {
         let (views, _) = views.unwrap_or_default().as_chunks_mut::<VIEW_BYTES>();
         for view in views {
             let bits = u128::from_le_bytes(*view);
-            if bits as u32 > INLINE_VIEW_BYTES {
+            if bits as u32 > VIEW_INLINE_BYTES as u32 {
                 *view = (bits | (number as u128) << 64).to_le_bytes();
             }
         }
@@ -362,8 +355,8 @@ impl RawColumn {
         scratch: &mut Scratch,
         take: Take<'_>,
     ) -> Result<()> {
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip()) {
-            let rows = ZipRows::of(form, block.levels, block.unit);
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.full_zip()) {
+            let rows = FullZipRows::of(form, block.levels, block.unit);
             return ranges
                 .iter()
                 .try_for_each(|range| self.push_rows(rows, range.clone(), take));
@@ -385,7 +378,12 @@ impl RawColumn {
     }
 
     /// Appends a run of items of a full-zip page.
-    fn push_rows(&mut self, rows: ZipRows<'_>, items: Range<u32>, take: Take<'_>) -> Result<()> {
+    fn push_rows(
+        &mut self,
+        rows: FullZipRows<'_>,
+        items: Range<u32>,
+        take: Take<'_>,
+    ) -> Result<()> {
         let n_items = items.len();
         if n_items > self.rows_max - self.rows {
             return Err(no_room());
@@ -406,7 +404,7 @@ impl RawColumn {
     }
 
     /// The values of items of fixed width, which are not counted yet.
-    fn push_row_values(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
+    fn push_row_values(&mut self, rows: FullZipRows<'_>, items: Range<u32>) -> Result<()> {
         let ValueType::Fixed(width) = self.value_type else {
             return Err(Error::invalid("pages of one column differ in their type"));
         };
@@ -417,7 +415,7 @@ impl RawColumn {
     }
 
     /// What is collected of the byte strings of a full-zip block; the rows are not counted yet.
-    fn push_row_strings(&mut self, rows: ZipRows<'_>, items: Range<u32>) -> Result<()> {
+    fn push_row_strings(&mut self, rows: FullZipRows<'_>, items: Range<u32>) -> Result<()> {
         if !self.takes(ValueType::Bytes) {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
@@ -473,8 +471,8 @@ impl RawColumn {
             return Err(Error::invalid("pages of one column differ in their type"));
         }
         let n_rows = selection.check(block.n_items)?;
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.zip()) {
-            let rows = ZipRows::of(form, block.levels, block.unit);
+        if let (true, Some(form)) = (cfg!(feature = "nested"), page.full_zip()) {
+            let rows = FullZipRows::of(form, block.levels, block.unit);
             return match selection {
                 Selection::All => self.push_rows(rows, 0..block.n_items, take),
                 Selection::Range { start, len } => self.push_rows(rows, start..start + len, take),

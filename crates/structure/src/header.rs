@@ -154,7 +154,7 @@ impl BlockHeader {
     }
 
     fn validate(&self) -> Result<()> {
-        if self.logical_rows == 0 || self.logical_rows > limits::BLOCK_VALUES_MAX {
+        if self.logical_rows == 0 || self.logical_rows > limits::BLOCK_ROWS_MAX {
             return Err(Error::corrupt(
                 "block.logical_rows",
                 8,

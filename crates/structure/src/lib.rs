@@ -12,7 +12,7 @@
 //! | [`memory`], [`slots`] | memory that columns are decoded into; values moved to the slots that a bitmap says |
 //! | [`meta`] | META: what a decoder is told about a page |
 //! | `header` | the header of a block ([`BlockHeader`]) |
-//! | [`full_zip`] | full-zip pages: rows that can be read alone ([`ZipForm`], [`RowIndex`]) |
+//! | [`full_zip`] | full-zip pages: rows that can be read alone ([`FullZipForm`], [`RowIndex`]) |
 //! | `sections` | the stored levels of a nested block ([`levels::LevelSections`]) |
 //! | `checksum` | what the checksums of a block cover ([`block::checksummed`]) |
 //! | [`block`] | a block taken apart and checked ([`Block`]) |
@@ -43,7 +43,7 @@ pub mod slots;
 
 pub use block::{Block, BlockHeader, Validity};
 pub use column::{DecodedRows, RawColumn, RawParts};
-pub use full_zip::{ROW_ENTRY_BYTES, RowIndex, ZipForm};
+pub use full_zip::{FullZipForm, ROW_ENTRY_BYTES, RowIndex};
 pub use levels::{Budget, Cut, DecodedForm, DecodedSlots, RawLevel, RawLevels};
 pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta, SHARED_DEPTH_MAX};
 pub use page::PageDecoder;

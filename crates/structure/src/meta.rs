@@ -23,8 +23,8 @@ const LAYER_VALIDITY: u8 = 3;
 const LAYER_LENGTHS: u8 = 4;
 const LAYER_CONSTANT_LENGTH: u8 = 5;
 const TREES_MAX: usize = 254;
-/// Two for each of the 64 levels a schema may have, and the items' own.
-const LAYERS_MAX: usize = 129;
+/// Two for each depth of a schema, and the validity of the items.
+const LAYERS_MAX: usize = 2 * limits::SCHEMA_DEPTH_MAX + 1;
 
 /// The pages of shared buffers may have shared buffers themselves, and theirs once more: so many in a row lead to a
 /// column's values.
@@ -111,7 +111,7 @@ pub enum Layout {
     /// Levels, validity and values of a block's rows one behind the other, each encoded as a whole.
     #[default]
     MiniBlock,
-    /// Row by row; see [`ZipForm`](crate::ZipForm).
+    /// Row by row; see [`FullZipForm`](crate::FullZipForm).
     FullZip,
 }
 
@@ -202,8 +202,8 @@ impl Meta {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
-        let zip = cfg!(feature = "nested") && layout == LAYOUT_FULL_ZIP;
-        let nested = cfg!(feature = "nested") && layout == LAYOUT_NESTED_MINI_BLOCK || zip;
+        let full_zip = cfg!(feature = "nested") && layout == LAYOUT_FULL_ZIP;
+        let nested = cfg!(feature = "nested") && layout == LAYOUT_NESTED_MINI_BLOCK || full_zip;
         if version != META_VERSION || !(nested || layout == LAYOUT_MINI_BLOCK) {
             let numbers = [
                 ("page layout ", u64::from(layout)),
@@ -226,8 +226,8 @@ impl Meta {
         let value_type = value_type.check()?;
         let n_layers = reader.u8("meta.n_layers")?;
         // These lie row by row without levels above them, too.
-        let flat_zip = zip && value_type == Some(ValueType::Bytes);
-        let n_layers_min = usize::from(nested && !flat_zip);
+        let flat_full_zip = full_zip && value_type == Some(ValueType::Bytes);
+        let n_layers_min = usize::from(nested && !flat_full_zip);
         let n_layers_max = if nested { LAYERS_MAX } else { 1 };
         let fits = (n_layers_min..=n_layers_max).contains(&n_layers.into());
         if !fits {
@@ -254,21 +254,21 @@ impl Meta {
             if kind == LAYER_ITEM_VALIDITY && number == n_layers {
                 layers.push(Layer {
                     kind: LayerKind::ItemValidity,
-                    trees: validity_trees(&mut reader, at, zip)?,
+                    trees: validity_trees(&mut reader, at, full_zip)?,
                 });
             } else if nested && kind == LAYER_VALIDITY {
-                levels.push(Level::Validity(validity_trees(&mut reader, at, zip)?));
+                levels.push(Level::Validity(validity_trees(&mut reader, at, full_zip)?));
             } else {
                 levels.push(level(&mut reader, kind, at, nested)?);
             }
         }
-        if nested && levels.is_empty() && !flat_zip {
+        if nested && levels.is_empty() && !flat_full_zip {
             let allowed = "a level above the items in a nested page";
             return Err(Error::corrupt("meta.n_layers", 8, n_layers, allowed));
         }
         let trees = trees(&mut reader, n_trees)?;
         reader.finish("meta")?;
-        let layout = match zip {
+        let layout = match full_zip {
             true => Layout::FullZip,
             false => Layout::MiniBlock,
         };
@@ -386,9 +386,9 @@ fn shared_spec(reader: &mut Reader<'_>) -> Result<SharedSpec> {
 }
 
 /// The trees of a validity layer, whose kind was read at `at`: none in a full-zip page, where a control byte says it.
-fn validity_trees(reader: &mut Reader<'_>, at: usize, zip: bool) -> Result<Vec<Tree>> {
+fn validity_trees(reader: &mut Reader<'_>, at: usize, full_zip: bool) -> Result<Vec<Tree>> {
     let n_trees = reader.u8("meta.layer.n_trees")?;
-    match (zip, n_trees) {
+    match (full_zip, n_trees) {
         (false, n_trees) => trees(reader, count(n_trees, at + 1)?),
         (true, 0) => Ok(Vec::new()),
         (true, n_trees) => Err(Error::corrupt("meta.n_trees", at + 1, n_trees, "zero")),

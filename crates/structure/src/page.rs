@@ -11,8 +11,8 @@ use tarsia_codec::{
 };
 
 use crate::block::{Block, BlockExpectation, Validity};
-use crate::full_zip::form::ZipForm;
-use crate::full_zip::rows::ZipRows;
+use crate::full_zip::form::FullZipForm;
+use crate::full_zip::rows::FullZipRows;
 use crate::meta::{Level, Meta};
 
 /// The prepared decoders of a page: made once per META and shared buffers, used by many threads.
@@ -23,7 +23,7 @@ pub struct PageDecoder {
     level_trees: Vec<Vec<Box<dyn Decoder>>>,
     validity: Option<Vec<Box<dyn Decoder>>>,
     trees: Vec<Box<dyn Decoder>>,
-    zip: Option<ZipForm>,
+    full_zip: Option<FullZipForm>,
 }
 
 impl core::fmt::Debug for PageDecoder {
@@ -77,8 +77,8 @@ impl PageDecoder {
                 None => None,
             },
             trees: build(&meta.trees, value_type)?,
-            zip: match cfg!(feature = "nested") {
-                true => ZipForm::of(meta)?,
+            full_zip: match cfg!(feature = "nested") {
+                true => FullZipForm::of(meta)?,
                 false => None,
             },
         })
@@ -102,13 +102,13 @@ impl PageDecoder {
             has_validity: self.validity.is_some(),
             compact: self.compact,
             rows,
-            zip: self.zip,
+            full_zip: self.full_zip,
         }
     }
 
     /// The layout of the rows of a full-zip page; `None` for a page of mini-blocks.
-    pub fn zip(&self) -> Option<ZipForm> {
-        self.zip
+    pub fn full_zip(&self) -> Option<FullZipForm> {
+        self.full_zip
     }
 
     /// The levels above the items, outermost first; none in flat pages.
@@ -136,8 +136,8 @@ impl PageDecoder {
         range: Range<u32>,
         scratch: &mut Scratch,
     ) -> Result<Reach> {
-        if let Some(form) = self.zip.filter(|form| form.is_indexed()) {
-            let place = ZipRows::of(form, block.levels, block.unit).place_of(range);
+        if let Some(form) = self.full_zip.filter(|form| form.is_indexed()) {
+            let place = FullZipRows::of(form, block.levels, block.unit).place_of(range);
             let decoded_bytes = place.len() as u64;
             return Ok(Reach::Bytes {
                 place: block.unit_at + place.start..block.unit_at + place.end,
@@ -185,7 +185,7 @@ impl PageDecoder {
     /// What the decoder refuses, and a tree that the page does not have.
     #[cfg(feature = "zero-copy")]
     pub fn strings<'a>(&'a self, block: &Block<'a>) -> Result<Option<Range<usize>>> {
-        if self.zip.is_some_and(|form| form.is_indexed()) {
+        if self.full_zip.is_some_and(|form| form.is_indexed()) {
             return Ok(Some(0..block.unit.len()));
         }
         let strings = self.tree(block)?.strings(block.encoded_values())?;
@@ -198,7 +198,7 @@ impl PageDecoder {
     /// A tree that the page does not have.
     #[cfg(feature = "zero-copy")]
     pub fn has_entry_views(&self, block: &Block<'_>) -> Result<bool> {
-        Ok(self.zip.is_none() && self.tree(block)?.entry_views().is_some())
+        Ok(self.full_zip.is_none() && self.tree(block)?.entry_views().is_some())
     }
 
     pub(crate) fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {

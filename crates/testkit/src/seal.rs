@@ -80,7 +80,7 @@ impl Seals {
     fn find_columns(&mut self, bytes: &[u8], footer: &Footer, tail: &Postscript) {
         let range = footer.records_range(tail);
         let records = &bytes[range.start as usize..range.end as usize];
-        let shape = footer.shape(tail);
+        let bounds = footer.bounds(tail);
         let mut walk = Records::new(records, footer.n_nodes);
         let mut at = range.start as usize;
         while let Some(record) = walk.next() {
@@ -89,7 +89,7 @@ impl Seals {
             if let (Some(leaf), Some(column), Some(column_at)) =
                 (record.leaf, &record.column, record.column_at())
             {
-                self.find_pages(bytes, leaf, column, at + column_at, &shape);
+                self.find_pages(bytes, leaf, column, at + column_at, &bounds);
             }
             at = range.start as usize + walk.position();
         }
@@ -101,14 +101,14 @@ impl Seals {
         column: u32,
         record: &ColumnRecord,
         record_place: usize,
-        shape: &tarsia_metadata::FileShape,
+        bounds: &tarsia_metadata::FileBounds,
     ) {
         const DIGEST_AT: usize = limits::COLUMN_RECORD_BYTES - compliance::DIGEST_BYTES;
         const CRC_AT: usize = DIGEST_AT - 4;
         let read = |range: Range<u64>| -> Result<&[u8], tarsia_metadata::Error> {
             Ok(&bytes[range.start as usize..range.end as usize])
         };
-        let meta = ColumnMeta::load(record, shape, read).expect("column");
+        let meta = ColumnMeta::load(record, bounds, read).expect("column");
         let flatbuffer = match record.source {
             ColumnSource::Meta { place, length, .. } => {
                 let range = place as usize..place as usize + length as usize;

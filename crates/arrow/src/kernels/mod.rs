@@ -14,7 +14,7 @@ use arrow_array::{GenericByteArray, GenericByteViewArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::MAX_INLINE_VIEW_LEN;
 use arrow_schema::DataType;
-use tarsia_codec::{Error, Result, write_views};
+use tarsia_codec::{Error, Result, VIEW_BYTES, limits, write_views};
 
 use crate::pool::Pool;
 
@@ -37,7 +37,7 @@ impl Strings {
             .fold(false, |falls, pair| falls | (pair[0] > pair[1]));
         let fits = ends.first() == Some(&0)
             && ends.last().map(|end| *end as usize) == Some(data.len())
-            && data.len() <= i32::MAX as usize;
+            && data.len() <= limits::ARROW_OFFSET_MAX as usize;
         if falls || !fits {
             return Err(Error::invalid("a decoder returned bad ends"));
         }
@@ -103,7 +103,7 @@ impl Strings {
         let rows = self.ends.len() - 1;
         let views = match pool {
             Some(pool) => {
-                let bytes = rows * size_of::<u128>();
+                let bytes = rows * VIEW_BYTES;
                 let mut views = pool.take(bytes);
                 let to = bytemuck::try_cast_slice_mut(&mut views);
                 let to = to.map_err(|_| Error::invalid("memory for views is not aligned"))?;

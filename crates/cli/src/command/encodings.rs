@@ -13,7 +13,7 @@ struct EncodingDocument {
     version: String,
     /// Whether this program writes it, too.
     written: bool,
-    /// Those of this program that decode it.
+    /// The kernels of this program that decode it.
     kernels: Vec<String>,
 }
 

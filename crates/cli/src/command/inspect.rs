@@ -36,11 +36,11 @@ struct FileDocument {
 #[derive(Serialize)]
 struct KernelDocument {
     digest: String,
-    /// If this program ships it.
+    /// Its name, if this program ships it.
     name: Option<String>,
     bytes: u64,
     raw_bytes: u64,
-    /// Page descriptions that name it.
+    /// Number of METAs that name it.
     descriptions: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One function per command; those with documents of their own have a file of their own.
+//! One function per command. A command that prints its own kind of JSON document has a file of its own.
 
 mod encodings;
 mod explain;
@@ -121,7 +121,8 @@ fn with_layouts(schema: SchemaRef, layouts: &[ColumnLayout]) -> Result<SchemaRef
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// What the writer refuses is a column of the input, although the facade knows only the output's name.
+/// The writer names the output file in its errors. A column that it refuses is one of the input, so the input is named
+/// instead.
 fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure {
     if error.kind() == tarsia::ErrorKind::Io {
         return Failure::bad(output, error);
@@ -143,7 +144,7 @@ fn export(args: &Export) -> Result<(), Failure> {
     let schema = scan.schema();
     let mut dictionaries = Dictionaries::default();
     if format == Format::Arrow && Dictionaries::needed(&schema) {
-        // Not two scans at once: each reads ahead.
+        // There are never two scans at once, since each reads ahead.
         drop(scan);
         dictionaries = merged_dictionaries(&args.input, &file, &schema, &args.rows)?;
         scan = build_scan(&args.input, &file, names, &args.rows)?;
@@ -459,7 +460,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Bytes of the array's buffers that belong to its rows. A dictionary that the batch before had too counts once.
+/// Bytes of the array's buffers that belong to its rows. A dictionary that several batches in a row have counts once.
 fn arrow_bytes(array: &ArrayRef, last_dictionary: &mut Option<ArrayRef>) -> u64 {
     let views = |lengths: &mut dyn Iterator<Item = usize>| -> u64 {
         // A view is 16 bytes; values of up to 12 bytes are inside it.

@@ -12,7 +12,7 @@ pub(super) fn open(path: &Path) -> Result<tarsia::File, Failure> {
     open_with(path, tarsia::OpenOptions::default())
 }
 
-/// Options of a reader that trusts these kernels, too.
+/// Options of a reader that also trusts these kernels.
 pub(super) fn trusting(trust: &Trust) -> tarsia::OpenOptions {
     tarsia::OpenOptions::new().with_trusted_kernels(trust.kernels.clone())
 }
@@ -57,7 +57,7 @@ pub(super) fn selected_rows(file: &tarsia::File, rows: &Rows) -> u64 {
         .map_or(n_rows, |range| range.end - range.start)
 }
 
-/// Asked for twice, or twice in the file: either way no JSON object can say it.
+/// The name is twice in the request or in the file. A JSON object cannot have a key twice.
 pub(super) fn refuse_repeated_names(path: &Path, schema: &Schema) -> Result<(), Failure> {
     match repeated_name(schema) {
         Some(name) => Err(Failure::Usage(format!(

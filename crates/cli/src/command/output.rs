@@ -49,7 +49,7 @@ pub(super) fn align_right(table: &mut Table, column: usize) {
     }
 }
 
-/// The standard output, buffered. Whoever reads it may close it at any time.
+/// The standard output, buffered. The program that reads it may close it at any time.
 pub(super) struct Out(BufWriter<StdoutLock<'static>>);
 
 impl Out {
@@ -89,7 +89,7 @@ impl Out {
         self.line(&text)
     }
 
-    /// What is still buffered goes out now, where an error can still be told.
+    /// Writes what is buffered now, while an error can still be reported.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|error| Failure::of_output(&error))
     }

@@ -39,7 +39,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
     let checked = opened.and_then(|file| match (&args.column, args.page) {
         (None, _) => file.verify(),
         (Some(column), None) => file.verify_column(column),
-        // A page number that does not fit is beyond every file, and the facade says so.
+        // No file has a page with a number that does not fit; the facade reports that.
         (Some(column), Some(page)) => {
             file.verify_page(column, usize::try_from(page).unwrap_or(usize::MAX))
         }
@@ -66,7 +66,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
                     },
                 })?;
             } else {
-                // One page is no whole column.
+                // With one page, the number of columns says nothing.
                 let columns = if args.page.is_some() {
                     String::new()
                 } else {
@@ -80,7 +80,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
         }
         Err(error) => {
             let failure = Failure::of_tarsia(&args.file, &error);
-            // A mistake of the caller says nothing about the file.
+            // A mistake of the caller does not mean that the file is damaged.
             if args.json && matches!(failure, Failure::Bad(_)) {
                 out.document(&VerifyDocument {
                     file: name(),

@@ -19,15 +19,15 @@ pub(super) enum Column {
     UInt64(UInt64Builder),
     Float64(Float64Builder),
     Date32(Date32Builder),
-    /// With whether the type has a time zone.
+    /// And whether the type has a time zone.
     Micros(TimestampMicrosecondBuilder, bool),
-    /// The same.
+    /// And whether the type has a time zone.
     Nanos(TimestampNanosecondBuilder, bool),
     Text(StringBuilder),
 }
 
 impl Column {
-    /// An empty column. Any type that is never inferred is read as text.
+    /// An empty column. A type that is never inferred is read as text.
     pub(super) fn new(data_type: &DataType) -> Column {
         match data_type {
             DataType::Null => Column::Null(0),

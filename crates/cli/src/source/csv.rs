@@ -1,7 +1,7 @@
 //! CSV (RFC 4180) to Arrow.
 //!
-//! Own code rather than `arrow-csv`, because that reader cannot tell `""` from an empty field, numbers records rather
-//! than lines in its errors, and drops the values of a column that was empty in the rows seen first.
+//! This does not use `arrow-csv`, because that reader cannot tell `""` from an empty field, names records instead of
+//! lines in its errors, and drops the values of a column that was empty in the first rows.
 //!
 //! The first line names the columns. Lines end with LF or CR LF; a quoted field may hold both. A field that is empty
 //! and not quoted is null; a quoted empty field is an empty text, and null in a column that is no text. An empty line
@@ -20,7 +20,7 @@ use super::timestamp::{parse_date, parse_timestamp};
 /// A record longer than this is refused: most likely a quote was never closed.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 
-/// Reads the header and the first rows, and says name and type of each column.
+/// Reads the header and the first rows, and returns name and type of each column.
 ///
 /// # Errors
 /// The header or a row is malformed; the text says the line.
@@ -112,7 +112,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The types that every value seen so far can be read as, as a set of bits; and what timestamps need.
+/// The types that every value so far can be read as, as a set of bits, and the properties of its timestamps.
 #[derive(Debug, Clone, Copy)]
 struct Candidates {
     types: u8,
@@ -165,7 +165,7 @@ impl Candidates {
         self.types &= types;
     }
 
-    /// A column without any value is text, which can hold whatever comes later.
+    /// A column without any value is text, which can hold any later value.
     fn data_type(self) -> DataType {
         let unit = if self.needs_nanos {
             TimeUnit::Nanosecond
@@ -196,7 +196,7 @@ fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// A whole number too large for 64 bits is no float: it is more likely a key, and would lose digits.
+/// A whole number too large for 64 bits is text: it is more likely a key, and as a float it would lose digits.
 fn parse_float(text: &str) -> Option<f64> {
     let is_whole = text
         .strip_prefix(['+', '-'])
@@ -233,7 +233,7 @@ fn append(column: &mut Column, text: &str, is_quoted: bool) -> Result<(), ()> {
     Ok(())
 }
 
-/// A timestamp that says its offset exactly when the column's type has a zone.
+/// A timestamp. It must have an offset if the column's type has a time zone, and must have none if not.
 fn timestamp(text: &str, unit: TimeUnit, has_zone: bool) -> Option<i64> {
     parse_timestamp(text)
         .filter(|timestamp| timestamp.has_offset == has_zone)?
@@ -270,7 +270,7 @@ struct FieldEnd {
     is_quoted: bool,
 }
 
-/// Where the cutting stands between two bytes.
+/// The state of the parser between two bytes.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     FieldStart,
@@ -332,7 +332,7 @@ impl<R: BufRead> Records<R> {
         let mut is_quoted = false;
         loop {
             self.raw.clear();
-            // A limited read, so that a file without line ends is not taken into memory as a whole.
+            // The read is limited, so that a file without line ends is not read into memory as a whole.
             let limit = (RECORD_BYTES_MAX - self.text.len() + 1) as u64;
             let n = std::io::Read::take(&mut self.input, limit)
                 .read_until(b'\n', &mut self.raw)
@@ -343,7 +343,7 @@ impl<R: BufRead> Records<R> {
                         "line {}: a quoted field is never closed",
                         self.line
                     )),
-                    // Only the start of the file or the end of a line leads here.
+                    // This state is entered only at the start of the file and at the end of a line.
                     _ => Ok(false),
                 };
             }

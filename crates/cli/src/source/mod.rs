@@ -264,7 +264,7 @@ fn batch_rows(rows: u64, bytes: u64) -> usize {
         .clamp(1, BATCH_ROWS)
 }
 
-/// The inner message: "Parquet argument error:" and the like say nothing to the caller.
+/// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.
 fn arrow_text(error: ArrowError) -> String {
     match error {
         ArrowError::ParquetError(text)

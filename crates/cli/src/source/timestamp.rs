@@ -1,4 +1,4 @@
-//! Dates and timestamps as they stand in text, in the ISO 8601 form of RFC 3339.
+//! Dates and timestamps as text, in the ISO 8601 form of RFC 3339.
 
 use arrow_schema::TimeUnit;
 
@@ -11,12 +11,12 @@ pub(super) struct Timestamp {
     nanos: u32,
     /// Digits of the fraction, 0 ..= 9.
     pub(super) digits: u8,
-    /// Whether the text says the offset from UTC.
+    /// Whether the text has an offset from UTC.
     pub(super) has_offset: bool,
 }
 
 impl Timestamp {
-    /// In this unit; `None` when the unit is too coarse or the number too large.
+    /// The point in time in this unit; `None` if the unit is too coarse or the number too large.
     pub(super) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let nanos = i64::from(self.nanos);
         let (per_second, nanos_per_unit) = match unit {

@@ -1,9 +1,9 @@
 //! One dictionary per column for a whole file.
 //!
-//! An Arrow IPC file holds each dictionary once, but batches of one table may come with dictionaries of their own. So
-//! the dictionaries are merged before the first batch is written, and keys are moved over where a batch's dictionary is
-//! not a beginning of the merged one. Values keep their first place; a null in a dictionary is a value like others.
-//! Values that no row has are kept too, unless the keys could not count them.
+//! An Arrow IPC file has one dictionary per column, but each batch of a table may have its own. So the dictionaries are
+//! merged before the first batch is written. If a batch's dictionary is not the beginning of the merged one, its keys
+//! are replaced. Values keep their first position, and a null in a dictionary counts as a value. Values that no row has
+//! are kept too, unless the keys could not number them all.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,18 +26,18 @@ pub struct Dictionaries {
 }
 
 struct Merged {
-    /// All values so far, each part as it came with a batch, without those already there.
+    /// All values so far, in parts: the values that each batch added.
     parts: Vec<ArrayRef>,
     /// `parts` as one array; `None` after a change.
     values: Option<ArrayRef>,
     converter: RowConverter,
-    /// From a value, as comparable bytes, to its place.
+    /// From a value, as comparable bytes, to its index.
     places: HashMap<Box<[u8]>, usize>,
-    /// By place, whether a row has the value.
+    /// By index, whether a row has the value.
     used: Vec<bool>,
-    /// By place, where the value is once those without rows are left out; `None` while all are kept.
+    /// By index, the value's index after values without rows are dropped; `None` while all are kept.
     kept: Option<Vec<usize>>,
-    /// The last batch's dictionary and the places of its values: batches that follow each other often share it.
+    /// The last batch's dictionary and the indices of its values. Consecutive batches often share a dictionary.
     last: Option<(ArrayRef, Arc<[usize]>)>,
 }
 
@@ -51,7 +51,7 @@ impl Dictionaries {
             .any(|field| matches!(field.data_type(), DataType::Dictionary(_, _)))
     }
 
-    /// Takes in the dictionaries of a batch. `columns` says which columns of the file its columns are.
+    /// Adds the dictionaries of a batch. `columns` says which columns of the file its columns are.
     ///
     /// # Errors
     /// Names the column whose values cannot be compared.
@@ -139,7 +139,7 @@ impl Dictionaries {
 }
 
 impl Merged {
-    /// Where each value of a dictionary stands in the merged one; values not yet there are added.
+    /// The index of each value of a dictionary in the merged one. Values that are not there yet are added.
     fn places_of(&mut self, values: &ArrayRef) -> Result<Arc<[usize]>, String> {
         if let Some((last, places)) = &self.last
             && (Arc::ptr_eq(last, values) || last.to_data().ptr_eq(&values.to_data()))
@@ -172,7 +172,7 @@ impl Merged {
         Ok(places)
     }
 
-    /// The merged dictionary of a column of this type; decides on the first call whether values without rows are kept.
+    /// The merged dictionary of a column of this type. The first call decides whether values without rows are kept.
     fn values(&mut self, data_type: &DataType) -> Result<ArrayRef, String> {
         if let Some(values) = &self.values {
             return Ok(Arc::clone(values));
@@ -187,7 +187,7 @@ impl Merged {
                     "its {n_used} distinct values are more than the keys of {data_type} can count"
                 ));
             }
-            // A place that no row has is never looked up, so it does not matter where it leads.
+            // The index of a value that no row has is never used, so any index will do.
             let mut next = 0;
             let kept = self.used.iter().map(|&used| {
                 let place = next;
@@ -208,7 +208,7 @@ impl Merged {
     }
 }
 
-/// How many values the keys of a dictionary type can tell apart.
+/// How many values the keys of a dictionary type can number.
 fn key_capacity(data_type: &DataType) -> usize {
     let DataType::Dictionary(key_type, _) = data_type else {
         return usize::MAX;

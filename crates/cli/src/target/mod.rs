@@ -30,7 +30,7 @@ use crate::text::{Cell, JsonRows, Style, cell, csv_text, holds, repeated_name};
 /// A row group of a Parquet file is closed when its encoded columns take this much memory.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 
-/// Text is handed to the file in pieces of at least this size.
+/// Text is written to the file in pieces of at least this size.
 const TEXT_BYTES: usize = 1 << 20;
 
 /// A file being written. Dropping it without [`Target::finish`] leaves nothing behind.
@@ -163,8 +163,8 @@ fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// A file in the same folder, since a rename is atomic only inside one file system. It has the usual permissions of a
-/// new file; those of temporary files are narrower.
+/// A file in the same folder, since a rename is atomic only within a file system. It has the usual permissions of a new
+/// file, not the narrower ones of temporary files.
 fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path
         .parent()
@@ -223,7 +223,7 @@ fn check(format: Format, schema: &Schema) -> Result<(), String> {
             }
         }
         Format::Parquet => {
-            // One probe per type: wide tables have few types.
+            // Each type is tried once: wide tables have few types.
             let mut held: Vec<&DataType> = Vec::new();
             for field in schema.fields() {
                 if held.contains(&field.data_type()) {
@@ -239,8 +239,8 @@ fn check(format: Format, schema: &Schema) -> Result<(), String> {
     }
 }
 
-/// Whether a Parquet file gives the type back, found out by writing and reading one value: there is no list, and some
-/// types are refused only at their first value, a few with a panic.
+/// Whether a type is the same after it was written to a Parquet file and read again. This is tried with one value,
+/// since there is no list of types, and some are refused only at their first value, a few with a panic.
 fn parquet_holds(data_type: &DataType) -> bool {
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("c", data_type.clone(), true)]));
     let probe = || -> Result<bool, String> {
@@ -272,7 +272,7 @@ fn one_value(data_type: &DataType) -> Result<ArrayRef, String> {
             data.add_child_data(one_value(value_type)?.to_data())
         }
         DataType::Null => return Ok(null),
-        // What is below may not be null either.
+        // The children must not be null either.
         DataType::Struct(fields) => {
             let children = fields.iter().map(|field| one_value(field.data_type()));
             let data = ArrayData::builder(data_type.clone()).len(1);
@@ -296,7 +296,7 @@ fn one_value(data_type: &DataType) -> Result<ArrayRef, String> {
 }
 
 fn parquet_properties(schema: &Schema) -> WriterProperties {
-    // Arrow readers find the metadata in the Arrow schema as well; others only here.
+    // Arrow readers find the metadata in the Arrow schema as well, other readers only here.
     let mut metadata: Vec<KeyValue> = schema
         .metadata()
         .iter()
@@ -324,8 +324,8 @@ fn write_parquet(
     Ok(())
 }
 
-/// The writer keeps only as many bytes of a decimal as its precision needs, so a larger number would be another one in
-/// the file.
+/// The writer stores only as many bytes of a decimal as its precision needs, so a larger number would be cut to another
+/// one.
 fn check_precision(array: &dyn Array) -> Result<(), String> {
     match array.data_type() {
         DataType::Decimal32(precision, _) => array

@@ -465,7 +465,7 @@ fn a_struct_is_packed_where_that_is_wanted() {
         folder.run(&name).json(),
         json!([{"user=.name": "user 3"}, {"user=.name": "user 1"}])
     );
-    // The layout stays with the table.
+    // The layout is kept in the table's metadata.
     folder.run(&["export", "b.tarsia", "c.arrow"]).ok();
     folder.run(&["import", "c.arrow", "c.tarsia"]).ok();
     assert_eq!(columns("c.tarsia"), columns("b.tarsia"));

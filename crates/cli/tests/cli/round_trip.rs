@@ -83,7 +83,7 @@ fn every_format_in_and_out() {
     }
 }
 
-/// Conversations, as models are trained on them: lists of structures with lists and structures inside.
+/// Conversations, as models are trained on them: lists of structs with lists and structs inside.
 #[test]
 fn nested_json_lines_come_back_and_fields_inside_are_columns() {
     let folder = Folder::new();

@@ -13,7 +13,7 @@ use tarsia_cli::source::{Format, Source};
 use tarsia_cli::target::{Dictionaries, Target};
 use tempfile::TempDir;
 
-/// What a finished command left behind.
+/// The exit code and the output of a finished command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: i32,

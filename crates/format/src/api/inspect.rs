@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
-use tarsia_metadata::KernelSection;
+use tarsia_metadata::{KernelSection, LAYOUT_FULL_ZIP};
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};
@@ -247,8 +247,8 @@ fn page_blocks(
             if !column.path.forms().is_empty() {
                 let expect = BlockExpectation::of(meta, header.logical_rows)?;
                 let parsed = Block::parse(&bytes, &expect)?;
-                if let Some(form) = expect.zip {
-                    counts.items += parsed.zip_items(form);
+                if let Some(form) = expect.full_zip {
+                    counts.items += parsed.full_zip_items(form);
                     return Ok(header);
                 }
                 counts.items += u64::from(parsed.n_items);
@@ -275,7 +275,7 @@ fn page_blocks(
         }
         let name = match meta.layout {
             Layout::MiniBlock => tree.to_string(),
-            Layout::FullZip => format!("full-zip {tree}"),
+            Layout::FullZip => format!("{LAYOUT_FULL_ZIP} {tree}"),
         };
         match trees.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known += count,

@@ -1,7 +1,7 @@
 //! Random rows: planned once for all columns, each touched block decoded once, output in the caller's order.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use tarsia_arrow::{Emitted, reorder};
+use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
@@ -135,21 +135,21 @@ pub(crate) fn take(
     };
     let budget = rows_budget(&read);
     let decoded = read.decode(parallel, &budget)?;
-    let restored = |emitted: Emitted, is_in_order: bool| -> Result<ArrayRef> {
-        let [array] = emitted.parts.as_slice() else {
+    let restored = |array: ArrayParts, is_in_order: bool| -> Result<ArrayRef> {
+        let [part] = array.parts.as_slice() else {
             return Err(too_many_values());
         };
         match is_in_order {
-            true => Ok(array.clone()),
-            false => order.restore(array.clone()),
+            true => Ok(part.clone()),
+            false => order.restore(part.clone()),
         }
     };
     let arrays = decoded
         .ok_or_else(too_many_values)?
         .into_iter()
         .zip(projection.fields.iter().zip(in_order))
-        .map(|(emitted, (field, is_in_order))| {
-            restored(emitted, is_in_order).map_err(|error| error.in_column(field.field.name()))
+        .map(|(array, (field, is_in_order))| {
+            restored(array, is_in_order).map_err(|error| error.in_column(field.field.name()))
         })
         .collect::<Result<Vec<_>>>()?;
     file.check_unchanged()?;

@@ -12,7 +12,7 @@ use tarsia_structure::Budget;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
-    OpenFile, Schedule, batch_budget, batch_rows, blocks_of, decode_leaf, emit, plan_rows,
+    OpenFile, Schedule, batch_budget, batch_rows, blocks_of, decode_flat, decode_leaf, plan_rows,
 };
 use crate::options::Threads;
 use crate::plan::PageNumber;
@@ -201,7 +201,7 @@ fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<()> {
     let fetched = file.source.fetch(&plan)?;
     let read = file.column_read(column, &plan, &fetched);
     let done = match column.is_flat() {
-        true => emit(file, &read).map(drop),
+        true => decode_flat(file, &read).map(drop),
         false => {
             let of_row = || Budget::new(read.nested_bytes_max());
             let budget = batch_budget(rows.end - rows.start, of_row);

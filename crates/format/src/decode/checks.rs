@@ -1,7 +1,7 @@
 //! When the checksums of blocks and rows are compared with their bytes.
 
 use tarsia_structure::full_zip::checksummed_rows;
-use tarsia_structure::{RowIndex, ZipForm};
+use tarsia_structure::{FullZipForm, RowIndex};
 
 use crate::error::Result;
 use crate::options::Checksums;
@@ -37,7 +37,7 @@ impl Checks {
         plan: &Plan,
         rows: &LoneRows,
         bytes: &[u8],
-        form: ZipForm,
+        form: FullZipForm,
     ) -> Result<()> {
         let Some(stride) = form.stride() else {
             let index = RowIndex::of_entries(plan.entries(rows));

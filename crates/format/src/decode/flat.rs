@@ -17,7 +17,7 @@ pub(crate) enum Decoded {
     InPlace(Vec<BorrowedRun>),
     /// By a kernel, in whose memory they stay.
     #[cfg(feature = "kernels")]
-    InKernel(tarsia_kernel_host::Lent),
+    InKernel(tarsia_kernel_host::BorrowedColumn),
 }
 
 impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
@@ -37,7 +37,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         let data_bytes = self.string_bytes_max()?;
         #[cfg(feature = "kernels")]
         if let Some(in_kernel) = self.decode_in_kernel(data_bytes)? {
-            if !in_kernel.is_dear() {
+            if !in_kernel.should_be_copied() {
                 return Ok(Decoded::InKernel(in_kernel));
             }
             let bytes = data_bytes as usize;
@@ -61,7 +61,10 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     /// Decodes the rows by a kernel, if one decodes all pages: they stay in its memory. `None` if these pages must be
     /// decoded otherwise.
     #[cfg(feature = "kernels")]
-    fn decode_in_kernel(&self, data_bytes: u64) -> Result<Option<tarsia_kernel_host::Lent>> {
+    fn decode_in_kernel(
+        &self,
+        data_bytes: u64,
+    ) -> Result<Option<tarsia_kernel_host::BorrowedColumn>> {
         let mut whole = None;
         let mut is_whole = true;
         self.each_page(|decoder, run| {

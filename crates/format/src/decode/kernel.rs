@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tarsia_codec::{AlignedBuf, OwnedValues, ValueType};
 use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, NestedRows, Rows, Whole};
 use tarsia_metadata::KernelSection;
-use tarsia_structure::{Block, BlockHeader, Cut, DecodedRows, Meta, RawColumn, ZipForm};
+use tarsia_structure::{Block, BlockHeader, Cut, DecodedRows, FullZipForm, Meta, RawColumn};
 
 use super::parts::{FetchedPart, PageRun};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -20,7 +20,7 @@ pub(crate) struct KernelDecoder {
     page: KernelPage,
     value_type: ValueType,
     /// Of a full-zip page.
-    zip: Option<ZipForm>,
+    full_zip: Option<FullZipForm>,
 }
 
 pub(crate) fn failed(error: KernelError) -> Error {
@@ -45,12 +45,12 @@ impl KernelDecoder {
             Error::new(ErrorKind::Corrupt, what)
         };
         let value_type = meta.value_type.ok_or_else(nothing)?;
-        let zip = ZipForm::of(meta).map_err(while_reading)?;
+        let full_zip = FullZipForm::of(meta).map_err(while_reading)?;
         let page = KernelPage::new(kernel, meta_bytes, shared).map_err(failed)?;
         Ok(Self {
             page,
             value_type,
-            zip,
+            full_zip,
         })
     }
 
@@ -144,7 +144,7 @@ impl KernelDecoder {
         run: &PageRun<'_, B>,
         part: &FetchedPart<'b>,
     ) -> Result<Cow<'b, [u8]>> {
-        let (Some(rows), Some(form)) = (&part.part.lone_rows, self.zip) else {
+        let (Some(rows), Some(form)) = (&part.part.lone_rows, self.full_zip) else {
             run.checks.block(part.page, part.part.block, part.bytes)?;
             check_rows(part)?;
             return Ok(Cow::Borrowed(part.bytes));

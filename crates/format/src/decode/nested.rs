@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tarsia_arrow::{LeafParts, LentItems};
+use tarsia_arrow::{BorrowedItems, LeafParts};
 use tarsia_codec::ValueType;
 use tarsia_structure::{Budget, Cut, RawColumn, RawLevels};
 
@@ -92,14 +92,14 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
             return Ok(LeafParts {
                 levels: levels.into_levels(),
                 items: views.views,
-                lent: Some(LentItems::Views(views.buffers)),
+                borrowed: Some(BorrowedItems::Views(views.buffers)),
             });
         }
         if let Some(run) = self.decode_items_in_place(items, memory)? {
             return Ok(LeafParts {
                 levels: levels.into_levels(),
                 items: run.ends,
-                lent: Some(LentItems::Run(run.bytes)),
+                borrowed: Some(BorrowedItems::Run(run.bytes)),
             });
         }
         let (value_type, n_items) = (self.value_type(), levels.n_items());
@@ -109,7 +109,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         Ok(LeafParts {
             levels: levels.into_levels(),
             items: raw.finish(),
-            lent: None,
+            borrowed: None,
         })
     }
 
@@ -164,7 +164,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         Ok(LeafParts {
             levels: into.levels.into_levels(),
             items: into.items.finish(),
-            lent: None,
+            borrowed: None,
         })
     }
 

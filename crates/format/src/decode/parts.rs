@@ -52,7 +52,7 @@ impl FetchedPart<'_> {
                 return Err(Error::new(ErrorKind::InvalidInput, what));
             };
             let part = self.part;
-            let block = match (&part.lone_rows, decoder.zip()) {
+            let block = match (&part.lone_rows, decoder.full_zip()) {
                 (Some(rows), Some(form)) => {
                     if let Some(checks) = checks {
                         checks.lone_rows(self.page, self.plan, rows, self.bytes, form)?;

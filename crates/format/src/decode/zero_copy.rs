@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
-use tarsia_arrow::{LentStrings, Shown, lent_buffer};
+use tarsia_arrow::{BorrowedStrings, ViewBuffer, borrowed_buffer};
 use tarsia_codec::{OwnedValues, Selection};
 use tarsia_structure::{RawColumn, RawParts};
 
@@ -82,7 +82,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         };
         let Memory { scratch, take } = memory;
         let n_items = items.clone().flatten().map(|range| range.len()).sum();
-        let mut strings = LentStrings::new(mapped, n_items, take)
+        let mut strings = BorrowedStrings::new(mapped, n_items, take)
             .map_err(|error| while_reading(error).in_column(self.column.name()))?;
         let mut are_borrowed = true;
         self.each_block(
@@ -98,10 +98,10 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         if !are_borrowed {
             return Ok(None);
         }
-        let (views, shown) = strings.finish();
-        let buffers = shown.into_iter().map(|shown| match shown {
-            Shown::Lent(place) => source.borrow(place),
-            Shown::Copied(bytes) => Buffer::from(bytes),
+        let (views, buffers) = strings.finish();
+        let buffers = buffers.into_iter().map(|buffer| match buffer {
+            ViewBuffer::Borrowed(place) => source.borrow(place),
+            ViewBuffer::Copied(bytes) => Buffer::from(bytes),
         });
         Ok(Some(Views {
             views,
@@ -149,7 +149,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
             views,
             buffers: entries
                 .into_iter()
-                .map(|entries| lent_buffer(EntryBytes(entries)))
+                .map(|entries| borrowed_buffer(EntryBytes(entries)))
                 .collect(),
         }))
     }

@@ -2,11 +2,11 @@
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use tarsia_arrow::Emitted;
+use tarsia_arrow::ArrayParts;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a dictionary's keys or the ends of runs cannot number.
+/// The error for rows that a dictionary's keys or the ends of runs cannot number.
 pub(crate) fn too_many_values() -> Error {
     Error::new(
         ErrorKind::LimitExceeded,
@@ -14,7 +14,7 @@ pub(crate) fn too_many_values() -> Error {
     )
 }
 
-/// One batch of columns that have all its rows.
+/// One batch of columns that are each in one part.
 pub(crate) fn batch(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
@@ -25,14 +25,14 @@ pub(crate) fn batch(
         .map_err(|error| Error::new(ErrorKind::Corrupt, error.to_string()))
 }
 
-/// Batches of columns of which some may come in several parts: cut wherever any is.
+/// Batches of columns that may come in several parts. A batch ends wherever a part of any column ends.
 pub(crate) fn batches(
     schema: &SchemaRef,
-    emitted: Vec<Emitted>,
+    columns: Vec<ArrayParts>,
     rows: usize,
 ) -> Result<Vec<RecordBatch>> {
     let mut cuts: Vec<usize> = vec![rows];
-    for column in &emitted {
+    for column in &columns {
         let mut at = 0;
         for part in &column.parts {
             at += part.len();
@@ -47,17 +47,17 @@ pub(crate) fn batches(
         if end == start && rows > 0 {
             continue;
         }
-        let columns = emitted
+        let slices = columns
             .iter()
             .map(|column| slice_parts(&column.parts, start, end))
             .collect::<Result<Vec<_>>>()?;
-        batches.push(batch(schema, columns, end - start)?);
+        batches.push(batch(schema, slices, end - start)?);
         start = end;
     }
     Ok(batches)
 }
 
-/// Rows `start..end` of parts laid end to end; they lie inside one part.
+/// Rows `start..end` of a column in parts. They lie inside one part.
 fn slice_parts(parts: &[ArrayRef], start: usize, end: usize) -> Result<ArrayRef> {
     let mut first = 0;
     for part in parts {
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     /// Rows from 0 on, in parts that end there.
-    fn parts(ends: &[i32]) -> Emitted {
+    fn parts(ends: &[i32]) -> ArrayParts {
         let mut start = 0;
         let arrays = ends.iter().map(|end| {
             let part = std::mem::replace(&mut start, *end)..*end;
             Arc::new(Int32Array::from_iter_values(part)) as ArrayRef
         });
-        Emitted {
+        ArrayParts {
             parts: arrays.collect(),
         }
     }
@@ -100,8 +100,8 @@ mod tests {
     fn batches_are_cut_wherever_a_column_is() {
         let field = |name| Field::new(name, DataType::Int32, false);
         let schema = Arc::new(Schema::new(vec![field("a"), field("b")]));
-        let emitted = vec![parts(&[4, 10]), parts(&[7, 10])];
-        let cut = batches(&schema, emitted, 10).unwrap();
+        let columns = vec![parts(&[4, 10]), parts(&[7, 10])];
+        let cut = batches(&schema, columns, 10).unwrap();
         let rows: Vec<usize> = cut.iter().map(RecordBatch::num_rows).collect();
         assert_eq!(rows, [4, 3, 3]);
         assert!(cut.iter().all(|batch| batch.column(0) == batch.column(1)));

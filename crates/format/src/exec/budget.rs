@@ -4,11 +4,12 @@ use tarsia_structure::Budget;
 
 use super::fields::FieldsRead;
 
-/// The levels and items of a batch's nested columns, and what is filled in below their nulls, take at most this; else
-/// the batch is cut.
+/// Most bytes of the levels and items of a batch's nested columns, with the slots that Arrow wants below nulls. A batch
+/// that needs more is cut.
 const NESTED_BYTES_MAX: u64 = 128 << 20;
 
-/// What the nested columns of a batch may take, which can be halved down to one row: that takes what it must.
+/// The memory that the nested columns of a batch may take. A batch that needs more is halved; a batch of one row may
+/// take as much as that row needs.
 pub(crate) fn batch_budget(n_rows: u64, of_row: impl FnOnce() -> Budget) -> Budget {
     match n_rows {
         0 | 1 => of_row(),
@@ -16,7 +17,7 @@ pub(crate) fn batch_budget(n_rows: u64, of_row: impl FnOnce() -> Budget) -> Budg
     }
 }
 
-/// What nested rows may take that somebody wants all at once.
+/// The memory that nested rows may take if they cannot be cut into batches.
 pub(crate) fn rows_budget<B: AsRef<[u8]>>(read: &FieldsRead<'_, B>) -> Budget {
     let nested = (0..read.columns.len()).filter(|index| !read.columns[*index].is_flat());
     let bytes = nested.map(|index| read.column(index).nested_bytes_max());

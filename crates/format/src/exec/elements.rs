@@ -15,7 +15,7 @@ use crate::plan::{BlockPart, Plan};
 use crate::source::{Ranges, Reads};
 use crate::table::Column;
 
-/// The blocks of plans: of long rows the front, which says where their items lie.
+/// Reads the blocks of plans. Of long rows it reads only the front, which says where their items lie.
 pub(crate) fn fetch_elements<'f>(
     file: &'f OpenFile,
     columns: &[Arc<Column>],
@@ -46,7 +46,7 @@ pub(crate) fn fetch_elements<'f>(
     fetched.collect()
 }
 
-/// The front of a long row's block, or all of one that cannot be read in parts.
+/// Reads the front of a long row's block, or the whole block if it cannot be read in parts.
 fn fetch_front<'f>(
     file: &'f OpenFile,
     column: &Column,
@@ -85,8 +85,8 @@ fn supply(file: &OpenFile, partial: &mut Partial<'_>, ranges: Vec<Range<usize>>)
     Ok(())
 }
 
-/// Decodes levels, and only the items of a cut of some lists (by the number of the level with their lengths); of long
-/// rows only what that takes is read.
+/// Decodes levels and items. `cuts` are by the number of the level with the lists' lengths: of those lists only the
+/// items of the cut are decoded, and of long rows only the bytes of these items are read.
 pub(crate) fn decode_elements<'f>(
     file: &'f OpenFile,
     column: &Column,
@@ -120,7 +120,7 @@ pub(crate) fn decode_elements<'f>(
         Ok(decoder_of(page)?.native())
     };
     if file.source.is_mapped() {
-        // What can be said of all of them now is fetched at once.
+        // The byte ranges that are known by now are fetched at once.
         let mut places = Vec::new();
         for ((part, block), ranges) in plan.parts.iter().zip(&*blocks).zip(&items) {
             if let (BlockBytes::Partial(partial), Some(decoder)) = (block, decoder(part)?) {
@@ -172,7 +172,7 @@ impl Ranges for WholeBlocks<'_> {
     }
 }
 
-/// What was read of the file: whole blocks, neighbours together, and parts of others.
+/// What was read of the file: whole blocks, of which neighbours were coalesced, and parts of other blocks.
 pub(crate) fn reads_of_elements(
     file: &OpenFile,
     plans: &[Plan],

@@ -1,12 +1,14 @@
-//! Plans and bytes of several columns to the arrays of their fields.
+//! Decodes the fetched blocks of several columns into the arrays of their fields.
 
 use std::sync::Arc;
 
 use arrow_array::Array;
 use rayon::prelude::*;
+use tarsia_arrow::{
+    ArrayParts, LeafParts, array_from_raw, array_of_borrowed, array_of_views, assemble,
+};
 #[cfg(feature = "kernels")]
 use tarsia_arrow::{ColumnBuffers, array_from_buffers};
-use tarsia_arrow::{Emitted, LeafParts, array_from_raw, array_of_lent, array_of_views, assemble};
 use tarsia_codec::Result as CodecResult;
 use tarsia_structure::Budget;
 
@@ -25,14 +27,14 @@ pub(crate) struct FieldsRead<'a, B> {
     pub(crate) fields: &'a [Arc<TableField>],
     /// The leaf columns of all fields, in order.
     pub(crate) columns: &'a [Arc<Column>],
-    /// Of each column.
+    /// One per column.
     pub(crate) plans: &'a [Plan],
     /// The bytes of each part of each plan.
     pub(crate) blocks: &'a [Vec<B>],
     pub(crate) rows: usize,
 }
 
-/// A field, and the place of its first column among those of all fields.
+/// A field, and the index of its first column among the columns of all fields.
 #[derive(Clone, Copy)]
 struct FieldAt<'a> {
     field: &'a TableField,
@@ -48,7 +50,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
 
     /// Decodes all columns into the arrays of their fields. `None` where a nested field's dictionary keys or run ends
     /// cannot number so many rows.
-    pub(crate) fn decode(&self, parallel: bool, budget: &Budget) -> Result<Option<Vec<Emitted>>>
+    pub(crate) fn decode(&self, parallel: bool, budget: &Budget) -> Result<Option<Vec<ArrayParts>>>
     where
         B: Sync,
     {
@@ -73,7 +75,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
         at: FieldAt<'_>,
         parallel: bool,
         budget: &Budget,
-    ) -> Result<Option<Emitted>>
+    ) -> Result<Option<ArrayParts>>
     where
         B: Sync,
     {
@@ -81,7 +83,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
         if let [column] = field.columns.as_slice()
             && column.is_flat()
         {
-            let flat = emit(self.file, &self.column(first))?;
+            let flat = decode_flat(self.file, &self.column(first))?;
             return match column.packing {
                 None => Ok(Some(flat)),
                 Some(_) => narrowed(flat, field.field.data_type()).map(Some),
@@ -97,7 +99,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
         let pool = &self.file.session.pool;
         let array = assemble(&field.field, leaves, self.rows, pool, budget)
             .map_err(|error| while_reading(error).in_column(field.field.name()))?;
-        Ok(array.map(|array| Emitted { parts: vec![array] }))
+        Ok(array.map(|array| ArrayParts { parts: vec![array] }))
     }
 }
 
@@ -123,44 +125,47 @@ pub(crate) fn with_memory<T>(file: &OpenFile, work: impl FnOnce(&mut Memory<'_>)
 }
 
 /// Decodes one flat column into Arrow arrays.
-pub(crate) fn emit<B: AsRef<[u8]>>(file: &OpenFile, read: &ColumnRead<'_, B>) -> Result<Emitted> {
+pub(crate) fn decode_flat<B: AsRef<[u8]>>(
+    file: &OpenFile,
+    read: &ColumnRead<'_, B>,
+) -> Result<ArrayParts> {
     let column = read.column;
     if column.value_type.is_none() {
-        return Ok(Emitted::nulls(read.plan.rows));
+        return Ok(ArrayParts::nulls(read.plan.rows));
     }
     prepare(file, column, read.plan)?;
     let decoded = with_memory(file, |memory| read.decode(memory))?;
-    let emitted = arrays(file, column, decoded)
+    let arrays = arrays_of(file, column, decoded)
         .map_err(|error| while_reading(error).in_column(column.name()))?;
-    let has_nulls = emitted.parts.iter().any(|part| part.null_count() > 0);
+    let has_nulls = arrays.parts.iter().any(|part| part.null_count() > 0);
     if has_nulls && !column.path.nullable() {
         let what = "nulls in a column that allows none";
         return Err(Error::new(ErrorKind::Corrupt, what).in_column(column.name()));
     }
     let Some(packing) = &column.packing else {
-        return Ok(emitted);
+        return Ok(arrays);
     };
-    let parts = emitted.parts.iter();
+    let parts = arrays.parts.iter();
     let parts = parts.map(|rows| packing.unpack(rows.as_ref(), &file.session.pool));
     let parts = parts.collect::<CodecResult<_>>();
     parts
-        .map(|parts| Emitted { parts })
+        .map(|parts| ArrayParts { parts })
         .map_err(|error| while_reading(error).in_column(column.name()))
 }
 
-/// Arrow arrays of the column's type around what was decoded.
-fn arrays(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<Emitted> {
+/// Makes Arrow arrays of the column's type from decoded memory.
+fn arrays_of(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<ArrayParts> {
     let (data_type, pool) = (&column.data_type, &file.session.pool);
     match decoded {
         Decoded::Raw(raw) => array_from_raw(data_type, raw.finish(), pool),
         Decoded::Views(views) => {
             let array = array_of_views(data_type, views.views, views.buffers, pool)?;
-            Ok(Emitted { parts: vec![array] })
+            Ok(ArrayParts { parts: vec![array] })
         }
         Decoded::InPlace(runs) => {
             let parts = runs.into_iter();
-            let parts = parts.map(|run| array_of_lent(data_type, run.ends, run.bytes, pool));
-            Ok(Emitted {
+            let parts = parts.map(|run| array_of_borrowed(data_type, run.ends, run.bytes, pool));
+            Ok(ArrayParts {
                 parts: parts.collect::<CodecResult<_>>()?,
             })
         }

@@ -1,5 +1,5 @@
-//! Running reads: drives plans until they are ready, prepares pages, decodes columns and makes arrays and batches of
-//! them, on one thread or several.
+//! Runs reads on one thread or several: completes plans, prepares pages, decodes columns, and makes arrays and batches
+//! of them.
 
 mod batch;
 mod budget;
@@ -14,7 +14,7 @@ mod scratch;
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use budget::{batch_budget, rows_budget};
 pub(crate) use elements::{decode_elements, fetch_elements, reads_of_elements};
-pub(crate) use fields::{FieldsRead, decode_leaf, emit};
+pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub(crate) use narrow::narrow;
 pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{

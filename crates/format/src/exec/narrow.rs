@@ -1,25 +1,25 @@
-//! Parts of the rows of packed structs, which are decoded whole.
+//! Cuts the rows of packed structs, which are decoded whole, to the wanted fields and items.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, StructArray, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
-use tarsia_arrow::{Emitted, reorder};
+use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Whole rows of packed structures, less what is not wanted of them.
-pub(crate) fn narrowed(emitted: Emitted, to: &DataType) -> Result<Emitted> {
-    let parts = emitted.parts.iter();
+/// The wanted fields of whole rows of packed structs.
+pub(crate) fn narrowed(flat: ArrayParts, to: &DataType) -> Result<ArrayParts> {
+    let parts = flat.parts.iter();
     let parts = parts
         .map(|array| narrow(array, to, &[]))
         .collect::<Result<_>>()?;
-    Ok(Emitted { parts })
+    Ok(ArrayParts { parts })
 }
 
-/// The part of a packed structure's rows that has the type `to`: fewer fields, and of fixed-size lists, from the
-/// outermost one inwards, the items from `starts` on; from the first where it says nothing.
+/// The part of a packed struct's rows that has the type `to`. It may have fewer fields, and fewer items of fixed-size
+/// lists: `starts` has the first wanted item of each such list, the outermost list first, and 0 where it ends.
 pub(crate) fn narrow(array: &ArrayRef, to: &DataType, starts: &[u32]) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());

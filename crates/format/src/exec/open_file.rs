@@ -1,4 +1,4 @@
-//! An open file: its bytes, what it says of itself, its decoders, and how it is read.
+//! An open file: its bytes, its metadata, its decoders, and how it is read.
 
 use crate::decode::{ColumnRead, DecoderCache, Decoding};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    /// Reads what the file says of itself. With `views`, strings come as views.
+    /// Reads the file's metadata. With `views`, strings are read as views.
     pub(crate) fn open(source: Source, session: Session, views: bool) -> Result<Self> {
         let catalog = Catalog::open(&source, views)?;
         Ok(Self {
@@ -67,12 +67,13 @@ impl OpenFile {
         }
     }
 
-    /// That nobody changed the file since it was opened.
+    /// Checks that the file was not changed since it was opened.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.catalog.check_unchanged(&self.source)
     }
 
-    /// An error with the file's name. A file that was changed meanwhile is not called damaged.
+    /// Adds the file's name to an error. If the file was changed since it was opened, the error says so instead of
+    /// calling it damaged.
     pub(crate) fn explain(&self, error: Error) -> Error {
         let changed = match error.kind() {
             ErrorKind::Corrupt => self.source.check_unchanged().err(),

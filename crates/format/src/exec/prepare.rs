@@ -1,4 +1,4 @@
-//! The synchronous driver: asks planners, reads what they need, and makes pages ready to be decoded.
+//! Completes plans by reading what planners need, and makes the decoders of pages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::plan::{Need, PageNumber, Plan, Planned, Planner};
 use crate::source::Ranges;
 use crate::table::{Blocks, Column, Page};
 
-/// Asks for a plan until it is ready. A planner that was supplied with what it needed gets further the next time.
+/// Completes a plan. While the planner needs block tables or indexes, they are read, and it is asked again.
 fn drive(
     file: &OpenFile,
     column: &Column,
@@ -36,17 +36,17 @@ fn supply(file: &OpenFile, column: &Column, needs: &[Need]) -> Result<()> {
     Ok(())
 }
 
-/// The blocks that hold `rows` of the table.
+/// A plan to read the rows `rows` of the table.
 pub(crate) fn plan_rows(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<Plan> {
     drive(file, column, |planner| planner.rows(column, rows.clone()))
 }
 
-/// The blocks that hold the rows `sorted` (rising, repeats allowed).
+/// A plan to read the rows `sorted` (rising, repeats allowed).
 pub(crate) fn plan_indices(file: &OpenFile, column: &Column, sorted: &[u64]) -> Result<Plan> {
     drive(file, column, |planner| planner.indices(column, sorted))
 }
 
-/// The blocks that hold `rows`, in their order.
+/// A plan to read `rows` in the given order.
 pub(crate) fn plan_in_order(file: &OpenFile, column: &Column, rows: &[u64]) -> Result<Plan> {
     drive(file, column, |planner| planner.in_order(column, rows))
 }
@@ -62,7 +62,7 @@ pub(crate) fn blocks_of<'c>(
     page.of(column)?.blocks()?.ok_or_else(none)
 }
 
-/// Tells the system what plans for these rows (rising) will need beside their blocks, of all columns at once.
+/// Prefetches the block tables and indexes that plans for these rows (rising) need, of all columns at once.
 pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: &[u64]) {
     if !file.source.is_mapped() {
         return;
@@ -77,7 +77,7 @@ pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: 
     }
 }
 
-/// Makes the decoders of all pages of a plan: reads and decodes shared pages, and loads kernels, that they name.
+/// Makes the decoders of all pages of a plan. This reads and decodes the pages' shared pages and loads their kernels.
 pub(crate) fn prepare(file: &OpenFile, column: &Column, plan: &Plan) -> Result<()> {
     for index in plan.page_indexes() {
         let page = column.page(index)?;
@@ -95,7 +95,8 @@ fn prepare_page(file: &OpenFile, column: &Column, page: &Page) -> Result<()> {
     file.decoding().prepare(column, page)
 }
 
-/// Reads what the decoders of a page are made of; `depth` shared pages lead to it.
+/// Reads the shared pages and the kernel that the decoders of a page need. `depth` is 0 for a data page, and for a
+/// shared page one more than for the page that names it.
 fn load_what_it_names(file: &OpenFile, column: &Column, page: &Page, depth: u32) -> Result<()> {
     let list = column.shared_of(page);
     if !list.is_empty() && depth > SHARED_DEPTH_MAX {

@@ -16,30 +16,30 @@ use crate::error::{ErrorKind, Result};
 use crate::options::Threads;
 use crate::table::Projection;
 
-/// A batch that would decode to more is cut.
+/// A batch that would decode to more bytes is cut.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 /// Batches are multiples of this many rows, so that they align with blocks.
 const BATCH_ROWS_MULTIPLE: usize = 8192;
 const BATCH_ROWS_MAX: usize = 65_536;
 
-/// A batch aims at this many bytes: decoded and looked at it stays in the processor's cache, and the next one takes its
-/// place. With 16 MiB, and up to 64 where rows are long, scans of tables of 5 MB and more took 1.5 to 5 times as long.
+/// Batches have about this many decoded bytes, so that they stay in the processor's cache while the caller looks at
+/// them. With 16 MiB, and up to 64 MiB for long rows, scans of tables of 5 MB and more took 1.5 to 5 times as long.
 const BATCH_BYTES_TARGET: usize = 3 << 20;
 
-/// But its columns at this many each in the mean: planning and fetching a column's part of a batch takes as long as
-/// decoding that.
+/// The columns of a batch have at least about this many bytes in the mean: to plan and fetch a column's part of a batch
+/// takes as long as to decode this many bytes.
 const BATCH_COLUMN_BYTES_TARGET: usize = 64 << 10;
 
-/// Other threads take work off a scan's own only where there is so much of it: they are woken in 50 µs, and what they
-/// decode comes from another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second thread as
-/// without, or half as long again.
+/// A scan uses other threads only if decoding takes about this many nanoseconds or more. To wake a thread takes 50 µs,
+/// and what it decodes is in another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second
+/// thread as without, or up to 1.5 times as long.
 const THREADS_NANOS_MIN: u64 = 500_000;
 
-/// About what decoding takes: a nanosecond for so many bytes that are written, or are read.
+/// Estimates of decoding time: decoded bytes that are written, and encoded bytes that are read, in a nanosecond.
 const DECODED_BYTES_PER_NANO: u64 = 8;
 const ENCODED_BYTES_PER_NANO: u64 = 4;
-/// And so much for a column of a batch.
+/// Estimate of the time that each column of a batch takes beside decoding.
 const COLUMN_NANOS: u64 = 1_000;
 
 /// Rows of a batch of these columns, by default.
@@ -50,7 +50,7 @@ pub(crate) fn batch_rows(projection: &Projection) -> usize {
         return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
     }
     let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(projection.columns.len()) / row_bytes;
-    // A batch that is found to be too large has been planned and fetched in vain, which takes long in tables of many
+    // A batch that turns out too large is planned and fetched again in halves, which takes long in tables of many
     // columns.
     let rows_max = BATCH_ROWS_MULTIPLE.min(BATCH_BYTES_MAX as usize / row_bytes);
     let rows = rows.max(of_columns).clamp(1, rows_max.max(1));
@@ -74,19 +74,19 @@ pub(crate) struct Schedule {
 struct Job {
     file: Arc<OpenFile>,
     projection: Projection,
-    /// Few batches: their columns are decoded in parallel too.
+    /// Whether the columns of a batch are decoded in parallel: if there are few batches.
     split_columns: bool,
 }
 
 enum State {
     Waiting,
     Running,
-    /// With a panic, if there was one: it goes on in the thread that takes the result.
+    /// The result, or the panic of the decoding thread, which is resumed in the thread that takes the result.
     Done(std::thread::Result<Result<Vec<RecordBatch>>>),
     Taken,
 }
 
-/// The rows of one batch, which are decoded once, by whoever comes first.
+/// The rows of one batch. They are decoded once, by the first thread that runs the task.
 struct Task {
     rows: Range<u64>,
     state: Mutex<State>,
@@ -95,11 +95,11 @@ struct Task {
 
 impl Task {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // A panic elsewhere must not hide behind a second one; the state itself is always whole.
+        // A poisoned lock is no reason for a second panic: the state is valid at any time.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs unless somebody else does.
+    /// Decodes the rows, unless another thread has begun to.
     fn run(&self, job: &Job) {
         {
             let mut state = self.lock();
@@ -115,11 +115,10 @@ impl Task {
         self.done.notify_all();
     }
 
-    /// The result; runs the task here if nobody has begun, so that a scan never waits for a pool that is busy with its
-    /// caller.
+    /// The result. If no thread has begun the task, it runs here, so that a scan never waits for its own thread pool.
     ///
     /// # Panics
-    /// Where decoding did: a bug of the reader must not pass for a damaged file.
+    /// If decoding panicked: a bug of the reader must not look like a damaged file.
     fn take(&self, job: &Job) -> Result<Vec<RecordBatch>> {
         self.run(job);
         let mut state = self.lock();
@@ -165,7 +164,7 @@ impl Schedule {
         };
         job.split_columns &= threads > 1;
         Self {
-            // One more than threads, so that none is idle while the caller looks at a batch.
+            // One more than there are threads, so that no thread is idle while the caller looks at a batch.
             ahead: match threads > 1 && !job.split_columns {
                 true => threads + 1,
                 false => 1,
@@ -220,7 +219,8 @@ impl Iterator for Schedule {
             }
             self.fill();
             let task = self.pending.pop_front()?;
-            // Unless it comes back with rows; not even a caller that catches a panic gets those behind a gap.
+            // Reset below on success. A caller that catches a panic must not get later rows, since there would be a
+            // gap.
             self.failed = true;
             match task.take(&self.job) {
                 Ok(batches) => self.ready.extend(batches),
@@ -235,7 +235,7 @@ impl Iterator for Schedule {
 
 impl Drop for Schedule {
     fn drop(&mut self) {
-        // Tasks that nobody has begun are not worth beginning.
+        // Tasks that no thread has begun are not needed any more.
         for task in &self.pending {
             let mut state = task.lock();
             if matches!(*state, State::Waiting) {
@@ -246,8 +246,8 @@ impl Drop for Schedule {
 }
 
 impl Job {
-    /// Whether there is so much to read that other threads pay off: by batches or, where they split columns, by
-    /// columns, of which the largest takes as long as it takes.
+    /// Whether there is enough to decode for other threads. Threads share the batches or, with `split_columns`, the
+    /// columns; then the largest column is the work of one thread.
     fn takes_threads(&self, rows: &Range<u64>, n_batches: u64) -> bool {
         let n_rows = rows.end - rows.start;
         let estimates = self.file.estimates();
@@ -307,7 +307,7 @@ impl Job {
             Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => None,
             decoded => decoded?,
         };
-        let Some(emitted) = decoded else {
+        let Some(columns) = decoded else {
             if n_rows > 1 {
                 drop(blocks);
                 return halves();
@@ -315,7 +315,7 @@ impl Job {
             return Err(too_many_values());
         };
         file.check_unchanged()?;
-        batches(&self.projection.schema, emitted, n_rows as usize)
+        batches(&self.projection.schema, columns, n_rows as usize)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tarsia_codec::ValueType;
-use tarsia_structure::ZipForm;
+use tarsia_structure::FullZipForm;
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::full_zip::IndexFront;
 
@@ -100,7 +100,7 @@ struct PlannedPage<'a> {
     page: &'a Page,
     number: PageNumber,
     /// The form of its rows, if they are read without their blocks.
-    rows: Option<ZipForm>,
+    rows: Option<FullZipForm>,
 }
 
 impl PlannedPage<'_> {
@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
             What::IndexOfRows(block) => {
                 let keep = || {
                     let meta = self.metas.get(page.descriptor.meta)?;
-                    let form = ZipForm::of(meta).map_err(while_reading)?;
+                    let form = FullZipForm::of(meta).map_err(while_reading)?;
                     let (Some(form), Some(blocks)) = (form, page.blocks()?) else {
                         let what = "an index of rows where there is none";
                         return Err(Error::new(ErrorKind::InvalidInput, what));
@@ -274,13 +274,13 @@ impl<'a> Planner<'a> {
     }
 
     /// What the rows of a full-zip page look like, if they are read without their blocks; `None` for mini-blocks.
-    fn form_of_rows(&self, column: &Column, page: &Page) -> Result<Option<ZipForm>> {
+    fn form_of_rows(&self, column: &Column, page: &Page) -> Result<Option<FullZipForm>> {
         if column.is_flat() && column.value_type != Some(ValueType::Bytes) {
             return Ok(None);
         }
         let index = page.descriptor.meta;
         let meta = self.metas.get(index)?;
-        let form = ZipForm::of(meta).map_err(while_reading)?;
+        let form = FullZipForm::of(meta).map_err(while_reading)?;
         let names_kernel = self.metas.kernel(index).is_some();
         // A kernel is given whole blocks of rows of a fixed width.
         Ok(form
@@ -406,7 +406,7 @@ impl<'a> Planner<'a> {
         &self,
         page: PlannedPage<'_>,
         block: u32,
-        form: ZipForm,
+        form: FullZipForm,
         rows: Range<u32>,
         draft: &mut Draft,
     ) -> Result<()> {
@@ -488,7 +488,7 @@ impl<'a> Planner<'a> {
         &self,
         page: &'p Page,
         block: u32,
-        form: ZipForm,
+        form: FullZipForm,
         rows: u32,
         place: &Range<u64>,
     ) -> Result<Option<&'p IndexOfRows>> {
@@ -509,7 +509,7 @@ impl<'a> Planner<'a> {
         Ok(cell.get())
     }
 
-    fn parse_index(&self, bytes: &[u8], form: ZipForm, rows: u32) -> Result<IndexOfRows> {
+    fn parse_index(&self, bytes: &[u8], form: FullZipForm, rows: u32) -> Result<IndexOfRows> {
         let checksums = self.session.checksums;
         IndexOfRows::parse(bytes, form, rows, checksums, self.mapped.is_some())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
-use tarsia_arrow::lent_buffer;
+use tarsia_arrow::borrowed_buffer;
 use tarsia_io::{ReadAt, ReadBytes, ReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -102,7 +102,7 @@ impl Source {
 
     /// A part of a file in memory as an Arrow buffer that keeps the file open: zero-copy.
     pub(crate) fn borrow(&self, place: Range<usize>) -> Buffer {
-        lent_buffer(Borrowed {
+        borrowed_buffer(Borrowed {
             reader: self.reader.clone(),
             place,
         })

@@ -1,5 +1,5 @@
-//! What header, postscript and footer say of a file, and the fields that its records describe. Opening reads the
-//! header, the postscript, the footer and the root's record; a field's records are read when it is first named.
+//! The metadata of a file: header, postscript, footer, and the fields that its records describe. Opening reads the
+//! header, the postscript, the footer and the root record. The records of a field are read when it is first used.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use super::views;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
-/// What a file says of itself.
+/// The metadata of a whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileMetadata {
@@ -55,11 +55,11 @@ pub struct Region {
     pub bytes: u64,
 }
 
-/// What the end of a file is expected to hold of its metadata: it is prefetched in one piece.
+/// Bytes at the end of a file that are prefetched at once when it is opened, since the metadata is expected there.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// A file of so many bytes is prefetched as a whole: a disk gives it in the time of a few requests, and a row of a few
-/// columns takes as many.
+/// A file of at most this many bytes is prefetched as a whole. A disk reads it in the time of a few requests, and to
+/// take a row of a few columns needs as many requests.
 const SMALL_FILE_BYTES: u64 = 128 << 10;
 
 /// The parsed metadata of an open file.
@@ -70,9 +70,9 @@ pub(crate) struct Catalog {
     footer_bytes: Vec<u8>,
     footer: Footer,
     postscript: Postscript,
-    shape: metadata::FileShape,
+    bounds: metadata::FileBounds,
     root: Root,
-    /// Whether strings come as views.
+    /// Whether strings are read as views.
     views: bool,
     metas: Metas,
     fields: Mutex<HashMap<String, Arc<TableField>>>,
@@ -80,7 +80,7 @@ pub(crate) struct Catalog {
     schema: OnceLock<SchemaRef>,
 }
 
-/// What the root's record says.
+/// The root record.
 struct Root {
     /// Top-level fields.
     n_columns: u32,
@@ -106,7 +106,7 @@ struct LeafRecord<'a> {
 }
 
 impl Catalog {
-    /// Reads and checks what a file says of itself. With `views`, strings come as views.
+    /// Reads and checks the metadata of a file. With `views`, strings are read as views.
     pub(crate) fn open(source: &Source, views: bool) -> Result<Self> {
         let file_bytes = source.len();
         let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
@@ -141,13 +141,13 @@ impl Catalog {
         let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
         let mut footer = Footer::parse(&footer_bytes, &postscript, &[])?;
         footer.check_header(&header)?;
-        let shape = footer.shape(&postscript);
+        let bounds = footer.bounds(&postscript);
         let metas = Metas::new(std::mem::take(&mut footer.metas));
         let mut catalog = Self {
             header_bytes,
             header,
             epoch: committed.epoch,
-            shape,
+            bounds,
             footer_bytes,
             footer,
             postscript,
@@ -196,7 +196,7 @@ impl Catalog {
             rows: self.rows(),
             columns: self.n_columns(),
             file_bytes,
-            // A byte each in the postscript.
+            // The postscript has one byte for each.
             version: (limits::VERSION_MAJOR as u8, limits::VERSION_MINOR as u8),
             file_id: self.header.file_id,
             root_digest: self.postscript.root_digest,
@@ -205,9 +205,9 @@ impl Catalog {
         }
     }
 
-    /// That the file's header is what it was when the file was opened: whoever erases from it says so there.
+    /// Checks that the file's header is what it was when the file was opened. A program that erases rows changes it.
     pub(crate) fn check_unchanged(&self, source: &Source) -> Result<()> {
-        // Asking the system takes 0.5 µs, a quarter of a take of one row. A mapped file is locked.
+        // Not of a mapped file, which is locked: the system call takes 0.5 µs, a quarter of a take of one row.
         if !source.is_mapped() {
             source.check_unchanged()?;
         }
@@ -231,8 +231,8 @@ impl Catalog {
         &self.footer.sections
     }
 
-    /// The field of a name. Reads one bucket, its record, the records below it and, where a column has several pages,
-    /// their list; once.
+    /// The field of a name. The first call for a field reads one bucket, the field's record, the records below it and,
+    /// for each column with several pages, their list.
     pub(crate) fn field(&self, source: &Source, name: &str) -> Result<Arc<TableField>> {
         let lock = || self.fields.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(field) = lock().get(name) {
@@ -284,7 +284,8 @@ impl Catalog {
         }
     }
 
-    /// The leaf column of a name: that of a field with one column, or names from a field down, joined by dots.
+    /// The leaf column of a name: the name of a field with one column, or the names from a top-level field down to the
+    /// leaf, joined by dots.
     pub(crate) fn column(&self, source: &Source, name: &str) -> Result<Arc<Column>> {
         let several = |field: &TableField| {
             let names: Vec<_> = field.columns.iter().map(|column| column.name()).collect();
@@ -313,7 +314,7 @@ impl Catalog {
         Err(missing)
     }
 
-    /// The bytes of a record, whose length is read where it is not known.
+    /// The bytes of a record. If its length is not known, it is read first.
     fn record_bytes<'s>(
         &self,
         source: &'s Source,
@@ -389,7 +390,7 @@ impl Catalog {
         let name = name.collect::<Vec<_>>().join(".");
         let value_type = path.value_type();
         let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, what).in_column(&name);
-        let meta = ColumnMeta::load(record, &self.shape, |range| source.read_metadata(range))
+        let meta = ColumnMeta::load(record, &self.bounds, |range| source.read_metadata(range))
             .map_err(|error: Error| error.in_column(&name))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
             return Err(corrupt("a column without pages in a file with rows"));

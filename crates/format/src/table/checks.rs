@@ -1,11 +1,11 @@
-//! Checksums, and which parts of a page were found right.
+//! Checksums, and which parts of a page were checked.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result, while_reading};
 
-/// The parts of a page whose checksum was right, a bit each.
+/// One bit for each part of a page: whether its checksum was compared and was right.
 #[derive(Default)]
 pub(crate) struct Checked(OnceLock<Box<[AtomicU64]>>);
 
@@ -32,7 +32,7 @@ impl Checked {
             return check();
         };
         let bit = 1 << (part % 64);
-        // Two threads that check the same part at the same time find the same.
+        // Two threads may check the same part at the same time. They get the same result.
         if word.load(Ordering::Relaxed) & bit == 0 {
             check()?;
             word.fetch_or(bit, Ordering::Relaxed);

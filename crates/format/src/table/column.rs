@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_arrow::{LeafPath, Packing};
-use tarsia_codec::ValueType;
+use tarsia_codec::{VIEW_BYTES, ValueType};
 
 use super::metas::Metas;
 use super::page::Page;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Checksums;
 
-/// What a processor fetches at once.
+/// Bytes of a cache line: what a processor fetches at once.
 const LINE_BYTES: u64 = 64;
 
-/// A string is expected to take at least so many bytes with its offset.
+/// Estimate of the fewest bytes that a string takes with its offset.
 const STRING_BYTES: usize = 16;
 
-/// Rows of so many bytes in each of their columns take longer to be copied than to be decoded one by one.
+/// Rows with this many bytes per column in the mean take longer to copy than to decode one by one.
 const LONG_BYTES_MIN: u64 = 4 << 10;
 
-/// Nested rows are expected to decode to so many times their encoded bytes.
+/// Estimate of the decoded bytes of nested rows, as a multiple of their encoded bytes.
 const NESTED_EXPANSION: u64 = 3;
 
 /// A top-level field and its leaf columns.
@@ -90,7 +90,7 @@ pub(crate) struct Estimates<'a> {
 }
 
 impl TableField {
-    /// Whether rows take about a block of each column.
+    /// Whether rows are so long that copying them takes longer than decoding them one by one.
     pub(crate) fn is_long(&self) -> bool {
         let columns = self.columns.iter();
         let bytes: u64 = columns.map(|column| column.encoded_row_bytes()).sum();
@@ -112,7 +112,7 @@ impl Column {
         self.path.is_flat()
     }
 
-    /// Adds the place to an error.
+    /// Adds column and page to an error.
     pub(crate) fn at(&self, error: Error, page: usize) -> Error {
         error.in_page(page).in_column(self.name())
     }
@@ -154,34 +154,35 @@ impl Column {
         tarsia_metadata::shared_list(&self.shared_lists, &page.descriptor)
     }
 
-    /// About what a row decodes to.
+    /// Estimate of the decoded bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         match self.value_type {
-            // How many items a row has is known from its encoded bytes alone.
+            // How many items a row has is not known before it is decoded, so this is estimated from its encoded bytes.
             _ if !self.is_flat() => 1 + (NESTED_EXPANSION * self.encoded_row_bytes()) as usize,
             None => 0,
             Some(ValueType::Bits) => 1,
             Some(ValueType::Fixed(width)) => width as usize,
-            // Of a dictionary's codes nothing says how long its entries are; a batch that grows too large is cut.
+            // The codes of a dictionary do not say how long its entries are. A batch that grows too large is cut.
             Some(ValueType::Bytes) => STRING_BYTES.max(self.encoded_row_bytes() as usize),
         }
     }
 
-    /// The same, of what is written when a row is decoded: of a zero-copy column, its views.
+    /// Estimate of the bytes that are written when a row is decoded. For a zero-copy column these are its views.
     pub(crate) fn written_row_bytes(&self, estimates: Estimates<'_>) -> usize {
         match self.is_flat() && self.is_zero_copy(estimates) {
-            true => size_of::<u128>(),
+            true => VIEW_BYTES,
             false => self.row_bytes(),
         }
     }
 
-    /// Whether its byte strings come as views, of the file's own memory where they are stored as they are.
+    /// Whether its byte strings are read as views. Strings that are stored as they are, are then borrowed from the
+    /// file.
     pub(crate) fn has_views(&self, is_mapped: bool) -> bool {
         self.data_type == DataType::BinaryView && is_mapped
     }
 
-    /// Whether runs of its byte strings are borrowed from the file where they lie back to back, as Arrow holds them.
-    /// Not of text: it must stay what it was when it was checked.
+    /// Whether its byte strings are borrowed from the file if they lie there back to back, as in an Arrow array. Text
+    /// is copied: if someone changed the file, it might not be UTF-8 any more.
     pub(crate) fn borrows_runs(&self, is_mapped: bool) -> bool {
         let is_binary = matches!(self.data_type, DataType::Binary | DataType::LargeBinary);
         is_binary && is_mapped
@@ -202,8 +203,8 @@ impl Column {
         bytes / rows.max(1)
     }
 
-    /// Bytes of the pages that hold some of `rows`; of zero-copy pages that were checked before, those that lead to the
-    /// values.
+    /// Bytes of the pages that hold some of `rows`. Of zero-copy pages that were checked before, the bytes are counted
+    /// that are read to find the values.
     pub(crate) fn encoded_bytes(&self, estimates: Estimates<'_>, rows: &Range<u64>) -> u64 {
         let is_zero_copy = self.is_zero_copy(estimates);
         let bytes = |page: &Page| match is_zero_copy && page.is_checked(estimates.checksums) {

@@ -45,12 +45,12 @@ impl Metas {
         }
     }
 
-    /// The kernel that the file names for it, by its number among the file's kernels.
+    /// The kernel for a page description, by its number among the file's kernels.
     pub(crate) fn kernel(&self, index: u16) -> Option<u16> {
         self.blobs.get(usize::from(index))?.kernel
     }
 
-    /// How many descriptions name a kernel.
+    /// How many page descriptions name a kernel.
     pub(crate) fn naming(&self, kernel: usize) -> usize {
         let kernels = self.blobs.iter().map(|blob| blob.kernel.map(usize::from));
         kernels.filter(|named| *named == Some(kernel)).count()

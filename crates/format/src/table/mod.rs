@@ -1,5 +1,5 @@
-//! What an open file holds: its catalog, fields, columns and pages. Pure data, parsed once, with slots in which the
-//! layers above keep what they made of it. Nothing here knows of plans or decoders.
+//! The parsed metadata of an open file: catalog, fields, columns and pages. It is parsed once. The layers above keep
+//! with it what they make of it, such as decoders, but nothing here knows of plans or decoders.
 
 mod catalog;
 mod checks;

@@ -1,4 +1,4 @@
-//! One page of an open file, and what was made of it so far.
+//! One page of an open file, and what was read of it so far.
 
 use std::any::Any;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tarsia_codec::ValueType;
 use tarsia_metadata::{BlockTable, PageDescriptor};
 use tarsia_structure::full_zip::IndexFront;
-use tarsia_structure::{Layout, ROW_ENTRY_BYTES, ZipForm};
+use tarsia_structure::{FullZipForm, Layout, ROW_ENTRY_BYTES};
 
 use super::checks::{Checked, check_covered};
 use super::metas::Metas;
@@ -18,36 +18,36 @@ use crate::source::slice_of;
 /// The block table of a page.
 pub(crate) type Blocks = BlockTable<Vec<u8>>;
 
-/// One page: its descriptor, and what was read and made of it.
+/// One page: its descriptor, and what was read of it.
 pub(crate) struct Page {
     pub(crate) descriptor: PageDescriptor,
     blocks: OnceLock<Blocks>,
-    /// Of each block of a full-zip page of byte strings.
+    /// The indexes of the blocks of a full-zip page of byte strings.
     indexes: OnceLock<Box<[OnceLock<IndexOfRows>]>>,
     /// Blocks whose checksum was right.
     pub(crate) checked_blocks: Checked,
-    /// Rows of a full-zip page of byte strings, which are read without their block.
+    /// Rows of a full-zip page of byte strings that were read without their block, and whose checksum was right.
     pub(crate) checked_rows: Checked,
-    /// What the layer that decodes keeps with the page.
+    /// The decoders of the page, which the folder `decode` keeps here.
     pub(crate) kept: Kept,
 }
 
-/// A place for something that a layer above keeps: made once, never changed.
+/// A value of any type that a layer above keeps here. It is set once and never changed.
 #[derive(Default)]
 pub(crate) struct Kept(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Kept {
-    /// What is kept, if it is a `T`.
+    /// The value, if it is a `T`.
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.get()?.downcast_ref()
     }
 
-    /// Keeps it, unless another thread was faster.
+    /// Sets the value, unless another thread did so before.
     pub(crate) fn set<T: Any + Send + Sync>(&self, value: T) {
         let _ = self.0.set(Box::new(value));
     }
 
-    /// Whether something is kept.
+    /// Whether the value is set.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get().is_some()
     }
@@ -62,7 +62,7 @@ pub(crate) struct IndexOfRows {
 }
 
 impl IndexOfRows {
-    /// Where the front lies of a block at `place` with so many rows, and perhaps some of the bytes behind it.
+    /// The byte range that holds the front of a block at `place` with this many rows, perhaps with some bytes after it.
     pub(crate) fn range(place: &Range<u64>, rows: u32) -> Range<u64> {
         place.start..place.end.min(place.start + IndexFront::bytes_max(rows))
     }
@@ -70,7 +70,7 @@ impl IndexOfRows {
     /// Parses and checks the bytes of [`IndexOfRows::range`]; they are kept unless they are in memory anyway.
     pub(crate) fn parse(
         bytes: &[u8],
-        form: ZipForm,
+        form: FullZipForm,
         rows: u32,
         checksums: Checksums,
         is_mapped: bool,
@@ -161,13 +161,13 @@ impl Page {
         indexes.get(block as usize).ok_or_else(none)
     }
 
-    /// Bytes that its indexes take once all of them were read.
+    /// Bytes that the page's indexes take when all of them are read.
     pub(crate) fn index_bytes(&self, metas: &Metas, is_mapped: bool) -> u64 {
         let is_kept = !is_mapped && self.is_indexed(metas);
         u64::from(is_kept) * u64::from(self.descriptor.rows) * ROW_ENTRY_BYTES as u64
     }
 
-    /// Whether nothing of it will be compared with its checksum again.
+    /// Whether none of its checksums will be compared any more.
     pub(crate) fn is_checked(&self, checksums: Checksums) -> bool {
         let descriptor = &self.descriptor;
         match checksums {

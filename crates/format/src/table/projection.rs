@@ -1,4 +1,4 @@
-//! Which columns a read touches, and of nested ones which fields.
+//! Which columns a read needs, and which fields of nested columns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::column::{Column, TableField};
 use crate::error::{ErrorKind, Result};
 use crate::source::Source;
 
-/// The columns of a read and the schema they make.
+/// The columns of a read, and the schema of its batches.
 pub(crate) struct Projection {
     pub(crate) fields: Vec<Arc<TableField>>,
     /// The leaf columns of all fields, in order.
@@ -53,19 +53,19 @@ impl Projection {
         }
     }
 
-    /// About what a row decodes to.
+    /// Estimate of the decoded bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.row_bytes()).sum()
     }
 }
 
-/// The fields that names lead to: where several lead into one field, that field once, at the place of the first, with
-/// what all of them name.
+/// The fields that names lead to. If several names lead into one field, it is there once, at the position of the first
+/// name, with all that the names select.
 fn named(catalog: &Catalog, source: &Source, names: &[String]) -> Result<Vec<Arc<TableField>>> {
     let found = names.iter().map(|name| found(catalog, source, name));
     let found = found.collect::<Result<Vec<_>>>()?;
     if found.iter().all(|(_, part)| *part == Part::All) {
-        // The same name twice is the column twice.
+        // If a name is given twice, its column is there twice.
         return Ok(found.into_iter().map(|(field, _)| field).collect());
     }
     let mut fields: Vec<(Arc<TableField>, Part)> = Vec::with_capacity(found.len());
@@ -104,16 +104,17 @@ fn found(catalog: &Catalog, source: &Source, name: &str) -> Result<(Arc<TableFie
     Err(missing)
 }
 
-/// What of a type is wanted.
+/// The wanted part of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     All,
-    /// Of some fields of a structure, by their number, or of a list's items (number 0).
+    /// Parts of some fields of a struct, by the fields' numbers, or of a list's items (number 0).
     Of(BTreeMap<usize, Part>),
 }
 
 impl Part {
-    /// The part of a type that names, joined by dots, lead to. Names may have dots; the items of lists need none.
+    /// The part of a type that names joined by dots lead to. A name may contain dots. The items of a list need not be
+    /// named.
     fn at(data_type: &DataType, names: &str) -> Option<Self> {
         if let DataType::Struct(fields) = data_type {
             let below = |(number, field): (usize, &FieldRef)| {
@@ -206,7 +207,7 @@ pub(crate) fn n_leaves(data_type: &DataType) -> usize {
     leaf_paths(data_type, true).map_or(0, |paths| paths.len())
 }
 
-/// A field with a part of its type. What its metadata say of the whole type may not be true of that.
+/// A field with a part of its type. An extension type is dropped, since it describes the whole type.
 pub(crate) fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     let mut field = field.clone();
     if &data_type != field.data_type() {
@@ -216,7 +217,8 @@ pub(crate) fn retyped(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.with_data_type(data_type))
 }
 
-/// A field with a part of its type, and the leaf columns of that. Of packed structures the column of whole rows stays.
+/// A field with a part of its type, and the leaf columns of that part. A packed struct keeps its one column of whole
+/// rows.
 fn pruned(field: &TableField, part: &Part) -> TableField {
     let mut leaves = Vec::new();
     let data_type = part.of_type(field.field.data_type(), 0, &mut leaves);
@@ -269,7 +271,7 @@ mod tests {
         )
     }
 
-    /// The leaf columns that names lead to, and the fields left of the structure.
+    /// The leaf columns that names lead to, and the fields that are left of the struct.
     fn leaves(names: &[&str]) -> Option<(Vec<usize>, Vec<String>)> {
         let mut all: Option<Part> = None;
         for name in names {
@@ -291,7 +293,7 @@ mod tests {
     fn names_lead_to_leaves() {
         let found = |names: &[&str]| leaves(names).map(|(leaves, _)| leaves);
         assert_eq!(found(&["a"]), Some(vec![0]));
-        // The field with a dot in its name comes first in the structure.
+        // The field with a dot in its name comes first in the struct.
         assert_eq!(found(&["b.c"]), Some(vec![1]));
         assert_eq!(found(&["b.d"]), Some(vec![3]));
         assert_eq!(found(&["b"]), Some(vec![2, 3]));

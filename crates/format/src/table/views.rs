@@ -1,13 +1,13 @@
-//! Types with strings as views.
+//! Types whose strings are replaced by views.
 
 use std::sync::Arc;
 
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, FieldRef, UnionFields};
 
-/// The field with all strings in it as views, but for those of dictionaries and extension types.
+/// The field with views instead of strings, except in dictionaries and extension types.
 pub(crate) fn field(field: &FieldRef) -> FieldRef {
-    // Its type stands for another, which may not be one of views.
+    // The storage type of an extension type is fixed by the extension.
     if field.metadata().contains_key(EXTENSION_TYPE_NAME_KEY) {
         return field.clone();
     }

@@ -19,7 +19,7 @@ use crate::write::budget::Budget;
 use crate::write::chooser::{Choosers, LeafName};
 use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
-use crate::write::options::{LAYOUT_KEY, WriteOptions};
+use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
 
 /// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
@@ -254,14 +254,17 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
 fn full_zip_bytes_min(field: &Field, is_packed: bool) -> Result<Option<u32>> {
     let what = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
         None => return Ok(None),
-        Some("full-zip") => return Ok(Some(0)),
-        Some("mini-block") => return Ok(Some(u32::MAX)),
+        Some(metadata::LAYOUT_FULL_ZIP) => return Ok(Some(0)),
+        Some(metadata::LAYOUT_MINI_BLOCK) => return Ok(Some(u32::MAX)),
         Some(_) if is_packed => return Ok(None),
         Some(metadata::LAYOUT_PACKED) => {
             let of = field.data_type();
             format!("{of} cannot be packed: no struct with fields")
         }
-        Some(other) => format!("{LAYOUT_KEY} is full-zip, mini-block or packed, not `{other}`"),
+        Some(other) => {
+            let [a, b, c] = LAYOUTS;
+            format!("{LAYOUT_KEY} is {a}, {b} or {c}, not `{other}`")
+        }
     };
     Err(Error::new(ErrorKind::InvalidInput, what).in_column(field.name()))
 }

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use tarsia_arrow::LeafBuffer;
+use tarsia_codec::limits;
 
 /// Pages hold multiples of this many rows if they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
 
 /// A page's strings stay below this unless it is one row, so that offsets and lengths fit 32 bits.
-pub(super) const PAGE_DATA_BYTES_MAX: usize = i32::MAX as usize;
+pub(super) const PAGE_DATA_BYTES_MAX: usize = limits::ARROW_OFFSET_MAX as usize;
 
 /// A page has at most so many rows, which are counted in 32 bits.
 const PAGE_ROWS_MAX: usize = 1 << 30;

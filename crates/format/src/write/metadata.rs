@@ -7,7 +7,7 @@ use tarsia_compliance as compliance;
 use tarsia_io::Sink;
 use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
-use tarsia_metadata::{ColumnMeta, ColumnRecord, FileShape, PageDescriptor, Section};
+use tarsia_metadata::{ColumnMeta, ColumnRecord, FileBounds, PageDescriptor, Section};
 
 use crate::error::Result;
 use crate::write::body::{Body, WrittenPage};
@@ -65,7 +65,7 @@ pub(super) fn append(
     };
     let meta_place = region.place;
     let sections = push_kernels(&footer_parts.kernels, &mut region);
-    let shape = FileShape {
+    let bounds = FileBounds {
         rows: table.rows,
         n_metas: footer_parts.metas.len() as u32,
         meta_place,
@@ -74,7 +74,7 @@ pub(super) fn append(
     };
     let mut records = Vec::with_capacity(columns.len());
     for column in columns {
-        let record = push_column(column, &mut region, &shape)
+        let record = push_column(column, &mut region, &bounds)
             .map_err(|error| error.in_column(column.field.name()))?;
         records.push(record);
     }
@@ -158,7 +158,7 @@ fn push_kernels(kernels: &[Arc<Kernel>], region: &mut RegionBuilder) -> Vec<Sect
 fn push_column(
     column: &mut ColumnWriter,
     region: &mut RegionBuilder,
-    shape: &FileShape,
+    bounds: &FileBounds,
 ) -> Result<ColumnRecord> {
     if column.pages.is_empty() {
         return Ok(ColumnRecord::EMPTY);
@@ -186,7 +186,7 @@ fn push_column(
         shared_pages: descriptors(&column.shared.pages),
         shared_lists: std::mem::take(&mut column.shared.lists),
     }
-    .to_bytes(shape)?;
+    .to_bytes(bounds)?;
     let place = region.push(&meta);
     Ok(ColumnRecord::of_meta(place, &meta, digest)?)
 }

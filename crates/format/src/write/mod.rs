@@ -50,7 +50,9 @@ use crate::write::metadata::Table;
 use crate::write::metas::Metas;
 use crate::write::output::Output;
 
-pub use options::{ColumnOptions, EmbedKernels, LAYOUT_KEY, PageChooser, Preset, WriteOptions};
+pub use options::{
+    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, WriteOptions,
+};
 
 /// What a finished file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -430,3 +430,10 @@ impl WriteOptions {
 /// The fields are flat (no dictionaries, no run-end arrays), structs of such, or fixed-size lists of values of fixed
 /// width. Without strings among them a row has a fixed width.
 pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;
+
+/// The values that [`LAYOUT_KEY`] may have.
+pub const LAYOUTS: [&str; 3] = [
+    tarsia_metadata::LAYOUT_FULL_ZIP,
+    tarsia_metadata::LAYOUT_MINI_BLOCK,
+    tarsia_metadata::LAYOUT_PACKED,
+];

@@ -22,10 +22,10 @@ pub struct TableSchema {
     pub columns: Vec<ColumnRecord>,
 }
 
-/// Rebuilds the schema from all records; `bytes` lie at `place` ([`crate::Footer::records_range`]).
+/// Rebuilds the schema from all records. `bytes` lie at the offset `place` ([`crate::Footer::records_range`]).
 ///
 /// # Errors
-/// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] with places in the file, [`Error::LimitExceeded`] for
+/// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] with offsets in the file, [`Error::LimitExceeded`] for
 /// nesting deeper than [`crate::limits::SCHEMA_DEPTH_MAX`], [`Error::Unsupported`] for types of a later version, with
 /// the field's path.
 pub fn read_schema(bytes: &[u8], place: u64, n_nodes: u32) -> Result<TableSchema> {
@@ -76,8 +76,8 @@ pub struct FieldColumns {
 /// lie at `place`: the bytes and the start of [`NodeRecord::descendants_range`].
 ///
 /// # Errors
-/// As [`read_schema`]; [`Error::InvalidInput`] for the root, for other bytes than the descendants', and for another
-/// place.
+/// As [`read_schema`]; [`Error::InvalidInput`] for the root, and if `descendants` or `place` are not those of the
+/// node's descendants.
 pub fn read_field(record: &NodeRecord<'_>, descendants: &[u8], place: u64) -> Result<FieldColumns> {
     if record.ordinal == 0 {
         return Err(Error::invalid("the root is a schema, not a field"));
@@ -109,12 +109,12 @@ pub fn read_field(record: &NodeRecord<'_>, descendants: &[u8], place: u64) -> Re
         first_leaf,
         columns: Vec::new(),
     };
-    // Run ends and what is in packed structs.
+    // False for run ends and for fields inside packed structs.
     let below = record.children.map_or(0, |children| children.n_leaves);
     let is_stored = record.column.is_some() || below > 0;
     // The start of the record itself is not known, only its end.
     let field = walk.field(record, 0, is_stored)?;
-    // All bytes were seen: the record says how many there are, and that was compared both ways.
+    // All bytes were read: the record says how many there are, and the walk found neither more nor fewer.
     Ok(FieldColumns {
         field,
         first_leaf,
@@ -138,7 +138,7 @@ const LEAF_BYTES_MIN: usize = RECORD_HEADER_BYTES + COLUMN_RECORD_BYTES;
 /// A node whose children come next.
 struct Parent<'a> {
     record: &'a NodeRecord<'a>,
-    /// Of its record.
+    /// Offset of its record.
     place: u64,
     /// `None` for the root.
     node: Option<&'a NodeType>,
@@ -149,15 +149,15 @@ struct Parent<'a> {
 /// Records in pre-order, checked against each other. What it allocates is bounded by the records it has seen.
 struct Walk<'a> {
     records: Records<'a>,
-    /// Of the records' first byte.
+    /// Offset of the records' first byte.
     place: u64,
-    /// Number of the first column to come.
+    /// Number of the next column.
     first_leaf: u32,
     columns: Vec<ColumnRecord>,
 }
 
 impl<'a> Walk<'a> {
-    /// The place of the next record.
+    /// The offset of the next record.
     fn position(&self) -> u64 {
         self.place.saturating_add(self.records.position() as u64)
     }
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         self.first_leaf.saturating_add(seen)
     }
 
-    /// The next record and its place.
+    /// The next record and its offset.
     fn next_record(&mut self) -> Result<(NodeRecord<'a>, u64)> {
         let place = self.position();
         match self.records.next() {
@@ -237,9 +237,10 @@ impl<'a> Walk<'a> {
         Ok(fields)
     }
 
-    /// The field of a record at `place`; the descendants' records come next.
+    /// The field of a record at the offset `place`. The records of its descendants come next.
     ///
-    /// Recursion ends: a path has at most [`crate::limits::SCHEMA_DEPTH_MAX`] components, each child's one more.
+    /// Recursion ends: a path has at most [`crate::limits::SCHEMA_DEPTH_MAX`] components, and that of a child has one
+    /// more.
     fn field(&mut self, record: &NodeRecord<'_>, place: u64, is_stored: bool) -> Result<Field> {
         let node = NodeType::parse(record.format).map_err(|error| in_field(record.path, error))?;
         let n_children = record.children.map_or(0, |range| range.n_children);

@@ -247,7 +247,7 @@ fn nested() -> Schema {
     Schema::new_with_metadata(fields, metadata(&[("z", "1")]))
 }
 
-/// What the equality of fields leaves out, at every level.
+/// What the equality of fields leaves out, at every depth.
 fn ordered(fields: &[FieldRef]) -> Vec<Option<bool>> {
     let mut out = Vec::new();
     for field in fields {

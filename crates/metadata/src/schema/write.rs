@@ -13,7 +13,7 @@ use crate::types::{FORMAT_STRUCT, NodeType, children, is_packed};
 /// The records of a schema, and what the buckets and the footer say about them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EncodedSchema {
-    /// All records, back to back; they belong at the place given.
+    /// All records, back to back, to be stored at the given offset.
     pub records: Vec<u8>,
     /// One per node in pre-order, for [`crate::Buckets::build`].
     pub entries: Vec<BucketEntry>,
@@ -25,8 +25,8 @@ pub struct EncodedSchema {
     pub n_leaves: u32,
 }
 
-/// The records of `schema`, to be stored at `place` (a multiple of 8). `columns` are those of all leaves in pre-order:
-/// each field takes as many as [`crate::n_leaves`] says.
+/// The records of `schema`, to be stored at the offset `place` (a multiple of 8). `columns` are those of all leaves in
+/// pre-order: each field takes as many as [`crate::n_leaves`] says.
 ///
 /// # Errors
 /// What [`crate::format_string`] refuses and children that a type cannot have, with the field's path;
@@ -60,7 +60,7 @@ pub fn write_schema(
     };
     writer.encoded.root_bytes = root.stored_bytes()?;
     let fields: Vec<_> = schema.fields().iter().collect();
-    let at = Level {
+    let at = Position {
         depth: 0,
         is_stored: true,
     };
@@ -85,7 +85,7 @@ fn wrong_columns() -> Error {
 
 /// Where a node is in the schema.
 #[derive(Clone, Copy)]
-struct Level {
+struct Position {
     /// 0 for the root, 1 for a top-level field.
     depth: usize,
     /// False inside of packed structs and for run ends: no node there has a column.
@@ -99,13 +99,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a record, which lacks its children, and those of all descendants. `of` is `None` for the root.
+    /// Writes a record, whose children are not filled in yet, and the records of all descendants. `of` is `None` for
+    /// the root.
     fn node(
         &mut self,
         mut record: NodeRecord<'_>,
         children: &[&FieldRef],
         of: Option<&NodeType>,
-        at: Level,
+        at: Position,
     ) -> Result<()> {
         let n_nodes = self.encoded.n_nodes.checked_add(1);
         self.encoded.n_nodes =
@@ -120,14 +121,14 @@ impl Writer<'_> {
         let own_place = self.place.saturating_add(start as u64);
         let entry = BucketEntry::new(path_hash(record.path), own_place, bytes);
         self.encoded.entries.push(entry);
-        // Room for the record: what it says of its descendants is known behind them.
+        // Room for the record. It is written after those of its descendants, which it describes.
         let behind = start.saturating_add(bytes as usize);
         self.encoded.records.resize(behind, 0);
 
         let first_leaf = self.encoded.n_leaves;
         for (i, child) in children.iter().enumerate() {
             let is_run_ends = of.is_some_and(|of| of.is_run_ends(i));
-            let below = Level {
+            let below = Position {
                 depth: at.depth + 1,
                 is_stored: at.is_stored && !is_run_ends,
             };
@@ -157,7 +158,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn field(&mut self, field: &Field, parent_path: &[u8], at: Level) -> Result<()> {
+    fn field(&mut self, field: &Field, parent_path: &[u8], at: Position) -> Result<()> {
         check_depth(at.depth)?;
         let mut path = parent_path.to_vec();
         push_string(&mut path, field.name())?;
@@ -195,7 +196,7 @@ impl Writer<'_> {
             // There are fewer leaves than nodes.
             self.encoded.n_leaves = leaf.saturating_add(1);
         }
-        let at = Level {
+        let at = Position {
             depth: at.depth,
             is_stored: at.is_stored && !is_packed,
         };

@@ -9,7 +9,7 @@ use tarsia_codec::{
 use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BlockHeader, SALT_BYTES, reseal,
 };
-use tarsia_structure::full_zip::ZipForm;
+use tarsia_structure::full_zip::FullZipForm;
 use tarsia_structure::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID};
 
 use super::context::{BlockContext, refuse_nested};
@@ -130,7 +130,7 @@ impl Parts<'_> {
             }
             Outcome::InPlace { bytes }
         };
-        if let Some(form) = ZipForm::of(context.meta)? {
+        if let Some(form) = FullZipForm::of(context.meta)? {
             let rows = present_rows(self.values.as_bytes()?, self.validity, self.present_rows);
             let block = IndexedBlock {
                 logical_rows: self.logical_rows,

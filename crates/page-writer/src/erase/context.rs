@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use tarsia_codec::{Error, OwnedValues, Registry, Result, SharedBuffers, Tree};
-use tarsia_structure::full_zip::ZipForm;
+use tarsia_structure::full_zip::FullZipForm;
 use tarsia_structure::meta::Meta;
 
 /// What the blocks of a page have in common.
@@ -33,9 +33,9 @@ impl BlockContext<'_> {
 }
 
 /// Rows of nested pages are not taken out yet. The form of others, if their rows lie one by one.
-pub(super) fn refuse_nested(meta: &Meta) -> Result<Option<ZipForm>> {
+pub(super) fn refuse_nested(meta: &Meta) -> Result<Option<FullZipForm>> {
     match meta.levels.is_empty() {
-        true => ZipForm::of(meta),
+        true => FullZipForm::of(meta),
         false => Err(Error::unsupported("erasing from a nested page")),
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn decode_present(
     rows: u32,
 ) -> Result<Survivors> {
     let meta = context.meta;
-    let zip = refuse_nested(meta)?;
+    let full_zip = refuse_nested(meta)?;
     let value_type = meta
         .value_type
         .ok_or_else(|| Error::invalid("a page of type Null has nothing to erase"))?;
@@ -37,7 +37,7 @@ pub(super) fn decode_present(
     let block = Block::parse_erased(place, &expect)?;
     let header = block.header;
     let rows = header.present_rows as usize;
-    if let Some(form) = zip {
+    if let Some(form) = full_zip {
         return survivors_of_strings(form, &block);
     }
     let mut scratch = Scratch::new();

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use tarsia_codec::{BytesSlice, Error, FixedSlice, Result, limits};
 use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, reseal};
-use tarsia_structure::full_zip::{INDEXED_BYTES_END, ROW_ENTRY_BYTES, ZipForm};
+use tarsia_structure::full_zip::{FullZipForm, INDEXED_BYTES_END, ROW_ENTRY_BYTES};
 
 use super::rows::RowStates;
 use crate::seal::{length, seal};
@@ -107,7 +107,7 @@ impl IndexedBlocks {
             };
             let n_rows = rest.iter().take_while(fits).count();
             // One row fits, as the caller has seen.
-            let n_rows = n_rows.clamp(1, limits::BLOCK_VALUES_MAX as usize);
+            let n_rows = n_rows.clamp(1, limits::BLOCK_ROWS_MAX as usize);
             let (rows, later) = rest.split_at(n_rows);
             blocks.starts.push(blocks.bytes.len() as u64);
             blocks.rows.push(length(n_rows)?);
@@ -140,7 +140,7 @@ impl IndexedBlock<'_> {
     pub(crate) fn push_to(
         &self,
         out: &mut Vec<u8>,
-        form: &ZipForm,
+        form: &FullZipForm,
         checksum: fn(&[u8]) -> u32,
     ) -> Result<()> {
         let start = out.len();

@@ -4,13 +4,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{BitSlice, Result, Tree, Values, limits};
-use tarsia_structure::full_zip::{BYTES, INDEXED_BYTES_END, ZipForm};
+use tarsia_structure::full_zip::{BYTES, FullZipForm, INDEXED_BYTES_END};
 use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 
 use super::blocks::{IndexedBlocks, blocks};
 use super::rows::RowStates;
+use crate::collected_levels::{LevelsSlice, one_length};
 use crate::page::{BlockRows, Choice, EncodeContext, EncodedPage};
-use crate::shape::{ShapeSlice, one_length};
 
 /// Only scans read whole blocks of this layout, so they are larger than mini-blocks: as many rows as fit into this.
 const BLOCK_BYTES_TARGET: usize = 64 << 10;
@@ -24,16 +24,17 @@ const NULLS_ONE_IN: usize = 8;
 const STRINGS_FACTOR: u64 = 32;
 
 /// One value per item of a run of rows; nulls hold filler.
-pub(crate) struct ZipInput<'a> {
+pub(crate) struct FullZipInput<'a> {
     /// `None` in flat columns.
-    pub(crate) shape: Option<ShapeSlice<'a>>,
+    pub(crate) levels: Option<LevelsSlice<'a>>,
     pub(crate) validity: Option<BitSlice<'a>>,
     pub(crate) values: Values<'a>,
 }
 
-impl<'a> ZipInput<'a> {
+impl<'a> FullZipInput<'a> {
     fn rows(&self) -> usize {
-        self.shape.map_or(self.values.len(), |shape| shape.rows())
+        self.levels
+            .map_or(self.values.len(), |levels| levels.rows())
     }
 
     /// The page, if it is one for this layout: rows of one length whose values take at least as many bytes as the
@@ -63,7 +64,7 @@ impl<'a> ZipInput<'a> {
         }
         let block_rows = (BLOCK_BYTES_TARGET / stride).max(1);
         let log2 = (1usize << block_rows.ilog2())
-            .min(limits::BLOCK_VALUES_MAX as usize)
+            .min(limits::BLOCK_ROWS_MAX as usize)
             .ilog2();
         let states = self.states(form, &meta);
         let (bytes, starts) = blocks(values, states, rows, 1 << log2, context.checksum)?;
@@ -81,7 +82,7 @@ impl<'a> ZipInput<'a> {
         rows > 0 && u64::from(strings.data_bytes()) >= least.saturating_mul(rows)
     }
 
-    /// The page of byte strings that are [long](ZipInput::are_long), where they gain nothing by being encoded.
+    /// The page of byte strings that are [long](FullZipInput::are_long), where they gain nothing by being encoded.
     pub(crate) fn encode_strings(
         &self,
         choice: &Choice,
@@ -135,18 +136,18 @@ impl<'a> ZipInput<'a> {
     }
 
     /// The page's description, if it can be one of this layout.
-    fn meta(&self, trees: Vec<Tree>) -> Option<(Meta, ZipForm)> {
+    fn meta(&self, trees: Vec<Tree>) -> Option<(Meta, FullZipForm)> {
         let mut levels = Vec::new();
-        if let Some(slice) = self.shape {
-            let shape = slice.shape();
-            for (number, form) in shape.forms().enumerate() {
+        if let Some(slice) = self.levels {
+            let collected = slice.levels();
+            for (number, form) in collected.forms().enumerate() {
                 let slots = slice.slots(number, 0..slice.rows());
                 levels.push(match form {
                     LevelForm::ConstantLength(length) => Level::ConstantLength(length),
                     LevelForm::Lengths => {
-                        Level::ConstantLength(one_length(shape.lengths(number, slots))?)
+                        Level::ConstantLength(one_length(collected.lengths(number, slots))?)
                     }
-                    LevelForm::Validity => match shape.nulls(number, slots) {
+                    LevelForm::Validity => match collected.nulls(number, slots) {
                         None => Level::AllValid,
                         Some(_) => Level::Validity(vec![]),
                     },
@@ -166,19 +167,19 @@ impl<'a> ZipInput<'a> {
             trees,
             shared: vec![],
         };
-        let form = ZipForm::of(&meta).ok().flatten()?;
+        let form = FullZipForm::of(&meta).ok().flatten()?;
         Some((meta, form))
     }
 
-    fn states(&self, form: ZipForm, meta: &Meta) -> RowStates<'a> {
+    fn states(&self, form: FullZipForm, meta: &Meta) -> RowStates<'a> {
         let mut bits = Vec::new();
-        if let Some(slice) = self.shape {
+        if let Some(slice) = self.levels {
             let stores = |level: &Level| matches!(level, Level::Validity(_));
             let stored = meta.levels.iter().enumerate();
             let stored = stored.filter(|(_, level)| stores(level));
             bits.extend(stored.filter_map(|(number, _)| {
                 let slots = slice.slots(number, 0..slice.rows());
-                slice.shape().nulls(number, slots)
+                slice.levels().nulls(number, slots)
             }));
         }
         RowStates {

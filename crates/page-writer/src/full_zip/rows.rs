@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use tarsia_codec::BitSlice;
-use tarsia_structure::full_zip::ZipForm;
+use tarsia_structure::full_zip::FullZipForm;
 
 /// What a row is.
 pub(super) struct RowState {
@@ -17,7 +17,7 @@ pub(super) struct RowState {
 
 /// The states of rows in order.
 pub(super) struct RowStates<'a> {
-    pub(super) form: ZipForm,
+    pub(super) form: FullZipForm,
     /// The bits of each level that stores validity; a row has one slot in it if it is valid in those above.
     pub(super) bits: Vec<BitSlice<'a>>,
     pub(super) next_slots: Vec<usize>,

@@ -7,8 +7,8 @@ use tarsia_page_writer::EncodedPage;
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::{
-    Block, Budget, LevelForm, PageDecoder, ROW_ENTRY_BYTES, RawColumn, RawLevel, RawLevels,
-    RawParts, ZipForm,
+    Block, Budget, FullZipForm, LevelForm, PageDecoder, ROW_ENTRY_BYTES, RawColumn, RawLevel,
+    RawLevels, RawParts,
 };
 
 use LevelForm::{ConstantLength, Lengths, Validity};
@@ -228,7 +228,7 @@ pub(crate) fn check(model: &Model, page: &EncodedPage, what: &str) {
 /// A row of a full-zip block whose checksum is right, and its entry where the block has an index.
 pub(crate) fn row_alone(
     block: &[u8],
-    form: ZipForm,
+    form: FullZipForm,
     rows: u32,
     row: u32,
 ) -> (&[u8], Vec<[u8; ROW_ENTRY_BYTES]>) {

@@ -31,7 +31,7 @@ fn decoded(levels: &[RawLevel]) -> Vec<DecodedSlots<'_>> {
 #[test]
 fn what_was_decoded_elsewhere_is_appended() {
     let mut rng = Rng::new(31);
-    for forms in shapes() {
+    for forms in level_forms() {
         for value_type in TYPES {
             let model = Model::random(700, &forms, value_type, &mut rng);
             let page = model.encode(TINY);

@@ -9,8 +9,8 @@ use crate::checks::*;
 use crate::model::*;
 
 /// What full-zip pages can hold: lists in them all have one length, and there are few nulls.
-fn zip_models() -> Vec<(String, Model)> {
-    let shapes: [&[LevelForm]; 8] = [
+fn full_zip_models() -> Vec<(String, Model)> {
+    let level_forms: [&[LevelForm]; 8] = [
         &[Validity],
         &[Validity, Validity],
         &[Validity, ConstantLength(3)],
@@ -21,7 +21,7 @@ fn zip_models() -> Vec<(String, Model)> {
         &[Lengths, ConstantLength(2), Validity, Lengths],
     ];
     let mut models = vec![];
-    for forms in shapes {
+    for forms in level_forms {
         // 0 stands for byte strings.
         for width in [0, 1, 4, 20] {
             for (nulls, null_items) in [(0, false), (9, false), (9, true), (70, true)] {
@@ -57,7 +57,7 @@ fn zip_models() -> Vec<(String, Model)> {
 #[test]
 fn rows_of_full_zip_pages_come_back_whole_and_alone() {
     let mut n_zipped = [0, 0];
-    for (what, model) in zip_models() {
+    for (what, model) in full_zip_models() {
         let page = model.encode(ZIPPED);
         check(&model, &page, &what);
         assert_eq!(model.encode(USUAL).meta.layout, Layout::MiniBlock);
@@ -65,7 +65,7 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
             continue;
         }
         let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();
-        let form = decoder.zip().unwrap();
+        let form = decoder.full_zip().unwrap();
         n_zipped[usize::from(form.is_indexed())] += 1;
         // Each row by itself, without its block, in one run of memory.
         let mut first = 0;
@@ -87,7 +87,7 @@ fn rows_of_full_zip_pages_come_back_whole_and_alone() {
 #[test]
 fn hostile_full_zip_blocks_are_refused_or_consistent() {
     let (mut n_read, mut n_refused) = (0, 0);
-    for (what, model) in zip_models() {
+    for (what, model) in full_zip_models() {
         let page = model.encode(ZIPPED);
         if page.meta.layout == Layout::MiniBlock || model.rows != 100 {
             continue;
@@ -109,7 +109,7 @@ fn hostile_full_zip_blocks_are_refused_or_consistent() {
             // Only the padding may be missing.
             assert!(cut.is_err() || len + 8 > block.len(), "{what}: {len} bytes");
         }
-        let form = decoder.zip().unwrap();
+        let form = decoder.full_zip().unwrap();
         let (bytes, entries) = row_alone(block, form, rows, 1);
         for n_rows in [0, 2, 100] {
             assert!(Block::of_rows(bytes, form, &entries, n_rows).is_err());

@@ -1,4 +1,4 @@
-//! Nested pages against a naive model: levels and items of every shape, whole, by range and by index, and hostile
+//! Nested pages against a naive model: every kind of levels and items, whole, by range and by index, and hostile
 //! bytes.
 
 mod checks;
@@ -20,11 +20,11 @@ use model::*;
 #[test]
 fn random_rows_come_back_under_every_selection() {
     let mut rng = Rng::new(11);
-    for (number, forms) in shapes().iter().enumerate() {
+    for (number, forms) in level_forms().iter().enumerate() {
         for value_type in TYPES {
             for rows in [1, 2, 63, 64, 65, 700, 3000] {
                 let model = Model::random(rows, forms, value_type, &mut rng);
-                let what = format!("shape {number}, {value_type:?}, {rows} rows");
+                let what = format!("levels {number}, {value_type:?}, {rows} rows");
                 check(&model, &model.encode(USUAL), &what);
                 if rows <= 65 {
                     check(&model, &model.encode(TINY), &format!("{what}, tiny blocks"));
@@ -37,7 +37,7 @@ fn random_rows_come_back_under_every_selection() {
 /// Null, empty, one item and two, in each of five rows and at each of up to three levels, in blocks of all rows, of few
 /// and of one.
 #[test]
-fn small_shapes_in_all_combinations() {
+fn small_pages_in_all_combinations() {
     const ROWS: usize = 5;
     let nodes: [&[LevelForm]; 4] = [
         &[Validity],
@@ -120,7 +120,7 @@ fn small_shapes_in_all_combinations() {
 #[test]
 fn sections_say_what_the_model_says() {
     let mut rng = Rng::new(5);
-    for forms in shapes() {
+    for forms in level_forms() {
         let model = Model::random(900, &forms, ValueType::Fixed(4), &mut rng);
         let page = model.encode(USUAL);
         let decoder = PageDecoder::new(&registry(), &page.meta, &[]).unwrap();

@@ -5,7 +5,7 @@ use tarsia_codec::{
     ValueType, Values,
 };
 use tarsia_page_writer::{
-    BlockRows, Choice, Choose, EncodeContext, EncodedPage, PageInput, Shape, ShapeSlice,
+    BlockRows, Choice, Choose, CollectedLevels, EncodeContext, EncodedPage, LevelsSlice, PageInput,
     encode_page,
 };
 use tarsia_structure::LevelForm;
@@ -236,8 +236,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        let mut shape = Shape::new(self.forms());
+    pub(crate) fn collected(&self) -> CollectedLevels {
+        let mut levels = CollectedLevels::new(self.forms());
         for (number, (form, slots)) in self.levels.iter().enumerate() {
             // In two pieces, so that appending at odd offsets is seen.
             let cut = slots.len() * 3 / 7;
@@ -249,15 +249,15 @@ impl Model {
                         let bits = BitSlice::new(&bytes, 0, bits.len()).unwrap();
                         let all = bits.count_ones() == bits.len();
                         let bits = (!all).then_some(bits);
-                        shape.push_validity(number, slots.len(), bits).unwrap();
+                        levels.push_validity(number, slots.len(), bits).unwrap();
                     }
-                    Lengths => shape.push_lengths(number, slots.iter().copied()).unwrap(),
-                    ConstantLength(_) => shape.push_constant(number, slots.len()),
+                    Lengths => levels.push_lengths(number, slots.iter().copied()).unwrap(),
+                    ConstantLength(_) => levels.push_constant(number, slots.len()),
                 }
             }
         }
-        shape.end_rows(self.rows);
-        shape
+        levels.end_rows(self.rows);
+        levels
     }
 
     /// The page of all rows.
@@ -266,7 +266,7 @@ impl Model {
     }
 
     pub(crate) fn try_encode(&self, chooser: Plain) -> Result<EncodedPage> {
-        let shape = self.shape();
+        let levels = self.collected();
         let validity = pack(&self.validity);
         let n_items = self.values.len();
         let joined = self.values.concat();
@@ -287,7 +287,7 @@ impl Model {
             }
         };
         let input = PageInput {
-            shape: Some(ShapeSlice::new(&shape, 0..self.rows)?),
+            levels: Some(LevelsSlice::new(&levels, 0..self.rows)?),
             validity: Some(BitSlice::new(&validity, 0, n_items)?),
             ..PageInput::of_values(values)
         };
@@ -322,7 +322,7 @@ pub(crate) fn block_rows(page: &EncodedPage) -> Vec<u32> {
     }
 }
 
-pub(crate) fn shapes() -> Vec<Vec<LevelForm>> {
+pub(crate) fn level_forms() -> Vec<Vec<LevelForm>> {
     vec![
         vec![Validity],
         vec![Validity, Lengths],
@@ -353,7 +353,7 @@ pub(crate) fn number(i: usize) -> Vec<u8> {
 pub(crate) fn small_pages() -> Vec<(Vec<LevelForm>, EncodedPage)> {
     let mut rng = Rng::new(3);
     let mut pages = vec![];
-    for forms in shapes() {
+    for forms in level_forms() {
         for value_type in [ValueType::Fixed(4), ValueType::Bytes, ValueType::Bits] {
             // Nulls at every level, lengths that differ.
             let slot = |level: usize, i: usize| match forms[level] {

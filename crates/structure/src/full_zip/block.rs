@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use tarsia_codec::Result;
 
-use super::form::ZipForm;
-use super::rows::ZipRows;
+use super::form::FullZipForm;
+use super::rows::FullZipRows;
 use crate::block::Block;
 use crate::header::BlockHeader;
 use crate::layout::ROW_ENTRY_BYTES;
@@ -19,7 +19,7 @@ impl<'a> Block<'a> {
     /// [`tarsia_codec::ErrorKind::Corrupt`] for bytes that are not so many rows.
     pub fn of_rows(
         bytes: &'a [u8],
-        form: ZipForm,
+        form: FullZipForm,
         index: &'a [[u8; ROW_ENTRY_BYTES]],
         n_rows: u32,
     ) -> Result<Self> {
@@ -30,7 +30,7 @@ impl<'a> Block<'a> {
             ..BlockHeader::of_rows(n_rows)
         };
         let index = index.as_flattened();
-        ZipRows::checked(form, index, bytes, n_rows)?;
+        FullZipRows::checked(form, index, bytes, n_rows)?;
         Ok(Self::row_by_row(header, index, bytes))
     }
 
@@ -52,8 +52,8 @@ impl<'a> Block<'a> {
     }
 
     /// How many items a block of a full-zip page has, those of rows that are null above their items not counted.
-    pub fn zip_items(&self, form: ZipForm) -> u64 {
-        let rows = ZipRows::of(form, self.levels, self.unit);
+    pub fn full_zip_items(&self, form: FullZipForm) -> u64 {
+        let rows = FullZipRows::of(form, self.levels, self.unit);
         let n_rows = (0..self.header.present_rows).filter(|row| rows.has_items(*row));
         n_rows.count() as u64 * u64::from(form.items_per_row())
     }

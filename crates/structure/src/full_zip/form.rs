@@ -20,7 +20,7 @@ pub const ROW_BYTES_MAX: u64 = 16 << 20;
 /// of all of the row's items, a checksum. For byte strings: the string alone; control byte and checksum are in the
 /// block's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZipForm {
+pub struct FullZipForm {
     /// Levels that store validity, and one more if items do.
     n_controls: u8,
     /// Whether the last of them is the items' own.
@@ -31,7 +31,7 @@ pub struct ZipForm {
     width: Option<u32>,
 }
 
-impl ZipForm {
+impl FullZipForm {
     /// The form of a page's rows; `None` for a page of mini-blocks.
     ///
     /// # Errors
@@ -151,8 +151,9 @@ mod tests {
 
     #[test]
     fn what_a_full_zip_page_cannot_hold_is_refused() {
-        let form =
-            |meta: &Meta| ZipForm::of(meta).map(|form| form.map(|form| form.stride().unwrap_or(0)));
+        let form = |meta: &Meta| {
+            FullZipForm::of(meta).map(|form| form.map(|form| form.stride().unwrap_or(0)))
+        };
         assert_eq!(form(&flat()), Ok(None));
         assert_eq!(form(&full_zip()), Ok(Some(1 + 768 * 8 + 4)));
         let with = |levels: &[Level]| Meta {
@@ -241,8 +242,9 @@ mod tests {
 
     #[test]
     fn what_a_full_zip_page_of_strings_cannot_hold_is_refused() {
-        let is_indexed =
-            |meta: &Meta| ZipForm::of(meta).map(|form| form.is_some_and(|form| form.is_indexed()));
+        let is_indexed = |meta: &Meta| {
+            FullZipForm::of(meta).map(|form| form.is_some_and(|form| form.is_indexed()))
+        };
         let with = |levels: &[Level], trees: &[Tree]| Meta {
             levels: levels.to_vec(),
             trees: trees.to_vec(),

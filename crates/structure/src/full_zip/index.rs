@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use tarsia_codec::{Error, Result};
 
-use super::form::ZipForm;
+use super::form::FullZipForm;
 use crate::header::{BlockHeader, FLAG_SALT};
 use crate::layout::{BLOCK_HEADER_BYTES, CRC_BYTES, ROW_ENTRY_BYTES, SALT_BYTES};
 
@@ -102,7 +102,7 @@ impl<'a> RowIndex<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt).
-    pub(crate) fn check(&self, form: &ZipForm, values_bytes: u64) -> Result<()> {
+    pub(crate) fn check(&self, form: &FullZipForm, values_bytes: u64) -> Result<()> {
         let mut end = self.start;
         for (row, entry) in self.entries.iter().enumerate() {
             let at = row * ROW_ENTRY_BYTES;
@@ -170,7 +170,7 @@ impl<'a> IndexFront<'a> {
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`] for a block of another page or an
     /// index that contradicts itself; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
-    pub fn parse(front: &'a [u8], form: ZipForm, rows: u32) -> Result<(Self, (&'a [u8], u32))> {
+    pub fn parse(front: &'a [u8], form: FullZipForm, rows: u32) -> Result<(Self, (&'a [u8], u32))> {
         let header = BlockHeader::parse(front)?;
         if header.present_rows != header.logical_rows {
             return Err(Error::unsupported("a block with erased rows"));

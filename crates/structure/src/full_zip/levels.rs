@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use tarsia_codec::Result;
 
-use super::rows::ZipRows;
+use super::rows::FullZipRows;
 use crate::levels::budget::Budget;
 use crate::levels::level::RawLevel;
 use crate::levels::ranges::{Cut, cut_constant, misfit, push_picked, scale};
@@ -25,7 +25,7 @@ pub(crate) struct LevelsOut<'a> {
 pub(crate) fn push_levels(
     out: LevelsOut<'_>,
     stored: &[Level],
-    rows: ZipRows<'_>,
+    rows: FullZipRows<'_>,
     take: Take<'_>,
     ranges: &mut Vec<Range<u32>>,
 ) -> Result<()> {

@@ -8,9 +8,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `form` | what rows look like ([`ZipForm`]), as META says it |
+//! | `form` | what rows look like ([`FullZipForm`]), as META says it |
 //! | `index` | the index of a block of byte strings ([`RowIndex`]), and the front of such a block ([`IndexFront`]) |
-//! | `rows` | the rows of a block ([`ZipRows`]): checks, and what column memory gets of them |
+//! | `rows` | the rows of a block ([`FullZipRows`]): checks, and what column memory gets of them |
 //! | `block` | rows that were read without their block, as a [`Block`](crate::Block) |
 //! | `levels` | the levels that a row's control byte says |
 //!
@@ -23,6 +23,6 @@ pub(crate) mod levels;
 pub(crate) mod rows;
 
 pub use crate::layout::ROW_ENTRY_BYTES;
-pub use form::{BYTES, PLAIN, ROW_BYTES_MAX, ROW_CRC_BYTES, ZipForm};
+pub use form::{BYTES, FullZipForm, PLAIN, ROW_BYTES_MAX, ROW_CRC_BYTES};
 pub use index::{INDEXED_BYTES_END, IndexFront, RowIndex, checksummed_rows};
-pub use rows::ZipRows;
+pub use rows::FullZipRows;

@@ -4,24 +4,24 @@ use core::ops::Range;
 
 use tarsia_codec::{Error, Result};
 
-use super::form::ZipForm;
+use super::form::FullZipForm;
 use super::index::RowIndex;
 use crate::header::BlockHeader;
 use crate::slots;
 
 /// The rows of a full-zip block. For rows that do not exist, counts are zero and values are empty.
 #[derive(Debug, Clone, Copy)]
-pub struct ZipRows<'a> {
+pub struct FullZipRows<'a> {
     /// Their layout.
-    pub form: ZipForm,
+    pub form: FullZipForm,
     index: RowIndex<'a>,
     bytes: &'a [u8],
 }
 
-impl<'a> ZipRows<'a> {
+impl<'a> FullZipRows<'a> {
     /// The rows of a block that was parsed: of its index ([`Block::levels`](crate::Block::levels)) and its values
     /// ([`Block::unit`](crate::Block::unit)).
-    pub fn of(form: ZipForm, index: &'a [u8], values: &'a [u8]) -> Self {
+    pub fn of(form: FullZipForm, index: &'a [u8], values: &'a [u8]) -> Self {
         let index = match form.is_indexed() {
             true => RowIndex::of_bytes(index),
             false => RowIndex::default(),
@@ -30,13 +30,13 @@ impl<'a> ZipRows<'a> {
         Self { form, index, bytes }
     }
 
-    /// As [`ZipRows::of`], for rows that have not been checked yet.
+    /// As [`FullZipRows::of`], for rows that have not been checked yet.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for another number of bytes, or a control byte out of
     /// range.
     pub(crate) fn checked(
-        form: ZipForm,
+        form: FullZipForm,
         index: &'a [u8],
         bytes: &'a [u8],
         n_rows: u32,
@@ -179,7 +179,7 @@ impl<'a> ZipRows<'a> {
 /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) where they contradict each other or the page.
 pub(crate) fn check_block(
     header: &BlockHeader,
-    form: ZipForm,
+    form: FullZipForm,
     index: &[u8],
     payload: &[u8],
 ) -> Result<()> {
@@ -205,7 +205,7 @@ pub(crate) fn check_block(
             ));
         }
     }
-    ZipRows::checked(form, index, payload, header.present_rows)?;
+    FullZipRows::checked(form, index, payload, header.present_rows)?;
     match header.null_count > header.present_rows {
         true => Err(Error::corrupt(
             "block.null_count",

@@ -11,7 +11,7 @@ use super::ranges::{Cut, cut_constant, misfit, push_range, scale};
 use super::run::Run;
 use crate::block::Block;
 use crate::full_zip::levels::{LevelsOut, push_levels};
-use crate::full_zip::rows::ZipRows;
+use crate::full_zip::rows::FullZipRows;
 use crate::layout::items_bytes;
 use crate::memory::Take;
 use crate::meta::LevelForm;
@@ -96,8 +96,8 @@ impl<'a> RawLevels<'a> {
         if self.levels.len() != page.levels().len() {
             return Err(misfit());
         }
-        if let Some(form) = page.zip() {
-            let rows = ZipRows::of(form, block.levels, block.unit);
+        if let Some(form) = page.full_zip() {
+            let rows = FullZipRows::of(form, block.levels, block.unit);
             let out = LevelsOut {
                 levels: &mut self.levels,
                 cuts: &self.cuts,

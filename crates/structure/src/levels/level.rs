@@ -1,14 +1,14 @@
 //! One decoded level.
 
-use tarsia_codec::{AlignedBuf, BitSlice, Error, Result};
+use tarsia_codec::{AlignedBuf, BitSlice, Error, Result, limits};
 
 use super::budget::Budget;
 use crate::memory::{Take, grow, words, words_mut};
 use crate::meta::LevelForm;
 use crate::slots;
 
-/// Most slots of a level in one run of rows: what 32-bit offsets of Arrow can say.
-pub(crate) const SLOTS_MAX: u64 = i32::MAX as u64;
+/// Most slots of a level in one array: the offsets of a list count them.
+pub(crate) const SLOTS_MAX: u64 = limits::ARROW_OFFSET_MAX as u64;
 
 /// One level of [`RawLevels`](super::RawLevels).
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::source::builders::quoted;
 /// A longer line is refused.
 const LINE_BYTES_MAX: u64 = 256 << 20;
 
-/// And so is one with as many commas: each may stand for a value, which takes more memory than its text.
+/// A line with more commas is refused, too: each may separate values, and a value takes more memory than its text.
 pub(super) const COMMAS_MAX: usize = 16 << 20;
 
 /// A line's object: keys and values in their order.

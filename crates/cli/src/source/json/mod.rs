@@ -1,15 +1,15 @@
 //! JSON lines to Arrow: one object per line.
 //!
-//! Own code rather than `arrow-json`, because that reader names no line in its errors and rounds `1.5` to `1` where a
-//! column of integers is expected.
+//! This does not use `arrow-json`, because that reader names no line in its errors and rounds `1.5` to `1` in a column
+//! of integers.
 //!
 //! Columns are the keys, in the order in which the first rows bring them; a missing key is null. Numbers are Int64,
 //! UInt64 or Float64, in a column of floats also the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Strings stay
 //! text, also where they look like dates. A key that was null in all of the first rows is a column of type Null. Empty
 //! lines are skipped.
 //!
-//! Objects are structures and arrays are lists, to any depth, by the same rules: a structure has the keys that any of
-//! the first rows bring, and a list's items are of one type.
+//! Objects are structs and arrays are lists, to any depth, by the same rules: a struct has the keys that any of the
+//! first rows have, and all items of a list have one type.
 
 mod lines;
 
@@ -27,7 +27,7 @@ use crate::source::builders::Column;
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
 use lines::{Lines, Value};
 
-/// Reads the first rows and says name and type of each column.
+/// Reads the first rows and returns name and type of each column.
 ///
 /// # Errors
 /// A line is no JSON object, or its values do not fit those of earlier lines.
@@ -49,7 +49,7 @@ pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// A value that does not fit, and where.
+/// The error for a value that does not fit, and where it is.
 #[derive(Debug)]
 struct Misfit {
     /// Keys from the column down, joined by dots.
@@ -63,7 +63,7 @@ impl Misfit {
         Self { name, what }
     }
 
-    /// The same, seen from the object that has it under a key.
+    /// The same error with a key added in front of the path.
     fn under(mut self, key: &str) -> Self {
         self.name = match self.name.is_empty() {
             true => key.to_owned(),
@@ -155,7 +155,7 @@ impl Object {
     fn append(&mut self, entries: &[(Cow<'_, str>, Value<'_>)]) -> Result<(), Misfit> {
         self.n_objects += 1;
         for (position, (key, value)) in entries.iter().enumerate() {
-            // Objects mostly have the same keys in the same order, so the table is asked only when they do not.
+            // Objects mostly have the same keys in the same order. The hash table is used only if they do not.
             let i = match self.fields.get(position) {
                 Some(field) if *field.name() == *key => position,
                 _ => *self.index.get(key.as_ref()).ok_or_else(|| {
@@ -249,7 +249,7 @@ impl Values {
                 let end = i32::try_from(items.len())
                     .ok()
                     .and_then(|n| end.checked_add(n));
-                // A line has at most 256 MiB, and so have a batch's together.
+                // A line has at most 256 MiB, and so have all lines of a batch together.
                 ends.push(end.ok_or_else(|| Misfit::new(": too many items".into()))?);
                 valid.append_non_null();
             }
@@ -309,7 +309,7 @@ impl Values {
     }
 }
 
-/// The keys seen in objects, in the order in which they came, and what they had.
+/// The keys of objects in the order of their first use, and the kinds of their values.
 #[derive(Debug, Default)]
 struct Keys {
     names: Vec<String>,
@@ -353,7 +353,7 @@ struct Seen {
     large: bool,
     whole: bool,
     float: bool,
-    /// `"NaN"` and the infinities: text or float, as the others say.
+    /// `"NaN"` and the infinities: text or float, as the column's other values are.
     special: bool,
     text: bool,
     /// The items of all arrays.

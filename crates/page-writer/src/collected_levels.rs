@@ -15,15 +15,15 @@ const INDEXED_ROWS: usize = 64;
 /// The levels above the items of one column, for the rows collected so far: outermost first, level 0 with a slot for
 /// each row.
 #[derive(Debug)]
-pub struct Shape {
+pub struct CollectedLevels {
     rows: usize,
-    levels: Vec<ShapeLevel>,
+    levels: Vec<CollectedLevel>,
     /// For each level: slots of the next one (at last the items) in front of row 0, 64, 128, ...
     index: Vec<Vec<u64>>,
 }
 
 #[derive(Debug)]
-struct ShapeLevel {
+struct CollectedLevel {
     form: LevelForm,
     n_slots: usize,
     /// Of validity; empty while all slots are valid.
@@ -32,7 +32,7 @@ struct ShapeLevel {
     lengths: Vec<u32>,
 }
 
-impl ShapeLevel {
+impl CollectedLevel {
     /// Slots below some slots.
     fn below(&self, slots: Range<usize>) -> u64 {
         match self.form {
@@ -50,12 +50,12 @@ impl ShapeLevel {
     }
 }
 
-impl Shape {
+impl CollectedLevels {
     /// No rows of a column with these levels.
     pub fn new(forms: impl IntoIterator<Item = LevelForm>) -> Self {
         let levels: Vec<_> = forms
             .into_iter()
-            .map(|form| ShapeLevel {
+            .map(|form| CollectedLevel {
                 form,
                 n_slots: 0,
                 validity: Bits::default(),
@@ -81,7 +81,7 @@ impl Shape {
         self.levels.iter().map(|level| level.form)
     }
 
-    /// Slots of a level so far, also of rows that [`Shape::end_rows`] has not counted yet.
+    /// Slots of a level so far, also of rows that [`CollectedLevels::end_rows`] has not counted yet.
     pub fn n_slots(&self, level: usize) -> usize {
         self.levels.get(level).map_or(0, |level| level.n_slots)
     }
@@ -117,7 +117,7 @@ impl Shape {
     /// Appends slots of a lengths level.
     ///
     /// # Errors
-    /// As [`Shape::push_validity`].
+    /// As [`CollectedLevels::push_validity`].
     pub fn push_lengths(&mut self, level: usize, lengths: impl Iterator<Item = u32>) -> Result<()> {
         let level = self.level_mut(level, LevelForm::Lengths)?;
         level.lengths.extend(lengths);
@@ -132,7 +132,7 @@ impl Shape {
         }
     }
 
-    fn level_mut(&mut self, level: usize, form: LevelForm) -> Result<&mut ShapeLevel> {
+    fn level_mut(&mut self, level: usize, form: LevelForm) -> Result<&mut CollectedLevel> {
         let level = self
             .levels
             .get_mut(level)
@@ -186,7 +186,7 @@ impl Shape {
 
     /// Bytes of bits and lengths of some rows.
     pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
-        let bytes = |(number, level): (usize, &ShapeLevel)| {
+        let bytes = |(number, level): (usize, &CollectedLevel)| {
             let n = self.slots(number, rows.clone()).len() as u64;
             match level.form {
                 LevelForm::Validity => n.div_ceil(8),
@@ -249,32 +249,32 @@ impl Shape {
     }
 }
 
-/// Some of the rows of a [`Shape`].
+/// Some of the rows of a [`CollectedLevels`].
 #[derive(Debug, Clone, Copy)]
-pub struct ShapeSlice<'a> {
-    shape: &'a Shape,
+pub struct LevelsSlice<'a> {
+    levels: &'a CollectedLevels,
     start: usize,
     end: usize,
 }
 
-impl<'a> ShapeSlice<'a> {
-    /// These rows of `shape`.
+impl<'a> LevelsSlice<'a> {
+    /// These rows of `levels`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there are no such rows.
-    pub fn new(shape: &'a Shape, rows: Range<usize>) -> Result<Self> {
-        if rows.start > rows.end || rows.end > shape.rows {
+    pub fn new(levels: &'a CollectedLevels, rows: Range<usize>) -> Result<Self> {
+        if rows.start > rows.end || rows.end > levels.rows {
             return Err(Error::invalid("a page of more rows than the column holds"));
         }
         Ok(Self {
-            shape,
+            levels,
             start: rows.start,
             end: rows.end,
         })
     }
 
-    pub(crate) fn shape(&self) -> &'a Shape {
-        self.shape
+    pub(crate) fn levels(&self) -> &'a CollectedLevels {
+        self.levels
     }
 
     /// Number of rows.
@@ -282,16 +282,16 @@ impl<'a> ShapeSlice<'a> {
         self.end - self.start
     }
 
-    /// Slots of a level that belong to rows counted from the first of these, as places in the shape.
+    /// Slots of a level that belong to rows counted from the first of these, counted among all slots of the level.
     pub(crate) fn slots(&self, level: usize, rows: Range<usize>) -> Range<usize> {
-        self.shape
+        self.levels
             .slots(level, self.start + rows.start..self.start + rows.end)
     }
 
     /// Items of rows counted from the first of these; items count from there too.
     pub(crate) fn items(&self, rows: Range<usize>) -> Range<usize> {
-        let n_levels = self.shape.levels.len();
-        let base = self.shape.slot(n_levels, self.start);
+        let n_levels = self.levels.levels.len();
+        let base = self.levels.slot(n_levels, self.start);
         let items = self.slots(n_levels, rows);
         items.start - base..items.end - base
     }
@@ -331,7 +331,7 @@ mod tests {
             LevelForm::ConstantLength(3),
         ];
         let rows: usize = 500;
-        let mut shape = Shape::new(forms);
+        let mut levels = CollectedLevels::new(forms);
         let mut model: Vec<[usize; 5]> = vec![[0; 5]];
         let mut slot = 0;
         for batch in 0..10 {
@@ -343,21 +343,21 @@ mod tests {
             for i in (0..n).filter(|i| valid[*i]) {
                 bits[i / 8] |= 1 << (i % 8);
             }
-            shape
+            levels
                 .push_validity(0, n, Some(BitSlice::new(&bits, 0, n).unwrap()))
                 .unwrap();
             let lengths: Vec<u32> = (0..n)
                 .filter(|i| valid[*i])
                 .map(|i| (i * i % 11) as u32)
                 .collect();
-            shape.push_lengths(1, lengths.iter().copied()).unwrap();
+            levels.push_lengths(1, lengths.iter().copied()).unwrap();
             let n_items: u32 = lengths.iter().sum();
             let inner: Vec<bool> = (0..n_items as usize).map(|i| (slot + i) % 3 != 1).collect();
             let mut bits = vec![0u8; inner.len().div_ceil(8)];
             for i in (0..inner.len()).filter(|i| inner[*i]) {
                 bits[i / 8] |= 1 << (i % 8);
             }
-            shape
+            levels
                 .push_validity(
                     2,
                     inner.len(),
@@ -365,8 +365,8 @@ mod tests {
                 )
                 .unwrap();
             let n_valid = inner.iter().filter(|valid| **valid).count();
-            shape.push_constant(3, n_valid);
-            shape.end_rows(n);
+            levels.push_constant(3, n_valid);
+            levels.end_rows(n);
             slot += inner.len();
             let (mut lengths, mut inner) = (lengths.iter(), inner.iter());
             for valid in valid {
@@ -386,25 +386,25 @@ mod tests {
                 ]);
             }
         }
-        let check = |shape: &Shape, from: usize| {
+        let check = |levels: &CollectedLevels, from: usize| {
             for row in 0..=rows - from {
                 for (level, (end, start)) in model[from + row].iter().zip(model[from]).enumerate() {
                     let want = end - start;
-                    assert_eq!(shape.slot(level, row), want, "{from} {row} {level}");
+                    assert_eq!(levels.slot(level, row), want, "{from} {row} {level}");
                 }
             }
         };
-        check(&shape, 0);
+        check(&levels, 0);
         let mut from = 0;
         for n in [1, 64, 100, 0, 63] {
-            shape.drain(n).unwrap();
+            levels.drain(n).unwrap();
             from += n;
-            check(&shape, from);
+            check(&levels, from);
         }
-        let slice = ShapeSlice::new(&shape, 10..20).unwrap();
+        let slice = LevelsSlice::new(&levels, 10..20).unwrap();
         let items = model[from + 20][4] - model[from + 10][4];
         assert_eq!((slice.n_items(), slice.items(0..0)), (items, 0..0));
-        assert!(shape.drain(rows).is_err());
-        assert!(ShapeSlice::new(&shape, 0..rows).is_err());
+        assert!(levels.drain(rows).is_err());
+        assert!(LevelsSlice::new(&levels, 0..rows).is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Decoded memory becomes arrays.
+//! The arrays of flat columns, made of decoded or borrowed memory.
 
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryViewArray, NullArray, StringViewArray};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType;
-use tarsia_codec::{Error, Result};
+use tarsia_codec::{Error, Result, VIEW_BYTES};
 use tarsia_structure::RawParts;
 
 use crate::buffers::{ColumnBuffers, cut};
@@ -15,10 +15,11 @@ use crate::plain::plain_array;
 use crate::pool::Pool;
 use crate::runs::run_arrays;
 
-/// An array, or several where the keys of a dictionary would not fit one.
+/// An array, or several that hold its rows one after the other: where the keys of a dictionary or the ends of runs
+/// cannot number all rows, and where byte strings are borrowed from several byte ranges.
 #[derive(Debug)]
-pub struct Emitted {
-    /// In row order; together they hold all rows. More than one only for dictionary types.
+pub struct ArrayParts {
+    /// In row order; together they hold all rows.
     pub parts: Vec<ArrayRef>,
 }
 
@@ -29,7 +30,7 @@ pub struct Emitted {
 /// [`ErrorKind::Corrupt`](tarsia_codec::ErrorKind::Corrupt) for text that is not UTF-8,
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where the parts do not fit the type,
 /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) for a type that is not stored.
-pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<Emitted> {
+pub fn array_from_raw(data_type: &DataType, raw: RawParts, pool: &Pool) -> Result<ArrayParts> {
     array_from_buffers(data_type, ColumnBuffers::of_raw(raw, pool), pool)
 }
 
@@ -46,7 +47,7 @@ pub fn array_of_views(
     pool: &Pool,
 ) -> Result<ArrayRef> {
     let buffers = ColumnBuffers::of_raw(raw, pool);
-    let bytes = buffers.rows.checked_mul(size_of::<u128>());
+    let bytes = buffers.rows.checked_mul(VIEW_BYTES);
     let views = cut(&buffers.values, bytes)?;
     let views = ScalarBuffer::new(views, 0, buffers.rows);
     match data_type {
@@ -66,7 +67,7 @@ pub fn array_of_views(
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit each other or the type.
-pub fn array_of_lent(
+pub fn array_of_borrowed(
     data_type: &DataType,
     raw: RawParts,
     values: Buffer,
@@ -88,7 +89,7 @@ pub fn array_from_buffers(
     data_type: &DataType,
     buffers: ColumnBuffers,
     pool: &Pool,
-) -> Result<Emitted> {
+) -> Result<ArrayParts> {
     if let DataType::Dictionary(key, value) = data_type {
         let values = array_from_buffers(value, buffers, pool)?;
         let encode = |values: &ArrayRef| dictionary::encode(key, values, values.logical_nulls());
@@ -97,7 +98,7 @@ pub fn array_from_buffers(
             .iter()
             .map(encode)
             .collect::<Result<Vec<_>>>()?;
-        return Ok(Emitted {
+        return Ok(ArrayParts {
             parts: parts.into_iter().flatten().collect(),
         });
     }
@@ -105,16 +106,16 @@ pub fn array_from_buffers(
         let logical = array_from_buffers(values.data_type(), buffers, pool)?;
         let runs = |part| run_arrays(data_type, ends.data_type(), part);
         let parts = logical.parts.iter().map(runs).collect::<Result<Vec<_>>>()?;
-        return Ok(Emitted {
+        return Ok(ArrayParts {
             parts: parts.into_iter().flatten().collect(),
         });
     }
-    Ok(Emitted {
+    Ok(ArrayParts {
         parts: vec![plain_array(data_type, buffers, Some(pool))?],
     })
 }
 
-impl Emitted {
+impl ArrayParts {
     /// Nulls of type Null, which has no pages.
     pub fn nulls(rows: usize) -> Self {
         Self {
