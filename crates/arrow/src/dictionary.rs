@@ -9,13 +9,122 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, UInt32Array};
-use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use hashbrown::HashTable;
-use tarsia_codec::{Error, ErrorKind, Result};
+use tarsia_codec::{Error, ErrorKind, OwnedValues, Result};
+use tarsia_structure::RawParts;
 
+use crate::buffers::ColumnBuffers;
+use crate::plain::plain_array;
+use crate::pool::Pool;
 use crate::reorder::reorder;
 use crate::row_bytes::{RowBytes, written};
+
+/// The most entries that keys of a type number: 0 for types that are none of keys.
+pub fn dictionary_entries_max(key: &DataType) -> u64 {
+    match key {
+        DataType::Int8 => i8::MAX as u64 + 1,
+        DataType::Int16 => i16::MAX as u64 + 1,
+        DataType::Int32 => i32::MAX as u64 + 1,
+        DataType::UInt8 => u8::MAX as u64 + 1,
+        DataType::UInt16 => u16::MAX as u64 + 1,
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => u64::from(u32::MAX),
+        _ => 0,
+    }
+}
+
+/// The dictionary array whose keys are `codes`, values of 4 bytes. They number the values of `entries`, one behind the
+/// other, which become its dictionary: at most [`dictionary_entries_max`].
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] for codes that number no entry, for entries that are not of the type, and for other
+/// types; [`ErrorKind::Corrupt`] for text that is not UTF-8.
+pub fn array_of_entries(
+    data_type: &DataType,
+    codes: RawParts,
+    entries: &[Arc<OwnedValues>],
+    pool: &Pool,
+) -> Result<ArrayRef> {
+    let DataType::Dictionary(key, value) = data_type else {
+        return Err(Error::invalid("entries of values that are no dictionary"));
+    };
+    let values = plain_array(value, buffers_of(entries)?, None)?;
+    let ColumnBuffers {
+        rows,
+        nulls,
+        values: codes,
+        ..
+    } = ColumnBuffers::of_raw(codes, pool);
+    if codes.len() != rows * size_of::<u32>() {
+        return Err(Error::invalid("codes of entries that are not of 4 bytes"));
+    }
+    let codes = ScalarBuffer::<u32>::new(codes, 0, rows);
+    match key.as_ref() {
+        DataType::Int8 => keyed::<Int8Type>(codes, nulls, values),
+        DataType::Int16 => keyed::<Int16Type>(codes, nulls, values),
+        DataType::Int32 => keyed::<Int32Type>(codes, nulls, values),
+        DataType::Int64 => keyed::<Int64Type>(codes, nulls, values),
+        DataType::UInt8 => keyed::<UInt8Type>(codes, nulls, values),
+        DataType::UInt16 => keyed::<UInt16Type>(codes, nulls, values),
+        DataType::UInt32 => keyed::<UInt32Type>(codes, nulls, values),
+        _ => keyed::<UInt64Type>(codes, nulls, values),
+    }
+}
+
+/// All values, one behind the other.
+fn buffers_of(entries: &[Arc<OwnedValues>]) -> Result<ColumnBuffers> {
+    let n_rows = entries.iter().map(|it| it.len()).sum();
+    let (mut offsets, mut bytes) = (vec![], vec![]);
+    for entries in entries {
+        match &**entries {
+            OwnedValues::Fixed { bytes: fixed, .. } => bytes.extend_from_slice(fixed),
+            OwnedValues::Bytes { offsets: own, data } => {
+                let before = bytes.len() as u32;
+                let first = own.first().copied().unwrap_or_default();
+                let ends = own.iter().skip(usize::from(!offsets.is_empty()));
+                offsets.extend(ends.map(|end| end.wrapping_sub(first).wrapping_add(before)));
+                let last = own.last().copied().unwrap_or_default();
+                let data = data.get(first as usize..last as usize);
+                bytes.extend_from_slice(data.unwrap_or_default());
+            }
+            OwnedValues::Bits { .. } => {
+                return Err(Error::invalid("entries that are bits"));
+            }
+        }
+    }
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(Error::invalid("entries of 4 GiB and more"));
+    }
+    Ok(ColumnBuffers {
+        rows: n_rows,
+        nulls: None,
+        offsets: Buffer::from(offsets),
+        values: Buffer::from(bytes),
+    })
+}
+
+fn keyed<K: ArrowDictionaryKeyType>(
+    codes: ScalarBuffer<u32>,
+    nulls: Option<NullBuffer>,
+    values: ArrayRef,
+) -> Result<ArrayRef> {
+    let keys = match size_of::<K::Native>() {
+        4 => {
+            let rows = codes.len();
+            ScalarBuffer::new(codes.into_inner(), 0, rows)
+        }
+        _ => codes
+            .iter()
+            .map(|code| K::Native::usize_as(*code as usize))
+            .collect(),
+    };
+    let keys = PrimitiveArray::<K>::try_new(keys, nulls)
+        .map_err(|_| Error::invalid("validity and keys differ in length"))?;
+    let array = DictionaryArray::<K>::try_new(keys, values)
+        .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
+    Ok(Arc::new(array))
+}
 
 /// One or more dictionary arrays that hold `values` in order, null where `nulls` say so.
 pub(crate) fn encode(
@@ -23,15 +132,16 @@ pub(crate) fn encode(
     values: &ArrayRef,
     nulls: Option<NullBuffer>,
 ) -> Result<Vec<ArrayRef>> {
+    let entries_max = dictionary_entries_max(key);
     match key {
-        DataType::Int8 => encode_as::<Int8Type>(values, nulls, i8::MAX as u64 + 1),
-        DataType::Int16 => encode_as::<Int16Type>(values, nulls, i16::MAX as u64 + 1),
-        DataType::Int32 => encode_as::<Int32Type>(values, nulls, i32::MAX as u64 + 1),
-        DataType::Int64 => encode_as::<Int64Type>(values, nulls, u64::from(u32::MAX)),
-        DataType::UInt8 => encode_as::<UInt8Type>(values, nulls, u8::MAX as u64 + 1),
-        DataType::UInt16 => encode_as::<UInt16Type>(values, nulls, u16::MAX as u64 + 1),
-        DataType::UInt32 => encode_as::<UInt32Type>(values, nulls, u64::from(u32::MAX)),
-        DataType::UInt64 => encode_as::<UInt64Type>(values, nulls, u64::from(u32::MAX)),
+        DataType::Int8 => encode_as::<Int8Type>(values, nulls, entries_max),
+        DataType::Int16 => encode_as::<Int16Type>(values, nulls, entries_max),
+        DataType::Int32 => encode_as::<Int32Type>(values, nulls, entries_max),
+        DataType::Int64 => encode_as::<Int64Type>(values, nulls, entries_max),
+        DataType::UInt8 => encode_as::<UInt8Type>(values, nulls, entries_max),
+        DataType::UInt16 => encode_as::<UInt16Type>(values, nulls, entries_max),
+        DataType::UInt32 => encode_as::<UInt32Type>(values, nulls, entries_max),
+        DataType::UInt64 => encode_as::<UInt64Type>(values, nulls, entries_max),
         other => Err(Error::from(ErrorKind::Unsupported {
             what: format!("dictionary keys of type {other}"),
         })),

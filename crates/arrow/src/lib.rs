@@ -48,6 +48,7 @@ pub use assemble::{BorrowedItems, LeafParts, assemble};
 pub use borrowed::{BorrowedStrings, ViewBuffer};
 pub use buffers::{ColumnBuffers, borrowed_buffer};
 pub use collect::LeafBuffer;
+pub use dictionary::{array_of_entries, dictionary_entries_max};
 pub use fit::Fit;
 pub use flat::{ArrayParts, array_from_buffers, array_from_raw, array_of_borrowed, array_of_views};
 pub use packed::Packing;

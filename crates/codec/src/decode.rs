@@ -291,9 +291,9 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// A second way to decode the units of byte strings: as views of the entries of a shared buffer, where every string
-    /// is one of them. `None` for all others.
-    fn entry_views(&self) -> Option<EntryViews<'_>> {
+    /// Other ways to decode units whose values are all entries of a shared buffer: as the entries' numbers, or as views
+    /// of them. `None` for all others.
+    fn entries(&self) -> Option<Entries<'_>> {
         None
     }
 
@@ -450,12 +450,15 @@ pub struct StoredStrings<'a> {
     pub data: Range<usize>,
 }
 
-/// Strings as entries of a shared buffer; see [`Decoder::entry_views`].
+/// Values as entries of a shared buffer; see [`Decoder::entries`].
 #[derive(Clone, Copy)]
-pub struct EntryViews<'a> {
-    /// Decodes the same units to values of 16 bytes: Arrow views, little-endian. A long string's view has the buffer
-    /// number 0 and the string's offset in the data of the entries.
-    pub views: &'a dyn Decoder,
+pub struct Entries<'a> {
+    /// Decodes the same units to values of 4 bytes: the number of each value's entry, little-endian. All are less than
+    /// the number of entries.
+    pub codes: &'a dyn Decoder,
+    /// Decodes the same units, if the entries are byte strings, to values of 16 bytes: Arrow views, little-endian. A
+    /// long string's view has the buffer number 0 and the string's offset in the data of the entries.
+    pub views: Option<&'a dyn Decoder>,
     /// The entries.
     pub entries: &'a SharedBuffer,
 }

@@ -59,7 +59,7 @@ mod views;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
-    Aggregates, BytesOutput, Children, Decoder, Encoding, EntryViews, Output, Reach, Selection,
+    Aggregates, BytesOutput, Children, Decoder, Encoding, Entries, Output, Reach, Selection,
     StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
 };
 pub use encode::{

@@ -58,6 +58,8 @@ enum Collects {
     Ends,
     /// Views of the entries of their pages' dictionaries.
     EntryViews,
+    /// The numbers of these entries, as values of 4 bytes. Also of values of fixed width.
+    EntryCodes,
 }
 
 /// Rows that a kernel has decoded; see [`RawColumn::push_decoded`].
@@ -182,7 +184,7 @@ impl RawColumn {
     }
 
     /// Room for views of `rows_max` byte strings, as values of 16 bytes. Only blocks whose strings are
-    /// [entries](Decoder::entry_views) of a shared buffer can be pushed. Null strings have empty views.
+    /// [entries](Decoder::entries) of a shared buffer can be pushed. Null strings have empty views.
     ///
     /// # Errors
     /// As [`RawColumn::new`].
@@ -193,14 +195,30 @@ impl RawColumn {
         Ok(views)
     }
 
-    /// The parts, and the entries that the views refer to, in the order of the views' buffer numbers.
+    /// Room for the numbers of entries of `rows_max` values, as values of 4 bytes. Only blocks whose values are
+    /// [entries](Decoder::entries) of a shared buffer can be pushed. The entries of one buffer are numbered behind those
+    /// of the buffers before it. What stands for null values means nothing.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
     #[cfg(feature = "zero-copy")]
-    pub fn finish_views(mut self) -> (RawParts, Vec<Arc<OwnedValues>>) {
+    pub fn entry_codes(rows_max: usize, take: Take<'_>) -> Result<Self> {
+        let code = ValueType::Fixed(size_of::<u32>() as u32);
+        let mut codes = Self::new(code, rows_max, 0, take)?;
+        codes.collects = Collects::EntryCodes;
+        Ok(codes)
+    }
+
+    /// The parts, and the entries that views or codes refer to: in the order of the views' buffer numbers, or of the
+    /// codes.
+    #[cfg(feature = "zero-copy")]
+    pub fn finish_entries(mut self) -> (RawParts, Vec<Arc<OwnedValues>>) {
         let entries = core::mem::take(&mut self.entries);
         (self.finish(), entries)
     }
 
-    /// Gives the views of the last `n_rows` rows the buffer number of the entries they were decoded from.
+    /// Lets the views or codes of the last `n_rows` rows, which are not counted yet, refer to these entries among those
+    /// of all buffers.
     #[cfg(feature = "zero-copy")]
     fn number_entries(&mut self, entries: &Arc<OwnedValues>, n_rows: usize) {
         let is_same = |known: &Arc<OwnedValues>| Arc::ptr_eq(known, entries);
@@ -211,6 +229,16 @@ impl RawColumn {
             self.entries.len() - 1
         });
         if number == 0 {
+            return;
+        }
+        if self.collects == Collects::EntryCodes {
+            let before = self.entries.iter().take(number).map(|it| it.len() as u32);
+            let before: u32 = before.sum();
+            let codes = words_mut(&mut self.values);
+            let codes = codes.get_mut(self.rows..self.rows + n_rows);
+            for code in codes.unwrap_or_default() {
+                *code = u32::wrapping_add(*code, before);
+            }
             return;
         }
         let at = self.rows * VIEW_BYTES;
@@ -229,6 +257,10 @@ impl RawColumn {
         #[cfg(feature = "zero-copy")]
         if matches!(self.collects, Collects::Lengths | Collects::EntryViews) {
             return value_type == ValueType::Bytes;
+        }
+        #[cfg(feature = "zero-copy")]
+        if self.collects == Collects::EntryCodes {
+            return true;
         }
         value_type == self.value_type
     }
@@ -255,13 +287,14 @@ impl RawColumn {
                 let what = "ends of values that are not stored row by row";
                 return Err(Error::invalid(what));
             }
-            Collects::EntryViews => {
-                return match tree.entry_views() {
-                    Some(entries) => Ok((entries.views, unit)),
-                    None => Err(Error::invalid(
-                        "views of entries for values that are not entries",
-                    )),
-                };
+            Collects::EntryViews | Collects::EntryCodes => {
+                let as_views = self.collects == Collects::EntryViews;
+                let decoder = tree.entries().and_then(|entries| match as_views {
+                    true => entries.views,
+                    false => Some(entries.codes),
+                });
+                let what = "entries for values that are not entries";
+                return Ok((decoder.ok_or_else(|| Error::invalid(what))?, unit));
             }
         }
         Ok((tree, unit))
@@ -533,8 +566,8 @@ impl RawColumn {
             }
         }
         #[cfg(feature = "zero-copy")]
-        if self.collects == Collects::EntryViews
-            && let Some(entries) = page.tree(block)?.entry_views()
+        if matches!(self.collects, Collects::EntryViews | Collects::EntryCodes)
+            && let Some(entries) = page.tree(block)?.entries()
         {
             self.number_entries(entries.entries.values(), n_rows);
         }

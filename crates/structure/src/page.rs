@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::Entries;
 use tarsia_codec::{
     BitSlice, Decoder, Error, Output, OwnedValues, Reach, Registry, Result, Scratch, Selection,
     Tree, Unit, ValueType, build_decoder,
@@ -192,13 +194,16 @@ impl PageDecoder {
         Ok(strings.map(|strings| strings.data))
     }
 
-    /// Whether the strings of a block are entries of a shared buffer, so that they can be decoded as views of it.
+    /// The ways to decode a block's values as entries of a shared buffer, if they are.
     ///
     /// # Errors
     /// A tree that the page does not have.
     #[cfg(feature = "zero-copy")]
-    pub fn has_entry_views(&self, block: &Block<'_>) -> Result<bool> {
-        Ok(self.full_zip.is_none() && self.tree(block)?.entry_views().is_some())
+    pub fn entries(&self, block: &Block<'_>) -> Result<Option<Entries<'_>>> {
+        match self.full_zip {
+            None => Ok(self.tree(block)?.entries()),
+            Some(_) => Ok(None),
+        }
     }
 
     pub(crate) fn tree(&self, block: &Block<'_>) -> Result<&dyn Decoder> {

@@ -52,11 +52,11 @@ impl Encoding for Dict {
                 Ok(Box::new(PageDecoder {
                     value_type,
                     strings: StringWay::of(dictionary.values()),
-                    entries: Entries {
+                    entries: EntryCodes(Entries {
                         code_bytes,
                         codes,
                         dictionary: dictionary.clone(),
-                    },
+                    }),
                 }))
             }
             (Scope::Page, _) => Err(Error::invalid("dict has one shared buffer in scope 1")),
@@ -76,7 +76,7 @@ struct BlockDecoder {
 struct PageDecoder {
     value_type: ValueType,
     strings: StringWay,
-    entries: Entries,
+    entries: EntryCodes,
 }
 
 /// The dictionary of scope 1, and the codes that refer to its entries.
@@ -111,6 +111,31 @@ impl Entries {
             }
             done
         })
+    }
+}
+
+/// The same, which decodes to the codes themselves.
+struct EntryCodes(Entries);
+
+#[cfg(not(feature = "kernel"))]
+impl Decoder for EntryCodes {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let to = out.into_fixed(size_of::<u32>(), n_selected)?;
+        let n_entries = self.0.dictionary.values().len();
+        let entries = &self.0;
+        let done = entries.with_codes(&unit, selection, n_selected, scratch, |codes| {
+            codes.check(n_entries)?;
+            codes.widen(to);
+            Ok(0)
+        });
+        finish(done, &unit, selection, None)
     }
 }
 
@@ -197,7 +222,7 @@ impl Decoder for PageDecoder {
         let n_selected = selection.check(unit.len)?;
         let out = Target::new(out, self.value_type, n_selected)?;
         let room = out.room();
-        let entries = &self.entries;
+        let entries = &self.entries.0;
         let done = entries.with_codes(&unit, selection, n_selected, scratch, |codes| {
             self.gather(codes, out)
         });
@@ -205,11 +230,13 @@ impl Decoder for PageDecoder {
     }
 
     #[cfg(not(feature = "kernel"))]
-    fn entry_views(&self) -> Option<tarsia_codec::EntryViews<'_>> {
-        let is_text = self.value_type == ValueType::Bytes;
-        (is_text && SharedBuffer::KEEPS_VIEWS).then_some(tarsia_codec::EntryViews {
-            views: &self.entries,
-            entries: &self.entries.dictionary,
+    fn entries(&self) -> Option<tarsia_codec::Entries<'_>> {
+        let has_views = self.value_type == ValueType::Bytes && SharedBuffer::KEEPS_VIEWS;
+        let entries = &self.entries.0;
+        Some(tarsia_codec::Entries {
+            codes: &self.entries,
+            views: has_views.then_some(entries as &dyn Decoder),
+            entries: &entries.dictionary,
         })
     }
 }
@@ -404,7 +431,7 @@ fn gather_checked(
 
 impl PageDecoder {
     fn gather(&self, codes: Codes<'_>, out: Target<'_>) -> Result<usize, Failure> {
-        match (&**self.entries.dictionary.values(), out) {
+        match (&**self.entries.0.dictionary.values(), out) {
             (OwnedValues::Fixed { bytes, .. }, Target::Fixed { to, width }) => {
                 gather_fixed(bytes, width, codes, to)
             }

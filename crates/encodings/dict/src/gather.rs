@@ -77,6 +77,15 @@ impl<'a> Codes<'a> {
         by_width!(self, |codes| codes.get(i).map(|code| code.number()))
     }
 
+    /// Writes the codes as values of 4 bytes.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn widen(self, to: &mut [u8]) {
+        let to = to.as_chunks_mut().0.iter_mut();
+        by_width!(self, |codes| to
+            .zip(codes)
+            .for_each(|(to, code)| *to = code.number().to_le_bytes()));
+    }
+
     /// Checks that all codes are below `n_entries`; the error names the first that is not.
     pub(crate) fn check(self, n_entries: usize) -> Result<()> {
         let max = by_width!(self, |codes| max_code(codes));

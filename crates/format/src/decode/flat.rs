@@ -4,7 +4,7 @@ use tarsia_structure::RawColumn;
 
 use super::column_read::ColumnRead;
 use super::memory::Memory;
-use super::zero_copy::{BorrowedRun, Views};
+use super::zero_copy::{BorrowedRun, EntryCodes, Views};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 
 /// The rows of a column, as they were decoded.
@@ -13,6 +13,8 @@ pub(crate) enum Decoded {
     Raw(RawColumn),
     /// Views of the file or of dictionaries.
     Views(Views),
+    /// Numbers of dictionary entries.
+    EntryCodes(EntryCodes),
     /// Byte strings back to back in the file, in as many pieces as they lie in.
     InPlace(Vec<BorrowedRun>),
     /// By a kernel, in whose memory they stay.
@@ -23,6 +25,9 @@ pub(crate) enum Decoded {
 impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     /// Decodes the rows of a flat column.
     pub(crate) fn decode(&self, memory: &mut Memory<'_>) -> Result<Decoded> {
+        if let Some(codes) = self.decode_entry_codes(memory)? {
+            return Ok(Decoded::EntryCodes(codes));
+        }
         if let Some(views) = self.decode_entry_views(memory)? {
             return Ok(Decoded::Views(views));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
-use tarsia_arrow::{BorrowedStrings, ViewBuffer, borrowed_buffer};
+use tarsia_arrow::{BorrowedStrings, ViewBuffer, borrowed_buffer, dictionary_entries_max};
 use tarsia_codec::{OwnedValues, Selection};
 use tarsia_structure::{RawColumn, RawParts};
 
@@ -25,6 +25,12 @@ const ENTRY_VIEW_ROWS_MIN: usize = 1024;
 pub(crate) struct Views {
     pub(crate) views: RawParts,
     pub(crate) buffers: Vec<Buffer>,
+}
+
+/// Numbers of the entries of all dictionaries, one behind the other.
+pub(crate) struct EntryCodes {
+    pub(crate) codes: RawParts,
+    pub(crate) entries: Vec<Arc<OwnedValues>>,
 }
 
 /// Offsets, and the run of the file's bytes that they count in.
@@ -130,7 +136,8 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         self.each_block(
             |_| true,
             |part, decoder, block| {
-                are_entries = are_entries && decoder.has_entry_views(block)?;
+                let entries = decoder.entries(block)?;
+                are_entries = are_entries && entries.is_some_and(|it| it.views.is_some());
                 if !are_entries {
                     return Ok(());
                 }
@@ -144,7 +151,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         let Some(views) = views.filter(|_| are_entries) else {
             return Ok(None);
         };
-        let (views, entries) = views.finish_views();
+        let (views, entries) = views.finish_entries();
         Ok(Some(Views {
             views,
             buffers: entries
@@ -152,6 +159,46 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
                 .map(|entries| borrowed_buffer(EntryBytes(entries)))
                 .collect(),
         }))
+    }
+
+    /// The rows of a flat plan of dictionary arrays as numbers of the entries of their pages' dictionaries, where all
+    /// blocks have one. `None` of others, and where there are more entries than rows.
+    pub(crate) fn decode_entry_codes(&self, memory: &mut Memory<'_>) -> Result<Option<EntryCodes>> {
+        let rows = self.plan.rows;
+        let is_dictionary = matches!(self.column.data_type, DataType::Dictionary(..));
+        if !is_dictionary || !self.column.is_flat() || !self.is_native()? {
+            return Ok(None);
+        }
+        let Memory { scratch, take } = memory;
+        let mut codes = None;
+        let mut are_entries = true;
+        self.each_block(
+            |_| true,
+            |part, decoder, block| {
+                let entries = decoder.entries(block)?;
+                are_entries =
+                    are_entries && entries.is_some_and(|it| it.entries.values().len() <= rows);
+                if !are_entries {
+                    return Ok(());
+                }
+                let codes: &mut RawColumn = match &mut codes {
+                    Some(codes) => codes,
+                    None => codes.insert(RawColumn::entry_codes(rows, take)?),
+                };
+                codes.push(decoder, block, self.plan.selection(part), scratch, take)
+            },
+        )?;
+        let Some(codes) = codes.filter(|_| are_entries) else {
+            return Ok(None);
+        };
+        let (codes, entries) = codes.finish_entries();
+        let n_entries = entries.iter().map(|entries| entries.len()).sum::<usize>();
+        let key = match &self.column.data_type {
+            DataType::Dictionary(key, _) => key.as_ref(),
+            _ => return Ok(None),
+        };
+        let are_numbered = n_entries <= rows && n_entries as u64 <= dictionary_entries_max(key);
+        Ok(are_numbered.then_some(EntryCodes { codes, entries }))
     }
 
     /// The pieces of a plan of byte strings that may be borrowed from the file, since they lie there back to back.

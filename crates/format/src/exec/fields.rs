@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::Array;
 use rayon::prelude::*;
 use tarsia_arrow::{
-    ArrayParts, LeafParts, array_from_raw, array_of_borrowed, array_of_views, assemble,
+    ArrayParts, LeafParts, array_from_raw, array_of_borrowed, array_of_entries, array_of_views,
+    assemble,
 };
 #[cfg(feature = "kernels")]
 use tarsia_arrow::{ColumnBuffers, array_from_buffers};
@@ -160,6 +161,10 @@ fn arrays_of(file: &OpenFile, column: &Column, decoded: Decoded) -> CodecResult<
         Decoded::Raw(raw) => array_from_raw(data_type, raw.finish(), pool),
         Decoded::Views(views) => {
             let array = array_of_views(data_type, views.views, views.buffers, pool)?;
+            Ok(ArrayParts { parts: vec![array] })
+        }
+        Decoded::EntryCodes(decoded) => {
+            let array = array_of_entries(data_type, decoded.codes, &decoded.entries, pool)?;
             Ok(ArrayParts { parts: vec![array] })
         }
         Decoded::InPlace(runs) => {
