@@ -290,7 +290,7 @@ class Worker:
             }
         }
 
-    def check(self, file):
+    def check(self, file, goal):
         self.path = file
         self.dataset = lance.dataset(file)
         names = self.table.schema.names

@@ -11,6 +11,7 @@ mod report;
 mod search;
 mod sizes;
 mod speed;
+mod types;
 
 use clap::{Parser, Subcommand};
 
@@ -28,13 +29,15 @@ enum Benchmark {
     Sizes(sizes::Arguments),
     /// Writing, opening, scanning and random rows of whole tables.
     Speed(speed::Arguments),
+    /// Scans of one column of every flat type, and of `lineitem` of TPC-H.
+    Types(types::Arguments),
     /// What it costs to decode by the kernel in the file instead of natively.
     Kernels(over_tables::Arguments),
     /// What part of writing the search for trees of encodings takes.
     Search(over_tables::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
-    /// `sizes`, then `speed`.
+    /// `sizes`, then `speed`, then `types`.
     All(speed::Arguments),
     /// One format, told what to do by lines on its input.
     #[command(hide = true)]
@@ -45,6 +48,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Benchmark::Sizes(arguments) => sizes::run(&arguments),
         Benchmark::Speed(arguments) => speed::run(&arguments),
+        Benchmark::Types(arguments) => types::run(&arguments),
         Benchmark::Kernels(arguments) => kernels::run(&arguments),
         Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
@@ -53,19 +57,29 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// What goes wrong in one is no reason to leave out the other.
+/// What goes wrong in one is no reason to leave out the others.
 fn all(arguments: &speed::Arguments) -> anyhow::Result<()> {
-    let sizes = sizes::run(&sizes::Arguments::of_all(
+    let sizes = sizes::Arguments::of_all(
         arguments.folder.clone(),
         arguments.table.clone(),
         arguments.no_docs,
-    ));
+    );
+    let types = types::Arguments::of_all(arguments);
+    let mut results = vec![("sizes", sizes::run(&sizes))];
     println!();
-    let speed = speed::run(arguments);
-    match (sizes, speed) {
-        (Err(sizes), Err(speed)) => Err(speed.context(format!("sizes: {sizes:#}; and speed"))),
-        (sizes, speed) => sizes
-            .map_err(|error| error.context("sizes"))
-            .and(speed.map_err(|error| error.context("speed"))),
+    results.push(("speed", speed::run(arguments)));
+    if types.names_something() {
+        println!();
+        results.push(("types", types::run(&types)));
     }
+    let mut failed = None;
+    for (name, result) in results {
+        if let Err(error) = result {
+            failed = Some(match failed {
+                None => error.context(name),
+                Some(before) => anyhow::anyhow!("{before:#}; and {name}: {error:#}"),
+            });
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }

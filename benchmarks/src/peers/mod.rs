@@ -13,6 +13,18 @@ pub(crate) fn mapped(path: &std::path::Path) -> anyhow::Result<bytes::Bytes> {
     Ok(bytes::Bytes::from_owner(map))
 }
 
+/// The result of `work`; a panic is an error like any other.
+pub(crate) fn without_panic<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let what = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        Err(anyhow::anyhow!("panic: {what}"))
+    })
+}
+
 /// Trees with the number of chunks or blocks that have them, on one line, at most `n_max`.
 pub(crate) fn trees_line(trees: &[(String, u64)], n_max: usize) -> String {
     let mut parts: Vec<_> = trees

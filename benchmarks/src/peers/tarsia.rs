@@ -48,17 +48,7 @@ mod measuring {
     pub(crate) fn measure(batches: &[RecordBatch]) -> Result<TarsiaSize> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("column.tarsia");
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            write_and_inspect(&path, batches)
-        }))
-        .unwrap_or_else(|panic| {
-            let what = panic
-                .downcast_ref::<&str>()
-                .copied()
-                .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-                .unwrap_or("no message");
-            Err(anyhow!("panic: {what}"))
-        });
+        let result = crate::peers::without_panic(|| write_and_inspect(&path, batches));
         // The name of a temporary file says nothing and differs from run to run.
         let name = format!("{}: ", path.display());
         result.map_err(|error| anyhow!("{}", error.to_string().replace(&name, "")))

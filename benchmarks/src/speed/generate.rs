@@ -133,7 +133,8 @@ pub(super) fn wide(n_columns: usize) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-fn word(random: &mut Random, n_syllables: usize) -> String {
+/// Syllables in a row.
+pub(crate) fn word(random: &mut Random, n_syllables: usize) -> String {
     (0..n_syllables)
         .map(|_| SYLLABLES[random.below(SYLLABLES.len())])
         .collect()

@@ -12,7 +12,7 @@ const REPETITIONS: usize = 5;
 
 /// Gigabytes (10⁹) of output per second, medians.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// One thread copies into memory that was written before.
     pub(super) copy_reused: f64,
     /// One thread copies into memory that the system gives for the first time.
@@ -29,7 +29,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// One line for people.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!(
             "Memory, GB of output per second: copy {:.1} (into fresh memory {:.1}), store {:.1} (fresh {:.1}); all threads: copy {:.1} \
              (fresh {:.1}), store {:.1} (fresh {:.1}).",

@@ -18,6 +18,7 @@ use super::{
     Arguments, Failure, FormatName, Measure, Speed, Table, Threads, generate, ipc, lance, limits,
 };
 use crate::machine::{self, Environment};
+use crate::over_tables;
 use crate::sizes::tables;
 
 /// Rows of a batch handed to a writer.
@@ -40,12 +41,20 @@ const TAKE_COLUMNS_MAX: usize = 10_000;
 
 const WIDTHS: [usize; 3] = [1_000, 10_000, 100_000];
 
+/// Batches of a table, made one by one.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
+
+/// Makes a table.
+pub(crate) type Make = Box<dyn Fn() -> Result<(SchemaRef, Batches)>>;
+
 /// Where a table comes from.
 enum Source {
     Parquet(PathBuf),
     Mixed(usize),
     Wide(usize),
     RandomAccess(Shape),
+    /// By another command, which wants scans alone.
+    Made(Make),
 }
 
 impl Source {
@@ -56,6 +65,7 @@ impl Source {
     fn goal(&self) -> Goal {
         match self {
             Self::RandomAccess(_) => Goal::RandomRows,
+            Self::Made(_) => Goal::Scans,
             _ => Goal::Everything,
         }
     }
@@ -64,7 +74,7 @@ impl Source {
     fn nested_columns(&self) -> Result<usize> {
         Ok(match self {
             Self::Parquet(path) => tables::open(path)?.nested.len(),
-            Self::Mixed(_) | Self::Wide(_) => 0,
+            Self::Mixed(_) | Self::Wide(_) | Self::Made(_) => 0,
             Self::RandomAccess(shape) => {
                 let schema = shape.schema();
                 let fields = schema.fields().iter();
@@ -75,31 +85,29 @@ impl Source {
 
     /// Makes the file that all processes read.
     fn make(&self, path: &Path) -> Result<()> {
-        let (schema, batches): (SchemaRef, Box<dyn Iterator<Item = Result<RecordBatch>>>) =
-            match self {
-                Self::Parquet(source) => {
-                    let file = std::fs::File::open(source)?;
-                    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
-                    let schema = builder.schema().clone();
-                    let reader = builder.with_batch_size(BATCH_ROWS).build()?;
-                    (schema, Box::new(reader.map(|batch| Ok(batch?))))
-                }
-                Self::Mixed(n_rows) => {
-                    let mut batches = generate::mixed(*n_rows).peekable();
-                    let schema = match batches.peek() {
-                        Some(Ok(batch)) => batch.schema(),
-                        _ => bail!("no rows"),
-                    };
-                    (schema, Box::new(batches))
-                }
-                Self::Wide(n_columns) => {
-                    let batch = generate::wide(*n_columns)?;
-                    (batch.schema(), Box::new(std::iter::once(Ok(batch))))
-                }
-                Self::RandomAccess(shape) => {
-                    (shape.schema(), Box::new(shape.batches(shape.rows())))
-                }
-            };
+        let (schema, batches): (SchemaRef, Batches) = match self {
+            Self::Parquet(source) => {
+                let file = std::fs::File::open(source)?;
+                let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+                let schema = builder.schema().clone();
+                let reader = builder.with_batch_size(BATCH_ROWS).build()?;
+                (schema, Box::new(reader.map(|batch| Ok(batch?))))
+            }
+            Self::Mixed(n_rows) => {
+                let mut batches = generate::mixed(*n_rows).peekable();
+                let schema = match batches.peek() {
+                    Some(Ok(batch)) => batch.schema(),
+                    _ => bail!("no rows"),
+                };
+                (schema, Box::new(batches))
+            }
+            Self::Wide(n_columns) => {
+                let batch = generate::wide(*n_columns)?;
+                (batch.schema(), Box::new(std::iter::once(Ok(batch))))
+            }
+            Self::RandomAccess(shape) => (shape.schema(), Box::new(shape.batches(shape.rows()))),
+            Self::Made(make) => make()?,
+        };
         ipc::write(path, &schema, batches)?;
         Ok(())
     }
@@ -174,20 +182,61 @@ pub(super) fn measure(
     });
 
     let mut speed = Speed {
+        left_out,
+        failed,
+        ..nothing(environment, arguments.reps, formats)
+    };
+    measure_sources(&mut speed, &launcher, &folders, sources, save)?;
+    Ok(speed)
+}
+
+/// Scans tables that another command makes, by all formats but Lance.
+pub(crate) fn scans(
+    tables: Vec<(String, Make)>,
+    reps: usize,
+    scratch: Option<&PathBuf>,
+) -> Result<Speed> {
+    let launcher = Launcher { lance_python: None };
+    let folders = Folders {
+        scratch: scratch_folder(scratch)?,
+        cold: None,
+    };
+    let formats = FormatName::BUILT_IN.to_vec();
+    let mut speed = nothing(Environment::here(), reps, formats);
+    let sources = tables.into_iter();
+    let sources = sources.map(|(name, make)| (name, Source::Made(make)));
+    measure_sources(&mut speed, &launcher, &folders, sources.collect(), &|_| {
+        Ok(())
+    })?;
+    Ok(speed)
+}
+
+/// A run before its first table.
+fn nothing(environment: Environment, reps: usize, formats: Vec<FormatName>) -> Speed {
+    Speed {
         environment,
         load: [machine::load(), None],
-        repetitions: arguments.reps.max(1),
+        repetitions: reps.max(1),
         limits: limits::measure(),
         formats,
         tables: Vec::new(),
         evictions: Evictions::default(),
-        left_out,
-        failed,
-    };
+        left_out: Vec::new(),
+        failed: Vec::new(),
+    }
+}
+
+fn measure_sources(
+    speed: &mut Speed,
+    launcher: &Launcher,
+    folders: &Folders,
+    sources: Vec<(String, Source)>,
+    save: &dyn Fn(&Speed) -> Result<()>,
+) -> Result<()> {
     for (name, source) in sources {
         let begin = std::time::Instant::now();
         eprintln!("{name}");
-        if let Err(error) = measure_table(&mut speed, &launcher, &folders, &name, &source) {
+        if let Err(error) = measure_table(speed, launcher, folders, &name, &source) {
             eprintln!("{name}: {error:#}");
             speed.failed.push(Failure {
                 table: name.clone(),
@@ -202,9 +251,9 @@ pub(super) fn measure(
             clear(folder.path())?;
         }
         speed.load[1] = machine::load();
-        save(&speed)?;
+        save(speed)?;
     }
-    Ok(speed)
+    Ok(())
 }
 
 fn lance_python(arguments: &Arguments, left_out: &mut Vec<String>) -> Result<Option<PathBuf>> {
@@ -224,12 +273,7 @@ fn lance_python(arguments: &Arguments, left_out: &mut Vec<String>) -> Result<Opt
 }
 
 fn folders(arguments: &Arguments, left_out: &mut Vec<String>) -> Result<Folders> {
-    let scratch = match &arguments.scratch {
-        Some(folder) => tempfile::tempdir_in(folder)?,
-        // Memory, so that no format waits for a disk; what a disk adds is in the cold takes.
-        None if Path::new("/dev/shm").is_dir() => tempfile::tempdir_in("/dev/shm")?,
-        None => tempfile::tempdir()?,
-    };
+    let scratch = scratch_folder(arguments.scratch.as_ref())?;
     let exe = std::env::current_exe()?;
     let cold = match &arguments.cold {
         Some(folder) => folder.as_path(),
@@ -242,6 +286,14 @@ fn folders(arguments: &Arguments, left_out: &mut Vec<String>) -> Result<Folders>
         None
     };
     Ok(Folders { scratch, cold })
+}
+
+/// Memory, so that no format waits for a disk; what a disk adds is in the cold takes.
+fn scratch_folder(named: Option<&PathBuf>) -> Result<tempfile::TempDir> {
+    match named {
+        Some(folder) => Ok(tempfile::tempdir_in(folder)?),
+        None => over_tables::folder_in_memory(),
+    }
 }
 
 fn clear(folder: &Path) -> Result<()> {
@@ -259,6 +311,7 @@ fn clear(folder: &Path) -> Result<()> {
 struct Measuring<'r> {
     folders: &'r Folders,
     table: Table,
+    goal: Goal,
     columns: Vec<String>,
     fixed_width: Vec<String>,
     /// Whether there are byte strings.
@@ -295,6 +348,7 @@ fn measure_table(
             peak_bytes_of_scan: BTreeMap::new(),
             lance_overhead_seconds: None,
         },
+        goal: source.goal(),
         columns: Vec::new(),
         fixed_width: Vec::new(),
         binary: false,
@@ -307,7 +361,7 @@ fn measure_table(
     source.make(&table).context("making the table")?;
     let mut peers = Vec::new();
     for &format in &speed.formats {
-        peers.extend(measuring.prepare(launcher, format, &table, source.goal()));
+        peers.extend(measuring.prepare(launcher, format, &table));
     }
     measuring.repetitions(&mut peers, speed.repetitions);
     if !source.is_wide() {
@@ -318,7 +372,7 @@ fn measure_table(
         }
     }
     drop(peers);
-    if !source.is_wide() {
+    if !source.is_wide() && source.goal() != Goal::Scans {
         for &format in &speed.formats {
             // What has no file has failed already.
             if measuring.table.file_bytes.contains_key(&format) {
@@ -374,13 +428,8 @@ impl Measuring<'_> {
     }
 
     /// A peer with the table in memory and in a file that gives it back. `None` if there is no such peer.
-    fn prepare(
-        &mut self,
-        launcher: &Launcher,
-        format: FormatName,
-        table: &Path,
-        goal: Goal,
-    ) -> Option<Peer> {
+    fn prepare(&mut self, launcher: &Launcher, format: FormatName, table: &Path) -> Option<Peer> {
+        let goal = self.goal;
         let mut peer = match launcher.start(format) {
             Ok(peer) => peer,
             Err(error) => {
@@ -437,7 +486,10 @@ impl Measuring<'_> {
             self.add_seconds(measure, format, seconds);
         }
         self.table.kernel_bytes.insert(format, kernel_bytes);
-        let check = Request::Check { file: file.clone() };
+        let check = Request::Check {
+            file: file.clone(),
+            goal,
+        };
         let outcome = match self.table.wide {
             // Nothing is read on one thread there.
             true => peer.ask(&check, self.limit),
@@ -471,9 +523,10 @@ impl Measuring<'_> {
         let measures = || {
             let ordinary = Measure::ORDINARY.iter().chain(&Measure::MORE_TAKES);
             let views = Measure::VIEWS.iter().filter(|_| self.binary);
-            match self.table.wide {
-                true => Measure::WIDE.to_vec(),
-                false => ordinary.chain(views).copied().collect(),
+            match (self.goal, self.table.wide) {
+                (Goal::Scans, _) => Measure::SCANS.to_vec(),
+                (_, true) => Measure::WIDE.to_vec(),
+                (_, false) => ordinary.chain(views).copied().collect(),
             }
         };
         let measures = measures();

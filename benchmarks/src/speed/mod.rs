@@ -3,19 +3,20 @@
 //! Each format has a process of its own, so that none finds the other's threads and memory. This process says what is to be done,
 //! to one format after the other, repetition by repetition: a slow moment of the machine meets all of them.
 
+mod arrow_bytes;
 mod check;
 mod child;
 mod cold;
-mod generate;
+pub(crate) mod generate;
 mod ipc;
 mod lance;
 pub(crate) mod limits;
-mod measuring;
+pub(crate) mod measuring;
 mod memory;
 mod protocol;
-mod random;
+pub(crate) mod random;
 mod random_access;
-mod report;
+pub(crate) mod report;
 pub(crate) mod touch;
 mod views;
 mod worker;
@@ -48,10 +49,10 @@ pub(crate) struct Arguments {
     pub(crate) table: Option<String>,
     /// Repetitions of every measurement.
     #[arg(long, default_value_t = 5, value_name = "N")]
-    reps: usize,
+    pub(crate) reps: usize,
     /// Where the files are written [default: /dev/shm if there is one, else the temporary folder].
     #[arg(long, value_name = "FOLDER")]
-    scratch: Option<PathBuf>,
+    pub(crate) scratch: Option<PathBuf>,
     /// Where files lie that are read from the disk [default: the folder of the builds].
     #[arg(long, value_name = "FOLDER")]
     cold: Option<PathBuf>,
@@ -86,7 +87,7 @@ impl FormatName {
         Self::Parquet,
     ];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             #[cfg(feature = "tarsia")]
             Self::Tarsia => "tarsia",
@@ -153,6 +154,9 @@ impl Measure {
     /// More of a table with byte strings.
     const VIEWS: [Self; 2] = [Self::ScanAllAsViews, Self::ScanOneAsViews];
 
+    /// Those of a table that is only scanned.
+    const SCANS: [Self; 2] = [Self::ScanOne, Self::ScanAll];
+
     /// Those of a table of very many columns.
     const WIDE: [Self; 4] = [
         Self::WriteOne,
@@ -188,18 +192,18 @@ impl Measure {
 
 /// One table with all its times.
 #[derive(Clone, Debug, Serialize)]
-struct Table {
-    table: String,
-    rows: usize,
+pub(crate) struct Table {
+    pub(crate) table: String,
+    pub(crate) rows: usize,
     columns: usize,
     fixed_width_columns: usize,
-    arrow_bytes: usize,
+    pub(crate) arrow_bytes: usize,
     /// Columns of lists and structs.
     nested_columns: usize,
     /// Generated with very many columns.
     wide: bool,
     /// All bytes of the file; of Lance, of all files of the dataset.
-    file_bytes: BTreeMap<FormatName, u64>,
+    pub(crate) file_bytes: BTreeMap<FormatName, u64>,
     /// Not in these: the bytes that an embedded decoder would add.
     kernel_bytes: BTreeMap<FormatName, u64>,
     /// Options that were chosen for this table.
@@ -215,7 +219,7 @@ struct Table {
 }
 
 impl Table {
-    fn seconds(&self, measure: Measure, format: FormatName) -> Option<f64> {
+    pub(crate) fn seconds(&self, measure: Measure, format: FormatName) -> Option<f64> {
         let seconds = self.seconds.get(&measure)?.get(&format)?;
         crate::report::median(seconds.iter().copied())
     }
@@ -223,35 +227,35 @@ impl Table {
 
 /// Something that gave no number.
 #[derive(Clone, Debug, Serialize)]
-struct Failure {
-    table: String,
+pub(crate) struct Failure {
+    pub(crate) table: String,
     /// `None` if the table could not be made.
-    format: Option<FormatName>,
-    why: String,
+    pub(crate) format: Option<FormatName>,
+    pub(crate) why: String,
     /// It did not end in the time it was given, which is a result.
-    late: bool,
+    pub(crate) late: bool,
 }
 
 /// Everything a run found.
 #[derive(Clone, Debug)]
-struct Speed {
-    environment: Environment,
+pub(crate) struct Speed {
+    pub(crate) environment: Environment,
     /// Load of the machine before the first table and after the last.
-    load: [Option<f64>; 2],
-    repetitions: usize,
-    limits: Limits,
+    pub(crate) load: [Option<f64>; 2],
+    pub(crate) repetitions: usize,
+    pub(crate) limits: Limits,
     /// What is measured.
     formats: Vec<FormatName>,
-    tables: Vec<Table>,
+    pub(crate) tables: Vec<Table>,
     evictions: cold::Evictions,
     /// What was not to be measured, or could not be, and why.
     left_out: Vec<String>,
-    failed: Vec<Failure>,
+    pub(crate) failed: Vec<Failure>,
 }
 
 impl Speed {
     /// Those that Tarsia is compared with.
-    fn peers(&self) -> Vec<FormatName> {
+    pub(crate) fn peers(&self) -> Vec<FormatName> {
         let formats = self.formats.iter().copied();
         formats.filter(|format| format.is_peer()).collect()
     }
@@ -296,4 +300,79 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!("failures: {n_failed}, listed above");
     }
     Ok(())
+}
+
+/// Runs that were never made, for tests of reports.
+#[cfg(all(test, feature = "tarsia"))]
+pub(crate) mod made_up {
+    use super::*;
+
+    pub(crate) fn empty_speed() -> Speed {
+        Speed {
+            environment: Environment {
+                cpu: String::new(),
+                threads: 1,
+                memory_gib: None,
+                system: String::new(),
+                rustc: String::new(),
+                commit: String::new(),
+                versions: BTreeMap::new(),
+            },
+            load: [None, None],
+            repetitions: 3,
+            limits: Limits {
+                copy_reused: 1.0,
+                copy_fresh: 1.0,
+                store_reused: 4.0,
+                store_fresh: 1.0,
+                copy_reused_all: 1.0,
+                copy_fresh_all: 1.0,
+                store_reused_all: 8.0,
+                store_fresh_all: 1.0,
+            },
+            formats: FormatName::BUILT_IN.to_vec(),
+            tables: Vec::new(),
+            evictions: cold::Evictions::default(),
+            left_out: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn empty_table(name: &str, arrow_bytes: usize) -> Table {
+        Table {
+            table: name.to_owned(),
+            rows: 10,
+            columns: 1,
+            fixed_width_columns: 0,
+            arrow_bytes,
+            nested_columns: 0,
+            wide: false,
+            file_bytes: BTreeMap::new(),
+            kernel_bytes: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            seconds: BTreeMap::new(),
+            peak_bytes_of_write: BTreeMap::new(),
+            peak_bytes_of_scan: BTreeMap::new(),
+            lance_overhead_seconds: None,
+        }
+    }
+
+    /// A table that was scanned, with the bytes of the file and the seconds of both scans of each format.
+    pub(crate) fn scanned(name: &str, arrow_bytes: usize, formats: &[Scanned]) -> Table {
+        let mut table = empty_table(name, arrow_bytes);
+        for scanned in formats {
+            table.file_bytes.insert(scanned.format, scanned.file_bytes);
+            for measure in Measure::SCANS {
+                let times = table.seconds.entry(measure).or_default();
+                times.insert(scanned.format, vec![scanned.seconds]);
+            }
+        }
+        table
+    }
+
+    pub(crate) struct Scanned {
+        pub(crate) format: FormatName,
+        pub(crate) file_bytes: u64,
+        pub(crate) seconds: f64,
+    }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Goal {
     Everything,
     /// Takes of 256 rows.
     RandomRows,
+    /// Scans alone; no other way of reading is checked.
+    Scans,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ pub(super) enum Request {
         goal: Goal,
     },
     /// Opens the file, reads it in every way that is measured, and compares with the table.
-    Check { file: PathBuf },
+    Check { file: PathBuf, goal: Goal },
     /// Writes the table once more.
     Write { threads: Threads },
     /// Opens the file and asks for the type of one column.

@@ -1,15 +1,15 @@
 //! Random numbers that are the same in every process: SplitMix64.
 
 /// A generator with 64 bits of state.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// 64 random bits.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,17 +18,17 @@ impl Random {
     }
 
     /// In `0.0..1.0`.
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// In `0..n`; `n` is not 0.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
     /// `count` different numbers below `n`, rising; all of them if there are no more.
-    pub(super) fn rows(&mut self, count: usize, n: usize) -> Vec<u64> {
+    pub(crate) fn rows(&mut self, count: usize, n: usize) -> Vec<u64> {
         let mut rows = std::collections::BTreeSet::new();
         while rows.len() < count.min(n) {
             rows.insert(self.below(n) as u64);

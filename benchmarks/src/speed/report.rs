@@ -14,23 +14,24 @@ fn ratio_of(peer: Option<f64>, tarsia: Option<f64>) -> Option<f64> {
 }
 
 #[cfg(feature = "tarsia")]
-const TARSIA: Option<FormatName> = Some(FormatName::Tarsia);
+pub(crate) const TARSIA: Option<FormatName> = Some(FormatName::Tarsia);
 
 #[cfg(not(feature = "tarsia"))]
-const TARSIA: Option<FormatName> = None;
+pub(crate) const TARSIA: Option<FormatName> = None;
 
 /// A number that a table has of each format.
-type Number<'n> = &'n dyn Fn(&Table, FormatName) -> Option<f64>;
+pub(crate) type Number<'n> = &'n dyn Fn(&Table, FormatName) -> Option<f64>;
 
-fn ratio(t: &Table, number: Number<'_>, peer: FormatName) -> Option<f64> {
+/// The peer's number divided by Tarsia's.
+pub(crate) fn ratio(t: &Table, number: Number<'_>, peer: FormatName) -> Option<f64> {
     ratio_of(number(t, peer), TARSIA.and_then(|tarsia| number(t, tarsia)))
 }
 
-fn seconds(measure: Measure) -> impl Fn(&Table, FormatName) -> Option<f64> {
+pub(crate) fn seconds(measure: Measure) -> impl Fn(&Table, FormatName) -> Option<f64> {
     move |t, format| t.seconds(measure, format)
 }
 
-fn file_bytes(t: &Table, format: FormatName) -> Option<f64> {
+pub(crate) fn file_bytes(t: &Table, format: FormatName) -> Option<f64> {
     t.file_bytes.get(&format).map(|bytes| *bytes as f64)
 }
 
@@ -554,7 +555,7 @@ fn overhead_line(speed: &Speed) -> Option<String> {
 }
 
 /// Lines about the run, for a reader of either report.
-fn remarks(speed: &Speed) -> Vec<String> {
+pub(crate) fn remarks(speed: &Speed) -> Vec<String> {
     let mut lines = vec![speed.limits.line()];
     if let [Some(before), Some(after)] = speed.load {
         lines.push(format!(
@@ -648,7 +649,7 @@ pub(super) fn text(speed: &Speed) -> String {
 }
 
 /// Everything, one table per line, so that two runs compare well.
-pub(super) fn json(speed: &Speed) -> Result<String> {
+pub(crate) fn json(speed: &Speed) -> Result<String> {
     let tables = speed
         .tables
         .iter()
@@ -774,11 +775,11 @@ fn time(seconds: f64) -> String {
     }
 }
 
-fn times(ratio: Option<f64>) -> String {
+pub(crate) fn times(ratio: Option<f64>) -> String {
     ratio.map_or_else(missing, |r| format!("{r:.2}"))
 }
 
-fn missing() -> String {
+pub(crate) fn missing() -> String {
     "-".to_owned()
 }
 
@@ -786,64 +787,36 @@ fn missing() -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Failure, cold::Evictions, limits::Limits};
+    use super::super::{
+        Failure,
+        made_up::{empty_speed, empty_table},
+    };
     use super::*;
-    use crate::machine::Environment;
 
     fn measured(name: &str, columns: usize, measure: Measure, seconds: [f64; 2]) -> Table {
         let [tarsia, vortex] = seconds.map(|seconds| vec![seconds; 3]);
         let seconds = BTreeMap::from([(FormatName::Tarsia, tarsia), (FormatName::Vortex, vortex)]);
         Table {
-            table: name.to_owned(),
-            rows: 10,
             columns,
             fixed_width_columns: 1,
-            arrow_bytes: 2_000_000_000,
             nested_columns: usize::from(name.contains("lists")),
             wide: name.contains("wide"),
             file_bytes: BTreeMap::from([(FormatName::Tarsia, 10), (FormatName::Vortex, 40)]),
-            kernel_bytes: BTreeMap::new(),
-            settings: BTreeMap::new(),
             seconds: BTreeMap::from([(measure, seconds)]),
-            peak_bytes_of_write: BTreeMap::new(),
-            peak_bytes_of_scan: BTreeMap::new(),
-            lance_overhead_seconds: None,
+            ..empty_table(name, 2_000_000_000)
         }
     }
 
     fn speed(tables: Vec<Table>) -> Speed {
         Speed {
-            environment: Environment {
-                cpu: String::new(),
-                threads: 1,
-                memory_gib: None,
-                system: String::new(),
-                rustc: String::new(),
-                commit: String::new(),
-                versions: BTreeMap::new(),
-            },
-            load: [None, None],
-            repetitions: 3,
-            limits: Limits {
-                copy_reused: 1.0,
-                copy_fresh: 1.0,
-                store_reused: 4.0,
-                store_fresh: 1.0,
-                copy_reused_all: 1.0,
-                copy_fresh_all: 1.0,
-                store_reused_all: 8.0,
-                store_fresh_all: 1.0,
-            },
-            formats: vec![FormatName::Tarsia, FormatName::Vortex, FormatName::Parquet],
             tables,
-            evictions: Evictions::default(),
-            left_out: Vec::new(),
             failed: vec![Failure {
                 table: "b".to_owned(),
                 format: Some(FormatName::Parquet),
                 why: "write: not in 120 s".to_owned(),
                 late: true,
             }],
+            ..empty_speed()
         }
     }
 

@@ -30,6 +30,11 @@ fn array(array: &dyn Array) -> u64 {
     let (start, end) = (data.offset(), data.offset() + data.len());
     sum += match data.data_type() {
         DataType::Null => 0,
+        DataType::Dictionary(key, _) => {
+            let width = key.primitive_width().unwrap_or(0);
+            let keys = lines(data.buffers()[0].as_slice(), start * width, end * width);
+            keys + self::array(array.as_any_dictionary().values())
+        }
         DataType::Struct(_) => array
             .as_struct()
             .columns()
@@ -115,7 +120,8 @@ mod tests {
 
     use arrow_array::types::UInt8Type;
     use arrow_array::{
-        ArrayRef, BooleanArray, Int64Array, ListArray, StringArray, StringViewArray,
+        ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, ListArray, StringArray,
+        StringViewArray,
     };
 
     use super::*;
@@ -146,6 +152,22 @@ mod tests {
         let lists = ListArray::from_iter_primitive::<UInt8Type, _, _>(rows);
         // Offsets 2, 2, 3: the first byte of the line and the last byte, which is zero; the item twice, as first and last.
         assert_eq!(sum(lists.slice(1, 2)), 2 + 2 * 3);
+    }
+
+    #[test]
+    fn dictionaries_count_keys_and_values() {
+        let keys = Int32Array::from(vec![0, 2]);
+        let values = Arc::new(StringArray::from(vec!["a", "bc", "d"]));
+        let array = DictionaryArray::new(keys, values.clone());
+        // The keys' line begins with 0, and its last byte is 0.
+        assert_eq!(sum(array), sum(values.as_ref().clone()));
+        assert_eq!(
+            sum(DictionaryArray::new(
+                Int32Array::from(vec![1]),
+                values.clone()
+            )),
+            1 + sum(values.as_ref().clone())
+        );
     }
 
     #[test]

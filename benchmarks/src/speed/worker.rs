@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 
-use super::protocol::{Answer, Request, Threads};
-use super::{FormatName, check, ipc, memory, touch, views};
+use super::protocol::{Answer, Goal, Request, Threads};
+use super::{FormatName, arrow_bytes, check, ipc, memory, touch, views};
 use crate::peers::speed::{Format, Opened};
 
 /// What the command line of a worker says.
@@ -48,9 +48,9 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Request = serde_json::from_str(&line?)?;
-        let answer = worker
-            .answer(request)
-            .unwrap_or_else(|error| Answer::Failed(format!("{error:#}")));
+        // A panic costs the request, and the next ones say whether the format can go on.
+        let answer = crate::peers::without_panic(|| worker.answer(request))
+            .unwrap_or_else(|error| Answer::Failed(without_backtrace(&format!("{error:#}"))));
         serde_json::to_writer(&mut output, &answer)?;
         output.write_all(b"\n")?;
         output.flush()?;
@@ -93,11 +93,7 @@ impl Worker {
                     columns: names(&schema, |_| true),
                     fixed_width: names(&schema, is_fixed_width),
                     binary: views::has_binary(&schema),
-                    arrow_bytes: batches
-                        .iter()
-                        .flat_map(RecordBatch::columns)
-                        .map(|column| column.to_data().get_slice_memory_size().unwrap_or(0))
-                        .sum(),
+                    arrow_bytes: arrow_bytes::of(&batches),
                 };
                 self.table = Some(Table { schema, batches });
                 return Ok(answer);
@@ -116,11 +112,14 @@ impl Worker {
                 return Ok(Answer::Stored {
                     seconds,
                     file_bytes: std::fs::metadata(&file)?.len(),
-                    kernel_bytes: self.format.kernel_bytes(&file, &table.batches)?,
+                    kernel_bytes: match goal {
+                        Goal::Scans => 0,
+                        _ => self.format.kernel_bytes(&file, &table.batches)?,
+                    },
                     settings,
                 });
             }
-            Request::Check { file } => {
+            Request::Check { file, goal } => {
                 let table = self.table.as_ref().context("no table is loaded")?;
                 let open = |threads| {
                     let opened = self.format.open(&file, &table.schema, threads);
@@ -132,8 +131,9 @@ impl Worker {
                     path: file.clone(),
                     views: None,
                 };
-                check::same(&table.schema, &table.batches, &*opened.one, &*opened.all)?;
-                let views = match views::has_binary(&table.schema) {
+                let (one, all) = (&*opened.one, &*opened.all);
+                check::same(&table.schema, &table.batches, one, all, goal)?;
+                let views = match goal != Goal::Scans && views::has_binary(&table.schema) {
                     false => None,
                     true => {
                         let schema = views::schema(&table.schema);
@@ -248,6 +248,12 @@ impl Worker {
             | Request::Overhead { .. } => bail!("answered elsewhere"),
         }
     }
+}
+
+/// Where in a library an error was made is no reason that a reader of a report asks for.
+fn without_backtrace(why: &str) -> String {
+    let why = why.split("Backtrace:").next().unwrap_or_default();
+    why.trim_end().to_owned()
 }
 
 fn consume(batch: RecordBatch) {

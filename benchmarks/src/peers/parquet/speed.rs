@@ -124,7 +124,7 @@ impl Parquet {
     }
 
     /// What is to be small. Of everything the product of the seconds of a scan and of a take of 16 rows: what reads faster on the
-    /// whole has the smaller one. Of random rows the seconds of a take of 256.
+    /// whole has the smaller one. Of random rows the seconds of a take of 256, of scans those of a scan.
     fn reading_time(&self, path: &Path, batches: &[RecordBatch], goal: Goal) -> Result<f64> {
         let schema = batches.first().context("no batch")?.schema();
         let n_rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -151,6 +151,7 @@ impl Parquet {
         let time = match goal {
             Goal::Everything => best_of_three(&|| opened.scan(None, consumer))? * take(16)?,
             Goal::RandomRows => take(256)?,
+            Goal::Scans => best_of_three(&|| opened.scan(None, consumer))?,
         };
         drop(opened);
         std::fs::remove_file(path)?;
@@ -222,7 +223,7 @@ impl Format for Parquet {
             }
             let path = path.with_extension("tuning");
             let tried = match goal {
-                Goal::Everything => &SETTINGS[..2],
+                Goal::Everything | Goal::Scans => &SETTINGS[..2],
                 Goal::RandomRows => &SETTINGS[..],
             };
             let mut best: Option<(f64, &Settings)> = None;
