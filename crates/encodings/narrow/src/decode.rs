@@ -73,6 +73,7 @@ impl Decoder for NarrowDecoder {
                 1 => widen::<1>(&narrow, value_bytes, is_signed, to),
                 2 => widen::<2>(&narrow, value_bytes, is_signed, to),
                 4 => widen::<4>(&narrow, value_bytes, is_signed, to),
+                16 => widen_halves(&narrow, is_signed, to),
                 _ => widen::<8>(&narrow, value_bytes, is_signed, to),
             }
         }
@@ -97,6 +98,17 @@ fn widen<const N: usize>(from: &[u8], value_bytes: usize, is_signed: bool, to: &
     match value_bytes {
         16 => widen_to::<N, 2>(from, is_signed, to),
         _ => widen_to::<N, 4>(from, is_signed, to),
+    }
+}
+
+/// Writes values of 16 bytes as values of 32 bytes.
+fn widen_halves(from: &[u8], is_signed: bool, to: &mut [u8]) {
+    let (halves, _) = to.as_chunks_mut::<16>();
+    let (to, _) = halves.as_chunks_mut::<2>();
+    for (to, from) in to.iter_mut().zip(from.as_chunks::<16>().0) {
+        let sign = i128::from_le_bytes(*from) >> 127;
+        let high = if is_signed { sign } else { 0 };
+        *to = [*from, high.to_le_bytes()];
     }
 }
 
@@ -139,5 +151,12 @@ mod tests {
         widen::<8>(&(-5i64).to_le_bytes(), 32, true, &mut to);
         assert_eq!(to[..16], (-5i128).to_le_bytes());
         assert_eq!(to[16..], [0xff; 16]);
+        let mut to = [9; 64];
+        let from = [i128::MIN.to_le_bytes(), i128::MAX.to_le_bytes()].concat();
+        widen_halves(&from, true, &mut to);
+        assert_eq!((&to[..16], &to[16..32]), (&from[..16], &[0xff; 16][..]));
+        assert_eq!((&to[32..48], &to[48..]), (&from[16..], &[0; 16][..]));
+        widen_halves(&from, false, &mut to);
+        assert_eq!((&to[..16], &to[16..32]), (&from[..16], &[0; 16][..]));
     }
 }

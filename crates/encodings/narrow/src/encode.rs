@@ -26,10 +26,10 @@ impl EncodingWriter for Narrow {
         }
         // Most values that are not narrow are found in a sample.
         let mut sample = values.sample().into_iter();
-        if !sample.all(|run| Bits::of(&fixed.slice(run)).params().is_some()) {
+        if !sample.all(|run| Bits::of(&fixed.slice(run)).child(fixed.width()).is_some()) {
             return Ok(());
         }
-        let Some(params) = Bits::of(&fixed).params() else {
+        let Some(params) = Bits::of(&fixed).child(fixed.width()) else {
             return Ok(());
         };
         let logical_type = match params.extension {
@@ -92,6 +92,7 @@ impl EncodingWriter for Narrow {
             of(16, 1, Extension::Sign, |it| extended::<1>(it, true)),
             of(32, 4, Extension::Zero, |it| extended::<4>(it, false)),
             of(32, 8, Extension::Sign, |it| extended::<8>(it, true)),
+            of(32, 16, Extension::Sign, |it| extended::<16>(it, true)),
         ]
     }
 }
@@ -125,6 +126,8 @@ struct Bits {
     /// Of values as signed numbers: set where a bit of a value differs from the value's sign.
     signed_low: u64,
     signed_high: u64,
+    /// The same of the words behind the second.
+    signed_top: u64,
 }
 
 impl Bits {
@@ -149,12 +152,15 @@ impl Bits {
                 };
                 *unsigned |= word;
                 *signed |= word ^ sign;
+                if i > 1 {
+                    bits.signed_top |= word ^ sign;
+                }
             }
         }
         bits
     }
 
-    /// The smallest child that holds the values; signed, unless only an unsigned one does.
+    /// The smallest child of at most 8 bytes that holds the values; signed, unless only an unsigned one does.
     fn params(&self) -> Option<Params> {
         let bytes = |bits: u32| bits.div_ceil(8).next_power_of_two().max(1) as u8;
         let signed_bits = 64 - self.signed_low.leading_zeros() + 1;
@@ -172,6 +178,20 @@ impl Bits {
             }
             (signed, unsigned) => signed.or(unsigned),
         }
+    }
+
+    /// The smallest child that holds the values, of `width` bytes.
+    fn child(&self, width: usize) -> Option<Params> {
+        self.params().or_else(|| self.half(width))
+    }
+
+    /// A child of half the bytes, if it holds values of 32.
+    fn half(&self, width: usize) -> Option<Params> {
+        let fits = width == 32 && self.signed_top == 0 && self.signed_high >> 63 == 0;
+        fits.then_some(Params {
+            child_bytes: 16,
+            extension: Extension::Sign,
+        })
     }
 }
 
@@ -191,6 +211,7 @@ fn narrowed(values: &FixedSlice<'_>, params: Params) -> Result<OwnedValues> {
         (1, _) => copy_low::<1, 32>(values.bytes(), params.extension, &mut bytes),
         (2, _) => copy_low::<2, 32>(values.bytes(), params.extension, &mut bytes),
         (4, _) => copy_low::<4, 32>(values.bytes(), params.extension, &mut bytes),
+        (16, _) => copy_low::<16, 32>(values.bytes(), params.extension, &mut bytes),
         (_, _) => copy_low::<8, 32>(values.bytes(), params.extension, &mut bytes),
     };
     match fits {

@@ -19,7 +19,7 @@ pub enum Extension {
     Sign = 1,
 }
 
-/// The tree `narrow(values)`; `values` encodes values of `child_bytes` bytes: 1, 2, 4 or 8.
+/// The tree `narrow(values)`; `values` encodes values of `child_bytes` bytes: 1, 2, 4, 8 or, for values of 32 bytes, 16.
 pub fn tree(child_bytes: u8, extension: Extension, values: Tree) -> Tree {
     let params = Params {
         child_bytes,
@@ -39,7 +39,9 @@ pub(crate) struct Params {
 impl Params {
     /// Parses the parameters of a node. Refuses types of values that the encoding does not hold.
     pub(crate) fn parse(node: &Node<'_>) -> Result<Self> {
-        let (ValueType::Fixed(16) | ValueType::Fixed(32)) = node.value_type else {
+        let (ValueType::Fixed(value_bytes @ 16) | ValueType::Fixed(value_bytes @ 32)) =
+            node.value_type
+        else {
             return Err(Error::unsupported(
                 "values other than integers of 16 or 32 bytes in tarsia.narrow",
             ));
@@ -47,12 +49,13 @@ impl Params {
         let mut reader = Reader::new(node.params);
         let child_bytes = match reader.u8("narrow.child_bytes")? {
             bytes @ (1 | 2 | 4 | 8) => bytes,
+            16 if value_bytes == 32 => 16,
             found => {
                 return Err(Error::corrupt(
                     "narrow.child_bytes",
                     0,
                     found,
-                    "1, 2, 4 or 8",
+                    "1, 2, 4, 8, or 16 for values of 32 bytes",
                 ));
             }
         };

@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | 0 | all | `values` | the child's unit of `n` values of `child_bytes` bytes: the low bytes of each value |
 //!
-//! The parameters are two bytes: `child_bytes` (1, 2, 4 or 8) and `sign` (0: the other bytes of each value are zero; 1:
+//! The parameters are two bytes: `child_bytes` (1, 2, 4, 8; 16 for values of 32) and `sign` (0: the other bytes of each value are zero; 1:
 //! they repeat the child's sign bit). The node has values of 16 or 32 bytes; bit-packing narrows all others itself.
 //!
 //! # Limits
@@ -18,7 +18,7 @@
 //! those of the child do.
 //!
 //! # What this crate does not do
-//! It packs no bits: the child does. It holds no value that needs more than 8 bytes.
+//! It packs no bits: the child does. It holds no value that needs more than 8 bytes, or 16 of 32.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

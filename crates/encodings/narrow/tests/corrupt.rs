@@ -4,6 +4,8 @@ use tarsia_codec::{Error, ErrorKind, Registry, Tree, Unit, ValueType};
 use tarsia_narrow::{Extension, ID, NARROW, VERSION, tree};
 use tarsia_testkit::units;
 
+const CHILD_BYTES: &str = "1, 2, 4, 8, or 16 for values of 32 bytes";
+
 /// The result of decoding a unit of `len` values.
 fn decode(tree: &Tree, value_type: ValueType, bytes: &[u8], len: u32) -> Result<(), Error> {
     let mut registry = Registry::new();
@@ -39,12 +41,15 @@ fn parameters_and_other_types_are_refused() {
         (&[4], Error::truncated("narrow.sign", 2, 1)),
         (
             &[3, 0],
-            Error::corrupt("narrow.child_bytes", 0, 3u8, "1, 2, 4 or 8"),
+            Error::corrupt("narrow.child_bytes", 0, 3u8, CHILD_BYTES),
         ),
         (&[4, 2], Error::corrupt("narrow.sign", 1, 2u8, "0 or 1")),
     ] {
         assert_eq!(of(params, wide), Err(error));
     }
+    let same = Error::corrupt("narrow.child_bytes", 0, 16u8, CHILD_BYTES);
+    assert_eq!(of(&[16, 1], ValueType::Fixed(16)), Err(same));
+    assert_eq!(of(&[16, 1], wide), Ok(()));
     assert!(of(&[4, 1, 0], wide).is_err());
     for value_type in [
         ValueType::Bytes,
