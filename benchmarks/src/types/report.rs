@@ -18,7 +18,8 @@ const SCANS: [(Measure, &str); 2] = [
 
 const MEANING: &str = "GB/s are bytes of Arrow arrays (10⁹) per second. A ratio of sizes, such as T/V, is Tarsia's \
      file divided by the peer's: below 1, Tarsia is smaller. A ratio of times, such as V/T, is the peer's time \
-     divided by Tarsia's: above 1, Tarsia is faster. Means are geometric.";
+     divided by Tarsia's: above 1, Tarsia is faster. Means are geometric, over the tables that have \
+     the ratio.";
 
 /// A scan or a file that is worse than a peer's by less is as good.
 const TOLERANCE: f64 = 0.01;
@@ -336,7 +337,15 @@ mod tests {
             larger,
             [(vec!["int8_low".to_owned(), "parquet".to_owned()], 2.0)]
         );
-        let text = text(&speed);
+        let text = markdown(&speed);
+        assert!(
+            text.contains("Slower than a peer by more than 1 % (2):"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Larger than a peer by more than 1 % (1):"),
+            "{text}"
+        );
         assert!(
             text.contains("- vortex: interval_day_time_high: no such type\n"),
             "{text}"
