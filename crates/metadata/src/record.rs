@@ -41,8 +41,7 @@ const _: () = assert!(!DESCENDANTS_LONG.is_multiple_of(8));
 pub struct ChildRange {
     /// Number of direct children.
     pub n_children: u32,
-    /// Number of the first column of the descendants, counted over the whole schema in pre-order. The own column of a
-    /// node, which a union has, is not one of them.
+    /// Number of the descendants' first column in pre-order. A union's own column is not one of theirs.
     pub first_leaf: u32,
     /// Columns of the descendants.
     pub n_leaves: u32,
@@ -70,7 +69,7 @@ pub struct NodeRecord<'a> {
     pub keys_ordered: bool,
     /// Of a dictionary of maps: whether the maps' keys are sorted.
     pub value_keys_ordered: bool,
-    /// The children, of a node that has some; always of the root.
+    /// The children of a node that has some, and of the root.
     pub children: Option<ChildRange>,
     /// Number of the node's column, counted over the whole schema in pre-order; `Some` exactly where `column` is.
     pub leaf: Option<u32>,
@@ -280,7 +279,7 @@ impl<'a> NodeRecord<'a> {
         Some(RECORD_HEADER_BYTES + children + leaf)
     }
 
-    /// Bytes of the record. They do not depend on the descendants.
+    /// Bytes of the record, whatever its descendants are.
     pub(crate) fn stored_bytes(&self) -> Result<u32> {
         let fixed = RECORD_HEADER_BYTES
             + self.children.map_or(0, |_| RECORD_CHILDREN_BYTES)
@@ -466,8 +465,7 @@ impl ChildRange {
     }
 }
 
-/// The number of a column if all nodes before it, except the root, have a column, as in a flat schema. It is not
-/// stored.
+/// The number of a column in a flat schema, where all nodes but the root have one. It is not stored.
 fn implied_leaf(ordinal: u32) -> Option<u32> {
     ordinal.checked_sub(1)
 }
@@ -481,8 +479,7 @@ fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
         "record.reserved",
         at + 4,
     )?;
-    // Each column before it belongs to a node before it, and the root has none. So the number is at most the implied
-    // one.
+    // Each earlier column belongs to an earlier node, and the root has none: the implied number is the largest.
     if implied_leaf(ordinal).is_none_or(|implied| leaf >= implied) {
         return Err(Error::corrupt(
             "record.leaf",

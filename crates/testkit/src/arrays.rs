@@ -23,7 +23,7 @@ pub enum Distribution {
     LowCardinality,
     /// Rising.
     Sorted,
-    /// All over the type: random bits, or strings of 0 to 24 characters.
+    /// From the whole range of the type: random bits, or strings of 0 to 24 characters.
     Random,
     /// Mostly small or short, a few large or long.
     Skewed,
@@ -47,17 +47,17 @@ pub const DISTRIBUTIONS: [Distribution; 6] = [
 pub enum Nulls {
     /// No row, and no bitmap.
     None,
-    /// No row, yet there is a bitmap.
+    /// No row, but there is a bitmap.
     EmptyBitmap,
-    /// So many of 100 rows at random.
+    /// This many of 100 rows, at random.
     Percent(u32),
-    /// Runs of up to 3,000 rows, and as long runs without.
+    /// Runs of up to 3,000 rows, alternating with runs of as many rows that are valid.
     Runs,
     /// Every row.
     All,
 }
 
-/// All kinds of nulls that tests go through.
+/// All variants that tests use.
 pub const NULLS: [Nulls; 7] = [
     Nulls::None,
     Nulls::EmptyBitmap,
@@ -220,7 +220,7 @@ pub fn array(data_type: &DataType, rows: usize, profile: Profile) -> ArrayRef {
             let is_text = *data_type == DataType::Utf8View;
             let strings = string_values(is_text, rows, values, &mut rng);
             let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-            // Small data buffers, so that there are several.
+            // The data buffers are small, so that there are several.
             let mut text = StringViewBuilder::new().with_fixed_block_size(1 << 13);
             let mut binary = BinaryViewBuilder::new().with_fixed_block_size(1 << 13);
             for (row, string) in strings.iter().enumerate() {
@@ -260,7 +260,7 @@ pub(crate) fn build(
         .nulls(nulls)
         .buffers(buffers)
         .child_data(children)
-        // The buffers were made as bytes and may lie anywhere.
+        // The buffers were made as bytes and may have any alignment.
         .align_buffers(true)
         .build()
         .unwrap_or_else(|error| panic!("{data_type} x{rows}: {error}"));
@@ -342,7 +342,7 @@ fn fixed_values(
     bytes
 }
 
-/// The smallest and the largest value that mean something.
+/// The smallest and the largest valid value.
 fn bounds(data_type: &DataType, width: usize) -> (i128, i128) {
     let day = 86_400i128;
     match data_type {
@@ -560,7 +560,7 @@ fn dictionary(
         Distribution::Constant => 1,
         Distribution::LowCardinality => 12,
         Distribution::Sorted | Distribution::Skewed => 100,
-        // As many as the narrowest key can name.
+        // As many entries as the narrowest keys can number.
         Distribution::Random | Distribution::Extremes => (rows / 2).clamp(1, 120),
     };
     let has_null_entries = matches!(profile.nulls, Nulls::Percent(_) | Nulls::Runs);
@@ -585,7 +585,7 @@ fn dictionary(
     let mut keys = Vec::with_capacity(rows * width);
     for row in 0..rows {
         let is_valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-        // What stands under a null need not be a key.
+        // The key under a null need not be valid.
         let code = match profile.distribution {
             _ if !is_valid => rng.u64() & 0x7f,
             Distribution::Sorted => (row * n_used / rows.max(1)) as u64,
@@ -712,10 +712,10 @@ pub fn assert_bit_equal(got: &dyn Array, expected: &dyn Array) {
     }
 }
 
-/// The first difference that [`assert_bit_equal`] would panic for, in words.
+/// The text of the first difference for which [`assert_bit_equal`] would panic.
 ///
 /// # Errors
-/// The difference.
+/// The difference, as text.
 ///
 /// # Panics
 /// For types that are not flat.

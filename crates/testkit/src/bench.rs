@@ -1,8 +1,8 @@
-//! What the benchmarks of encodings share: one page of one block, encoded, decoded, and read at 256 places. A crate's
-//! `benches/codec.rs` says what is measured and leaves the rest to [`codec_benches`](crate::codec_benches).
+//! What the benchmarks of encodings share: a page of one block is encoded, decoded, and read at 256 indices. A crate's
+//! `benches/codec.rs` names the data and leaves the rest to [`codec_benches`](crate::codec_benches).
 //!
 //! All speeds are in bytes of decoded values per second, so that encodings can be compared with each other and with the
-//! memory they write to.
+//! speed of memory.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -15,20 +15,20 @@ use crate::cases::Case;
 use crate::rng::Rng;
 use crate::units::unit_of;
 
-/// Values of each kind of data: the most of a block of flat values.
+/// Values of each kind of data: as many as a block of flat values may have.
 pub const N_VALUES: usize = 1 << 16;
 
 /// Values that are read one by one.
 const N_RANDOM: usize = 256;
 
-/// Data that an encoding is measured with.
+/// Kinds of data that an encoding is measured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data {
-    /// What it is fastest with.
+    /// Data that it is fastest with.
     Best,
-    /// What it is made for.
+    /// Data that it is made for.
     Typical,
-    /// What it is slowest with, or gains nothing from.
+    /// Data that it is slowest with, or that it does not make smaller.
     Worst,
 }
 
@@ -36,18 +36,18 @@ impl Data {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Best, Self::Typical, Self::Worst];
 
-    /// Numbers of `width` bytes: the lowest of what `number` makes for each place.
+    /// Numbers of `width` bytes: the lowest bytes of `number(i)` for each index `i`.
     pub fn numbers(self, width: usize, mut number: impl FnMut(u64, &mut Rng) -> u64) -> Case {
         let numbers = self.values(|i, rng| number(i, rng).into());
         Case::numbers("", width, &numbers)
     }
 
-    /// Byte strings: what `string` makes for each place.
+    /// Byte strings: `string(i)` for each index `i`.
     pub fn strings(self, string: impl FnMut(u64, &mut Rng) -> Vec<u8>) -> Case {
         Case::strings("", &self.values(string))
     }
 
-    /// Bits: what `bit` makes for each place.
+    /// Bits: `bit(i)` for each index `i`.
     pub fn bits(self, bit: impl FnMut(u64, &mut Rng) -> bool) -> Case {
         Case::bits("", &self.values(bit))
     }

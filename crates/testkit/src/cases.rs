@@ -10,10 +10,10 @@ pub const SIZES: [usize; 14] = [
     0, 1, 2, 7, 8, 63, 64, 65, 1023, 1024, 1025, 3000, 65_535, 65_536,
 ];
 
-/// Values that are kept in memory, with a name for messages.
+/// Values with a name for messages.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What is special about them, then how many: `all equal x1025`.
+    /// What is special about the values, then their number: `all equal x1025`.
     pub name: String,
     /// The values.
     pub values: CaseValues,
@@ -42,7 +42,7 @@ pub enum CaseValues {
     Bytes {
         /// One more than there are values; the first is 0.
         offsets: Vec<u32>,
-        /// What they point into.
+        /// The bytes of all strings.
         data: Vec<u8>,
     },
 }

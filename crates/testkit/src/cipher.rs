@@ -1,5 +1,5 @@
-//! An encoding for tests of shared buffers: one node with two of them, of kinds that an erasure leaves whole, above a
-//! child that may have more.
+//! An encoding for tests of shared buffers. Its node has two, of kinds that an erasure does not change, and a child
+//! that may have more.
 
 use tarsia_codec::{
     AlignedBuf, Block, BytesOutput, Children, Decoder, Encoding, EncodingWriter, EraseFit, Error,
@@ -8,8 +8,8 @@ use tarsia_codec::{
     Version, children_of,
 };
 
-/// Strings that all start alike, each byte of the rest replaced by that of a table: where they start and the table are
-/// shared by the page, the rest is the child's.
+/// For strings with a common prefix. The prefix and a table of bytes are shared buffers. Each byte after the prefix is
+/// replaced by its byte in the table, and the results are the values of the child.
 #[derive(Debug, Clone, Copy)]
 pub struct Cipher;
 
@@ -21,11 +21,11 @@ const V: Version = Version::new(1, 0);
 /// The encoding.
 pub static CIPHER: Cipher = Cipher;
 
-/// What all strings start with.
+/// The common prefix.
 pub const START_TEXT: &str = "wood: ";
 
-/// The tree `cipher(rest)`, its shared buffers numbered from 0 on and those of `rest`, which are numbered from 0 on
-/// too, behind them.
+/// The tree `cipher(rest)`. Its own shared buffers are numbered from 0 on. Those of `rest`, which start at 0 as well,
+/// get the numbers after them.
 ///
 /// # Panics
 /// Where `rest` has more shared buffers than a page may have.

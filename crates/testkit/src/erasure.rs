@@ -31,7 +31,7 @@ use tarsia_structure::{Block, BlockHeader, Meta};
 use crate::cases::Case;
 use crate::rng::Rng;
 
-/// What is under test: [`tarsia_page_writer::erase_block`], or a broken one that a test expects to be caught.
+/// The function under test: [`tarsia_page_writer::erase_block`], or a broken one that the laws must find.
 pub type Erase = dyn Fn(&BlockContext<'_>, &BlockErasure<'_>) -> Result<Outcome>;
 
 /// Rows that a test changes one by one.
@@ -135,23 +135,23 @@ pub struct ErasureCase<'a> {
     pub rows: &'a Rows,
     /// The block as a writer wrote it; `None` encodes the rows.
     pub place: Option<&'a [u8]>,
-    /// What is under test.
+    /// The function under test.
     pub erase: &'a Erase,
     /// Seed of the rows erased and of what replaces them.
     pub seed: u64,
 }
 
-/// How often what happened.
+/// Counts of what was checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Erasures checked.
     pub n_erased: usize,
-    /// Those whose survivors did not fit the place.
+    /// Erasures whose survivors did not fit the block's byte range.
     pub n_moved: usize,
-    /// Those whose survivors, some of them, are under the page's first tree: a law says nothing of a tree that never
-    /// holds them.
+    /// Erasures after which the block has survivors and uses the page's first tree. If there are none, the laws were
+    /// checked with the fallback alone.
     pub n_first_tree: usize,
-    /// Canaries that a search found before they were erased: a law that finds none proves nothing.
+    /// Canaries that the search found before they were erased. If there are none, the law proves nothing.
     pub n_canaries_found: usize,
 }
 
@@ -273,7 +273,8 @@ impl Laws<'_> {
         report
     }
 
-    /// What a page with erasable blocks gives a block: 16 bytes and a 64th more, in steps of 64 bytes.
+    /// Bytes that a page with erasable blocks reserves for a block: 16 bytes and a 64th more than it has, in steps of
+    /// 64 bytes.
     fn place_bytes(&self, block_bytes: usize) -> usize {
         match self.slack {
             true => (block_bytes + 16 + block_bytes / 64).next_multiple_of(64),
@@ -296,7 +297,7 @@ impl Laws<'_> {
         )
     }
 
-    /// The block of the rows under the first tree that holds them, without a place around it.
+    /// The block of the rows with the first tree that holds them, without reserved bytes.
     fn fresh(&self, rows: &Rows) -> Vec<u8> {
         let data: usize = rows.values.iter().map(Vec::len).sum();
         let ample = 1024 + 2 * data + 16 * rows.len();
@@ -395,7 +396,7 @@ impl Laws<'_> {
                     (ValueType::Fixed(width), None) => vec![0; width as usize],
                 };
                 let got = got_values.next();
-                // Without a survivor to repeat, a page-wide dictionary decides.
+                // If no survivor can be repeated, the filler depends on the page's dictionary.
                 if has_filler || context.shared.is_empty() {
                     assert_eq!(got, Some(filler), "filler: row {i} of the rest");
                 }
@@ -414,7 +415,7 @@ impl Laws<'_> {
     fn check_order(&mut self, old: &[u8], new: &Outcome, erased: &[u32]) {
         let at_once = match new {
             Outcome::InPlace { bytes } => bytes,
-            // Where a block goes when it moves depends on the round in which it does.
+            // In several rounds the block may move in an earlier round, to another byte range.
             Outcome::MustMove { .. } => return,
         };
         assert!(
@@ -476,7 +477,7 @@ impl Laws<'_> {
         assert!(got.is_err(), "refusal: a damaged block got a good checksum");
     }
 
-    /// The entries that the page's values are, where it has a dictionary of them.
+    /// The entries of the page's dictionary, if it has one whose entries are the page's values.
     fn entries(&self) -> Option<Values<'_>> {
         let context = &self.case.context;
         let mut shared = context.meta.shared.iter().zip(context.shared);
@@ -486,7 +487,7 @@ impl Laws<'_> {
         found.map(|(_, entries)| entries.as_values().expect("a dictionary"))
     }
 
-    /// A value that may stand in for another: random, or an entry where the page has a dictionary.
+    /// A value to replace another with: random, or an entry if the page has a dictionary.
     fn other_value(&mut self) -> Vec<u8> {
         let mut rng = self.rng.clone();
         self.rng.u64();
@@ -505,7 +506,7 @@ impl Laws<'_> {
         }
     }
 
-    /// The rows with other values, and other validity, where they are erased.
+    /// The rows with other values and other validity in the erased rows.
     fn twin(&mut self, erased: &[u32]) -> Rows {
         let mut twin = self.case.rows.clone();
         for row in erased {
@@ -557,7 +558,7 @@ impl Laws<'_> {
         let place_bytes = self.place_bytes(old.len());
         old.resize(place_bytes, 0);
         let new = self.erase(&old, &[], erased);
-        // Survivors may hold the pattern by chance: then it says nothing.
+        // Survivors may contain the pattern by chance. Then it is not searched for.
         let rest = rows.without(erased).values.concat();
         let mut found = false;
         for (name, pattern) in patterns {
@@ -626,7 +627,7 @@ fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
         .any(|window| window[0] == pattern[0] && window == pattern)
 }
 
-/// Whether any node of the tree says that survivors may need more bytes.
+/// Whether a node of the tree declares that survivors may need more bytes.
 ///
 /// # Panics
 /// For a tree that the registry cannot encode.
@@ -649,7 +650,7 @@ pub fn context<'a>(
     }
 }
 
-/// A checksum for tests: every byte and its place matter.
+/// A checksum for tests, which depends on every byte and its offset.
 pub fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(7, |sum, byte| {
         (sum ^ u32::from(*byte))

@@ -1,4 +1,4 @@
-//! Readers and sinks that fail on purpose, so that a test can try every place where the outside world may.
+//! Readers and sinks that fail on purpose, so that a test can let every single operation fail.
 
 use std::io;
 use std::ops::Range;
@@ -13,8 +13,8 @@ fn fault() -> io::Error {
     io::Error::other(FAULT)
 }
 
-/// A reader that fails or lies where it was told to. It hides that its content may be in memory, so every byte goes
-/// through [`ReadAt::read_at`].
+/// A reader that fails or returns wrong bytes where a test wants it to. It hides that its content may be in memory, so
+/// every byte is read through [`ReadAt::read_at`].
 #[derive(Debug)]
 pub struct FailingReader<R> {
     inner: R,
@@ -52,22 +52,22 @@ impl<R: ReadAt> FailingReader<R> {
         self
     }
 
-    /// Reads that go beyond `end` find the end of the file there, though [`ReadAt::len`] says more: a file that was cut
-    /// off while it was open.
+    /// Reads beyond `end` find the end of the file there, although [`ReadAt::len`] is larger, as if the file was cut
+    /// while it was open.
     #[must_use]
     pub fn cut_at(mut self, end: u64) -> Self {
         self.end = Some(end);
         self
     }
 
-    /// Bit `bit` (0 ..= 7) of the byte at `place` is read wrong. May be called for several bits.
+    /// Bit `bit` (0 ..= 7) of the byte at the offset `place` is read wrong. May be called for several bits.
     #[must_use]
     pub fn flip_bit(mut self, place: u64, bit: u8) -> Self {
         self.flipped.push((place, 1 << (bit % 8)));
         self
     }
 
-    /// Calls of [`ReadAt::read_at`] so far: the number of places where one can fail.
+    /// Calls of [`ReadAt::read_at`] so far, each of which can be made to fail.
     pub fn n_calls(&self) -> u64 {
         self.n_calls.load(Ordering::Relaxed)
     }
@@ -111,7 +111,7 @@ impl<R: ReadAt> ReadAt for FailingReader<R> {
     }
 }
 
-/// A sink that fails where it was told to, and from then on always.
+/// A sink that fails where a test wants it to, and always after that.
 #[derive(Debug)]
 pub struct FailingSink<S> {
     inner: S,
@@ -161,7 +161,7 @@ impl<S: Sink> FailingSink<S> {
         self
     }
 
-    /// Refuses to go back, as streams do: [`Sink::overwrite`] returns `false`.
+    /// [`Sink::overwrite`] returns `false`, as that of a stream does.
     #[must_use]
     pub fn append_only(mut self) -> Self {
         self.append_only = true;

@@ -1,8 +1,7 @@
-//! What fuzz targets are made of: a reader of choices, generators that follow it, and oracles for decoders.
+//! Parts of fuzz targets: a reader of choices, generators that use it, and oracles for decoders.
 //!
-//! A fuzz target is a function of bytes. The bytes are taken as choices, front to back ([`Input`]); where they end, all
-//! further choices are 0. So every input is legal, a longer one refines a shorter one, and a mutation of the bytes is a
-//! mutation of what they describe.
+//! A fuzz target is a function of bytes. The bytes are read as choices ([`Input`]). After their end all choices are 0.
+//! So every input is legal, and a mutation of the bytes changes some choices and leaves the others.
 //!
 //! | oracle | what must hold |
 //! |---|---|
@@ -29,7 +28,7 @@ thread_local! {
     static N_ACCEPTED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Says that the current input reached what the target is about.
+/// Notes that the current input reached the code under test.
 pub fn accepted() {
     N_ACCEPTED.set(N_ACCEPTED.get() + 1);
 }
@@ -39,7 +38,7 @@ pub fn n_accepted() -> u64 {
     N_ACCEPTED.get()
 }
 
-/// Choices read from bytes; 0 for ever once the bytes are used up.
+/// Choices read from bytes. After the end of the bytes all choices are 0.
 #[derive(Debug, Clone)]
 pub struct Input<'a> {
     bytes: &'a [u8],
@@ -51,7 +50,7 @@ impl<'a> Input<'a> {
         Self { bytes }
     }
 
-    /// Whether only zeros are left.
+    /// Whether all bytes were read, so that only zeros follow.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -95,7 +94,7 @@ impl<'a> Input<'a> {
         u64::from_le_bytes(self.array())
     }
 
-    /// A number in `0 .. bound` from as few bytes as it takes; 0 for a bound of 0 or 1.
+    /// A number in `0 .. bound`, read from as few bytes as possible; 0 for a bound of 0 or 1.
     pub fn below(&mut self, bound: usize) -> usize {
         match bound {
             0 | 1 => 0,
@@ -105,7 +104,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// True in one of `n` cases, and not where the bytes are used up.
+    /// True in one of `n` cases; false after the end of the bytes.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
@@ -257,7 +256,7 @@ impl<'a> Input<'a> {
     }
 
     fn strings(&mut self, n: usize) -> Case {
-        // A quarter of a MiB says all that more would.
+        // More than a quarter of a MiB tests nothing else.
         const DATA_BYTES_MAX: usize = 1 << 18;
         let style = self.below(5);
         let mut rng = Rng::new(self.u16().into());
@@ -407,7 +406,7 @@ impl Buffer {
         }
     }
 
-    /// After a success: what the decoder promises of every output, whatever the bytes.
+    /// Checks what a decoder that succeeds must guarantee of its output, for any bytes.
     fn assert_whole(&self, written: usize) {
         match self.value_type {
             ValueType::Bits => {
@@ -452,7 +451,7 @@ fn selected(selection: &Selection<'_>, n: u32) -> Vec<usize> {
     }
 }
 
-/// Decodes with a fresh scratch and holds the decoder to its memory.
+/// Decodes with a fresh scratch, and checks that the decoder allocates no more than its bound.
 fn decode_measured(
     decoder: &dyn Decoder,
     unit: Unit<'_>,
@@ -461,7 +460,7 @@ fn decode_measured(
 ) -> Result<usize> {
     let (done, allocated) =
         measure(|| decoder.decode(unit, selection, &mut Scratch::new(), buffer.output()));
-    // Children may decode the whole unit into scratch memory, at up to 8 bytes per value and level, rounded up to
+    // Children may decode the whole unit into scratch memory, at up to 8 bytes per value and depth, rounded up to
     // powers of two.
     let width = buffer.value_type.fixed_bytes().unwrap_or(1) as u64 + 8;
     let n = u64::from(unit.len) + buffer.n as u64;
@@ -491,7 +490,7 @@ fn decode_measured(
 /// Hostile parameters and bytes: `tree` is built for `value_type` and decodes `unit` under the selections that `input`
 /// chooses.
 ///
-/// `unit.len` and `unit.decoded_bytes` are the caller's to bound, as the header of a block is the reader's: the output
+/// The caller must limit `unit.len` and `unit.decoded_bytes`, as a reader does with those of a block header: the output
 /// is made from them.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! Counts allocations per thread, so that a test can say "this call allocates nothing".
+//! Counts allocations per thread, so that a test can check that a call allocates nothing.
 //!
 //! Linking this crate installs a counting global allocator over the system's. It adds two additions to thread-local
 //! numbers per allocation; test binaries must not install another allocator.
@@ -20,7 +20,7 @@ thread_local! {
 
 fn count(bytes: usize) {
     let bytes = bytes as u64;
-    // A thread that is being torn down has no counters any more; nobody asks for them.
+    // A thread that ends has no counters any more, and they are not needed.
     let _ = N_ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
     let _ = ALLOCATED_BYTES.try_with(|all| all.set(all.get().saturating_add(bytes)));
     let _ = LARGEST_BYTES.try_with(|largest| largest.set(largest.get().max(bytes)));
@@ -64,8 +64,8 @@ pub struct Allocated {
     pub largest_bytes: u64,
 }
 
-/// Runs `call` and says what this thread allocated meanwhile. Calls may nest, but the largest allocation is then that
-/// since the innermost start.
+/// Runs `call` and returns what this thread allocated meanwhile. Calls may nest. Then the largest allocation is that
+/// since the innermost call began.
 pub fn measure<T>(call: impl FnOnce() -> T) -> (T, Allocated) {
     let n_before = N_ALLOCATIONS.get();
     let bytes_before = ALLOCATED_BYTES.get();

@@ -1,5 +1,5 @@
-//! Seeded random numbers. A seed in a test gives the same values on every target and in every later version, which
-//! published generators do not promise.
+//! Seeded random numbers. A seed gives the same values on every target and in every later version, which published
+//! generators do not guarantee.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014), the variant with the
 /// fixed odd increment.

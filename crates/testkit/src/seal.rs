@@ -1,5 +1,5 @@
-//! Makes the checksums and digests of a changed file right again, so that mutations get past them to the parsers and
-//! decoders.
+//! Makes the checksums and digests of a changed file right again, so that parsers and decoders get to see the
+//! mutations.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ struct SealedColumn {
 }
 
 impl Seals {
-    /// Finds them in a file that is as its writer left it.
+    /// Finds the checksums of a file that was not changed yet.
     ///
     /// # Panics
     /// Where the file is damaged: this is for tests.
@@ -85,7 +85,7 @@ impl Seals {
         let mut at = range.start as usize;
         while let Some(record) = walk.next() {
             let record = record.expect("record");
-            // Nodes above columns have none, and what stands in front of a column record differs.
+            // Nodes above columns have no column record, and the parts before a column record differ.
             if let (Some(leaf), Some(column), Some(column_at)) =
                 (record.leaf, &record.column, record.column_at())
             {
@@ -207,7 +207,7 @@ impl Seals {
             let mut digests = Vec::with_capacity(page.blocks.len());
             let mut last = [0; compliance::DIGEST_BYTES];
             for (block, range) in (0..).zip(&page.blocks) {
-                // A header that says nonsense has no checksum to be made right.
+                // A header with impossible sizes has no checksum that can be made right.
                 let _ = block::reseal(&mut bytes[range.clone()], |covered| crc32c(&[covered]));
                 last = compliance::block_digest(
                     page.column,

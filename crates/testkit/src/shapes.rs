@@ -1,8 +1,8 @@
-//! Nested shapes by enumeration: every type of some nodes, and everything that a row of it may look like.
+//! Nested types and rows by enumeration: every type of a few nodes, and everything that a row of it may look like.
 //!
-//! Where [`nested`](crate::nested) draws arrays at random, this module names each case: a [`Slot`] says what a row
-//! holds at all levels, and [`shape_array`] makes an array of such rows. What Arrow leaves undefined is filled, so that
-//! a reader of what stands under nulls is seen.
+//! [`nested`](crate::nested) makes random arrays. This module makes each case: a [`Slot`] says what a row holds at all
+//! levels, and [`shape_array`] makes an array of such rows. Values under nulls, which Arrow leaves undefined, are
+//! filled, so that a test finds code that reads them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields, UnionMode};
 
-/// A node of a type. Each has one child that goes on; unions and structs have a leaf beside it, maps their keys.
+/// A node of a type. Each has one child that is the next node. Unions and structs have a leaf beside it, maps their
+/// keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Node {
     /// A struct of the child and a small number.
@@ -74,13 +75,13 @@ pub enum Slot {
     Leaf,
     /// Items of a list, entries of a map, a struct.
     Items(Vec<Slot>),
-    /// What a union chose; the second child is a leaf.
+    /// The child that a union chose, by its number, and its value. Child 1 is a leaf.
     Chosen(usize, Box<Slot>),
-    /// In runs and dictionaries the run or the entry before, where there is one.
+    /// In runs and dictionaries the previous run or entry, if there is one.
     Again,
     /// In dictionaries a key of an entry of its own.
     Entry(Box<Slot>),
-    /// Below nulls and beside what unions chose: anything.
+    /// Any value: below nulls, and in the children that a union did not choose.
     Hidden,
 }
 
@@ -139,7 +140,7 @@ fn union_fields(child: DataType) -> UnionFields {
 
 const UNION_IDS: [i8; 2] = [7, 2];
 
-/// What Tarsia does not store: dictionaries of dictionaries, and of runs of unions.
+/// Types that Tarsia does not store: dictionaries of dictionaries, and of runs of unions.
 pub fn is_refused(nodes: &[Node]) -> bool {
     (0..nodes.len()).any(|at| {
         let mut below = nodes[at + 1..].iter().peekable();
@@ -154,21 +155,21 @@ pub fn is_refused(nodes: &[Node]) -> bool {
     })
 }
 
-/// What pairs of items are tried.
+/// Which pairs of items are tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
-    /// Each item with each.
+    /// Each item with each other one.
     All,
-    /// Each item with the next one of the list of all.
+    /// Each item with the next one in the list of all items.
     Neighbours,
 }
 
-/// Everything that a slot may hold: null, empty, one item, two, at each level. `pairs` holds for the topmost lists.
+/// Everything that a slot may hold: null, empty, one item, two, at each level. `pairs` applies to the topmost lists.
 pub fn slots(nodes: &[Node], pairs: Pairs) -> Vec<Slot> {
     let Some((node, below)) = nodes.split_first() else {
         return vec![Slot::Leaf];
     };
-    // Items of lists are null by turns; below all else, there are few enough cases for both.
+    // Items of lists are null alternately. Below other nodes there are few enough cases to try null and a value.
     let is_list = matches!(node, List | View | Map);
     let children = match below {
         [] if !is_list => vec![Slot::Null, Slot::Value],
@@ -233,11 +234,11 @@ pub fn slots(nodes: &[Node], pairs: Pairs) -> Vec<Slot> {
     all
 }
 
-/// An array of the rows `slots`. Of the [leaves](Slot::Leaf) that are neither said to be null nor valid, one in
-/// `null_every` is null, none for 0; `seed` is where their numbers begin, and says which.
+/// An array of the rows `slots`. One in `null_every` of the leaves that are [`Slot::Leaf`] is null, none for 0. `seed`
+/// is the first number of the leaves, and chooses which of them are null.
 ///
 /// # Panics
-/// Where slots are not of the nodes' kind, and for more than a hundred entries of a dictionary.
+/// Where slots do not belong to the nodes, and for more than a hundred entries of a dictionary.
 pub fn shape_array(
     nodes: &[Node],
     leaf: Leaf,
@@ -399,7 +400,7 @@ impl Maker {
                     }
                     keys.push((*slot != Slot::Null).then(|| entries.len() as i8 - 1));
                 }
-                // One that no key names.
+                // An entry that no key names.
                 entries.push(Slot::Hidden);
                 let entries = self.array(below, &entries);
                 Arc::new(DictionaryArray::new(Int8Array::from(keys), entries))
@@ -437,7 +438,7 @@ fn items(slot: &Slot, hidden: usize) -> Vec<Slot> {
     }
 }
 
-/// Null lists have an item that nobody may see, and one stands in front of all.
+/// Null lists have an item that no reader may return, and so does the array before its first list.
 fn lists(slots: &[Slot]) -> (OffsetBuffer<i32>, Vec<Slot>) {
     let mut inner = vec![Slot::Hidden];
     let mut offsets = vec![1];

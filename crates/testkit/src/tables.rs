@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 /// The environment variable that names the folder.
 pub const DATA_VAR: &str = "TARSIA_DATA";
 
-/// What is printed, once per test binary, where the folder is not named.
+/// The text that is printed, once per test binary, if the folder is not named.
 pub const SKIPPED: &str = "skipped: TARSIA_DATA is not set, so tests over real tables did not run";
 
 /// Tables whose columns are all flat: numbers, booleans, dates and times, strings, bytes.
@@ -57,7 +57,7 @@ pub const NESTED_TABLES: [&str; 8] = [
 /// The folder of the tables. `None`, and one line on standard error per process ([`SKIPPED`]), where it is not named.
 ///
 /// # Panics
-/// Where the folder is named but is none: a typing error must not look like a pass.
+/// If the named folder does not exist: a typing error must not look like a success.
 pub fn data_dir() -> Option<PathBuf> {
     static SAY_ONCE: Once = Once::new();
     match std::env::var_os(DATA_VAR) {

@@ -1,16 +1,15 @@
-//! Trees of whatever encodings a registry has, made of their samples
-//! ([`EncodingWriter::samples`](tarsia_codec::EncodingWriter::samples)): for tests that hold for all encodings and name
-//! none.
+//! Trees of all encodings of a registry, made of their samples
+//! ([`EncodingWriter::samples`](tarsia_codec::EncodingWriter::samples)), for tests that name no encoding.
 
 use tarsia_codec::{Node, NodeSpec, OwnedValues, Registry, Sample, Tree, ValueType, Values};
 
 use crate::cases::Case;
 use crate::rng::Rng;
 
-/// Makes values that the root of a tree holds of any values of its type; `None` where it holds any.
+/// Turns any values of a type into values that the root of a tree holds. `None` if the root holds any values.
 pub type Fit = Option<fn(Values<'_>) -> OwnedValues>;
 
-/// The values of a case as a tree with this fit holds them.
+/// The values of a case, changed so that a tree with this fit holds them.
 pub fn fitted(case: &Case, fit: Fit) -> Case {
     let (Some(fit), false) = (fit, case.is_empty()) else {
         return Case::copy_of(&case.name, case.values());
@@ -29,8 +28,7 @@ struct Candidate {
     spec: NodeSpec,
 }
 
-/// All nodes that hold values of the type. A sample of another width counts where the encoding has nothing against this
-/// one.
+/// All nodes that hold values of the type. A sample of another width is used if the encoding accepts it for this one.
 fn candidates(registry: &Registry, value_type: ValueType) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = vec![];
     for known in registry.writers() {
@@ -59,9 +57,9 @@ fn candidates(registry: &Registry, value_type: ValueType) -> Vec<Candidate> {
     found
 }
 
-/// A tree of any mix of the registry's encodings with at most `depth` levels, its shared buffers numbered. Whether
-/// values fit it is not known, even those that `fit` makes: a child may not hold what its parent makes of them. `None`
-/// where no encoding holds the type, or none without more levels.
+/// A random tree of the registry's encodings of at most this depth, its shared buffers numbered. It need not hold the
+/// values, not even those that `fit` makes: a child may not hold what its parent makes of them. `None` if no encoding
+/// of this depth holds the type.
 pub fn random_tree(
     registry: &Registry,
     value_type: ValueType,
@@ -87,7 +85,7 @@ fn random_node(
     if depth > 1 && rng.percent(60) && left.iter().any(|it| !it.spec.children.is_empty()) {
         left.retain(|it| !it.spec.children.is_empty());
     }
-    // What holds any values is more often of use below another node.
+    // Below another node, encodings that hold any values are preferred.
     if rng.percent(60) && left.iter().any(|it| it.sample.holds_any) {
         left.retain(|it| it.sample.holds_any);
     }
@@ -108,7 +106,7 @@ fn random_node(
     None
 }
 
-/// The first tree that holds any values of the type, without shared buffers: what blocks fall back on.
+/// The first tree that holds any values of the type, without shared buffers: the fallback.
 pub fn any_tree(registry: &Registry, value_type: ValueType) -> Option<Tree> {
     candidates(registry, value_type)
         .into_iter()
@@ -130,7 +128,7 @@ pub fn any_tree(registry: &Registry, value_type: ValueType) -> Option<Tree> {
 /// each of its children in turn replaced by every other leaf. Shared buffers are numbered.
 ///
 /// # Panics
-/// For an encoding that counts on children that no encoding of the registry is.
+/// For an encoding whose children no encoding of the registry can encode.
 pub fn sample_trees(registry: &Registry, value_type: ValueType) -> Vec<(Tree, Fit)> {
     let mut trees = vec![];
     for it in candidates(registry, value_type) {

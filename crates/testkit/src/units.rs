@@ -1,5 +1,5 @@
-//! Whole units encoded and decoded without a page around them, and compared with frozen bytes: what golden and corrupt
-//! tests of encodings need beside the laws.
+//! Whole units that are encoded and decoded without a page and compared with frozen bytes. The `golden` and `corrupt`
+//! tests of encodings use them.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::cases::{Case, CaseValues};
 /// The unit of all values, and the shared buffers that the encoder made.
 ///
 /// # Errors
-/// What the encoders of `tree` say of the values.
+/// The errors of the encoders of `tree`.
 pub fn encode(
     registry: &Registry,
     tree: &Tree,
@@ -36,11 +36,11 @@ pub fn unit_of<'a>(bytes: &'a [u8], values: &Values<'_>) -> Unit<'a> {
     }
 }
 
-/// All values of a unit, in memory that is allocated by what `unit` says of itself: units of lengths that lie are for
-/// decoders alone. A unit of byte strings may decode to fewer bytes than it says.
+/// All values of a unit. The memory is allocated from the sizes in `unit`, so these must not be hostile. A unit of byte
+/// strings may decode to fewer bytes than it says.
 ///
 /// # Errors
-/// What the decoders of `tree` say of the bytes.
+/// The errors of the decoders of `tree`.
 pub fn decode(
     registry: &Registry,
     tree: &Tree,
@@ -81,11 +81,12 @@ pub fn decode(
     }
 }
 
-/// The values encode to the bytes of `tests/golden/v1/<name>.bin` in `folder`, which is the crate's, and those decode
-/// to the values. With `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never changes.
+/// Checks that the values encode to the bytes of `tests/golden/v1/<name>.bin` in `folder`, the crate's folder, and that
+/// these decode to the values. With `TARSIA_BLESS=1` a file that does not exist yet is written; an existing one never
+/// changes.
 ///
 /// # Panics
-/// Where they do not, or where there is no such file.
+/// Where the bytes or the values differ, or where there is no such file.
 pub fn check_golden(folder: &str, registry: &Registry, tree: &Tree, name: &str, case: &Case) {
     let values = case.values();
     let (encoded, shared) = encode(registry, tree, values).expect("encode");

@@ -24,7 +24,7 @@ use tarsia_testkit::nested::{
 };
 use tarsia_testkit::rng::Rng;
 
-/// What a row means, in words, one value at a time: slow, and nothing of it is shared with the comparison.
+/// The meaning of a row as text, made one value at a time. It is slow, and shares no code with the comparison.
 fn meaning(array: &ArrayRef, row: usize) -> String {
     if array.is_null(row) {
         return "null".to_owned();
@@ -390,7 +390,7 @@ fn nodes(data: &ArrayData, path: &[usize], found: &mut Vec<Vec<usize>>) {
     }
 }
 
-/// One bit flipped in a node: in its nulls or in a buffer. `None` where that is no valid array.
+/// The array with one bit of a node flipped, in its nulls or in a buffer. `None` if that is no valid array.
 fn mutated(data: &ArrayData, path: &[usize], rng: &mut Rng) -> Option<ArrayData> {
     let builder = data.clone().into_builder();
     if let Some((first, rest)) = path.split_first() {
@@ -409,7 +409,6 @@ fn mutated(data: &ArrayData, path: &[usize], rng: &mut Rng) -> Option<ArrayData>
             let mut buffers = data.buffers().to_vec();
             let at = rng.below(buffers.len());
             let mut bytes = buffers.get(at)?.to_vec();
-            // Low bytes of integers change what is valid sooner than high ones do.
             let byte = rng.below(bytes.len());
             *bytes.get_mut(byte)? ^= 1 << rng.below(8);
             buffers[at] = Buffer::from_vec(bytes);
@@ -418,7 +417,7 @@ fn mutated(data: &ArrayData, path: &[usize], rng: &mut Rng) -> Option<ArrayData>
     }
 }
 
-/// Flips bits everywhere: where the meaning of a row changes, comparison says so, and else it says nothing.
+/// Flips bits everywhere. The comparison must find a difference if the meaning of a row changes, and none if not.
 fn check_mutations(made: &ArrayRef, n_tries: usize, seed: u64) -> (Vec<Vec<usize>>, usize) {
     let mut rng = Rng::new(seed);
     let before = meanings(made);
@@ -458,7 +457,7 @@ fn check_mutations(made: &ArrayRef, n_tries: usize, seed: u64) -> (Vec<Vec<usize
     (paths, n_ignored)
 }
 
-/// Nodes in which no bit means anything that may be flipped.
+/// Nodes in which every flipped bit makes an invalid array or changes no row.
 const NEVER_FOUND: [&str; 12] = [
     // Required, and without values of their own: a null is no valid array, and where the parent is null it means
     // nothing.

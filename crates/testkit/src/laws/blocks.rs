@@ -153,7 +153,7 @@ impl Laws<'_> {
         encoded
     }
 
-    /// What is not within reach of a range need not be there.
+    /// Bytes that a range does not reach are not needed.
     pub(super) fn check_reach(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let n = values.len();
         let mut scratch = Scratch::new();
@@ -211,7 +211,7 @@ impl Laws<'_> {
         }
     }
 
-    /// Byte strings that are said to lie in the unit as they are do.
+    /// Byte strings that, as the decoder says, lie in the unit as they are, do so.
     pub(super) fn check_strings(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let strings = self.decoder.strings(unit);
         let Some(strings) = strings.unwrap_or_else(|error| panic!("{at}, strings: {error}")) else {
@@ -236,7 +236,7 @@ impl Laws<'_> {
         assert!(rest.is_empty(), "{at}: bytes behind the strings");
     }
 
-    /// Views show the strings that were selected, short ones in themselves.
+    /// Views refer to the selected strings; views of short strings contain them.
     pub(super) fn check_views(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let Values::Bytes(strings) = values else {
             return;
@@ -304,8 +304,8 @@ impl Laws<'_> {
         }
     }
 
-    /// A filter that evaluates a predicate finds what comparing the values finds; one that does not leaves its output
-    /// alone.
+    /// A filter that evaluates a predicate finds what comparing the values finds. A filter that does not, leaves its
+    /// output unchanged.
     pub(super) fn check_filter(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let n = values.len();
         let mut operands = vec![match self.value_type {
@@ -326,7 +326,7 @@ impl Laws<'_> {
                 Comparison::Greater,
                 Comparison::GreaterOrEqual,
             ];
-            // Of many values one comparison tells as much and takes less time.
+            // For many values one comparison is enough and takes less time.
             let one = [*self.rng.pick(&all)];
             for comparison in if n > 2048 { one.to_vec() } else { all.to_vec() } {
                 predicates.push(Predicate::Compare {
@@ -449,7 +449,7 @@ impl Laws<'_> {
         ] {
             let mut scratch = Scratch::new();
             let mut buffers = Buffers::new(&Expected::new(values, &selection, 0));
-            // Scratch hands out the buffer that came back last, so sizes settle after a few rounds.
+            // Scratch hands out the buffer that came back last. So after a few rounds all buffers are large enough.
             for _ in 0..8 {
                 let done = self
                     .decoder

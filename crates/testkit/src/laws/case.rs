@@ -1,4 +1,4 @@
-//! What is checked: a tree and a page of values, and both prepared.
+//! What is checked: a tree and a page of values, before and after `prepare`.
 
 use tarsia_codec::{
     Block, Decoder, PageEncoder, Registry, Result, Selection, SharedBuffer, SharedBuffers,
@@ -23,9 +23,9 @@ pub struct LawCase<'a> {
     pub shared: &'a [SharedBuffer],
     /// Seed of cuts, selections and mutations.
     pub seed: u64,
-    /// A proper prefix of a unit may be a unit too (only checked not to panic then).
+    /// A proper prefix of a unit may be a unit too. Then it is only checked that decoding it does not panic.
     pub prefix_may_be_legal: bool,
-    /// A unit with a byte appended may be a unit too (only checked not to panic then).
+    /// A unit with a byte appended may be a unit too. Then it is only checked that decoding it does not panic.
     pub suffix_may_be_legal: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Laws<'a> {
             let mut at = self.rng.below(spread);
             while at < n {
                 indices.push(at as u32);
-                // A step of zero names the value again.
+                // A step of zero repeats the value.
                 at += self.rng.below(2 * spread);
                 if indices.len() > 2 * n {
                     break;

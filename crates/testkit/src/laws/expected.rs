@@ -114,7 +114,8 @@ impl Buffers {
         }
     }
 
-    /// After a success on bytes that may be bad: neighbours are as they were, ends rise and lie inside the data.
+    /// Checks the output of a success on bytes that may be corrupt: neighbours are unchanged, and ends rise and lie
+    /// inside the data.
     pub(super) fn assert_whole(&self, before: &Self, written: usize, n: usize, what: &str) {
         match (self, before) {
             (Self::Bits { bytes, offset, len }, Self::Bits { bytes: old, .. }) => {
@@ -166,7 +167,7 @@ pub(super) enum Expected {
     Bits {
         /// The output before decoding.
         before: Vec<u8>,
-        /// And afterwards.
+        /// The output after decoding.
         after: Vec<u8>,
         offset: usize,
         len: usize,
@@ -184,7 +185,7 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    /// `seed` decides the place of the output: bit offset, alignment, base, slack. Seed 0 is the plainest.
+    /// `seed` chooses bit offset, alignment, base and slack of the output. Seed 0 chooses the simplest.
     pub(super) fn new(values: Values<'_>, selection: &Selection<'_>, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let mut pick = |choices: &[usize]| match seed {
@@ -313,7 +314,7 @@ impl Expected {
     }
 }
 
-/// The places of the selected values among `n`.
+/// The indices of the selected values among `n`.
 pub(super) fn indices_of(selection: &Selection<'_>, n: usize) -> Vec<usize> {
     match selection {
         Selection::All => (0..n).collect(),

@@ -54,8 +54,8 @@ impl Laws<'_> {
                 Err(error) => assert_bytes_to_blame(&error, &what),
             }
         }
-        // The block header may lie as well. The reader has made the output before the decoder is called, so wide values
-        // are not tried with a large length.
+        // The block header may be wrong as well. The reader makes the output before it calls the decoder, so wide
+        // values are not tried with a large length.
         let width = self.value_type.fixed_bytes().unwrap_or(1).max(1) as u32;
         let len_max = limits::BLOCK_VALUES_MAX.min((4 << 20) / width);
         for (len, decoded_bytes) in [
@@ -99,7 +99,7 @@ impl Laws<'_> {
             };
             for selection in [Selection::All, range, Selection::Indices(&indices)] {
                 let what = format!("{at}: mutation {round} to {:x}", Shortened(&mutated));
-                // Whether it is refused depends on the bytes; what counts happens inside.
+                // Whether it is refused depends on the bytes. The called function checks the rest.
                 let _ = self.decode_hostile(unit, selection, &what);
             }
         }
@@ -196,7 +196,7 @@ fn check_hostile_tree(
         "{what}: init allocates {allocated:?}"
     );
     if let Ok(decoder) = built {
-        // An error or values; what counts happens inside.
+        // An error or values. The called function checks the rest.
         let _ = decode_hostile(
             &*decoder,
             value_type,
@@ -233,7 +233,7 @@ fn decode_hostile(
     let reached = catch_unwind(AssertUnwindSafe(|| {
         for front in [0, unit.bytes.len() / 2, unit.bytes.len()] {
             let mut scratch = Scratch::new();
-            // Whoever asks sees to it that what is named is there.
+            // The caller makes sure that the named bytes are there.
             let _ = decoder.reach(unit, front, 0..unit.len, &mut scratch);
             if let Ok(Some(strings)) = decoder.strings(unit) {
                 assert!(
@@ -248,7 +248,7 @@ fn decode_hostile(
         }
     }));
     reached.unwrap_or_else(|panic| panic!("{what}: its reach panicked: {}", panic_text(&*panic)));
-    // Children may decode the whole unit into scratch, at up to 8 bytes per value and level, rounded up to powers of
+    // Children may decode the whole unit into scratch, at up to 8 bytes per value and depth, rounded up to powers of
     // two.
     let width = value_type.fixed_bytes().unwrap_or(1) as u64 + 8;
     let decoded_bytes = u64::from(unit.len) * width + u64::from(unit.decoded_bytes);
@@ -268,7 +268,7 @@ fn decode_hostile(
     Ok(())
 }
 
-/// What else is asked of a unit: an error or an answer, which says nothing of bad bytes.
+/// The other functions of a decoder return an error or a result, which may be wrong for corrupt bytes.
 fn ask_hostile(decoder: &dyn Decoder, value_type: ValueType, unit: Unit<'_>) {
     let mut scratch = Scratch::new();
     let _ = decoder.decoded_bytes_max(unit.bytes, unit.len);

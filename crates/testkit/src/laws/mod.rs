@@ -83,9 +83,9 @@ pub fn check_encoding(case: &LawCase<'_>) {
     }
 }
 
-/// Checks the laws of writing and reading where the tree holds the values, and says whether it does: what a tree that
-/// was made by chance ([`crate::trees`]) has to obey. A tree may refuse the page or a block of it, but what it writes
-/// is read. Bytes are not mutated.
+/// Checks the laws of writing and reading if the tree holds the values, and returns whether it does. Trees that were
+/// made by chance ([`crate::trees`]) must obey them. A tree may refuse the page or a block of it, but what it writes
+/// must be read. Bytes are not mutated.
 ///
 /// # Panics
 /// Where a law is broken.

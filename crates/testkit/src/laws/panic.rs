@@ -1,6 +1,6 @@
 //! Panics that are caught.
 
-/// What the panic says.
+/// The message of the panic.
 pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
         (Some(text), _) => text.clone(),

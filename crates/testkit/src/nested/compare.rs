@@ -110,7 +110,7 @@ fn place(path: &str) -> String {
 fn same_type(path: &str, got: &dyn Array, expected: &dyn Array) -> Result<(), String> {
     if got.data_type() != expected.data_type() {
         let (got, expected) = (got.data_type(), expected.data_type());
-        // The short form leaves out what fields are called in some types, and their metadata.
+        // The short form leaves out the names of fields in some types, and their metadata.
         let place = place(path);
         return Err(match got.to_string() == expected.to_string() {
             true => format!("{place}type {got:?} instead of {expected:?}"),
@@ -120,13 +120,13 @@ fn same_type(path: &str, got: &dyn Array, expected: &dyn Array) -> Result<(), St
     Ok(())
 }
 
-/// Two elements to be compared.
+/// Two elements that are compared.
 struct Pair {
-    /// The row at the top that they are part of.
+    /// The top-level row that they are part of.
     row: usize,
-    /// Index in the array at hand.
+    /// Index in the array `got`.
     got: usize,
-    /// As well.
+    /// Index in the array `expected`.
     expected: usize,
 }
 

@@ -96,7 +96,7 @@ impl Maker {
         }
     }
 
-    /// An array inside of another.
+    /// An array inside another one.
     fn child(&mut self, data_type: &DataType, rows: usize, presence: &Presence) -> ArrayRef {
         if !self.slices || is_uninhabited(data_type) || self.rng.flip() {
             return self.array(data_type, rows, presence);
@@ -151,7 +151,7 @@ impl Maker {
         let nulls = self.nulls(rows, presence);
         let profile = Profile::new(Nulls::None, self.profile.distribution, self.rng.u64());
         let values = array(data_type, rows, profile).to_data();
-        // Put over values of all rows, so that there are values under nulls, of views too.
+        // Nulls are added to values of all rows, so that there are values under nulls, also in arrays of views.
         let data = values.into_builder().nulls(nulls).build();
         make_array(data.unwrap_or_else(|error| panic!("{data_type} x{rows}: {error}")))
     }
@@ -197,7 +197,7 @@ impl Maker {
             .collect()
     }
 
-    /// A few items that no row names; none where there can be none.
+    /// A few items that belong to no row; none if the type has none.
     fn unnamed(&mut self, item: &DataType) -> usize {
         match is_uninhabited(item) {
             true => 0,
@@ -434,7 +434,7 @@ impl Maker {
             Distribution::Constant => 1,
             Distribution::LowCardinality => 12,
             Distribution::Sorted | Distribution::Skewed => 60,
-            // With their copies still as many as the narrowest key can name.
+            // With their copies these are still no more than the narrowest keys can number.
             Distribution::Random | Distribution::Extremes => (rows / 2).clamp(1, 100),
         };
         let n_copies = match self.profile.distribution {
@@ -459,7 +459,7 @@ impl Maker {
         for row in 0..rows {
             let is_valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
             let code = match self.profile.distribution {
-                // What stands under a null need not be a key.
+                // The key under a null need not be valid.
                 _ if !is_valid => self.rng.u64() & 0x7f,
                 Distribution::Sorted => (row * n_used / rows) as u64,
                 Distribution::Skewed if self.rng.percent(80) => 0,

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
 use crate::arrays::{Distribution, Nulls, fixed_width, flat_types};
 use crate::rng::Rng;
 
-/// How many items lists have. Holds at every level that has lists; fixed-size lists have the length of their type.
+/// How many items lists have, at every level of lists. Fixed-size lists have the length of their type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lengths {
     /// 0 to 4 items.
@@ -38,12 +38,12 @@ pub const LENGTHS: [Lengths; 6] = [
 /// How a nested array is filled. Equal profiles give equal arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NestedProfile {
-    /// Which rows are null, at each nullable level. [`Nulls::All`] holds at the top; levels below have some nulls, so
-    /// that there are values under the null rows.
+    /// Which rows are null, at each nullable level. [`Nulls::All`] applies to the top level only. The others have some
+    /// nulls, so that there are values under the null rows.
     pub nulls: Nulls,
     /// Which values the leaves have.
     pub distribution: Distribution,
-    /// How many items lists have. Null lists have some, whatever is said here.
+    /// How many items lists have. Null lists always have some.
     pub lengths: Lengths,
     /// Seed of all choices.
     pub seed: u64,
@@ -131,7 +131,7 @@ fn union<const N: usize>(mode: UnionMode, ids: [i8; N], arms: [FieldRef; N]) -> 
     DataType::Union(fields, mode)
 }
 
-/// Nested types by hand: every kind of nesting with few, one and no children, and each kind within others.
+/// A fixed list of nested types: every kind of nesting with several, one and no children, and each kind within others.
 ///
 /// All can be filled with any number of rows, up to 32,767 where runs have 16-bit ends. The union without arms is there
 /// only where it needs no row (see [`is_uninhabited`]).
@@ -370,7 +370,7 @@ fn random_type_within(rng: &mut Rng, depth: u32, is_item: bool) -> DataType {
             Union(fields, mode)
         }
         12 => {
-            // 16-bit ends would limit how often the type may repeat.
+            // 16-bit run ends would limit the number of rows.
             let ends = match is_item {
                 true => rng.pick(&[Int32, Int64]).clone(),
                 false => rng.pick(&[Int16, Int32, Int64]).clone(),
@@ -423,7 +423,7 @@ pub fn is_uninhabited(data_type: &DataType) -> bool {
         DataType::Struct(fields) => fields.iter().any(|field| is_uninhabited(field.data_type())),
         DataType::FixedSizeList(item, size) => *size > 0 && is_uninhabited(item.data_type()),
         DataType::RunEndEncoded(_, values) => is_uninhabited(values.data_type()),
-        // Rows could all be null; no array is made of that.
+        // All rows could be null, but no array is made of such a type.
         DataType::Dictionary(_, value) => is_uninhabited(value),
         _ => false,
     }
