@@ -196,8 +196,8 @@ impl RawColumn {
     }
 
     /// Room for the numbers of entries of `rows_max` values, as values of 4 bytes. Only blocks whose values are
-    /// [entries](Decoder::entries) of a shared buffer can be pushed. The entries of one buffer are numbered behind those
-    /// of the buffers before it. What stands for null values means nothing.
+    /// [entries](Decoder::entries) of a shared buffer can be pushed. The entries of one buffer are numbered behind
+    /// those of the buffers before it. What stands for null values means nothing.
     ///
     /// # Errors
     /// As [`RawColumn::new`].

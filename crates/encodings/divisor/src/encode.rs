@@ -100,7 +100,8 @@ fn fitted(values: Values<'_>, bits: u32, remainder: u64) -> OwnedValues {
 }
 
 /// Exact division by a number: its odd part by multiplication with the inverse modulo a power of two, the rest by a
-/// shift. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), section 9.
+/// shift. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), section
+/// 9.
 #[derive(Clone, Copy)]
 struct Exact {
     shift: u32,
@@ -131,8 +132,8 @@ impl Exact {
     }
 }
 
-/// The largest divisor that all values share after a remainder is taken off. `None` if there is none above 1, and if all
-/// values are equal.
+/// The largest divisor that all values share after a remainder is taken off. `None` if there is none above 1, and if
+/// all values are equal.
 fn find(values: &FixedSlice<'_>, sample: Vec<core::ops::Range<usize>>) -> Option<Params> {
     let first = number(values.bytes().get(..values.width())?);
     let of_sample = sample.into_iter().try_fold(0, |divisor, run| {

@@ -11,8 +11,8 @@ pub const ID: &str = "tarsia.divisor";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: Version = Version::new(1, 0);
 
-/// The tree `divisor(quotients)` for values of `value_bytes` bytes: 1, 2, 4 or 8. `quotients` encodes values of the same
-/// width.
+/// The tree `divisor(quotients)` for values of `value_bytes` bytes: 1, 2, 4 or 8. `quotients` encodes values of the
+/// same width.
 pub fn tree(value_bytes: usize, divisor: u64, remainder: u64, quotients: Tree) -> Tree {
     let params = Params { divisor, remainder };
     Tree::node(ID, VERSION, &params.to_bytes(value_bytes), vec![quotients])

@@ -10,8 +10,8 @@
 //! | 0 | all | `quotients` | the child's unit of `n` values of `S` bytes |
 //!
 //! A value is `remainder + divisor * quotient` modulo 2^(8 `S`). The parameters are `divisor` (at least 2) and
-//! `remainder` (less than the divisor), of `S` bytes each, little-endian. `S` is 1, 2, 4 or 8. The child `quotients` has
-//! the node's type.
+//! `remainder` (less than the divisor), of `S` bytes each, little-endian. `S` is 1, 2, 4 or 8. The child `quotients`
+//! has the node's type.
 //!
 //! # Limits
 //! `encoded_bytes_max` is the child's bound. Decoding allocates nothing. A range or a single value costs what it costs

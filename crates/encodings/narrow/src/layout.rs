@@ -19,7 +19,8 @@ pub enum Extension {
     Sign = 1,
 }
 
-/// The tree `narrow(values)`; `values` encodes values of `child_bytes` bytes: 1, 2, 4, 8 or, for values of 32 bytes, 16.
+/// The tree `narrow(values)`; `values` encodes values of `child_bytes` bytes: 1, 2, 4, 8 or, for values of 32 bytes,
+/// 16.
 pub fn tree(child_bytes: u8, extension: Extension, values: Tree) -> Tree {
     let params = Params {
         child_bytes,

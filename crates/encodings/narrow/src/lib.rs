@@ -9,8 +9,9 @@
 //! |---|---|---|---|
 //! | 0 | all | `values` | the child's unit of `n` values of `child_bytes` bytes: the low bytes of each value |
 //!
-//! The parameters are two bytes: `child_bytes` (1, 2, 4, 8; 16 for values of 32) and `sign` (0: the other bytes of each value are zero; 1:
-//! they repeat the child's sign bit). The node has values of 16 or 32 bytes; bit-packing narrows all others itself.
+//! The parameters are two bytes: `child_bytes` (1, 2, 4, 8; 16 for values of 32) and `sign` (0: the other bytes of each
+//! value are zero; 1: they repeat the child's sign bit). The node has values of 16 or 32 bytes; bit-packing narrows all
+//! others itself.
 //!
 //! # Limits
 //! `encoded_bytes_max` is the child's bound. Decoding takes scratch memory for the selected values of the child. A

@@ -158,7 +158,8 @@ impl ColumnOptions {
 
     /// The encodings of the tree for the values of every page; a search finds their parameters, and what the outline
     /// leaves open. Pages for which they propose nothing are stored as if there were no outline; what a file has shows
-    /// [`File::inspect`](crate::File::inspect). A tree ([`ColumnOptions::with_tree`]) counts before an outline. The writer refuses encodings that it does not write.
+    /// [`File::inspect`](crate::File::inspect). A tree ([`ColumnOptions::with_tree`]) counts before an outline. The
+    /// writer refuses encodings that it does not write.
     ///
     /// ```
     /// use tarsia::ColumnOptions;
