@@ -22,7 +22,7 @@ const DEPTH_MAX: usize = 8;
 ///
 /// let outline: Outline = "dict(runend( *,bitpack))".parse()?;
 /// assert_eq!(outline.to_string(), "dict(runend(*, bitpack))");
-/// # tarsia_codec::Result::Ok(())
+/// # tarsia_codec::Result::<()>::Ok(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Outline {

@@ -84,7 +84,8 @@ impl EncodingWriter for Alp {
 
     fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
         // The integers at exceptions are the smallest of the block's others, so those of the survivors are no wider.
-        EraseFit::Always
+        // But without others they are 0, which a child such as a dictionary may not hold.
+        EraseFit::MayGrow
     }
 
     fn samples(&self) -> Vec<Sample> {

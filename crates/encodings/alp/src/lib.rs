@@ -18,7 +18,7 @@
 //!
 //! # Limits
 //! `encoded_bytes_max` has every value as an exception. Decoding allocates nothing; a range or a single value decodes
-//! what it selects. After an erasure the remaining values fit the old place if those of the child do.
+//! what it selects. After an erasure the remaining values nearly always fit the old place if those of the child do.
 //!
 //! # What this crate does not do
 //! It packs no integers: the child does. Numbers with random digits are left to other encodings.

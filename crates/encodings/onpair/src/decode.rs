@@ -145,6 +145,46 @@ impl Decoder for UnitDecoder {
             Err(Failure::Error(error)) => Err(error),
         }
     }
+
+    // Kernels get whole blocks and must be small.
+    #[cfg(not(feature = "kernel"))]
+    fn reach(
+        &self,
+        unit: Unit<'_>,
+        front: usize,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<tarsia_codec::Reach> {
+        use tarsia_codec::Reach;
+
+        Selection::from(&range).check(unit.len)?;
+        // The counts are at the front, behind their size in bytes.
+        if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
+            return Ok(Reach::Front(layout::HEADER_BYTES));
+        }
+        let parts = Parts::parse(&unit)?;
+        let codes_at = unit.bytes.len() - parts.codes.bytes.len();
+        if front < codes_at {
+            return Ok(Reach::Front(codes_at));
+        }
+        let start = self.sum_of(&parts, 0..range.start, scratch)?;
+        let end = start + self.sum_of(&parts, range, scratch)?;
+        if end > u64::from(parts.codes.len) {
+            return Err(Parts::bad_counts(end));
+        }
+        let codes = start as u32..end as u32;
+        let decoded_bytes = (end - start) * TOKEN_BYTES_MAX as u64;
+        let in_front = front - codes_at;
+        let place = match self.codes.reach(parts.codes, in_front, codes, scratch)? {
+            Reach::Front(more) => return Ok(Reach::Front(codes_at + more)),
+            Reach::Bytes { place, .. } => codes_at + place.start..codes_at + place.end,
+            Reach::All => codes_at..unit.bytes.len(),
+        };
+        Ok(Reach::Bytes {
+            place,
+            decoded_bytes: decoded_bytes.min(unit.decoded_bytes.into()),
+        })
+    }
 }
 
 #[cold]
@@ -183,6 +223,19 @@ impl Strings<'_> {
 }
 
 impl UnitDecoder {
+    /// The number of codes of some values.
+    fn sum_of(&self, parts: &Parts<'_>, values: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
+        let mut all = 0;
+        let mut next = values.start;
+        while next < values.end {
+            let n_now = ((values.end - next) as usize).min(COUNTS_AT_ONCE);
+            let sum = &mut |counts: &mut [u32]| Ok(sum(counts));
+            all += self.with_counts(parts, next, n_now, scratch, sum)?;
+            next += n_now as u32;
+        }
+        Ok(all)
+    }
+
     /// Decodes consecutive values from `start` on.
     fn decode_range(
         &self,
@@ -192,14 +245,7 @@ impl UnitDecoder {
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
         let n = to.ends.len();
-        let mut from = 0;
-        let mut next = 0;
-        while next < start {
-            let n_now = ((start - next) as usize).min(COUNTS_AT_ONCE);
-            let sum = &mut |counts: &mut [u32]| Ok(sum(counts));
-            from += self.with_counts(parts, next, n_now, scratch, sum)?;
-            next += n_now as u32;
-        }
+        let from = self.sum_of(parts, 0..start, scratch)?;
         // The ends first hold the counts.
         self.counts_into(parts, start, to.ends, scratch)?;
         let end = from + sum(to.ends);

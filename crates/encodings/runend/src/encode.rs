@@ -45,7 +45,8 @@ impl EncodingWriter for Runend {
         if is_short(n_runs) || header_bytes + n_runs / 2 >= proposals.bytes_to_beat() {
             return Ok(());
         }
-        let end_bytes = EndBytes::for_units_of(n.min(unit_values));
+        // A row of a list may make a unit longer than any other.
+        let end_bytes = EndBytes::for_units_of(n);
         let Runs { starts, ends } = Runs::in_units(all, unit_values);
         let per_unit = |n: usize| n.div_ceil(values.n_units().max(1) as usize).max(1);
         let (n_ends, n_values) = (per_unit(ends.len()), per_unit(starts.len()));

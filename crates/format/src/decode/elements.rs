@@ -11,6 +11,7 @@ use tarsia_structure::{Block, BlockHeader, PageDecoder};
 
 use super::checks::Checks;
 use super::column_read::ColumnRead;
+use super::memory::Memory;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::plan::BlockPart;
 
@@ -295,29 +296,59 @@ impl<'f> Partial<'f> {
     }
 }
 
+/// If a first guess at the bytes of elements is no more, a better one is not worth its time.
+const GUESS_BYTES_MAX: u64 = 64 << 20;
+
 impl ColumnRead<'_, BlockBytes<'_>> {
-    /// An upper bound on the bytes of the strings that the items decode to; 0 for other values.
-    pub(crate) fn element_bytes_max(&self) -> Result<u64> {
+    /// An upper bound on the bytes of the strings that the `items` of each part decode to; 0 for other values.
+    pub(crate) fn element_bytes_max(
+        &self,
+        items: &[Vec<Range<u32>>],
+        memory: &mut Memory<'_>,
+    ) -> Result<u64> {
         if self.value_type() != ValueType::Bytes {
             return Ok(0);
         }
-        let mut data_bytes = 0u64;
+        let mut guesses = Vec::with_capacity(self.blocks.len());
         for (part, block) in self.plan.parts.iter().zip(self.blocks) {
             // Of a few items of long rows, all bytes of the rows would be far too many.
             let known = match block {
                 BlockBytes::Whole(_) => None,
                 BlockBytes::Partial(partial) => partial.data_bytes,
             };
-            let of_part = match known {
+            guesses.push(match known {
                 Some(bytes) => bytes,
                 None => {
                     let repeats = self.plan.selection(part).repeats();
                     self.part_bytes(part, block.as_ref())?
                         .saturating_mul(repeats)
                 }
-            };
-            data_bytes = data_bytes.saturating_add(of_part);
+            });
         }
-        Ok(data_bytes)
+        let guess = guesses.iter().fold(0u64, |sum, it| sum.saturating_add(*it));
+        if guess <= GUESS_BYTES_MAX {
+            return Ok(guess);
+        }
+        let mut total = 0u64;
+        let mut of_parts = guesses.iter().zip(items);
+        self.each_block(
+            |_| false,
+            |_, decoder, block| {
+                let Some((guess, ranges)) = of_parts.next() else {
+                    return Ok(());
+                };
+                let mut of_part = 0u64;
+                for range in ranges {
+                    let reach = decoder.reach(block, usize::MAX, range.clone(), memory.scratch)?;
+                    of_part = of_part.saturating_add(match reach {
+                        Reach::Bytes { decoded_bytes, .. } => decoded_bytes,
+                        Reach::Front(_) | Reach::All => *guess,
+                    });
+                }
+                total = total.saturating_add(of_part.min(*guess));
+                Ok(())
+            },
+        )?;
+        Ok(total)
     }
 }

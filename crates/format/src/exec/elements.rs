@@ -150,12 +150,14 @@ pub(crate) fn decode_elements<'f>(
         read.map_err(|error| column.at(error, part.page as usize))?;
     }
     let read = file.column_read(column, plan, blocks);
-    let below = ItemsBelow {
-        levels,
-        items: &items,
-        data_bytes: read.element_bytes_max()?,
-    };
-    with_memory(file, |memory| read.decode_items(below, memory))
+    with_memory(file, |memory| {
+        let below = ItemsBelow {
+            levels,
+            items: &items,
+            data_bytes: read.element_bytes_max(&items, memory)?,
+        };
+        read.decode_items(below, memory)
+    })
 }
 
 /// Blocks that were read whole.

@@ -165,7 +165,7 @@ impl ColumnOptions {
     /// use tarsia::ColumnOptions;
     ///
     /// let options = ColumnOptions::new().with_outline("dict(runend)".parse()?);
-    /// # tarsia::codec::Result::Ok(())
+    /// # tarsia::codec::Result::<()>::Ok(())
     /// ```
     #[must_use]
     pub fn with_outline(mut self, outline: Outline) -> Self {

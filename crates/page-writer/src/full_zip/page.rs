@@ -82,7 +82,8 @@ impl<'a> FullZipInput<'a> {
         rows > 0 && u64::from(strings.data_bytes()) >= least.saturating_mul(rows)
     }
 
-    /// The page of byte strings that are [long](FullZipInput::are_long), where they gain nothing by being encoded.
+    /// The page of byte strings that are [long](FullZipInput::are_long), where they gain nothing by being encoded, or
+    /// where any are to be stored so.
     pub(crate) fn encode_strings(
         &self,
         choice: &Choice,
@@ -93,7 +94,9 @@ impl<'a> FullZipInput<'a> {
         };
         // The last one holds any strings as they are, the first one perhaps with smaller lengths.
         let trees: Vec<Tree> = choice.trees.last().cloned().into_iter().collect();
-        let form = self.meta(trees).filter(|_| first.id == BYTES);
+        let is_asked_for = context.chooser.full_zip_bytes_min() == 0;
+        let form = self.meta(trees);
+        let form = form.filter(|_| is_asked_for || first.id == BYTES);
         let Some((meta, form)) = form else {
             return Ok(None);
         };
