@@ -111,7 +111,7 @@ impl FromStr for Outline {
 
     /// # Errors
     /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for text of another form,
-    /// [`ErrorKind::Limit`](tarsia_codec::ErrorKind::Limit) for more than 8 levels.
+    /// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than 8 levels.
     fn from_str(text: &str) -> Result<Self> {
         match Self::parse(text, 1)? {
             (outline, "") => Ok(outline),

@@ -146,13 +146,12 @@ fn encode_all<const W: usize>(
 fn wide_integer(bytes: [u8; 8], scale: Scale) -> Option<[u8; 8]> {
     let value = f64::from_le_bytes(bytes);
     let scaled = value * scale.divisor;
-    // Rounds to a whole number; false for NaN too.
-    if !(scaled.abs() < (INTEGER_MAX - 1) as f64) {
-        return None;
-    }
+    // False for NaN too.
+    let is_in_range = scaled.abs() < (INTEGER_MAX - 1) as f64;
+    // Rounds to a whole number.
     let integer = ((scaled + MAGIC) - MAGIC) as i64 as u64;
     let is_exact = scale.wide(integer).to_bits() == value.to_bits();
-    is_exact.then(|| integer.to_le_bytes())
+    (is_in_range && is_exact).then(|| integer.to_le_bytes())
 }
 
 /// The integer that stands for a number of 4 bytes, if one does.
@@ -160,12 +159,10 @@ fn wide_integer(bytes: [u8; 8], scale: Scale) -> Option<[u8; 8]> {
 fn narrow_integer(bytes: [u8; 4], scale: Scale) -> Option<[u8; 4]> {
     let value = f32::from_le_bytes(bytes);
     let scaled = f64::from(value) * scale.divisor;
-    if !(scaled.abs() < f64::from(i32::MAX)) {
-        return None;
-    }
+    let is_in_range = scaled.abs() < f64::from(i32::MAX);
     let integer = ((scaled + MAGIC) - MAGIC) as i32 as u32;
     let is_exact = scale.narrow(integer).to_bits() == value.to_bits();
-    is_exact.then(|| integer.to_le_bytes())
+    (is_in_range && is_exact).then(|| integer.to_le_bytes())
 }
 
 /// Gives the integers at `positions` the smallest of the others, so that they need no bits of their own and say nothing

@@ -14,6 +14,7 @@ pub const VERSION: Version = Version::new(1, 0);
 pub(crate) const LEFT_BYTES: usize = 2;
 
 /// Bytes before the left parts.
+#[cfg(feature = "encode")]
 pub(crate) const LEFT_AT: usize = 4;
 
 /// The tree `alprd(left, right)`: `left` encodes values of 2 bytes, the highest bits of numbers, and `right` the lowest
