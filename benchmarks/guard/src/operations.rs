@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use tarsia::{File, OpenOptions, Threads, WriteOptions, Writer};
+use tarsia::{ColumnOptions, File, OpenOptions, Threads, WriteOptions, Writer};
 use tarsia_io::{MemoryFile, MemorySink};
 
 use crate::{Result, data};
@@ -23,7 +23,7 @@ pub(crate) type Body = Box<dyn FnMut() -> Result<u64>>;
 const SCAN_ROWS: usize = 4 * 65_536;
 
 /// All of them, in the order of the table.
-pub(crate) const OPERATIONS: [Operation; 15] = [
+pub(crate) const OPERATIONS: [Operation; 16] = [
     Operation {
         name: "open_1_column",
         prepare: open_1_column,
@@ -51,6 +51,10 @@ pub(crate) const OPERATIONS: [Operation; 15] = [
     Operation {
         name: "scan_strings_plain",
         prepare: || scan(data::strings(SCAN_ROWS / 4), "bytes"),
+    },
+    Operation {
+        name: "scan_strings_tokens",
+        prepare: || scan(data::strings(SCAN_ROWS / 4), "onpair"),
     },
     Operation {
         name: "scan_booleans",
@@ -117,9 +121,12 @@ fn open_1000_columns_read_10() -> Result<Body> {
     }))
 }
 
-/// The whole of a column; the file is open, and was scanned before.
+/// The whole of a column that is written with this encoding; the file is open, and was scanned before.
 fn scan(values: ArrayRef, encoding: &str) -> Result<Body> {
-    let file = open(&write(&data::batch(&[("values", values)])?)?)?;
+    let outline = encoding.parse()?;
+    let own = ColumnOptions::new().with_outline(outline);
+    let options = options().with_column("values", own);
+    let file = open(&write_with(&data::batch(&[("values", values)])?, options)?)?;
     expect_encoding(&file, "values", encoding)?;
     Ok(Box::new(move || drain(&file, None)))
 }
@@ -176,13 +183,20 @@ fn open(bytes: &Arc<[u8]>) -> Result<File> {
     Ok(File::open_reader(Arc::new(reader), options)?)
 }
 
-/// Batches of 65,536 rows, as most writers get them.
+fn options() -> WriteOptions {
+    WriteOptions::new()
+        .with_threads(Threads::One)
+        .with_deterministic(true)
+}
+
 fn write(batch: &RecordBatch) -> Result<Arc<[u8]>> {
+    write_with(batch, options())
+}
+
+/// Batches of 65,536 rows, as most writers get them.
+fn write_with(batch: &RecordBatch, options: WriteOptions) -> Result<Arc<[u8]>> {
     let sink = MemorySink::new();
     let committed = sink.handle();
-    let options = WriteOptions::new()
-        .with_threads(Threads::One)
-        .with_deterministic(true);
     let mut writer = Writer::new(sink, batch.schema(), options)?;
     let n_rows = batch.num_rows();
     for start in (0..n_rows).step_by(65_536) {
