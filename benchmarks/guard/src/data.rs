@@ -57,6 +57,22 @@ pub(crate) fn strings(rows: usize) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
+/// Different sentences of 500 words, of which some are far more frequent than others.
+pub(crate) fn sentences(rows: usize) -> ArrayRef {
+    let mut rng = Rng(6);
+    let words: Vec<String> = (0..500).map(|_| string(&mut rng)).collect();
+    let values = (0..rows).map(|_| {
+        let mut sentence = String::new();
+        for _ in 0..2 + rng.below(5) {
+            let bound = 1 + rng.below(words.len() as u64);
+            sentence.push_str(&words[rng.below(bound) as usize]);
+            sentence.push(' ');
+        }
+        sentence
+    });
+    Arc::new(StringArray::from_iter_values(values))
+}
+
 /// 200 different strings at random, some of them far more often than others.
 pub(crate) fn few_strings(rows: usize) -> ArrayRef {
     let mut rng = Rng(5);

@@ -23,7 +23,7 @@ pub(crate) type Body = Box<dyn FnMut() -> Result<u64>>;
 const SCAN_ROWS: usize = 4 * 65_536;
 
 /// All of them, in the order of the table.
-pub(crate) const OPERATIONS: [Operation; 16] = [
+pub(crate) const OPERATIONS: [Operation; 17] = [
     Operation {
         name: "open_1_column",
         prepare: open_1_column,
@@ -54,7 +54,7 @@ pub(crate) const OPERATIONS: [Operation; 16] = [
     },
     Operation {
         name: "scan_strings_tokens",
-        prepare: || scan(data::strings(SCAN_ROWS / 4), "onpair"),
+        prepare: || scan(data::sentences(SCAN_ROWS / 4), "onpair"),
     },
     Operation {
         name: "scan_booleans",
@@ -79,6 +79,10 @@ pub(crate) const OPERATIONS: [Operation; 16] = [
     Operation {
         name: "write_strings",
         prepare: || write_one(data::strings(1 << 16)),
+    },
+    Operation {
+        name: "write_sentences",
+        prepare: || write_one(data::sentences(1 << 14)),
     },
     Operation {
         name: "write_strings_low_cardinality",
