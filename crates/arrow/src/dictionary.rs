@@ -21,6 +21,25 @@ use crate::pool::Pool;
 use crate::reorder::reorder;
 use crate::row_bytes::{RowBytes, written};
 
+/// Calls a function for the type of keys.
+macro_rules! by_key_type {
+    ($key:expr, $function:ident($($argument:expr),*)) => {
+        match $key {
+            DataType::Int8 => $function::<Int8Type>($($argument),*),
+            DataType::Int16 => $function::<Int16Type>($($argument),*),
+            DataType::Int32 => $function::<Int32Type>($($argument),*),
+            DataType::Int64 => $function::<Int64Type>($($argument),*),
+            DataType::UInt8 => $function::<UInt8Type>($($argument),*),
+            DataType::UInt16 => $function::<UInt16Type>($($argument),*),
+            DataType::UInt32 => $function::<UInt32Type>($($argument),*),
+            DataType::UInt64 => $function::<UInt64Type>($($argument),*),
+            other => Err(Error::from(ErrorKind::Unsupported {
+                what: format!("dictionary keys of type {other}"),
+            })),
+        }
+    };
+}
+
 /// The most entries that keys of a type number: 0 for types that are none of keys.
 pub fn dictionary_entries_max(key: &DataType) -> u64 {
     match key {
@@ -60,16 +79,7 @@ pub fn array_of_entries(
         return Err(Error::invalid("codes of entries that are not of 4 bytes"));
     }
     let codes = ScalarBuffer::<u32>::new(codes, 0, rows);
-    match key.as_ref() {
-        DataType::Int8 => keyed::<Int8Type>(codes, nulls, values),
-        DataType::Int16 => keyed::<Int16Type>(codes, nulls, values),
-        DataType::Int32 => keyed::<Int32Type>(codes, nulls, values),
-        DataType::Int64 => keyed::<Int64Type>(codes, nulls, values),
-        DataType::UInt8 => keyed::<UInt8Type>(codes, nulls, values),
-        DataType::UInt16 => keyed::<UInt16Type>(codes, nulls, values),
-        DataType::UInt32 => keyed::<UInt32Type>(codes, nulls, values),
-        _ => keyed::<UInt64Type>(codes, nulls, values),
-    }
+    by_key_type!(key.as_ref(), keyed(codes, nulls, values))
 }
 
 /// All values, one behind the other.
@@ -119,6 +129,14 @@ fn keyed<K: ArrowDictionaryKeyType>(
             .map(|code| K::Native::usize_as(*code as usize))
             .collect(),
     };
+    dictionary_of::<K>(keys, nulls, values)
+}
+
+fn dictionary_of<K: ArrowDictionaryKeyType>(
+    keys: ScalarBuffer<K::Native>,
+    nulls: Option<NullBuffer>,
+    values: ArrayRef,
+) -> Result<ArrayRef> {
     let keys = PrimitiveArray::<K>::try_new(keys, nulls)
         .map_err(|_| Error::invalid("validity and keys differ in length"))?;
     let array = DictionaryArray::<K>::try_new(keys, values)
@@ -133,19 +151,7 @@ pub(crate) fn encode(
     nulls: Option<NullBuffer>,
 ) -> Result<Vec<ArrayRef>> {
     let entries_max = dictionary_entries_max(key);
-    match key {
-        DataType::Int8 => encode_as::<Int8Type>(values, nulls, entries_max),
-        DataType::Int16 => encode_as::<Int16Type>(values, nulls, entries_max),
-        DataType::Int32 => encode_as::<Int32Type>(values, nulls, entries_max),
-        DataType::Int64 => encode_as::<Int64Type>(values, nulls, entries_max),
-        DataType::UInt8 => encode_as::<UInt8Type>(values, nulls, entries_max),
-        DataType::UInt16 => encode_as::<UInt16Type>(values, nulls, entries_max),
-        DataType::UInt32 => encode_as::<UInt32Type>(values, nulls, entries_max),
-        DataType::UInt64 => encode_as::<UInt64Type>(values, nulls, entries_max),
-        other => Err(Error::from(ErrorKind::Unsupported {
-            what: format!("dictionary keys of type {other}"),
-        })),
-    }
+    by_key_type!(key, encode_as(values, nulls, entries_max))
 }
 
 fn encode_as<K: ArrowDictionaryKeyType>(
@@ -201,11 +207,7 @@ fn encode_as<K: ArrowDictionaryKeyType>(
         let dictionary = reorder(values, &UInt32Array::from(entries))
             .map_err(|_| Error::invalid("dictionary entries out of range"))?;
         let nulls = nulls.as_ref().map(|nulls| nulls.slice(start, row - start));
-        let keys = PrimitiveArray::<K>::try_new(keys.into(), nulls)
-            .map_err(|_| Error::invalid("validity and keys differ in length"))?;
-        let array = DictionaryArray::<K>::try_new(keys, dictionary)
-            .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
-        parts.push(Arc::new(array) as ArrayRef);
+        parts.push(dictionary_of::<K>(keys.into(), nulls, dictionary)?);
         start = row;
         if start >= values.len() {
             return Ok(parts);

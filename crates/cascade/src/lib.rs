@@ -237,7 +237,7 @@ impl Chooser {
         let of_root = Place {
             parent: None,
             depth: 1,
-            outline: outline.filter(|_| is_of_items(values)),
+            outline: outline.filter(|_| values.facts().are_of_items()),
         };
         let mut found = Search::new(self).best(values, of_root, u64::MAX)?;
         if found.is_none() && of_root.outline.is_some() {
@@ -311,7 +311,7 @@ impl Choose for Chooser {
         let all = values.values();
         let value_type = all.value_type();
         let fallback = self.fallback(value_type)?;
-        let is_of_items = is_of_items(values);
+        let is_of_items = values.facts().are_of_items();
         let found = match &self.tree {
             _ if values.is_empty() => None,
             Some(tree) if is_of_items => Some(Found {
@@ -365,16 +365,6 @@ pub struct Found {
     pub cost_ps: u64,
     /// Whether values take about equally many bytes.
     pub is_uniform: bool,
-}
-
-/// True for the values of a column's items; false for lengths, validity and what a shared buffer holds.
-fn is_of_items(values: &Statistics<'_>) -> bool {
-    let facts = values.facts();
-    let is_of_levels = matches!(
-        facts.logical_type,
-        tarsia_codec::LogicalType::Length | tarsia_codec::LogicalType::Validity
-    );
-    !is_of_levels && facts.shared.is_none()
 }
 
 /// How long an encoding's own decoder takes for all values, in picoseconds.

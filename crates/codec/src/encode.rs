@@ -167,6 +167,23 @@ impl<'a> Block<'a> {
         self.start..self.end
     }
 
+    /// The block of values that were derived, one from each, from this block's: `of_page` from all of the page,
+    /// `of_block` from the block alone. It is a range of `of_page`, which is faster to encode, unless a parent that
+    /// derives its child's values per block has passed others.
+    ///
+    /// # Errors
+    /// As [`Block::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed width.
+    pub fn derived<'b>(&self, of_page: Values<'b>, of_block: Values<'b>) -> Result<Block<'b>> {
+        let is_of_page = self.end <= of_page.len() && {
+            let range = of_page.slice(self.range()).as_fixed()?;
+            range.bytes() == of_block.as_fixed()?.bytes()
+        };
+        match is_of_page {
+            true => self.of(of_page),
+            false => Block::all(of_block),
+        }
+    }
+
     /// The same range of other values of the page, such as the codes of all its values.
     ///
     /// # Errors

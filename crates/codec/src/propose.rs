@@ -90,6 +90,15 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// True for the values of a column's items; false for lengths, validity and what a shared buffer holds.
+    pub fn are_of_items(&self) -> bool {
+        let is_of_levels = matches!(
+            self.logical_type,
+            LogicalType::Length | LogicalType::Validity
+        );
+        !is_of_levels && self.shared.is_none()
+    }
+
     /// Only the logical type is known.
     pub fn of(logical_type: LogicalType) -> Self {
         Self {

@@ -45,5 +45,6 @@ pub use block::{Block, BlockHeader, Validity};
 pub use column::{DecodedRows, RawColumn, RawParts};
 pub use full_zip::{FullZipForm, ROW_ENTRY_BYTES, RowIndex};
 pub use levels::{Budget, Cut, DecodedForm, DecodedSlots, RawLevel, RawLevels};
+pub use memory::Take;
 pub use meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta, SHARED_DEPTH_MAX};
 pub use page::PageDecoder;

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::Serialize;
 use tarsia::choose::{Choice, Choose, Chooser, Found};
-use tarsia::codec::{LogicalType, Statistics};
+use tarsia::codec::Statistics;
 use tarsia::{
     ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, Tree, WriteOptions,
 };
@@ -270,13 +270,8 @@ impl Weighing {
 
 impl Choose for Weighing {
     fn choose(&self, values: &Statistics<'_>) -> tarsia::codec::Result<Choice> {
-        let facts = values.facts();
-        let is_of_items = facts.shared.is_none()
-            && !matches!(
-                facts.logical_type,
-                LogicalType::Length | LogicalType::Validity
-            );
         let choice = self.chooser.choose(values)?;
+        let is_of_items = values.facts().are_of_items();
         if is_of_items && !values.is_empty() && self.lock().found.is_empty() {
             *self.lock() = Weighed {
                 found: self.chooser.candidates(values)?,

@@ -1,7 +1,6 @@
 //! The encoder.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -171,12 +170,9 @@ fn step(n_values: usize) -> usize {
 /// The bits that left parts take on average, under a dictionary of the frequent ones and with the others as exceptions.
 /// What a sample has once says nothing of how often it comes again, so it is an exception.
 fn left_bits(sorted: &[u64], right_bits: u32) -> f64 {
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for number in sorted {
-        *counts.entry(number >> right_bits).or_default() += 1;
-    }
-    let counts = counts.into_values().filter(|count| *count > 1);
-    let mut counts: Vec<u64> = counts.collect();
+    let equal = sorted.chunk_by(|a, b| a >> right_bits == b >> right_bits);
+    let counts = equal.map(|equal| equal.len() as u64);
+    let mut counts: Vec<u64> = counts.filter(|count| *count > 1).collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let n = sorted.len().max(1) as u64;
     let mut n_left = n;

@@ -250,14 +250,7 @@ struct NarrowPage {
 impl PageEncoder for NarrowPage {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let of_block = narrowed(&block.values().as_fixed()?, self.params)?;
-        let of_block = of_block.as_values()?;
-        let of_page = self.narrow.as_values()?;
-        // A range of the page's values is faster for the child. A parent that derives values per block passes others.
-        if block.range().end <= of_page.len()
-            && of_page.slice(block.range()).as_fixed()?.bytes() == of_block.as_fixed()?.bytes()
-        {
-            return self.child.encode(block.of(of_page)?, out);
-        }
-        self.child.encode(Block::all(of_block)?, out)
+        let of_block = block.derived(self.narrow.as_values()?, of_block.as_values()?)?;
+        self.child.encode(of_block, out)
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use tarsia_arrow::{BorrowedStrings, ViewBuffer, borrowed_buffer, dictionary_entries_max};
-use tarsia_codec::{OwnedValues, Selection};
-use tarsia_structure::{RawColumn, RawParts};
+use tarsia_codec::{Entries, OwnedValues, Selection};
+use tarsia_structure::{RawColumn, RawParts, Take};
 
 use super::column_read::ColumnRead;
 use super::memory::Memory;
@@ -130,25 +130,9 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         {
             return Ok(None);
         }
-        let Memory { scratch, take } = memory;
-        let mut views = None;
-        let mut are_entries = true;
-        self.each_block(
-            |_| true,
-            |part, decoder, block| {
-                let entries = decoder.entries(block)?;
-                are_entries = are_entries && entries.is_some_and(|it| it.views.is_some());
-                if !are_entries {
-                    return Ok(());
-                }
-                let views: &mut RawColumn = match &mut views {
-                    Some(views) => views,
-                    None => views.insert(RawColumn::entry_views(rows, take)?),
-                };
-                views.push(decoder, block, self.plan.selection(part), scratch, take)
-            },
-        )?;
-        let Some(views) = views.filter(|_| are_entries) else {
+        let has_views = |entries: &Entries<'_>| entries.views.is_some();
+        let views = self.decode_entries(RawColumn::entry_views, has_views, memory)?;
+        let Some(views) = views else {
             return Ok(None);
         };
         let (views, entries) = views.finish_entries();
@@ -165,40 +149,49 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     /// blocks have one. `None` of others, and where there are more entries than rows.
     pub(crate) fn decode_entry_codes(&self, memory: &mut Memory<'_>) -> Result<Option<EntryCodes>> {
         let rows = self.plan.rows;
-        let is_dictionary = matches!(self.column.data_type, DataType::Dictionary(..));
-        if !is_dictionary || !self.column.is_flat() || !self.is_native()? {
+        let DataType::Dictionary(key, _) = &self.column.data_type else {
+            return Ok(None);
+        };
+        if !self.column.is_flat() || !self.is_native()? {
             return Ok(None);
         }
-        let Memory { scratch, take } = memory;
-        let mut codes = None;
-        let mut are_entries = true;
-        self.each_block(
-            |_| true,
-            |part, decoder, block| {
-                let entries = decoder.entries(block)?;
-                are_entries =
-                    are_entries && entries.is_some_and(|it| it.entries.values().len() <= rows);
-                if !are_entries {
-                    return Ok(());
-                }
-                let codes: &mut RawColumn = match &mut codes {
-                    Some(codes) => codes,
-                    None => codes.insert(RawColumn::entry_codes(rows, take)?),
-                };
-                codes.push(decoder, block, self.plan.selection(part), scratch, take)
-            },
-        )?;
-        let Some(codes) = codes.filter(|_| are_entries) else {
+        let are_few = |entries: &Entries<'_>| entries.entries.values().len() <= rows;
+        let codes = self.decode_entries(RawColumn::entry_codes, are_few, memory)?;
+        let Some(codes) = codes else {
             return Ok(None);
         };
         let (codes, entries) = codes.finish_entries();
         let n_entries = entries.iter().map(|entries| entries.len()).sum::<usize>();
-        let key = match &self.column.data_type {
-            DataType::Dictionary(key, _) => key.as_ref(),
-            _ => return Ok(None),
-        };
         let are_numbered = n_entries <= rows && n_entries as u64 <= dictionary_entries_max(key);
         Ok(are_numbered.then_some(EntryCodes { codes, entries }))
+    }
+
+    /// Decodes the rows of a flat plan into a column made by `make`, which takes only entries of dictionaries. `None`
+    /// unless the values of all blocks are entries that are `usable`.
+    fn decode_entries(
+        &self,
+        make: fn(usize, Take<'_>) -> tarsia_codec::Result<RawColumn>,
+        usable: impl Fn(&Entries<'_>) -> bool,
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<RawColumn>> {
+        let Memory { scratch, take } = memory;
+        let mut column = None;
+        let mut are_usable = true;
+        self.each_block(
+            |_| true,
+            |part, decoder, block| {
+                are_usable = are_usable && decoder.entries(block)?.as_ref().is_some_and(&usable);
+                if !are_usable {
+                    return Ok(());
+                }
+                let column: &mut RawColumn = match &mut column {
+                    Some(column) => column,
+                    None => column.insert(make(self.plan.rows, take)?),
+                };
+                column.push(decoder, block, self.plan.selection(part), scratch, take)
+            },
+        )?;
+        Ok(column.filter(|_| are_usable))
     }
 
     /// The pieces of a plan of byte strings that may be borrowed from the file, since they lie there back to back.
