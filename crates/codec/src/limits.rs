@@ -28,6 +28,9 @@ pub const ENCODING_ID_BYTES_MAX: usize = 64;
 /// The most parameter bytes of a node.
 pub const NODE_PARAMS_BYTES_MAX: usize = 64;
 
+/// The most bytes of all strings of a dictionary that a writer makes: it is read whole before the first code.
+pub const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
+
 /// The most shared buffers of a page.
 pub const SHARED_BUFFERS_MAX: usize = 32;
 

@@ -1,6 +1,5 @@
 //! Encoding a run of rows as a page.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -11,7 +10,7 @@ use crate::collected_levels::LevelsSlice;
 use crate::full_zip::page::FullZipInput;
 use crate::levels::Nested;
 use crate::mini_block::Encoder;
-use crate::nulls::{compacted, filled, is_filled};
+use crate::nulls::{Cleaned, compacted, filled, is_filled};
 use crate::page::{BLOCK_ROWS_MIN, Choice, EncodeContext, EncodedPage, PageInput};
 use crate::prepare::Prepared;
 
@@ -29,16 +28,27 @@ const CAPACITY_BYTES_MAX: u64 = 16 << 20;
 /// row is too large; what encoders refuse.
 pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<EncodedPage> {
     let rows = Rows::of(input)?;
-    let mut known_choice = None;
-    if let Some(of_strings) = rows.encode_long_strings(context)? {
-        match of_strings {
-            LongStrings::Page(page) => return Ok(*page),
-            LongStrings::Choice(choice) => known_choice = Some(choice),
+    let refilled = rows.refill_long_strings(context);
+    let mut known = None;
+    if let Some(strings) = rows.long_strings(refilled.as_ref(), context)? {
+        let statistics = input.statistics(strings.values, None);
+        let choice = context.chooser.choose(&statistics)?;
+        if let Some(page) = strings.encode_strings(&choice, context)? {
+            return Ok(page);
         }
+        known = Some((statistics, choice));
     }
     // Nulls cost a byte string an entry in its block's index, dropped or not, so this comes after it.
     let n_items = input.values.len();
     let compact = rows.null_count * COMPACT_NULLS_ONE_IN > n_items;
+    let mut known_choice = None;
+    if let Some((statistics, choice)) = known.filter(|_| !compact) {
+        if input.levels.is_none() {
+            // The same values: what the search has found out about them is not found out again.
+            return rows.encode_mini_blocks(&statistics, compact, &choice, context);
+        }
+        known_choice = Some(choice);
+    }
     let cleaned = match rows.validity {
         None => None,
         Some(bits) if compact => Some(compacted(input.values, bits, n_items - rows.null_count)?),
@@ -54,7 +64,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         validity: rows.validity.filter(|_| compact),
     };
     let statistics = input.statistics(values, input.levels.map(|_| &row_starts as &dyn RowStarts));
-    let choice = match known_choice.filter(|_| !compact) {
+    let choice = match known_choice {
         Some(choice) => choice,
         None => context.chooser.choose(&statistics)?,
     };
@@ -75,14 +85,6 @@ struct Rows<'a> {
     validity: Option<BitSlice<'a>>,
     /// Null items.
     null_count: usize,
-}
-
-/// What is known of byte strings that are long enough for full-zip.
-enum LongStrings {
-    /// They are a page of that layout.
-    Page(Box<EncodedPage>),
-    /// Encoded, they are smaller, by this choice.
-    Choice(Choice),
 }
 
 impl<'a> Rows<'a> {
@@ -114,33 +116,37 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A full-zip page of long byte strings; `None` for other values.
-    fn encode_long_strings(&self, context: &EncodeContext<'_>) -> Result<Option<LongStrings>> {
+    /// Byte strings that may be long with filler for nulls, where something else stands there.
+    fn refill_long_strings(&self, context: &EncodeContext<'_>) -> Option<Cleaned> {
         let input = &self.input;
         if input.shared.is_some() || !self.full_zip(input.values).are_long(context) {
-            return Ok(None);
+            return None;
         }
-        let has_garbage = |bits: &BitSlice<'_>| !is_filled(input.values, *bits);
-        let refilled = self.validity.filter(has_garbage);
-        let refilled = refilled.map(|bits| filled(input.values, bits, BLOCK_ROWS_MIN));
-        let values = match &refilled {
+        let garbage = self.validity.filter(|bits| !is_filled(input.values, *bits));
+        garbage.map(|bits| filled(input.values, bits, BLOCK_ROWS_MIN))
+    }
+
+    /// The rows if they are byte strings that are long enough for full-zip, with what
+    /// [`Rows::refill_long_strings`] made of them. What stands under nulls does not count.
+    fn long_strings<'b>(
+        &self,
+        refilled: Option<&'b Cleaned>,
+        context: &EncodeContext<'_>,
+    ) -> Result<Option<FullZipInput<'b>>>
+    where
+        'a: 'b,
+    {
+        let values = match refilled {
             Some(refilled) => refilled.as_values()?,
-            None => input.values,
+            None => self.input.values,
         };
-        let full_zip = FullZipInput {
-            levels: input.levels,
+        let strings = FullZipInput {
+            levels: self.input.levels,
             validity: self.validity,
             values,
         };
-        // What stands under nulls does not count.
-        if !full_zip.are_long(context) {
-            return Ok(None);
-        }
-        let choice = context.chooser.choose(&input.statistics(values, None))?;
-        Ok(Some(match full_zip.encode_strings(&choice, context)? {
-            Some(page) => LongStrings::Page(Box::new(page)),
-            None => LongStrings::Choice(choice),
-        }))
+        let are_long = self.input.shared.is_none() && strings.are_long(context);
+        Ok(are_long.then_some(strings))
     }
 
     /// A page of mini-blocks. `values` are those to be stored: of valid items alone in a compact page.

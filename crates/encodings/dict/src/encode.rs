@@ -15,9 +15,6 @@ use tarsia_codec::{
 use crate::Dict;
 use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
 
-/// The most bytes of all strings of a dictionary, which is read whole before the first code.
-const STRING_DICTIONARY_BYTES_MAX: u64 = 1 << 20;
-
 impl EncodingWriter for Dict {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
         // No dictionary for the codes of another dictionary, nor for lengths, which are small already.
@@ -32,7 +29,7 @@ impl EncodingWriter for Dict {
                 let fitting = proposals.shared_bytes_max() / u64::from(width);
                 (fitting.min(n as u64 / 2), u64::MAX)
             }
-            ValueType::Bytes => (n as u64 / 2, STRING_DICTIONARY_BYTES_MAX),
+            ValueType::Bytes => (n as u64 / 2, limits::STRING_DICTIONARY_BYTES_MAX),
         };
         let to_beat = proposals.bytes_to_beat();
         if cap < 2 || to_beat < 2 || values.is_mostly_distinct() {

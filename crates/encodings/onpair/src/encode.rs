@@ -17,8 +17,10 @@ use crate::Onpair;
 use crate::layout::{
     CODE_BYTES, CODES_TYPE, COUNT_BYTES, COUNTS_TYPE, HEADER_BYTES, TOKEN_BYTES_MAX, TOKENS_MAX,
 };
-use crate::matcher::{Matcher, Token};
+use crate::split::Split;
+use crate::token::Token;
 use crate::train;
+use crate::trie::Trie;
 
 /// Fewer bytes than this do not pay for a dictionary.
 const DATA_BYTES_MIN: u64 = 4 << 10;
@@ -35,6 +37,9 @@ impl EncodingWriter for Onpair {
             return Ok(());
         }
         let to_beat = proposals.bytes_to_beat().min(data_bytes);
+        if to_beat < data_bytes && repeat_often(values, data_bytes) {
+            return Ok(());
+        }
         if data_bytes > train::TRIAL_BYTES as u64 * 2 && !trial_pays(&strings, to_beat) {
             return Ok(());
         }
@@ -122,6 +127,13 @@ impl EncodingWriter for Onpair {
     }
 }
 
+/// Whether each string is there four times on average, and a dictionary can hold them. Its codes tell the strings apart
+/// by as few bits as can be, and its entries may be tokens.
+fn repeat_often(values: &Statistics<'_>, data_bytes: u64) -> bool {
+    let entry_bytes_max = (data_bytes / 4).min(limits::STRING_DICTIONARY_BYTES_MAX);
+    !values.is_mostly_distinct() && values.distinct(values.len() / 4, entry_bytes_max).is_some()
+}
+
 /// Whether these strings could take fewer than `to_beat` bytes, as a small sample suggests: a better dictionary than
 /// one of so few bytes saves as much again at most. Text without repeated pieces, such as random characters, saves less
 /// than a quarter, by codes of fewer than 8 bits. For that it is written and read too slowly.
@@ -130,40 +142,32 @@ fn trial_pays(strings: &BytesSlice<'_>, to_beat: u64) -> bool {
     bytes / 2 < to_beat && bytes < u64::from(strings.data_bytes()) / 4 * 3
 }
 
-/// The tokens of a page, for encoders.
-struct Dictionary {
-    matcher: Matcher,
-    /// The code of each token of the matcher.
-    codes: Vec<u16>,
+/// The tokens of a page. Empty ones were wiped and are not used.
+fn dictionary_of(tokens: &BytesSlice<'_>) -> Result<Trie> {
+    if tokens.len() > TOKENS_MAX {
+        return Err(Error::invalid("more tokens than codes tell apart"));
+    }
+    let all = || (0..tokens.len()).map(|i| tokens.get(i));
+    if all().any(|token| token.len() > TOKEN_BYTES_MAX) {
+        return Err(Error::invalid("a token of more than 16 bytes"));
+    }
+    let codes = all().zip(0..=u16::MAX);
+    Ok(Trie::new(
+        codes
+            .filter(|(token, _)| !token.is_empty())
+            .map(|(token, code)| (Token::of(token), code)),
+    ))
 }
 
-impl Dictionary {
-    /// The dictionary of `tokens`. Empty ones were wiped and are not used; of equal ones the first is.
-    fn of(tokens: &BytesSlice<'_>) -> Result<Self> {
-        if tokens.len() > TOKENS_MAX {
-            return Err(Error::invalid("more tokens than codes tell apart"));
-        }
-        let mut matcher = Matcher::new(tokens.len());
-        let mut codes = Vec::with_capacity(tokens.len());
-        for i in 0..tokens.len() {
-            let token = tokens.get(i);
-            if token.len() > TOKEN_BYTES_MAX {
-                return Err(Error::invalid("a token of more than 16 bytes"));
-            }
-            if !token.is_empty() && matcher.insert(Token::of(token)) {
-                codes.push(i as u16);
-            }
-        }
-        Ok(Self { matcher, codes })
-    }
-
-    /// Appends the codes of a string.
-    fn parse(&self, string: &[u8], codes: &mut Vec<u16>) -> Result<()> {
-        let push = |number: usize, _| codes.push(self.codes[number]);
-        match self.matcher.parse(string, push) {
-            true => Ok(()),
-            false => Err(Error::invalid("a byte that is not a token")),
-        }
+/// The codes of strings.
+fn codes_of(dictionary: &Trie, strings: &BytesSlice<'_>) -> Result<Split> {
+    let offsets = strings.offsets();
+    let codes = Split::of(dictionary, strings.data(), strings.len(), |i| {
+        offsets[i] as usize..offsets[i + 1] as usize
+    });
+    match codes.is_whole {
+        true => Ok(codes),
+        false => Err(Error::invalid("a byte that is not a token")),
     }
 }
 
@@ -171,7 +175,7 @@ impl Dictionary {
 #[derive(Clone)]
 struct Page {
     tokens: Arc<OwnedValues>,
-    dictionary: Arc<Dictionary>,
+    dictionary: Arc<Trie>,
     counts: Arc<OwnedValues>,
     codes: Arc<OwnedValues>,
     /// The end of each string's codes.
@@ -184,13 +188,13 @@ impl Page {
     }
 
     fn under(tokens: Arc<OwnedValues>, strings: &BytesSlice<'_>) -> Result<Self> {
-        let dictionary = Dictionary::of(&tokens.as_values()?.as_bytes()?)?;
-        let Coded { codes, ends } = Coded::of(&dictionary, strings)?;
+        let dictionary = dictionary_of(&tokens.as_values()?.as_bytes()?)?;
+        let Split { numbers, ends, .. } = codes_of(&dictionary, strings)?;
         Ok(Self {
             tokens,
             dictionary: Arc::new(dictionary),
             counts: Arc::new(counts_of(&ends)),
-            codes: Arc::new(narrow_numbers(&codes, CODE_BYTES)),
+            codes: Arc::new(narrow_numbers(&numbers, CODE_BYTES)),
             ends: ends.into(),
         })
     }
@@ -246,25 +250,6 @@ impl Page {
     }
 }
 
-/// Codes of strings, and where those of each string end.
-struct Coded {
-    codes: Vec<u16>,
-    ends: Vec<u32>,
-}
-
-impl Coded {
-    fn of(dictionary: &Dictionary, strings: &BytesSlice<'_>) -> Result<Self> {
-        let mut codes = Vec::with_capacity(strings.data_bytes() as usize / 3);
-        let mut ends = Vec::with_capacity(strings.len());
-        for i in 0..strings.len() {
-            dictionary.parse(strings.get(i), &mut codes)?;
-            // There are at most as many as bytes.
-            ends.push(codes.len() as u32);
-        }
-        Ok(Self { codes, ends })
-    }
-}
-
 /// The number of codes of each string.
 fn counts_of(ends: &[u32]) -> OwnedValues {
     let starts = core::iter::once(&0).chain(ends);
@@ -295,8 +280,8 @@ impl PageEncoder for PageStrings {
             }
         }
         // A parent that derives its child's values per block passes values at other positions.
-        let Coded { codes, ends } = Coded::of(&page.dictionary, &strings)?;
-        let (counts, codes) = (counts_of(&ends), narrow_numbers(&codes, CODE_BYTES));
+        let Split { numbers, ends, .. } = codes_of(&page.dictionary, &strings)?;
+        let (counts, codes) = (counts_of(&ends), narrow_numbers(&numbers, CODE_BYTES));
         let (counts, codes) = (counts.as_values()?, codes.as_values()?);
         self.encode_unit(Block::all(counts)?, Block::all(codes)?, out)
     }

@@ -34,9 +34,15 @@ mod decode;
 mod encode;
 mod layout;
 #[cfg(feature = "encode")]
-mod matcher;
+mod pairs;
+#[cfg(feature = "encode")]
+mod split;
+#[cfg(feature = "encode")]
+mod token;
 #[cfg(feature = "encode")]
 mod train;
+#[cfg(feature = "encode")]
+mod trie;
 
 pub use layout::{ID, VERSION, tree};
 

@@ -12,7 +12,10 @@ use core::ops::Range;
 use tarsia_codec::{AlignedBuf, BytesSlice, OwnedValues};
 
 use crate::layout::TOKEN_BYTES_MAX;
-use crate::matcher::{Matcher, Token};
+use crate::pairs::Pairs;
+use crate::split::Split;
+use crate::token::Token;
+use crate::trie::Trie;
 
 /// How much time is spent on finding tokens.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +29,8 @@ struct Effort {
     /// The sample is at least so many bytes, and one in so many of the page's.
     sample_bytes_min: usize,
     sample_one_in: usize,
-    /// Whether two more rounds follow for the number of tokens that was chosen. They save 2 to 3 per cent.
+    /// Whether one more round over all of the sample follows for the number of tokens that was chosen. It saves 2 per
+    /// cent.
     refines: bool,
 }
 
@@ -70,9 +74,6 @@ const FEWER_SAVE_ONE_IN: u64 = 64;
 
 /// Bytes that an entry of the dictionary takes besides its bytes.
 const ENTRY_OVERHEAD_BYTES: u64 = 1;
-
-/// The most slots for pairs of tokens that follow each other.
-const PAIR_SLOTS_MAX: usize = 1 << 20;
 
 /// The parts of the sample: ranges of the data, each inside one value.
 #[derive(Default)]
@@ -130,65 +131,9 @@ fn bytes_of(pieces: &[Range<usize>]) -> u64 {
     pieces.iter().map(|piece| piece.len() as u64).sum()
 }
 
-/// Counts of pairs of tokens: open addressing, the key in the upper bits of a slot. Once it is half full, further pairs
-/// are not counted.
-struct Pairs {
-    slots: Vec<u64>,
-    len: usize,
-}
-
-const COUNT_BITS: u32 = 26;
-const TOKEN_BITS: u32 = 18;
-
-impl Pairs {
-    /// No pairs, room for those of `n_bytes`.
-    fn new(n_bytes: u64) -> Self {
-        let n_slots = n_bytes
-            .clamp(1 << 10, PAIR_SLOTS_MAX as u64)
-            .next_power_of_two();
-        Self {
-            slots: vec![0; n_slots as usize],
-            len: 0,
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, first: usize, second: usize) {
-        let key = ((first as u64) << TOKEN_BITS | second as u64) + 1;
-        let mask = self.slots.len() - 1;
-        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30) as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot >> COUNT_BITS == key {
-                self.slots[at] = slot + 1;
-                return;
-            }
-            if slot == 0 {
-                if self.len * 2 < self.slots.len() {
-                    self.len += 1;
-                    self.slots[at] = key << COUNT_BITS | 1;
-                }
-                return;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// First, second and count of each.
-    fn iter(&self) -> impl Iterator<Item = (usize, usize, u64)> {
-        let used = self.slots.iter().filter(|slot| **slot != 0);
-        used.map(|slot| {
-            let key = (slot >> COUNT_BITS) - 1;
-            let second = key & ((1 << TOKEN_BITS) - 1);
-            let count = slot & ((1 << COUNT_BITS) - 1);
-            ((key >> TOKEN_BITS) as usize, second as usize, count)
-        })
-    }
-}
-
 /// Tokens in the order of their worth, single bytes first, and how often each was used.
 struct Ranked {
-    matcher: Matcher,
+    tokens: Vec<Token>,
     uses: Vec<u64>,
 }
 
@@ -200,97 +145,68 @@ struct Trainer<'a> {
 }
 
 impl Trainer<'_> {
-    /// The tokens, and if `grow` the pairs of them, that `pieces` use most: at most `n_max`.
-    fn round<'p>(
-        &self,
-        matcher: &Matcher,
-        pieces: impl Iterator<Item = &'p Range<usize>> + Clone,
-        grow: bool,
-        n_max: usize,
-    ) -> Ranked {
-        let tokens = matcher.tokens();
+    /// The tokens and the pairs of them that `pieces` use most: at most `n_max`.
+    fn round(&self, tokens: &[Token], pieces: &[Range<usize>], n_max: usize) -> Ranked {
+        let split = self.split(tokens, pieces);
         let mut uses = vec![0u64; tokens.len()];
-        let mut pairs = Pairs::new(if grow {
-            pieces.clone().map(|it| it.len() as u64).sum()
-        } else {
-            0
-        });
-        for piece in pieces {
-            let mut before: Option<(usize, usize)> = None;
-            matcher.parse(&self.data[piece.clone()], |number, len| {
-                uses[number] += 1;
-                if let Some((first, first_len)) = before
-                    && grow
-                    && first_len + len <= TOKEN_BYTES_MAX
-                {
-                    pairs.add(first, number);
-                }
-                before = Some((number, len));
-            });
+        for number in &split.numbers {
+            uses[usize::from(*number)] += 1;
         }
         let kept = tokens.iter().zip(&uses);
         let mut candidates: Vec<(u64, Token)> = kept
             .filter(|(token, uses)| token.len > 1 && **uses > 1)
             .map(|(token, uses)| (*uses, *token))
             .collect();
-        let pairs = pairs.iter().filter(|(_, _, count)| *count > 1);
-        candidates.extend(
-            pairs.map(|(first, second, count)| (count, tokens[first].then(tokens[second]))),
-        );
-        // Of equal worth the longer, then by bytes: an order that no hash decides.
+        // The text begins with the longest token that it can begin with. So no two pairs make the same bytes, and none
+        // makes those of a token.
+        let pairs = pairs_of(&split, tokens).repeated();
+        candidates.extend(pairs.into_iter().map(|pair| {
+            let [first, second] = pair.numbers.map(|number| tokens[usize::from(number)]);
+            (pair.count, first.then(second))
+        }));
+        // Of equal worth the longer, then by bytes: an order that does not depend on the tokens before.
         let order = |(uses_a, a): &(u64, Token), (uses_b, b): &(u64, Token)| {
-            (uses_b, b.len, b.key).cmp(&(uses_a, a.len, a.key))
+            (uses_b, b.len, b).cmp(&(uses_a, a.len, a))
         };
-        // Pairs may make equal tokens, so that a few more are sorted than are kept.
-        let n_sorted = n_max + n_max / 4;
-        if candidates.len() > n_sorted {
-            candidates.select_nth_unstable_by(n_sorted, order);
-            candidates.truncate(n_sorted);
+        let n = n_max.saturating_sub(self.alphabet.len());
+        if candidates.len() > n {
+            candidates.select_nth_unstable_by(n, order);
+            candidates.truncate(n);
         }
         candidates.sort_unstable_by(order);
-        let n = (candidates.len() + self.alphabet.len()).min(n_max);
-        let mut next = self.bytes(n);
-        let mut next_uses = vec![u64::MAX; self.alphabet.len()];
+        let mut next = Ranked {
+            tokens: self.alphabet.clone(),
+            uses: vec![u64::MAX; self.alphabet.len()],
+        };
         for (uses, token) in candidates {
-            if next.tokens().len() >= n {
-                break;
-            }
-            if next.insert(token) {
-                next_uses.push(uses);
-            }
+            next.tokens.push(token);
+            next.uses.push(uses);
         }
-        Ranked {
-            matcher: next,
-            uses: next_uses,
-        }
+        next
     }
 
-    fn bytes(&self, capacity: usize) -> Matcher {
-        let mut matcher = Matcher::new(capacity.max(self.alphabet.len()));
-        for byte in &self.alphabet {
-            matcher.insert(*byte);
-        }
-        matcher
+    /// The tokens of the pieces, by their places in `tokens`.
+    fn split(&self, tokens: &[Token], pieces: &[Range<usize>]) -> Split {
+        let numbers = (0..=u16::MAX).take(tokens.len());
+        let trie = Trie::new(tokens.iter().copied().zip(numbers));
+        Split::of(&trie, self.data, pieces.len(), |i| pieces[i].clone())
     }
 
     /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page
     /// is `scale` / 256 times what they were counted in.
-    fn top(&self, ranked: &Ranked, bits: u32, scale: u64) -> Matcher {
-        let n = 1 << bits;
-        let mut matcher = self.bytes(n);
-        for (token, uses) in ranked.matcher.tokens().iter().zip(&ranked.uses) {
-            if matcher.tokens().len() >= n {
-                break;
-            }
-            let saved_bits = (uses / 256)
+    fn top(&self, ranked: &Ranked, bits: u32, scale: u64) -> Vec<Token> {
+        let pays = |(token, uses): &(&Token, &u64)| {
+            let saved_bits = (*uses / 256)
                 .saturating_mul(scale)
-                .saturating_add(uses % 256 * scale / 256);
+                .saturating_add(*uses % 256 * scale / 256);
             let saved_bits = saved_bits.saturating_mul(bits.into());
-            if saved_bits > 8 * (token.len as u64 + ENTRY_OVERHEAD_BYTES) {
-                matcher.insert(*token);
-            }
-        }
-        matcher
+            token.len == 1 || saved_bits > 8 * (u64::from(token.len) + ENTRY_OVERHEAD_BYTES)
+        };
+        let all = ranked.tokens.iter().zip(&ranked.uses);
+        all.filter(pays)
+            .map(|(token, _)| *token)
+            .take(1 << bits)
+            .collect()
     }
 
     /// 256 times the page's bytes for each of `n_bytes`.
@@ -299,18 +215,34 @@ impl Trainer<'_> {
     }
 
     /// Bytes of the page's codes, if it is like `pieces`, and of the dictionary.
-    fn cost(&self, matcher: &Matcher, pieces: &[Range<usize>]) -> u64 {
-        let mut n_codes = 0u64;
-        for piece in pieces {
-            matcher.parse(&self.data[piece.clone()], |_, _| n_codes += 1);
-        }
-        let bits = n_codes * u64::from(code_bits(matcher.tokens().len()));
+    fn cost(&self, tokens: &[Token], pieces: &[Range<usize>]) -> u64 {
+        let n_codes = self.split(tokens, pieces).numbers.len() as u64;
+        let bits = n_codes * u64::from(code_bits(tokens.len()));
         let page_bits =
             u128::from(bits) * u128::from(self.page_bytes) / u128::from(bytes_of(pieces).max(1));
-        let tokens = matcher.tokens().iter();
-        let dictionary = tokens.map(|token| token.len as u64 + ENTRY_OVERHEAD_BYTES);
+        let dictionary = tokens
+            .iter()
+            .map(|token| u64::from(token.len) + ENTRY_OVERHEAD_BYTES);
         page_bits as u64 / 8 + dictionary.sum::<u64>()
     }
+}
+
+/// The pairs of neighbours in a text that can be one token.
+fn pairs_of(split: &Split, tokens: &[Token]) -> Pairs {
+    let mut pairs = Pairs::with_capacity(split.numbers.len());
+    let lens: Vec<u8> = tokens.iter().map(|token| token.len).collect();
+    let len = |number: u16| usize::from(lens[usize::from(number)]);
+    let mut start = 0;
+    for end in &split.ends {
+        let text = &split.numbers[start..*end as usize];
+        for pair in text.array_windows::<2>() {
+            if len(pair[0]) + len(pair[1]) <= TOKEN_BYTES_MAX {
+                pairs.push(*pair);
+            }
+        }
+        start = *end as usize;
+    }
+    pairs
 }
 
 /// Bits of a code for one of `n` tokens.
@@ -320,13 +252,12 @@ fn code_bits(n: usize) -> u32 {
 
 /// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs.
 pub(crate) fn train(strings: &BytesSlice<'_>) -> OwnedValues {
-    let (_, matcher) = search(strings, Effort::FULL);
-    let mut tokens = matcher.tokens().to_vec();
-    tokens.sort_unstable_by_key(|token| (token.key.swap_bytes(), token.len));
+    let (_, mut tokens) = search(strings, Effort::FULL);
+    tokens.sort_unstable();
     let mut data = Vec::new();
     let mut offsets = vec![0];
     for token in tokens {
-        data.extend_from_slice(&token.key.to_le_bytes()[..token.len]);
+        data.extend_from_slice(&token.bytes()[..usize::from(token.len)]);
         offsets.push(data.len() as u32);
     }
     let data = AlignedBuf::copy_of(&data);
@@ -339,7 +270,7 @@ pub(crate) fn trial_bytes(strings: &BytesSlice<'_>) -> u64 {
 }
 
 /// The tokens that make the strings smallest, and the bytes of codes and dictionary.
-fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
+fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
     let page_bytes = strings.data_bytes() as usize;
     let sample_bytes = effort.sample_bytes_min + page_bytes / effort.sample_one_in;
     let sample = Sample::of(strings, sample_bytes);
@@ -349,13 +280,13 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
         alphabet: alphabet(strings.value_data()),
     };
     let mut ranked = Ranked {
-        matcher: trainer.bytes(0),
+        tokens: trainer.alphabet.clone(),
         uses: vec![],
     };
     for round in 0..effort.rounds {
         let step = 1 << effort.least_share_log2.min(effort.rounds - round);
-        let pieces = sample.train.iter().step_by(step);
-        ranked = trainer.round(&ranked.matcher, pieces, true, effort.candidates_max);
+        let pieces: Vec<_> = sample.train.iter().step_by(step).cloned().collect();
+        ranked = trainer.round(&ranked.tokens, &pieces, effort.candidates_max);
     }
     let compared = match sample.compare.is_empty() {
         true => &sample.train,
@@ -364,36 +295,34 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Matcher) {
     // The last round has seen half of what is trained with.
     let scale = trainer.scale(bytes_of(&sample.train) / 2);
     let alphabet_bits = code_bits(trainer.alphabet.len());
-    let mut best: Option<(u64, u32, Matcher)> = None;
+    let mut best: Option<(u64, u32, Vec<Token>)> = None;
     for bits in CODE_BITS.rev() {
         // No more bits than there are tokens for, and no fewer than for the single bytes.
-        if 1 << (bits - 1) >= ranked.matcher.tokens().len() || bits < alphabet_bits {
+        if 1 << (bits - 1) >= ranked.tokens.len() || bits < alphabet_bits {
             continue;
         }
-        let matcher = trainer.top(&ranked, bits, scale);
-        let cost = trainer.cost(&matcher, compared);
+        let tokens = trainer.top(&ranked, bits, scale);
+        let cost = trainer.cost(&tokens, compared);
         match &best {
             Some((least, ..)) if cost > least + least / 16 => break,
             Some((least, ..)) if cost + cost / FEWER_SAVE_ONE_IN >= *least => {}
-            _ => best = Some((cost, bits, matcher)),
+            _ => best = Some((cost, bits, tokens)),
         }
     }
-    let Some((cost, bits, matcher)) = best else {
-        let matcher = trainer.bytes(0);
-        return (trainer.cost(&matcher, compared), matcher);
+    let Some((cost, bits, tokens)) = best else {
+        let cost = trainer.cost(&trainer.alphabet, compared);
+        return (cost, trainer.alphabet);
     };
     if !effort.refines {
-        return (cost, matcher);
+        return (cost, tokens);
     }
-    let all = sample.train.iter().chain(&sample.compare);
-    let grown = trainer.round(&matcher, all.clone(), true, 2 << bits);
-    let counted = trainer.round(&grown.matcher, all.clone(), false, 1 << bits);
-    let scale = trainer.scale(all.map(|piece| piece.len() as u64).sum());
-    let refined = trainer.top(&counted, bits, scale);
+    let all = [&sample.train[..], &sample.compare].concat();
+    let grown = trainer.round(&tokens, &all, 1 << bits);
+    let refined = trainer.top(&grown, bits, trainer.scale(bytes_of(&all)));
     // In a small page longer tokens may take so many uses from shorter ones that neither pays.
     match trainer.cost(&refined, compared) {
         refined_cost if refined_cost < cost => (refined_cost, refined),
-        _ => (cost, matcher),
+        _ => (cost, tokens),
     }
 }
 
@@ -442,23 +371,6 @@ mod tests {
             // The first seven pieces of 1 KiB are all trained with.
             assert_eq!(sample.compare.is_empty(), sampled < 8 * PIECE_BYTES - 16);
         }
-    }
-
-    #[test]
-    fn pairs_are_counted() {
-        let mut pairs = Pairs::new(0);
-        for i in 0..900 {
-            pairs.add(i % 3, 1 << 17);
-            pairs.add(i, 0);
-        }
-        let mut found: Vec<_> = pairs.iter().collect();
-        found.sort_unstable();
-        // Half of 1,024 slots.
-        assert_eq!(found.len(), 512);
-        assert_eq!(
-            found[..4],
-            [(0, 0, 1), (0, 1 << 17, 300), (1, 0, 1), (1, 1 << 17, 300)]
-        );
     }
 
     #[test]
