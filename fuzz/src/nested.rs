@@ -241,6 +241,7 @@ fn encode(
     };
     let context = EncodeContext {
         registry: tarsia::registry(),
+        memory: None,
         chooser: &chooser,
         checksum: |bytes| tarsia_metadata::crc32c(&[bytes]),
     };

@@ -53,6 +53,7 @@ fn null_keys_of_unions_inside_runs_are_stored() {
         .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Plain,
         checksum: |bytes| bytes.len() as u32,
     };

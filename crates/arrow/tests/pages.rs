@@ -65,6 +65,7 @@ fn encode(array: &dyn Array, uniform_strings: bool) -> EncodedPage {
     let registry = registry();
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Plain { uniform_strings },
         checksum,
     };
@@ -334,6 +335,7 @@ fn draining_keeps_the_rest() {
         let registry = registry();
         let context = EncodeContext {
             registry: &registry,
+            memory: None,
             chooser: &Plain {
                 uniform_strings: false,
             },

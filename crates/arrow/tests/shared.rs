@@ -71,6 +71,7 @@ fn encode(array: &StringArray) -> EncodedPage {
     let registry = registry();
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Shared,
         checksum,
     };

@@ -66,6 +66,7 @@ fn encode_with(array: &dyn Array, full_zip_bytes_min: u32) -> EncodedPage {
         .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Plain(full_zip_bytes_min),
         checksum: crc32c,
     };

@@ -342,6 +342,7 @@ fn blocks_of_written_pages() {
                     input,
                     &EncodeContext {
                         registry: &registry,
+                        memory: None,
                         chooser: &chooser,
                         checksum,
                     },

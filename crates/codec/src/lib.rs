@@ -44,6 +44,7 @@ mod decode;
 mod encode;
 mod error;
 pub mod limits;
+mod memory;
 mod node;
 mod predicate;
 mod propose;
@@ -66,6 +67,7 @@ pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use memory::{ColumnMemory, MemoryKey};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
 pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};

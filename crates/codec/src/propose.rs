@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{Encoding, OwnedValues, Result, SharedKind, Values, Version};
+use crate::{ColumnMemory, Encoding, OwnedValues, Result, SharedKind, Values, Version};
 
 /// The logical type of values. Writers choose encodings by it; decoders do not need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,6 +87,8 @@ pub struct Facts<'a> {
     pub shared: Option<SharedKind>,
     /// Where rows begin; `None` if every value is a row.
     pub rows: Option<&'a dyn RowStarts>,
+    /// What earlier pages of the column have left; `None` for values that are not a column's own or a shared buffer's.
+    pub memory: Option<&'a dyn ColumnMemory>,
 }
 
 impl Facts<'_> {
@@ -115,6 +117,7 @@ impl core::fmt::Debug for Facts<'_> {
             .field("all_distinct", &self.all_distinct)
             .field("shared", &self.shared)
             .field("rows", &self.rows.is_some())
+            .field("memory", &self.memory.is_some())
             .finish()
     }
 }

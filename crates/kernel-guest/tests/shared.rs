@@ -63,6 +63,7 @@ fn three_shared_buffers_reach_their_nodes() {
     let registry = registry();
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Ciphered,
         checksum: |_| 0,
     };

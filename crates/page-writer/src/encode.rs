@@ -31,7 +31,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
     let refilled = rows.refill_long_strings(context);
     let mut known = None;
     if let Some(strings) = rows.long_strings(refilled.as_ref(), context)? {
-        let statistics = input.statistics(strings.values, None);
+        let statistics = input.statistics(strings.values, None, context);
         let choice = context.chooser.choose(&statistics)?;
         if let Some(page) = strings.encode_strings(&choice, context)? {
             return Ok(page);
@@ -63,7 +63,11 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         levels: input.levels,
         validity: rows.validity.filter(|_| compact),
     };
-    let statistics = input.statistics(values, input.levels.map(|_| &row_starts as &dyn RowStarts));
+    let statistics = input.statistics(
+        values,
+        input.levels.map(|_| &row_starts as &dyn RowStarts),
+        context,
+    );
     let choice = match known_choice {
         Some(choice) => choice,
         None => context.chooser.choose(&statistics)?,

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Facts, LogicalType, OwnedValues, Registry, Result, RowStarts, SharedKind, Statistics,
-    Tree, Values, limits,
+    BitSlice, ColumnMemory, Facts, LogicalType, OwnedValues, Registry, Result, RowStarts,
+    SharedKind, Statistics, Tree, Values, limits,
 };
 use tarsia_structure::meta::Meta;
 
@@ -55,12 +55,14 @@ impl PageInput<'_> {
         &self,
         values: Values<'s>,
         rows: Option<&'s dyn RowStarts>,
+        context: &EncodeContext<'s>,
     ) -> Statistics<'s> {
         let facts = Facts {
             logical_type: self.logical_type,
             all_distinct: self.shared == Some(SharedKind::Dictionary),
             shared: self.shared,
             rows,
+            memory: context.memory,
         };
         Statistics::new(values, facts)
     }
@@ -100,6 +102,8 @@ pub struct EncodeContext<'a> {
     pub registry: &'a Registry,
     /// The policy.
     pub chooser: &'a dyn Choose,
+    /// What earlier pages of the column have left.
+    pub memory: Option<&'a dyn ColumnMemory>,
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
 }

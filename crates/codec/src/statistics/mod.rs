@@ -6,6 +6,7 @@ pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::cell::{OnceCell, RefCell};
@@ -13,7 +14,9 @@ use core::ops::Range;
 
 use tarsia_bits::{WidthHistogram, Word};
 
-use crate::{AlignedBuf, BytesSlice, Facts, FixedSlice, OwnedValues, Part, Result, Values, limits};
+use crate::{
+    AlignedBuf, BytesSlice, Facts, FixedSlice, MemoryKey, OwnedValues, Part, Result, Values, limits,
+};
 
 /// Number of values that are sampled before distinct values are counted.
 const DISTINCT_SAMPLE: usize = 1024;
@@ -124,8 +127,7 @@ impl<'v> Statistics<'v> {
         let facts = Facts {
             logical_type: part.logical_type,
             all_distinct: part.all_distinct,
-            shared: None,
-            rows: None,
+            ..Facts::default()
         };
         Ok(Self {
             unit_values: part.unit_values.min(unit_values),
@@ -343,6 +345,20 @@ impl<'v> Statistics<'v> {
             },
         };
         found
+    }
+
+    /// What an earlier page of the column has left.
+    pub fn recall<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let memory = self.facts.memory?;
+        let found = memory.recall(MemoryKey::of::<T>(self.facts.shared))?;
+        found.downcast().ok()
+    }
+
+    /// Leaves something for later pages of the column.
+    pub fn remember<T: Any + Send + Sync>(&self, found: Arc<T>) {
+        if let Some(memory) = self.facts.memory {
+            memory.remember(MemoryKey::of::<T>(self.facts.shared), found);
+        }
     }
 
     /// The result of `make`, kept for the next call with the same `T`. For statistics that only one encoding needs.

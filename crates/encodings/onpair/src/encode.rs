@@ -43,7 +43,7 @@ impl EncodingWriter for Onpair {
         if data_bytes > train::TRIAL_BYTES as u64 * 2 && !trial_pays(&strings, to_beat) {
             return Ok(());
         }
-        let page = values.cached(|| Page::trained(&strings));
+        let page = values.cached(|| Page::of(values, &strings));
         let Ok(page) = &*page else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ impl EncodingWriter for Onpair {
             Some(tokens) => Page::under(tokens, &strings)?,
             None => {
                 let encoded = match page.statistics() {
-                    Some(known) => (*known.cached(|| Page::trained(&strings))).clone()?,
+                    Some(known) => (*known.cached(|| Page::of(known, &strings))).clone()?,
                     None => Page::trained(&strings)?,
                 };
                 page.make_shared(0, OwnedValues::copy_of(encoded.tokens.as_values()?))?;
@@ -183,16 +183,42 @@ struct Page {
 }
 
 impl Page {
+    /// The strings under the tokens of the column's first page if they suit, else under tokens of their own.
+    fn of(values: &Statistics<'_>, strings: &BytesSlice<'_>) -> Result<Self> {
+        if let Some(first) = values.recall::<FirstPage>()
+            && first.suits(strings)
+            && let Ok(page) = Self::split(first.tokens.clone(), first.dictionary.clone(), strings)
+        {
+            return Ok(page);
+        }
+        let page = Self::trained(strings)?;
+        values.remember(Arc::new(FirstPage {
+            tokens: page.tokens.clone(),
+            dictionary: page.dictionary.clone(),
+            data_bytes: strings.data_bytes().into(),
+            n_codes: page.codes.len() as u64,
+        }));
+        Ok(page)
+    }
+
     fn trained(strings: &BytesSlice<'_>) -> Result<Self> {
         Self::under(Arc::new(train::train(strings)), strings)
     }
 
     fn under(tokens: Arc<OwnedValues>, strings: &BytesSlice<'_>) -> Result<Self> {
         let dictionary = dictionary_of(&tokens.as_values()?.as_bytes()?)?;
+        Self::split(tokens, Arc::new(dictionary), strings)
+    }
+
+    fn split(
+        tokens: Arc<OwnedValues>,
+        dictionary: Arc<Trie>,
+        strings: &BytesSlice<'_>,
+    ) -> Result<Self> {
         let Split { numbers, ends, .. } = codes_of(&dictionary, strings)?;
         Ok(Self {
             tokens,
-            dictionary: Arc::new(dictionary),
+            dictionary,
             counts: Arc::new(counts_of(&ends)),
             codes: Arc::new(narrow_numbers(&numbers, CODE_BYTES)),
             ends: ends.into(),
@@ -201,14 +227,7 @@ impl Page {
 
     /// Bytes of codes and tokens. Their children may make them smaller.
     fn bytes(&self) -> u64 {
-        let n_tokens = self.tokens.len();
-        let bits = n_tokens.max(2).next_power_of_two().ilog2();
-        let codes = self.codes.len() as u64 * u64::from(bits) / 8;
-        codes
-            + self
-                .tokens
-                .as_values()
-                .map_or(0, |tokens| tokens.decoded_bytes())
+        code_bytes(self.codes.len() as u64, &self.tokens) + token_bytes(&self.tokens)
     }
 
     /// The codes of the values in `range`.
@@ -248,6 +267,41 @@ impl Page {
         }
         Ok(counts.len() == strings.len())
     }
+}
+
+/// What the first page of a column leaves for the others.
+struct FirstPage {
+    tokens: Arc<OwnedValues>,
+    dictionary: Arc<Trie>,
+    data_bytes: u64,
+    n_codes: u64,
+}
+
+impl FirstPage {
+    /// Whether strings take no more bytes under these tokens, as a sample suggests, than under tokens of their own that
+    /// are as good as these were for the first page. Tokens that all pages share are stored once. A page of more bytes
+    /// could have better ones.
+    fn suits(&self, strings: &BytesSlice<'_>) -> bool {
+        let data_bytes = u64::from(strings.data_bytes());
+        if data_bytes > self.data_bytes.saturating_mul(2) {
+            return false;
+        }
+        let n_codes = train::n_codes(&self.dictionary, strings);
+        let expected = self.n_codes * data_bytes / self.data_bytes.max(1);
+        let bytes = |n_codes| code_bytes(n_codes, &self.tokens);
+        bytes(n_codes) <= bytes(expected) + token_bytes(&self.tokens)
+    }
+}
+
+/// Bytes of codes for these tokens.
+fn code_bytes(n_codes: u64, tokens: &OwnedValues) -> u64 {
+    n_codes * u64::from(train::code_bits(tokens.len())) / 8
+}
+
+fn token_bytes(tokens: &OwnedValues) -> u64 {
+    tokens
+        .as_values()
+        .map_or(0, |tokens| tokens.decoded_bytes())
 }
 
 /// The number of codes of each string.

@@ -102,6 +102,10 @@ impl Sample {
         sample
     }
 
+    fn all(&self) -> impl Iterator<Item = Range<usize>> {
+        self.train.iter().chain(&self.compare).cloned()
+    }
+
     /// Adds the parts of values that are in `range`, as pieces from number `n` on. A new piece begins after each
     /// `piece_bytes`.
     fn add(&mut self, offsets: &[u32], range: Range<usize>, n: &mut usize, piece_bytes: usize) {
@@ -140,7 +144,7 @@ struct Ranked {
 struct Trainer<'a> {
     data: &'a [u8],
     page_bytes: u64,
-    /// The bytes that occur in the page.
+    /// The bytes that occur.
     alphabet: Vec<Token>,
 }
 
@@ -245,8 +249,17 @@ fn pairs_of(split: &Split, tokens: &[Token]) -> Pairs {
     pairs
 }
 
+/// The codes of these strings under a dictionary, as a sample suggests.
+pub(crate) fn n_codes(dictionary: &Trie, strings: &BytesSlice<'_>) -> u64 {
+    let pieces: Vec<_> = Sample::of(strings, TRIAL_BYTES).all().collect();
+    let data = strings.data();
+    let split = Split::of(dictionary, data, pieces.len(), |i| pieces[i].clone());
+    let n_codes = split.numbers.len() as u64;
+    n_codes * u64::from(strings.data_bytes()) / bytes_of(&pieces).max(1)
+}
+
 /// Bits of a code for one of `n` tokens.
-fn code_bits(n: usize) -> u32 {
+pub(crate) fn code_bits(n: usize) -> u32 {
     n.max(2).next_power_of_two().ilog2()
 }
 
@@ -277,7 +290,10 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
     let trainer = Trainer {
         data: strings.data(),
         page_bytes: page_bytes as u64,
-        alphabet: alphabet(strings.value_data()),
+        alphabet: match effort.refines {
+            true => alphabet([strings.value_data()].into_iter()),
+            false => alphabet(sample.all().map(|piece| &strings.data()[piece])),
+        },
     };
     let mut ranked = Ranked {
         tokens: trainer.alphabet.clone(),
@@ -316,7 +332,7 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
     if !effort.refines {
         return (cost, tokens);
     }
-    let all = [&sample.train[..], &sample.compare].concat();
+    let all: Vec<_> = sample.all().collect();
     let grown = trainer.round(&tokens, &all, 1 << bits);
     let refined = trainer.top(&grown, bits, trainer.scale(bytes_of(&all)));
     // In a small page longer tokens may take so many uses from shorter ones that neither pays.
@@ -326,10 +342,10 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
     }
 }
 
-/// The bytes that occur in `data`.
-fn alphabet(data: &[u8]) -> Vec<Token> {
+/// The bytes that occur in `pieces`.
+fn alphabet<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Token> {
     let mut occurs = [false; 256];
-    for byte in data {
+    for byte in pieces.flatten() {
         occurs[usize::from(*byte)] = true;
     }
     let bytes = (0..=u8::MAX).filter(|byte| occurs[usize::from(*byte)]);

@@ -13,6 +13,7 @@ use crate::table::Stored;
 use crate::write::body::{Body, WrittenPage};
 use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{full_pages, whole_rows};
+use crate::write::memory::FirstPage;
 use crate::write::page::{self, DataPage, PageId};
 use crate::write::shared::SharedPages;
 
@@ -30,6 +31,7 @@ pub(super) struct ColumnWriter {
     /// The row of the table that the buffer's first is.
     next_row: u64,
     chooser: ColumnChooser,
+    first_page: FirstPage,
 }
 
 /// Rows of a column that become a page.
@@ -40,7 +42,7 @@ pub(super) struct Cut {
     /// The column's place among the writers.
     pub(super) column: usize,
     /// Its number among the pages of the column, if it will be stored.
-    page: usize,
+    pub(super) page: usize,
     /// Rows of the column's buffer.
     pub(super) rows: Range<usize>,
 }
@@ -65,6 +67,7 @@ impl ColumnWriter {
             shared: SharedPages::default(),
             next_row: 0,
             chooser,
+            first_page: FirstPage::default(),
         }
     }
 
@@ -100,7 +103,8 @@ impl ColumnWriter {
         }
     }
 
-    /// Encodes a page; `None` for a column without pages.
+    /// Encodes a page; `None` for a column without pages. The first page must be encoded before the others, which use
+    /// what it has left.
     ///
     /// # Errors
     /// [`ErrorKind::LimitExceeded`], and what encodings refuse.
@@ -113,7 +117,9 @@ impl ColumnWriter {
             .filter(|number| *number < compliance::SHARED_PAGE_FIRST)
             .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "2^31 pages in a column"))?;
         let leaf = self.leaf;
-        let page = page::encode(input, PageId { leaf, number }, registry, &self.chooser)?;
+        let id = PageId { leaf, number };
+        let memory = self.first_page.seen_by(cut.page);
+        let page = page::encode(input, id, registry, &self.chooser, &memory)?;
         Ok(Some(page))
     }
 

@@ -190,12 +190,22 @@ impl Columns {
                     .encode(cut, &self.registry)
                     .map_err(|error| error.in_column(column.field.name()))
             };
-            let encoded: Vec<Result<Option<DataPage>>> = match self.threads {
-                Threads::All if cuts.len() > 1 => cuts.par_iter().map(encode).collect(),
-                _ => cuts.iter().map(encode).collect(),
+            let encode_all = |cuts: Vec<&Cut>| -> Vec<Result<Option<DataPage>>> {
+                match self.threads {
+                    Threads::All if cuts.len() > 1 => cuts.into_par_iter().map(encode).collect(),
+                    _ => cuts.into_iter().map(encode).collect(),
+                }
             };
-            for (cut, encoded) in cuts.iter().zip(encoded) {
-                if let Some(page) = encoded? {
+            // Later pages use what the first ones of their columns have left.
+            let (first, later) = cuts.iter().partition(|cut| cut.page == 0);
+            let mut first = encode_all(first).into_iter();
+            let mut later = encode_all(later).into_iter();
+            for cut in cuts {
+                let encoded = match cut.page {
+                    0 => first.next(),
+                    _ => later.next(),
+                };
+                if let Some(page) = encoded.transpose()?.flatten() {
                     self.writers[cut.column].append(cut, page, body)?;
                 }
             }

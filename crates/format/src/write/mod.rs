@@ -28,6 +28,7 @@ mod column;
 mod columns;
 mod cut;
 mod kernels;
+mod memory;
 mod metadata;
 mod metas;
 mod options;

@@ -1,7 +1,7 @@
 //! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
 //! pages can be made by many threads.
 
-use tarsia_codec::{LogicalType, Registry, ValueType};
+use tarsia_codec::{ColumnMemory, LogicalType, Registry, ValueType};
 use tarsia_compliance as compliance;
 use tarsia_metadata as metadata;
 use tarsia_page_writer::{BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
@@ -55,10 +55,12 @@ pub(super) fn encode(
     id: PageId,
     registry: &Registry,
     chooser: &dyn Choose,
+    memory: &dyn ColumnMemory,
 ) -> Result<DataPage> {
     let context = EncodeContext {
         registry,
         chooser,
+        memory: Some(memory),
         checksum: |bytes| metadata::crc32c(&[bytes]),
     };
     let column = ColumnType {

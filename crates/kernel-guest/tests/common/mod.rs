@@ -34,6 +34,7 @@ pub(crate) fn encoded(input: PageInput<'_>) -> EncodedPage {
     let registry = registry();
     let context = EncodeContext {
         registry: &registry,
+        memory: None,
         chooser: &Plain,
         checksum: |_| 0,
     };

@@ -294,6 +294,7 @@ impl Model {
         let registry = registry();
         let context = EncodeContext {
             registry: &registry,
+            memory: None,
             chooser: &chooser,
             checksum,
         };

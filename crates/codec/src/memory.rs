@@ -1,0 +1,35 @@
+//! What encodings keep of one page for the next.
+
+use alloc::sync::Arc;
+use core::any::{Any, TypeId};
+
+use crate::node::SharedKind;
+
+/// What encodings found out about the first page of a column, such as the tokens of its text, for the pages after it.
+///
+/// Only the first page is remembered, so that what a page looks like depends on neither threads nor batches.
+pub trait ColumnMemory: Sync {
+    /// What the first page left under this key; `None` for the first page itself.
+    fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>>;
+
+    /// Keeps what was found out, if the page is the first. Of several under one key the last is kept.
+    fn remember(&self, key: MemoryKey, found: Arc<dyn Any + Send + Sync>);
+}
+
+/// The place of one thing in a [`ColumnMemory`]: its type, and what it was found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MemoryKey {
+    type_id: TypeId,
+    /// The kind of shared buffer; `None` for the column's own values.
+    shared: Option<SharedKind>,
+}
+
+impl MemoryKey {
+    /// The key of a `T` that was found in values of the column, or in those of a shared buffer.
+    pub fn of<T: Any>(shared: Option<SharedKind>) -> Self {
+        Self {
+            type_id: TypeId::of::<T>(),
+            shared,
+        }
+    }
+}
