@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, VIEW_BYTES, view_of,
+    AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, VIEW_BYTES, view_in,
 };
 
 use tarsia_structure::memory::words;
@@ -125,14 +125,12 @@ impl<'m> BorrowedStrings<'m> {
         let views = views.get_mut(first..).unwrap_or_default();
         let mut at = 0;
         for (row, (view, length)) in views.iter_mut().zip(lengths).enumerate() {
-            let end = at + *length as usize;
-            let value = data.get(at..end).unwrap_or_default();
-            let is_null = validity.is_some_and(|validity| !validity.get(row));
-            *view = match is_null {
-                true => [0; VIEW_BYTES],
-                false => view_of(value, run, run_at.wrapping_add(at as u32)).to_le_bytes(),
-            };
-            at = end;
+            let offset = run_at.wrapping_add(at as u32);
+            // Masked, not branched upon: which rows are null is chance.
+            let is_valid = validity.is_none_or(|validity| validity.get(row));
+            let mask = u128::from(is_valid).wrapping_neg();
+            *view = (view_in(data, at, *length, run, offset) & mask).to_le_bytes();
+            at += *length as usize;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use tarsia_codec::{Error, Result};
 use tarsia_structure::RawParts;
 
+use crate::kernels::counted_nulls;
 use crate::pool::Pool;
 
 /// The parts of a decoded column as Arrow buffers, whoever owns their memory.
@@ -27,7 +28,7 @@ impl ColumnBuffers {
             rows,
             nulls: raw.validity.map(|validity| {
                 let bits = pool.into_buffer(validity, rows.div_ceil(8));
-                NullBuffer::new(BooleanBuffer::new(bits, 0, rows))
+                counted_nulls(BooleanBuffer::new(bits, 0, rows))
             }),
             offsets: match raw.offsets.len() {
                 0 => Buffer::default(),
@@ -52,7 +53,7 @@ impl ColumnBuffers {
             0 => None,
             _ => {
                 let bits = cut(&bits, Some(rows.div_ceil(8)))?;
-                Some(NullBuffer::new(BooleanBuffer::new(bits, 0, rows)))
+                Some(counted_nulls(BooleanBuffer::new(bits, 0, rows)))
             }
         };
         Ok(Self {

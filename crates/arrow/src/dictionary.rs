@@ -8,7 +8,7 @@ use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, UInt32Array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use hashbrown::HashTable;
@@ -16,6 +16,7 @@ use tarsia_codec::{Error, ErrorKind, OwnedValues, Result};
 use tarsia_structure::RawParts;
 
 use crate::buffers::ColumnBuffers;
+use crate::kernels::checked_dictionary;
 use crate::plain::plain_array;
 use crate::pool::Pool;
 use crate::reorder::reorder;
@@ -139,9 +140,7 @@ fn dictionary_of<K: ArrowDictionaryKeyType>(
 ) -> Result<ArrayRef> {
     let keys = PrimitiveArray::<K>::try_new(keys, nulls)
         .map_err(|_| Error::invalid("validity and keys differ in length"))?;
-    let array = DictionaryArray::<K>::try_new(keys, values)
-        .map_err(|_| Error::invalid("a dictionary key is out of range"))?;
-    Ok(Arc::new(array))
+    Ok(Arc::new(checked_dictionary(keys, values)?))
 }
 
 /// One or more dictionary arrays that hold `values` in order, null where `nulls` say so.

@@ -82,4 +82,4 @@ pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};
 pub use version::Version;
 #[cfg(not(feature = "kernel"))]
-pub use views::{VIEW_BYTES, VIEW_INLINE_BYTES, view_of, write_views};
+pub use views::{VIEW_BYTES, VIEW_INLINE_BYTES, view_in, view_of, write_views};

@@ -140,9 +140,8 @@ impl<'a> BitSlice<'a> {
 
     /// Number of set bits.
     pub fn count_ones(&self) -> usize {
-        (0..self.len.div_ceil(64))
-            .map(|word| self.word(word * 64).count_ones() as usize)
-            .sum()
+        // The bits lie inside of the bytes, as `new` has checked and `slice` keeps.
+        tarsia_bits::count_ones(self.bytes, self.offset, self.len).unwrap_or_default()
     }
 
     /// Appends the bits to `out` as whole bytes, first bit in bit 0, spare bits zero.

@@ -35,6 +35,21 @@ pub fn view_of(string: &[u8], buffer: u32, offset: u32) -> u128 {
     )
 }
 
+/// The view of the string of `length` bytes at `start` of `data`, whose bytes lie at `offset` of a buffer. It is faster
+/// than [`view_of`] where more bytes follow the string, whatever they are. Without them, as [`view_of`]; a string that
+/// reaches beyond `data` is an empty one.
+#[inline]
+pub fn view_in(data: &[u8], start: usize, length: u32, buffer: u32, offset: u32) -> u128 {
+    match data.get(start..).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => view(u128::from_le_bytes(*bytes), length, buffer, offset),
+        None => {
+            let end = start.saturating_add(length as usize);
+            let string = data.get(start..end).unwrap_or_default();
+            view_of(string, buffer, offset)
+        }
+    }
+}
+
 /// Writes one view per string `data[ends[i]..ends[i + 1]]`. `data` lies at `base` of a buffer. `ends` has one more
 /// element than `to`; they rise, and the last is at most the length of `data`.
 pub fn write_views(ends: &[u32], data: &[u8], buffer: u32, base: u32, to: &mut [u128]) {
@@ -110,11 +125,15 @@ mod tests {
                     (*view, view_of(string, 5, base + pair[0])),
                     (expect, expect)
                 );
+                let (start, length) = (pair[0] as usize, string.len() as u32);
+                assert_eq!(view_in(data, start, length, 5, base + pair[0]), expect);
             }
         }
         write_views(&[0], &[], 0, 0, &mut []);
         let mut views = [9; 2];
         write_views(&[0, 0, 1], b"a", 0, 0, &mut views);
         assert_eq!(views, [0, 0x61_0000_0001]);
+        assert_eq!(view_in(b"a", 1, 1, 0, 0), 0);
+        assert_eq!(view_in(b"a", 2, 0, 0, 0), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Loops that copy dictionary entries by code.
 
-use super::dispatch;
+use super::{dispatch, shuffle};
 use crate::{PaddedStrings, Word};
 
 dispatch! {
@@ -18,6 +18,10 @@ fn max_code_body<C: Word>(codes: &[u8]) -> C {
 /// Codes per iteration of the loop below, unrolled by hand because the compiler does not unroll loops for Wasm.
 const RUN: usize = if cfg!(target_arch = "wasm32") { 8 } else { 1 };
 
+/// Narrow entries are put together to words before they are stored: with a store for each, the stores take longer than
+/// everything else. Not for Wasm, whose modules must be small.
+const IN_WORDS: bool = !cfg!(target_arch = "wasm32");
+
 /// `out[i] = entries[codes[i]]` for entries of `width` bytes; returns the largest code, and writes nothing, if that
 /// code has no entry. The check is compiled once; only the copying is compiled per width.
 pub(crate) fn gather<C: Word>(
@@ -27,14 +31,22 @@ pub(crate) fn gather<C: Word>(
     out: &mut [u8],
 ) -> Result<(), u64> {
     let largest = max_code::<C>(codes).to_u64();
-    let codes: &[C::Bytes] = bytemuck::try_cast_slice(codes).unwrap_or_default();
     if !codes.is_empty() && largest >= (entries.len() / width.max(1)) as u64 {
         return Err(largest);
     }
+    let n_looked_up = match C::BYTES {
+        1 => shuffle::lookup(entries, width, codes, out),
+        _ => 0,
+    };
+    let codes: &[C::Bytes] = bytemuck::try_cast_slice(codes).unwrap_or_default();
+    let codes = codes.get(n_looked_up..).unwrap_or_default();
+    let out = out.get_mut(n_looked_up * width..).unwrap_or_default();
     // SAFETY: each code is at most `largest`, the maximum over these same codes, which cannot change as they are
     // borrowed, and that is below the number of whole entries of `width` bytes, as was just checked.
     let n_done = unsafe {
         match width {
+            1 if IN_WORDS => words::<C, 1>(entries, codes, out),
+            2 if IN_WORDS => words::<C, 2>(entries, codes, out),
             1 => runs::<C, 1>(entries, codes, out),
             2 => runs::<C, 2>(entries, codes, out),
             4 => runs::<C, 4>(entries, codes, out),
@@ -75,6 +87,36 @@ unsafe fn runs<C: Word, const W: usize>(
         }
     }
     codes.len() - rest.len()
+}
+
+/// As [`runs`], a word of entries at a time.
+///
+/// # Safety
+/// Every code is below the number of whole entries.
+#[inline(never)]
+unsafe fn words<C: Word, const W: usize>(
+    entries: &[u8],
+    codes: &[C::Bytes],
+    out: &mut [u8],
+) -> usize {
+    let entries: &[[u8; W]] = entries.as_chunks().0;
+    let words = codes.chunks_exact(8 / W);
+    let n_rest = words.remainder().len();
+    for (to, codes) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        let mut word = 0;
+        for (i, code) in codes.iter().enumerate() {
+            let code = C::from_le(*code).to_u64() as usize;
+            // SAFETY: `code < entries.len()` by the caller's promise; so the cast to `usize` is exact, too.
+            let entry = unsafe { entries.get_unchecked(code) };
+            let mut bytes = [0; 8];
+            for (to, byte) in bytes.iter_mut().zip(entry) {
+                *to = *byte;
+            }
+            word |= u64::from_le_bytes(bytes) << (8 * W * i);
+        }
+        *to = word.to_le_bytes();
+    }
+    codes.len() - n_rest
 }
 
 /// Strings per iteration of [`padded_runs`], which checks the free space once for all of them.

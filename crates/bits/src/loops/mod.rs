@@ -11,6 +11,7 @@ pub(crate) mod pack;
 mod row;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod row_wasm;
+mod shuffle;
 pub(crate) mod stats;
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]

@@ -406,10 +406,7 @@ impl<T: Word> Planner<T> {
         let (base, span) = of_all.base_and_span();
         self.measure_groups(values, base, base != of_all.unsigned.0)?;
 
-        let mut form = Form::default();
-        let complement = T::from_u64(!base.to_u64());
-        form.base_complemented = bytes_of(complement) < bytes_of(base);
-        form.base_bytes = bytes_of(base).min(bytes_of(complement));
+        let mut form = form_of(base);
         let fixed_bytes = HEADER_BYTES as u64 + u64::from(form.base_bytes);
 
         // One width for all groups.
@@ -457,6 +454,15 @@ impl<T: Word> Planner<T> {
                     self.widths = widths;
                 }
             }
+        }
+        let of_others = fixed_bytes + best_bytes;
+        if let Some(above) = &above
+            && are_few_low(&shape, above)
+            && let Some(plan) = plan_from_top(values, base.wrapping_add(span), &shape, of_others)?
+        {
+            self.widths.clear();
+            self.own_bases.clear();
+            return Ok(plan);
         }
         form.patch_bytes = best.patch_bytes as u8;
         if !form.has_group_widths {
@@ -509,6 +515,78 @@ impl<T: Word> Planner<T> {
         }
         Ok(())
     }
+}
+
+/// The form of a base, in as few bytes as it needs.
+fn form_of<T: Word>(base: T) -> Form {
+    let complement = T::from_u64(!base.to_u64());
+    Form {
+        base_complemented: bytes_of(complement) < bytes_of(base),
+        base_bytes: bytes_of(base).min(bytes_of(complement)),
+        ..Form::default()
+    }
+}
+
+/// Whether few values lie in the lower quarter of all widths, so that a base above them may pay. Of values spread
+/// evenly, a quarter and more do.
+fn are_few_low(shape: &Shape, above: &Above) -> bool {
+    let high = (shape.max_width as usize).checked_sub(2).map(|w| above[w]);
+    high.is_some_and(|high| (shape.n_values - u64::from(high)) * 6 <= shape.n_values)
+}
+
+/// The cheapest plan of one width whose base is not the smallest value: with it, the largest value `max` just fits the
+/// width, and smaller values than the base are patched, such as a rare zero among large numbers. Differences wrap, so
+/// those of smaller values have all bits. `None` if no such plan takes less than `bytes_to_beat`.
+fn plan_from_top<T: Word>(
+    values: &[u8],
+    max: T,
+    shape: &Shape,
+    bytes_to_beat: u64,
+) -> Result<Option<Plan<T>>> {
+    // `max - value` is the complement of the value minus that of `max`.
+    let complement = |value: T| T::from_u64(!value.to_u64());
+    let mut flipped = [0; GROUP_VALUES];
+    let mut below = [0; 65];
+    for part in values.chunks(flipped.len()) {
+        let flipped = &mut flipped[..part.len()];
+        for (to, byte) in flipped.iter_mut().zip(part) {
+            *to = !*byte;
+        }
+        let counts = above_of(flipped, complement(max))?;
+        for (sum, count) in below.iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+    let mut best: Option<Plan<T>> = None;
+    for width in (0..shape.max_width).rev() {
+        let n_patches = below[width as usize];
+        let base = max.wrapping_sub(T::from_u64((1u64 << width).wrapping_sub(1)));
+        let form = form_of(base);
+        let patch_bytes = (T::BITS - width).div_ceil(8);
+        let of_patches = u64::from(n_patches) * (u64::from(patch_bytes) + POSITION_BYTES as u64);
+        let to_beat = best.as_ref().map_or(bytes_to_beat, |best| best.total_bytes);
+        if of_patches >= to_beat {
+            // Narrower widths need more patches.
+            break;
+        }
+        let total_bytes = (HEADER_BYTES + N_PATCHES_BYTES) as u64
+            + u64::from(form.base_bytes)
+            + packed_bytes(shape.n_values, width)
+            + of_patches;
+        if n_patches > 0 && total_bytes < to_beat {
+            best = Some(Plan {
+                form: Form {
+                    width: width as u8,
+                    patch_bytes: patch_bytes as u8,
+                    ..form
+                },
+                base,
+                n_patches,
+                total_bytes,
+            });
+        }
+    }
+    Ok(best)
 }
 
 fn take_widths(shapes: &[Shape], above: &[Above], choice: Choice, widths: &mut Vec<u8>) {

@@ -103,6 +103,18 @@ fn goldens() -> Vec<Golden> {
             }),
         ),
         golden(
+            "patches_below",
+            4,
+            free,
+            map(1500, &|i, v| {
+                if i % 97 == 5 {
+                    v % 7
+                } else {
+                    1_700_000_000 + v % 1000
+                }
+            }),
+        ),
+        golden(
             "uniform",
             4,
             uniform,

@@ -105,6 +105,23 @@ fn shaped(seed: u64, width: usize, n: usize) -> Vec<(String, Vec<u64>)> {
             .collect(),
     );
     push(
+        "rare small",
+        (0..n)
+            .map(|_| match rng.percent(2) {
+                true => rng.u64() % 3,
+                false => mask / 3 + rng.u64() % 50,
+            })
+            .collect(),
+    );
+    push(
+        "mostly near the top",
+        (0..n)
+            .map(|_| {
+                (mask / 5).wrapping_sub((rng.u64() & mask) >> (bits / 4 + rng.u64() as u32 % 8))
+            })
+            .collect(),
+    );
+    push(
         "groups at their own height",
         (0..n)
             .map(|i| ((i / 1024) as u64 * 0x1234_5677).wrapping_add(rng.u64() % 16))
@@ -248,6 +265,20 @@ fn small_units_are_small() {
         encode(&tree(), values).len(),
         3 + (100 * 5usize).div_ceil(8)
     );
+}
+
+#[test]
+fn rare_small_values_are_patched() {
+    // Seconds since 1970, of which one in a hundred is unknown.
+    let values = (0..5000u32).map(|i| match i % 100 {
+        0 => 0,
+        _ => 1_700_000_000 + i * 7 % 4096,
+    });
+    let bytes: Vec<u8> = values.flat_map(u32::to_le_bytes).collect();
+    let values = Values::Fixed(FixedSlice::new(&bytes, 4, 5000).unwrap());
+    // 12 bits per value, and position and high part of the patches.
+    let size = encode(&tree(), values).len();
+    assert_eq!(size, 3 + 4 + 2 + 5000 * 12 / 8 + 50 * (2 + 3));
 }
 
 #[test]

@@ -80,7 +80,10 @@ struct Job {
 
 enum State {
     Waiting,
-    Running,
+    Running {
+        /// Whether a thread waits for the result. To wake none takes a call of the system too.
+        is_awaited: bool,
+    },
     /// The result, or the panic of the decoding thread, which is resumed in the thread that takes the result.
     Done(std::thread::Result<Result<Vec<RecordBatch>>>),
     Taken,
@@ -106,13 +109,15 @@ impl Task {
             if !matches!(*state, State::Waiting) {
                 return;
             }
-            *state = State::Running;
+            *state = State::Running { is_awaited: false };
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             job.decode(self.rows.clone())
         }));
-        *self.lock() = State::Done(result);
-        self.done.notify_all();
+        let before = std::mem::replace(&mut *self.lock(), State::Done(result));
+        if matches!(before, State::Running { is_awaited: true }) {
+            self.done.notify_all();
+        }
     }
 
     /// The result. If no thread has begun the task, it runs here, so that a scan never waits for its own thread pool.
@@ -129,6 +134,7 @@ impl Task {
                     drop(state);
                     std::panic::resume_unwind(panic)
                 }
+                State::Running { .. } => *state = State::Running { is_awaited: true },
                 other => *state = other,
             }
             state = self
