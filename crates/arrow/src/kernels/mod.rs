@@ -246,7 +246,7 @@ fn are_in_ascii(views: &[u128], ascii_bytes: &[u64], is_text: bool) -> bool {
         is_outside |= !is_short & (end > bytes);
         seen |= (low >> 32 | high) & u64::from(is_short).wrapping_neg();
     }
-    !is_outside && !(is_text && seen & HIGH_BITS != 0)
+    !is_outside && (!is_text || seen & HIGH_BITS == 0)
 }
 
 fn check_each_view(
