@@ -1,8 +1,8 @@
 //! A set of tokens, in which the longest at the front of a text is found byte by byte.
 //!
-//! It is a trie in a double array (Aoe, "An Efficient Digital Search Algorithm by Using a Double-Array Structure", 1989):
-//! the child of a node for a byte is the slot at the node's base xor the byte, if that slot names this base as its
-//! parent's. So a step is one load and one comparison. No two nodes have the same base.
+//! It is a trie in a double array (Aoe, "An Efficient Digital Search Algorithm by Using a Double-Array Structure",
+//! 1989): the child of a node for a byte is the slot at the node's base xor the byte, if that slot names this base as
+//! its parent's. So a step is one load and one comparison. No two nodes have the same base.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -176,8 +176,8 @@ impl Builder {
             next += 1;
             let Parent { found, depth, .. } = parent;
             let tokens = parent.first..parent.end;
-            if let [token] = &sorted[tokens.clone()] {
-                self.put_chain(parent, *token);
+            if let [(token, number)] = sorted[tokens.clone()] {
+                self.put_chain(parent, token, number);
                 continue;
             }
             bytes.clear();
@@ -229,7 +229,7 @@ impl Builder {
     }
 
     /// Puts the nodes of a token with which no other one begins.
-    fn put_chain(&mut self, parent: Parent, (token, number): (Token, u16)) {
+    fn put_chain(&mut self, parent: Parent, token: Token, number: u16) {
         let Parent {
             mut place,
             mut found,
