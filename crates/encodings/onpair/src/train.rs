@@ -35,11 +35,11 @@ struct Effort {
 }
 
 impl Effort {
-    /// For a page that is written. Codes have up to 15 bits: with more tokens pages of 8 MiB get larger.
+    /// For a page that is written. Codes have up to 14 bits: with more tokens pages of 8 MiB get larger.
     const FULL: Self = Self {
         rounds: 7,
         least_share_log2: 5,
-        candidates_max: 1 << 15,
+        candidates_max: 1 << 14,
         sample_bytes_min: 512 << 10,
         sample_one_in: 8,
         refines: true,
@@ -65,8 +65,11 @@ const PIECE_BYTES: usize = 1 << 10;
 /// One piece in so many is not trained with, but used to compare dictionaries of different sizes.
 const COMPARED_ONE_IN: usize = 8;
 
+/// In larger pages the refined tokens are better.
+const SMALL_PAGE_BYTES_MAX: usize = 1 << 20;
+
 /// The widths of codes that are tried.
-const CODE_BITS: Range<u32> = 1..16;
+const CODE_BITS: Range<u32> = 1..15;
 
 /// Half as many tokens must save one byte in so many: what is compared is not refined yet, from which more tokens gain
 /// more.
@@ -335,6 +338,9 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
     let all: Vec<_> = sample.all().collect();
     let grown = trainer.round(&tokens, &all, 1 << bits);
     let refined = trainer.top(&grown, bits, trainer.scale(bytes_of(&all)));
+    if page_bytes > SMALL_PAGE_BYTES_MAX {
+        return (cost, refined);
+    }
     // In a small page longer tokens may take so many uses from shorter ones that neither pays.
     match trainer.cost(&refined, compared) {
         refined_cost if refined_cost < cost => (refined_cost, refined),
