@@ -14,7 +14,6 @@ pub(super) const NOT_YET: &Lists = &[
         "length",
         &[
             "benchmarks/src/speed/report.rs",
-            "crates/codec/src/statistics/distinct.rs",
             "fuzz/src/nested.rs",
         ],
     ),
