@@ -14,7 +14,6 @@ pub(super) const NOT_YET: &Lists = &[
         "length",
         &[
             "benchmarks/src/speed/report.rs",
-            "fuzz/src/nested.rs",
         ],
     ),
     (
