@@ -60,8 +60,8 @@ pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
     out
 }
 
-/// Replaces the section `name` between its marks. A file that is not there is made, and a section that is not there is added at
-/// the end of it, under the heading `title`.
+/// Replaces the section `name` between its marks. Makes the file if there is none. Adds the section at the end, under
+/// the heading `title`, if the file does not have it.
 pub(crate) fn refresh_docs(path: &Path, name: &str, title: &str, section: &str) -> Result<()> {
     let (begin, end) = marks(name);
     let mut text = match std::fs::read_to_string(path) {

@@ -9,29 +9,7 @@ use super::Violation;
 type Lists<'a> = [(&'a str, &'a [&'a str])];
 
 /// By the names in [`super::RULES`].
-pub(super) const NOT_YET: &Lists = &[(
-    "comment line",
-    &[
-        "benchmarks/src/machine.rs",
-        "benchmarks/src/peers/parquet/speed.rs",
-        "benchmarks/src/peers/speed.rs",
-        "benchmarks/src/peers/tarsia.rs",
-        "benchmarks/src/peers/tarsia/speed.rs",
-        "benchmarks/src/peers/vortex/speed.rs",
-        "benchmarks/src/report.rs",
-        "benchmarks/src/speed/check.rs",
-        "benchmarks/src/speed/child.rs",
-        "benchmarks/src/speed/cold.rs",
-        "benchmarks/src/speed/generate.rs",
-        "benchmarks/src/speed/memory.rs",
-        "benchmarks/src/speed/mod.rs",
-        "benchmarks/src/speed/protocol.rs",
-        "benchmarks/src/speed/random_access.rs",
-        "benchmarks/src/speed/touch.rs",
-        "crates/format/src/lib.rs",
-        "crates/kernels/core/src/lib.rs",
-    ],
-)];
+pub(super) const NOT_YET: &Lists = &[];
 
 /// Keeps account of the paths in [`NOT_YET`] that were needed, by rule.
 #[derive(Default)]
