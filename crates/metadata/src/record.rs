@@ -13,7 +13,8 @@ use crate::limits::{
     RECORD_LEAF_BYTES, U48_MAX,
 };
 use crate::path::{Strings, check_metadata, check_path, display_path, to_usize, utf8};
-use crate::types::{FORMAT_MAP, FORMAT_STRUCT, LAYOUT_KEY, LAYOUT_PACKED};
+use crate::reserved::{LAYOUT_KEY, LAYOUT_PACKED};
+use crate::types::{FORMAT_MAP, FORMAT_STRUCT};
 
 const FLAG_NULLABLE: u16 = 1;
 const FLAG_COLUMN: u16 = 2;
