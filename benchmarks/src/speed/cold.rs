@@ -29,8 +29,8 @@ impl Evictions {
                 "Whether files were dropped from memory could not be measured.".to_owned()
             }
             _ => format!(
-                "Files were dropped from memory {} times; {} times no page was left (`mincore`), and at most {:.1} % of the pages of a file; \
-                 {} times that could not be measured.",
+                "Files were dropped from memory {} times; {} times no page was left (`mincore`), and at most {:.1} % \
+                 of the pages of a file; {} times that could not be measured.",
                 self.asked,
                 self.complete,
                 self.part_left_max * 100.0,

@@ -113,9 +113,9 @@ pub(super) fn markdown(speed: &Speed) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "Whole tables written, opened, scanned, and read at random. Measured by `cargo run --release -- speed` in `benchmarks/`, \
-         which rewrites this section; every repetition is in `benchmarks/results/speed.json`, the rules are in \
-         `benchmarks/README.md`.\n\n{}.\n",
+        "Whole tables written, opened, scanned, and read at random. Measured by `cargo run --release -- speed` in \
+         `benchmarks/`, which rewrites this section; every repetition is in `benchmarks/results/speed.json`, the rules \
+         are in `benchmarks/README.md`.\n\n{}.\n",
         speed.environment.line()
     );
     let _ = writeln!(
@@ -142,7 +142,8 @@ pub(super) fn markdown(speed: &Speed) -> String {
     if let Some(section) = scan_scenarios(speed) {
         let _ = writeln!(
             out,
-            "### Scan scenarios\n\nScans of the tables that stand for the scenarios of the Lance paper's scan figure.\n\n{section}"
+            "### Scan scenarios\n\nScans of the tables that stand for the scenarios of the Lance paper's scan \
+             figure.\n\n{section}"
         );
     }
     if let Some(section) = views(speed) {
@@ -184,12 +185,14 @@ pub(super) fn markdown(speed: &Speed) -> String {
     }
     let _ = writeln!(
         out,
-        "Decoded bytes per second of Tarsia's scans, and what part that is of storing into memory that was used before:\n\n{}",
+        "Decoded bytes per second of Tarsia's scans, and what part that is of storing into memory that was used \
+         before:\n\n{}",
         scan_rates(speed)
     );
     let _ = writeln!(
         out,
-        "Bytes of the files; “kernel” is what an embedded decoder would add to Tarsia's, which are written without:\n\n{}",
+        "Bytes of the files; “kernel” is what an embedded decoder would add to Tarsia's, which are written \
+         without:\n\n{}",
         bytes_table(speed)
     );
     out

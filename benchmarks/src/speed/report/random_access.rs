@@ -11,11 +11,12 @@ use super::groups::is_for_random_access;
 use super::ratios::{file_bytes, ratio, ratio_to_best, seconds};
 
 /// What the tables of random access are, and how to read theirs.
-pub(super) const RANDOM_ACCESS: &str = "Tables of one column each, of the data types of the Lance paper's random-access table: random values, a tenth \
-     of the rows null (`benchmarks/src/speed/random_access.rs`). Takes of 256 random rows, in rows per second; of the same files with the \
-     same settings, warm (from an open file) and cold (opening included). T/best is the ratio to the fastest peer. “Smaller files” are \
-     those of less than 0.9 of Tarsia's bytes: being ahead of a peer there is won by storing plainly what that peer compresses. Structs of \
-     five numbers, and the same packed by Tarsia and Lance, are beside what is asked.";
+pub(super) const RANDOM_ACCESS: &str = "Tables of one column each, of the data types of the Lance paper's \
+     random-access table: random values, a tenth of the rows null (`benchmarks/src/speed/random_access.rs`). Takes of \
+     256 random rows, in rows per second; of the same files with the same settings, warm (from an open file) and cold \
+     (opening included). T/best is the ratio to the fastest peer. “Smaller files” are those of less than 0.9 of \
+     Tarsia's bytes: being ahead of a peer there is won by storing plainly what that peer compresses. Structs of five \
+     numbers, and the same packed by Tarsia and Lance, are beside what is asked.";
 
 /// The section on random access: what was found of each data type, and what is asked. `None` if none was measured.
 pub(super) fn random_access(speed: &Speed) -> Option<String> {

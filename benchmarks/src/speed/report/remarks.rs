@@ -5,15 +5,17 @@ use crate::speed::{Failure, FormatName, Measure, Speed, Table};
 
 use super::cells::{missing, time};
 
-pub(super) const MEANING: &str = "A ratio T/… is the other's time (or bytes) divided by Tarsia's: above 1, Tarsia is faster (or smaller). Medians and \
-     geometric means are over the tables named, never over those of very many columns.";
+pub(super) const MEANING: &str = "A ratio T/… is the other's time (or bytes) divided by Tarsia's: above 1, Tarsia is \
+     faster (or smaller). Medians and geometric means are over the tables named, never over those of very many \
+     columns.";
 
 /// Lines about the run, for a reader of either report.
 pub(crate) fn remarks(speed: &Speed) -> Vec<String> {
     let mut lines = vec![speed.limits.line()];
     if let [Some(before), Some(after)] = speed.load {
         lines.push(format!(
-            "The load of the machine was {before:.1} before the run and {after:.1} after it, this command's own included."
+            "The load of the machine was {before:.1} before the run and {after:.1} after it, this command's own \
+             included."
         ));
     }
     let is_cold = |t: &Table| t.seconds.contains_key(&Measure::ColdTakeOneRow);
@@ -56,8 +58,9 @@ fn overhead_line(speed: &Speed) -> Option<String> {
     });
     let part = median(parts).map_or_else(missing, |part| format!("{:.1} %", part * 100.0));
     Some(format!(
-        "Lance is called from Python. A take of the only row of a table of one column takes {}; touching a row of all columns {} (medians \
-         over tables); touching is {part} of the time of a scan on all threads. All of this is in its times.",
+        "Lance is called from Python. A take of the only row of a table of one column takes {}; touching a row of all \
+         columns {} (medians over tables); touching is {part} of the time of a scan on all threads. All of this is in \
+         its times.",
         time(call),
         time(row)
     ))

@@ -7,8 +7,9 @@ use super::cells::times;
 use super::ratios::{ratio, ratio_to_best_of, seconds};
 
 /// What the section on views is about.
-pub(super) const VIEWS: &str = "Tables with byte strings, scanned with strings and byte strings as views (`Utf8View`, `BinaryView`), by each format's own \
-     means; pylance gives the types that were written. Nothing has to be copied then where a format holds the bytes as they are.";
+pub(super) const VIEWS: &str = "Tables with byte strings, scanned with strings and byte strings as views (`Utf8View`, \
+     `BinaryView`), by each format's own means; pylance gives the types that were written. Nothing has to be copied \
+     then where a format holds the bytes as they are.";
 
 /// Scans with strings as views. `None` if none was measured.
 pub(super) fn views(speed: &Speed) -> Option<String> {
