@@ -30,6 +30,7 @@
 mod block_table;
 mod bucket;
 mod bytes;
+mod child_range;
 mod column;
 mod error;
 mod footer;
@@ -49,6 +50,7 @@ mod types;
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
+pub use child_range::ChildRange;
 pub use column::{
     ColumnMeta, ColumnRecord, ColumnSource, FileBounds, PageDescriptor, page_align, shared_list,
 };
@@ -59,7 +61,7 @@ pub use kernel::KernelSection;
 pub use leaves::n_leaves;
 pub use path::{encode_metadata, encode_path};
 pub use postscript::Postscript;
-pub use record::{ChildRange, NodeRecord};
+pub use record::NodeRecord;
 pub use records::{Records, unique_record};
 pub use reserved::{
     LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, is_packed,
