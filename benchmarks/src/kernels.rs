@@ -151,8 +151,9 @@ mod measuring {
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "Scans of all columns on one thread, decoded natively and by the kernel inside the file (nothing natively: asserted, and every \
-             batch equal), warm, checksums compared each time as in the first scan of a file, in turns; medians. Measured by `cargo run --release -- kernels` in `benchmarks/`, which rewrites this \
+            "Scans of all columns on one thread, decoded natively and by the kernel inside the file (nothing natively: \
+             asserted, and every batch equal), warm, checksums compared each time as in the first scan of a file, in \
+             turns; medians. Measured by `cargo run --release -- kernels` in `benchmarks/`, which rewrites this \
              section.\n\n{}.\n",
             report.environment.line()
         );

@@ -115,8 +115,8 @@ fn proc_field(file: &str, field: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// Mean number of running threads in the last minute, where the system tells: above the number of processors, times are those of
-/// a machine that does other things too.
+/// The load: the mean number of running threads in the last minute. `None` if the system does not tell. If it is above
+/// the number of processors, other programs took part of the time that was measured.
 pub(crate) fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

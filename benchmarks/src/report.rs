@@ -60,8 +60,8 @@ pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
     out
 }
 
-/// Replaces the section `name` between its marks. A file that is not there is made, and a section that is not there is added at
-/// the end of it, under the heading `title`.
+/// Replaces the section `name` between its marks. Makes the file if there is none. Adds the section at the end, under
+/// the heading `title`, if the file does not have it.
 pub(crate) fn refresh_docs(path: &Path, name: &str, title: &str, section: &str) -> Result<()> {
     let (begin, end) = marks(name);
     let mut text = match std::fs::read_to_string(path) {
@@ -91,9 +91,49 @@ fn replace_section(text: &str, name: &str, section: &str) -> Option<String> {
     Some(format!(
         "{}\n\n{}\n\n{}",
         &text[..start],
-        section.trim_end(),
+        wrapped(section.trim_end()),
         &text[end..]
     ))
+}
+
+/// Most characters of a line of prose in the docs.
+const LINE_CHARS_MAX: usize = 120;
+
+/// Markdown with lines of prose of at most [`LINE_CHARS_MAX`] characters, as the rules of the repository ask. Tables,
+/// headings and indented lines stay as they are; a list item goes on under its text.
+fn wrapped(markdown: &str) -> String {
+    let lines: Vec<String> = markdown.lines().map(wrapped_line).collect();
+    lines.join("\n")
+}
+
+fn wrapped_line(line: &str) -> String {
+    if line.chars().count() <= LINE_CHARS_MAX || line.starts_with(['|', '#', ' ']) {
+        return line.to_owned();
+    }
+    let indentation = match line.starts_with("- ") {
+        true => "  ",
+        false => "",
+    };
+    let mut out = String::new();
+    let mut n_chars = 0;
+    for word in line.split(' ') {
+        let n_more = 1 + word.chars().count();
+        if n_chars > 0 {
+            // A line that begins with such a word would be a list item or a heading.
+            let is_mark = word.starts_with(['-', '+', '*', '#', '>', '|']);
+            if n_chars + n_more > LINE_CHARS_MAX && !is_mark {
+                out.push('\n');
+                out.push_str(indentation);
+                n_chars = indentation.len();
+            } else {
+                out.push(' ');
+                n_chars += 1;
+            }
+        }
+        out.push_str(word);
+        n_chars += n_more - 1;
+    }
+    out
 }
 
 #[cfg(test)]
@@ -113,6 +153,24 @@ mod tests {
             None
         );
         assert_eq!(replace_section(&text, "speed", "new"), None);
+    }
+
+    #[test]
+    fn long_lines_of_prose_are_wrapped() {
+        let word = "é".repeat(40);
+        let table = format!("| {} |", [&*word; 4].join(" "));
+        let prose = [&*word; 4].join(" ");
+        let wrapped_prose = format!("{word} {word}\n{word} {word}");
+        assert_eq!(
+            wrapped(&format!("a\n\n{prose}\n{table}")),
+            format!("a\n\n{wrapped_prose}\n{table}")
+        );
+        let item = format!("- {word} {word}\n  {word} {word}");
+        assert_eq!(wrapped(&format!("- {prose}")), item);
+        // No line begins with what would make it a list item.
+        let sum = format!("{word} {word} {}", "a".repeat(38));
+        assert_eq!(wrapped(&format!("{sum} + 1")), format!("{sum} +\n1"));
+        assert_eq!(wrapped(&item), item);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Fuzz targets of Tarsia.
 //!
 //! A target is a plain function of bytes that panics where it finds something. So the same bodies run under libFuzzer
-//! (glue in
-//! `fuzz_targets/`), in the smoke run on a stable toolchain (`src/bin/smoke.rs`) and in tests with fixed seeds.
+//! (glue in `fuzz_targets/`), in the smoke run on a stable toolchain (`src/bin/smoke.rs`) and in tests with fixed
+//! seeds.
 //!
 //! | module | what its targets try |
 //! |---|---|
 //! | [`encodings`] | the table's encodings, whatever they are: decoders with any trees, parameters and bytes; encoders with any values |
-//! | [`bits`] | the kernels: every level of the CPU against the portable one and a naive model |
+//! | [`bits`] | the loops: every level of the CPU against the portable one and a naive model |
 //! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up; and the inside of a kernel over them |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |

@@ -13,7 +13,8 @@ pub(crate) type Consumer<'c> = &'c (dyn Fn(RecordBatch) + Sync);
 
 /// A format with its default options.
 pub(crate) trait Format {
-    /// Tries the options that change speed much on batches of a table, beside `path`, and keeps the better ones. Returns their name.
+    /// Tries the options that change speed most on batches of a table, in files beside `path`, and keeps the better
+    /// ones. Returns their name.
     fn tune(
         &mut self,
         _path: &Path,
@@ -44,7 +45,8 @@ pub(crate) trait Format {
         self.open(path, schema, threads)
     }
 
-    /// Bytes that a decoder for readers that have none would add to the file with these batches; 0 where the format has no such thing.
+    /// Bytes that an embedded decoder would add to the file with these batches; 0 if the format has no embedded
+    /// decoders.
     fn kernel_bytes(&self, _path: &Path, _batches: &[RecordBatch]) -> Result<u64> {
         Ok(0)
     }

@@ -25,8 +25,8 @@ impl TarsiaSize {
     }
 }
 
-/// The options of every Tarsia file that is measured: the defaults, but no kernel, since the peers' files carry no decoders.
-/// `speed` says how many bytes one would add.
+/// The options of every Tarsia file that is measured: the defaults, but no kernel, since the peers' files carry no
+/// decoders. `speed` says how many bytes a kernel would add.
 #[cfg(feature = "tarsia")]
 pub(crate) fn write_options(threads: tarsia::Threads) -> tarsia::WriteOptions {
     tarsia::WriteOptions::new()

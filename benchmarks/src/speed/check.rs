@@ -16,7 +16,8 @@ use crate::peers::speed::Opened;
 /// Rows of a take that is compared.
 const TAKE_ROWS: usize = 64;
 
-/// Of tables of more columns only some are compared: most formats read all of them in minutes. `lance/worker.py` does the same.
+/// Tables of more columns are compared in some of their columns only, since most formats need minutes to read all of
+/// them. `lance/worker.py` does the same.
 const COLUMNS_MAX: usize = 10_000;
 
 /// Every so manieth of them.

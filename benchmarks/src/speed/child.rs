@@ -169,8 +169,8 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Asks the process that has as many threads as the request says. Takes go to the one that has all, since nobody but the caller's thread
-    /// works there either where the format does not want more.
+    /// Asks the process that has as many threads as the request says. Takes go to the process that has all threads:
+    /// there, too, only the caller's thread works unless the format wants more.
     pub(super) fn ask(&mut self, request: &Request, limit: Duration) -> Outcome {
         let begin = Instant::now();
         let outcome = self.ask_one(request, limit);

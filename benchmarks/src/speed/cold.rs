@@ -29,8 +29,8 @@ impl Evictions {
                 "Whether files were dropped from memory could not be measured.".to_owned()
             }
             _ => format!(
-                "Files were dropped from memory {} times; {} times no page was left (`mincore`), and at most {:.1} % of the pages of a file; \
-                 {} times that could not be measured.",
+                "Files were dropped from memory {} times; {} times no page was left (`mincore`), and at most {:.1} % \
+                 of the pages of a file; {} times that could not be measured.",
                 self.asked,
                 self.complete,
                 self.part_left_max * 100.0,
@@ -75,7 +75,8 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Asks the system to forget a file, or all files of a folder, and looks whether it did. No process may have mapped them.
+/// Asks the system to drop a file, or all files of a folder, from memory, and checks whether it did. No process may
+/// have mapped them.
 pub(super) fn evict(path: &Path, evictions: &mut Evictions) -> Result<()> {
     let mut pages = Some((0, 0));
     for path in files(path)? {
@@ -108,7 +109,8 @@ fn resident(file: &File) -> Result<(usize, usize)> {
     if file.metadata()?.len() == 0 {
         return Ok((0, 0));
     }
-    // SAFETY: nothing changes or cuts the file, which lies in a folder of this run's own; a mapping alone reads nothing.
+    // SAFETY: nothing changes or truncates the file, which lies in a folder of this run alone; a mapping reads nothing
+    // by itself.
     let map = unsafe { memmap2::MmapOptions::new().map(file)? };
     let n_pages = map.len().div_ceil(page_bytes);
     let mut pages = vec![0_u8; n_pages];

@@ -36,8 +36,8 @@ const SYLLABLES: [&str; 16] = [
     "stu",
 ];
 
-/// Integers, timestamps, strings of low cardinality, floats, text: about what a log of events holds. Batch by batch; the first
-/// batches of two tables are the same.
+/// Integers, timestamps, strings of low cardinality, floats and text: about what a log of events holds. Batch by batch;
+/// two tables begin with the same batches.
 pub(super) fn mixed(n_rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut random = Random::new(0x7461_7273_6961);
     let cities: Vec<String> = (0..500).map(|_| word(&mut random, 4)).collect();

@@ -31,8 +31,8 @@ impl Limits {
     /// One line for people.
     pub(crate) fn line(&self) -> String {
         format!(
-            "Memory, GB of output per second: copy {:.1} (into fresh memory {:.1}), store {:.1} (fresh {:.1}); all threads: copy {:.1} \
-             (fresh {:.1}), store {:.1} (fresh {:.1}).",
+            "Memory, GB of output per second: copy {:.1} (into fresh memory {:.1}), store {:.1} (fresh {:.1}); all \
+             threads: copy {:.1} (fresh {:.1}), store {:.1} (fresh {:.1}).",
             self.copy_reused,
             self.copy_fresh,
             self.store_reused,

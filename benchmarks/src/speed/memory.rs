@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 
-/// A process that asks for more than this part of the machine's memory is refused it, so that it ends and not its neighbours.
+/// A process may use the machine's memory divided by this number. It is refused more, so that it fails instead of its
+/// neighbours.
 const PART_OF_MEMORY: u64 = 2;
 
 /// Refuses this process more than half of the machine's memory. Mapped files do not count.

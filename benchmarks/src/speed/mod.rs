@@ -1,7 +1,8 @@
 //! `speed`: writing, opening, scanning and random rows of whole tables.
 //!
-//! Each format has a process of its own, so that none finds the other's threads and memory. This process says what is to be done,
-//! to one format after the other, repetition by repetition: a slow moment of the machine meets all of them.
+//! Each format has a process of its own, so that none is affected by the threads and the memory of another. This
+//! process asks one format after the other, repetition by repetition, so that a slow moment of the machine affects all
+//! of them.
 
 mod arrow_bytes;
 mod check;

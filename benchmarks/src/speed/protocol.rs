@@ -1,5 +1,5 @@
-//! What the measuring process and its workers say to each other: a JSON value per line. The worker in `lance/worker.py` speaks it
-//! too, but for what only the others are asked.
+//! What the measuring process and its workers say to each other: one JSON value per line. The worker in
+//! `lance/worker.py` speaks the same protocol, except for requests that only the other workers get.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,8 @@ pub(crate) enum Goal {
 pub(super) enum Request {
     /// Maps the table, an Arrow IPC file. Everything else is about it.
     Load { table: PathBuf },
-    /// Chooses options where the format has some that matter, writes the file that all later requests read, and says how long writing took.
+    /// Chooses options if the format has some that matter, writes the file that all later requests read, and says how
+    /// long writing took.
     Store {
         file: PathBuf,
         threads: Threads,
@@ -60,7 +61,8 @@ pub(super) enum Request {
         file: PathBuf,
         settings: Option<String>,
     },
-    /// Opens a file, scans it on all threads, and says how much memory that took. The table is not loaded, but tells the schema.
+    /// Opens a file, scans it on all threads, and says how much memory that took. The table only provides the
+    /// schema; it is not loaded.
     PeakOfScan {
         table: PathBuf,
         file: PathBuf,

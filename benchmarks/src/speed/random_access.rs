@@ -1,7 +1,7 @@
-//! Tables of one column each: the eight data types of the random-access table of "Lance: Efficient Random Access in Columnar
-//! Storage through Adaptive Structural Encodings", section 6.1, at its mean sizes. Values are random, a tenth of the rows is null,
-//! and nothing below a row is. The paper has up to a billion rows, so that no page is met twice; here each table has so many that
-//! it is about 150 MB, more than the processor's caches hold.
+//! Tables of one column each: the eight data types of the random-access table of "Lance: Efficient Random Access in
+//! Columnar Storage through Adaptive Structural Encodings", section 6.1, with its mean sizes. Values are random; a
+//! tenth of the rows is null, and nothing below a row is. The paper has up to a billion rows, so that no page is read
+//! twice. Tables here have as many rows as make about 150 MB, more than the caches of the processor hold.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ const NULL_EVERY: usize = 10;
 /// Lists have 0 to so many items: five in the mean, as in the paper.
 const ITEMS_MAX: usize = 10;
 
-/// Bytes of a string: 16 in the mean. Printable ASCII, each character as likely as any other, as far as the paper's "random data" tells.
+/// Bytes of a string, from and to; the mean is 16. The paper says no more than "random data", so each printable ASCII
+/// character is as likely as any other.
 const STRING_BYTES: (usize, usize) = (8, 24);
 
 /// Bytes of an image: 20 KiB in the mean. Random bytes compress like a JPEG, which is not at all.

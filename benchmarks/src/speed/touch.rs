@@ -150,7 +150,8 @@ mod tests {
     fn lists_count_offsets_and_the_items_they_refer_to() {
         let rows = [vec![Some(1), Some(2)], vec![], vec![Some(3)]].map(Some);
         let lists = ListArray::from_iter_primitive::<UInt8Type, _, _>(rows);
-        // Offsets 2, 2, 3: the first byte of the line and the last byte, which is zero; the item twice, as first and last.
+        // Offsets 2, 2, 3: the first byte of the line and the last byte, which is zero. The item counts twice, as the
+        // first and as the last.
         assert_eq!(sum(lists.slice(1, 2)), 2 + 2 * 3);
     }
 

@@ -38,8 +38,8 @@ pub(super) fn text(speed: &Speed) -> String {
 pub(super) fn markdown(speed: &Speed) -> String {
     format!(
         "Scans of one column of every flat Arrow type, of few (`low`) and many (`high`) distinct values, without nulls \
-         and with a tenth (`nulls`),\nand of `lineitem` of TPC-H at scale factor 1. Measured by `cargo run --release -- \
-         types` in `benchmarks/`, which rewrites this section;\nevery repetition is in \
+         and with a tenth (`nulls`), and of `lineitem` of TPC-H at scale factor 1. Measured by `cargo run --release -- \
+         types` in `benchmarks/`, which rewrites this section; every repetition is in \
          `benchmarks/results/types.json`, the rules are in `benchmarks/README.md`.\n\n{}.\n\n{}",
         speed.environment.line(),
         body(speed)

@@ -75,7 +75,7 @@
 //!
 //! # Layers
 //! Dependencies between the folders of this crate point one way: `api` → `exec` → `decode` → `plan` → `table` →
-//! `source`. Only `source` reads. `plan` and `decode` say which byte ranges they need and are supplied with them; `exec`
+//! `source`. Only `source` reads. `plan` and `decode` say which byte ranges they need and get their bytes; `exec`
 //! holds the synchronous driver. `write` stands beside them and shares `table`'s view of fields.
 //!
 //! # What this crate does not do

@@ -488,7 +488,7 @@ mod tests {
             length: words * 8,
             rows,
             n_blocks,
-            ..crate::column::tests::page(0, 1)
+            ..crate::column::page::made_up::page(0, 1)
         }
     }
 

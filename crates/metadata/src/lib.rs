@@ -30,23 +30,27 @@
 mod block_table;
 mod bucket;
 mod bytes;
+mod child_range;
 mod column;
 mod error;
 mod footer;
 mod generated;
 mod header;
 mod kernel;
+mod leaves;
 pub mod limits;
 mod path;
 mod postscript;
 mod record;
 mod records;
+mod reserved;
 mod schema;
 mod types;
 
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
+pub use child_range::ChildRange;
 pub use column::{
     ColumnMeta, ColumnRecord, ColumnSource, FileBounds, PageDescriptor, page_align, shared_list,
 };
@@ -54,12 +58,14 @@ pub use error::{Error, FeatureWord, Result};
 pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
 pub use header::{Committed, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
 pub use kernel::KernelSection;
+pub use leaves::n_leaves;
 pub use path::{encode_metadata, encode_path};
 pub use postscript::Postscript;
-pub use record::{ChildRange, NodeRecord};
+pub use record::NodeRecord;
 pub use records::{Records, unique_record};
-pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
-pub use types::{
-    LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, children,
-    format_string, is_packed, is_reserved_key, n_leaves, parse_type,
+pub use reserved::{
+    LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, is_packed,
+    is_reserved_key,
 };
+pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
+pub use types::{children, format_string, parse_type};

@@ -6,14 +6,15 @@ use std::ops::Range;
 use tarsia_codec::{Reader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad, slice};
+use crate::child_range::{ChildRange, DESCENDANTS_LONG};
 use crate::column::ColumnRecord;
 use crate::error::{Error, Result};
 use crate::limits::{
-    COLUMN_RECORD_BYTES, HEADER_BYTES, RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
-    RECORD_LEAF_BYTES, U48_MAX,
+    COLUMN_RECORD_BYTES, RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES, RECORD_LEAF_BYTES,
 };
 use crate::path::{Strings, check_metadata, check_path, display_path, to_usize, utf8};
-use crate::types::{FORMAT_MAP, FORMAT_STRUCT, LAYOUT_KEY, LAYOUT_PACKED};
+use crate::reserved::{LAYOUT_KEY, LAYOUT_PACKED};
+use crate::types::{FORMAT_MAP, FORMAT_STRUCT};
 
 const FLAG_NULLABLE: u16 = 1;
 const FLAG_COLUMN: u16 = 2;
@@ -31,32 +32,6 @@ const FLAGS_KNOWN: u16 = FLAG_NULLABLE
     | FLAG_VALUE_KEYS_ORDERED;
 /// Bytes of length and checksum, which the checksum does not cover.
 const UNCOVERED_BYTES: usize = 8;
-/// Stands for descendants of 4 GiB or more. It is not a multiple of 8, so it cannot be a length.
-const DESCENDANTS_LONG: u32 = u32::MAX;
-
-const _: () = assert!(!DESCENDANTS_LONG.is_multiple_of(8));
-
-/// The nodes below a node. The records of all descendants lie back to back, directly after the node's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChildRange {
-    /// Number of direct children.
-    pub n_children: u32,
-    /// Number of the descendants' first column in pre-order. A union's own column is not one of theirs.
-    pub first_leaf: u32,
-    /// Columns of the descendants.
-    pub n_leaves: u32,
-    /// Bytes of the records of all descendants: 0 for the root, `u32::MAX` for 4 GiB or more.
-    pub descendants_bytes: u32,
-    /// Offset of the first child's record; 0 where there is none.
-    pub first_child_place: u64,
-}
-
-impl ChildRange {
-    /// How the length of all descendants' records is stored.
-    pub(crate) fn stored_bytes(bytes: u64) -> u32 {
-        u32::try_from(bytes).unwrap_or(DESCENDANTS_LONG)
-    }
-}
 
 /// One node of the schema; the root is the table itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +115,7 @@ impl<'a> NodeRecord<'a> {
         }
         let children = match flags & FLAG_CHILDREN {
             0 => None,
-            _ => Some(parse_children(&mut reader)?),
+            _ => Some(ChildRange::parse(&mut reader)?),
         };
         let stored_leaf = match flags & FLAG_LEAF {
             0 => None,
@@ -401,67 +376,6 @@ impl<'a> NodeRecord<'a> {
         self.metadata_pairs()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect()
-    }
-}
-
-fn parse_children(reader: &mut Reader<'_>) -> Result<ChildRange> {
-    Ok(ChildRange {
-        n_children: reader.u32("record.n_children")?,
-        first_leaf: reader.u32("record.first_leaf")?,
-        n_leaves: reader.u32("record.n_leaves")?,
-        descendants_bytes: reader.u32("record.descendants_length")?,
-        first_child_place: reader.u64("record.first_child_place")?,
-    })
-}
-
-impl ChildRange {
-    /// `at` is where the children start in their record.
-    fn check(&self, is_root: bool, at: usize) -> Result<()> {
-        let place = self.first_child_place;
-        let good = match self.n_children {
-            0 => place == 0 && self.n_leaves == 0,
-            _ => place >= HEADER_BYTES as u64 && place <= U48_MAX && place.is_multiple_of(8),
-        };
-        if !good {
-            return Err(Error::corrupt(
-                "record.first_child_place",
-                at + 16,
-                place,
-                "an 8-aligned place, 0 without children",
-            ));
-        }
-        if self.n_children == 0 && !is_root {
-            return Err(Error::corrupt(
-                "record.n_children",
-                at,
-                0_u32,
-                "1 or more with flag 4, but for the root",
-            ));
-        }
-        if self.first_leaf.checked_add(self.n_leaves).is_none() {
-            return Err(Error::corrupt(
-                "record.n_leaves",
-                at + 8,
-                self.n_leaves,
-                "at most 2^32 leaves",
-            ));
-        }
-        let bytes = self.descendants_bytes;
-        let least = u64::from(self.n_children) * RECORD_HEADER_BYTES as u64;
-        let good = match bytes {
-            _ if is_root => bytes == 0,
-            DESCENDANTS_LONG => true,
-            _ => bytes.is_multiple_of(8) && u64::from(bytes) >= least,
-        };
-        if !good {
-            return Err(Error::corrupt(
-                "record.descendants_length",
-                at + 12,
-                bytes,
-                "multiples of 8 from 24 per child, 0 for the root",
-            ));
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Types as Arrow's C data interface spells them: one format string per node of the schema.
 //!
-//! Length: each spelling is written, parsed and tested side by side, so that the three cannot drift apart.
-//!
 //! | type | format | children |
 //! |---|---|---|
 //! | Null, Boolean | `n`, `b` | |
@@ -32,7 +30,6 @@ use arrow_schema::{
 };
 use tarsia_codec::limits::FIXED_WIDTH_BYTES_MAX;
 
-use crate::limits::SCHEMA_DEPTH_MAX;
 use crate::{Error, Result};
 
 /// Format string of the root and of structs.
@@ -114,84 +111,6 @@ pub fn parse_type(format: &str) -> Result<DataType> {
         Kind::Flat(value) => Ok(in_dictionary(parsed.key, value)),
         _ => Err(unknown(format)),
     }
-}
-
-/// Number of columns that store a field of this type.
-///
-/// In pre-order: one for a flat type or a dictionary of one, for a struct or union without children, and for the type
-/// ids of a union, before those of its children; else those of the children. Dictionaries of nested types have the
-/// columns of their values, run-end encoded types those of the values alone, fixed-size lists those of their items.
-///
-/// A top-level field that [is packed](is_packed) has one. The result saturates, and is the largest number for types
-/// nested deeper than [`SCHEMA_DEPTH_MAX`], which no file holds.
-///
-/// ```
-/// use arrow_schema::{DataType, Field};
-/// let pair = [("a", DataType::Int8), ("b", DataType::Utf8)].map(|(name, of)| Field::new(name, of, true));
-/// let field = Field::new("s", DataType::Struct(pair.into_iter().collect()), true);
-/// assert_eq!(tarsia_metadata::n_leaves(&field), 2);
-/// let packed = (tarsia_metadata::LAYOUT_KEY.to_owned(), tarsia_metadata::LAYOUT_PACKED.to_owned());
-/// assert_eq!(tarsia_metadata::n_leaves(&field.with_metadata([packed].into())), 1);
-/// ```
-pub fn n_leaves(field: &Field) -> u32 {
-    match is_packed(field) {
-        true => 1,
-        false => n_leaves_of(field.data_type()),
-    }
-}
-
-/// As [`n_leaves`], of a type that is not a packed field's.
-pub(crate) fn n_leaves_of(data_type: &DataType) -> u32 {
-    n_leaves_within(data_type, SCHEMA_DEPTH_MAX)
-}
-
-/// Keys of schemas and fields that start with it belong to the format.
-pub const RESERVED_KEY_PREFIX: &str = "tarsia.";
-
-/// Whether only the format may use this key in the metadata of a schema. Writers refuse such keys from callers; readers
-/// pass on what they find.
-///
-/// ```
-/// use tarsia_metadata::{LAYOUT_KEY, is_reserved_key};
-/// assert!(is_reserved_key(LAYOUT_KEY) && is_reserved_key("tarsia."));
-/// assert!(!is_reserved_key("tarsia") && !is_reserved_key("my.tarsia.key"));
-/// ```
-pub fn is_reserved_key(key: &str) -> bool {
-    key.starts_with(RESERVED_KEY_PREFIX)
-}
-
-/// The key in the metadata of a top-level field that says how it is stored.
-pub const LAYOUT_KEY: &str = "tarsia.layout";
-
-/// The value of [`LAYOUT_KEY`] that makes full-zip pages, if the values allow it.
-pub const LAYOUT_FULL_ZIP: &str = "full-zip";
-
-/// The value of [`LAYOUT_KEY`] that makes mini-block pages.
-pub const LAYOUT_MINI_BLOCK: &str = "mini-block";
-
-/// The value of [`LAYOUT_KEY`] that makes a struct with fields one column of whole rows. Of other fields, and below the
-/// top level, it means nothing.
-pub const LAYOUT_PACKED: &str = "packed";
-
-/// Whether a top-level field is a struct whose rows are one column.
-pub fn is_packed(field: &Field) -> bool {
-    matches!(field.data_type(), DataType::Struct(fields) if !fields.is_empty())
-        && field.metadata().get(LAYOUT_KEY).map(String::as_str) == Some(LAYOUT_PACKED)
-}
-
-fn n_leaves_within(data_type: &DataType, depth: usize) -> u32 {
-    let Some(depth) = depth.checked_sub(1) else {
-        return u32::MAX;
-    };
-    let node = NodeType::of(data_type);
-    let children = children(data_type);
-    let own = u32::from(node.has_column(children.len()));
-    let below = children.iter().enumerate();
-    below
-        .filter(|(i, _)| !node.is_run_ends(*i))
-        .fold(own, |sum, (_, child)| {
-            sum.saturating_add(n_leaves_within(child.data_type(), depth))
-        })
 }
 
 /// A type without its children.
@@ -562,12 +481,85 @@ fn parse_flat(format: &str) -> Option<DataType> {
     None
 }
 
+/// Nested types, for tests.
+#[cfg(test)]
+pub(crate) mod made_up {
+    use std::sync::Arc;
+
+    use arrow_schema::Fields;
+
+    use super::*;
+
+    /// Types with their format strings and their numbers of columns.
+    /// Each nested type with its format string and its number of columns.
+    pub(crate) fn nested() -> Vec<(DataType, &'static str, u32)> {
+        let byte = || item(DataType::Int8);
+        let runs = run_ends(DataType::Int64);
+        let pair = || DataType::Struct([byte(), byte()].into_iter().collect());
+        vec![
+            (DataType::List(byte()), "+l", 1),
+            (DataType::LargeList(item(pair())), "+L", 2),
+            (DataType::ListView(byte()), "+vl", 1),
+            (DataType::LargeListView(byte()), "+vL", 1),
+            (DataType::FixedSizeList(byte(), 0), "+w:0", 1),
+            (
+                DataType::FixedSizeList(item(pair()), i32::MAX),
+                "+w:2147483647",
+                2,
+            ),
+            (DataType::Struct(Fields::empty()), "+s", 1),
+            (
+                DataType::List(item(DataType::Struct(Fields::empty()))),
+                "+l",
+                1,
+            ),
+            (DataType::Struct([byte()].into_iter().collect()), "+s", 1),
+            (pair(), "+s", 2),
+            (DataType::Map(entries(2), false), "+m", 2),
+            (DataType::Map(entries(2), true), "+m", 2),
+            (union(vec![], UnionMode::Dense), "+ud:", 1),
+            (union(vec![], UnionMode::Sparse), "+us:", 1),
+            (union(vec![5], UnionMode::Sparse), "+us:5", 2),
+            (union(vec![127, 0, 5], UnionMode::Dense), "+ud:127,0,5", 4),
+            (DataType::RunEndEncoded(runs.clone(), byte()), "+r", 1),
+            (
+                DataType::RunEndEncoded(runs, item(union(vec![1], UnionMode::Dense))),
+                "+r",
+                2,
+            ),
+        ]
+    }
+
+    pub(crate) fn item(data_type: DataType) -> FieldRef {
+        Arc::new(Field::new("item", data_type, true))
+    }
+
+    pub(crate) fn dictionary(value: DataType) -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(value))
+    }
+
+    pub(crate) fn union(ids: Vec<i8>, mode: UnionMode) -> DataType {
+        let fields = ids.iter().map(|_| item(DataType::Int8)).collect::<Vec<_>>();
+        DataType::Union(UnionFields::try_new(ids, fields).unwrap(), mode)
+    }
+
+    pub(crate) fn entries(n: usize) -> FieldRef {
+        item(DataType::Struct(
+            (0..n).map(|_| item(DataType::Utf8)).collect(),
+        ))
+    }
+
+    pub(crate) fn run_ends(of: DataType) -> FieldRef {
+        Arc::new(Field::new("run_ends", of, false))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::made_up::{dictionary, entries, item, nested, run_ends};
     use super::*;
     use arrow_schema::Fields;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     fn check_type(data_type: DataType, format: &str) {
         assert_eq!(format_string(&data_type).as_deref(), Ok(format));
@@ -705,71 +697,9 @@ mod tests {
         }
     }
 
-    fn item(data_type: DataType) -> FieldRef {
-        Arc::new(Field::new("item", data_type, true))
-    }
-
-    fn dictionary(value: DataType) -> DataType {
-        DataType::Dictionary(Box::new(DataType::Int32), Box::new(value))
-    }
-
-    fn union(ids: Vec<i8>, mode: UnionMode) -> DataType {
-        let fields = ids.iter().map(|_| item(DataType::Int8)).collect::<Vec<_>>();
-        DataType::Union(UnionFields::try_new(ids, fields).unwrap(), mode)
-    }
-
-    fn entries(n: usize) -> FieldRef {
-        item(DataType::Struct(
-            (0..n).map(|_| item(DataType::Utf8)).collect(),
-        ))
-    }
-
-    fn run_ends(of: DataType) -> FieldRef {
-        Arc::new(Field::new("run_ends", of, false))
-    }
-
-    /// Each nested type with its format string and its number of columns.
-    fn nested() -> Vec<(DataType, &'static str, u32)> {
-        let byte = || item(DataType::Int8);
-        let runs = run_ends(DataType::Int64);
-        let pair = || DataType::Struct([byte(), byte()].into_iter().collect());
-        vec![
-            (DataType::List(byte()), "+l", 1),
-            (DataType::LargeList(item(pair())), "+L", 2),
-            (DataType::ListView(byte()), "+vl", 1),
-            (DataType::LargeListView(byte()), "+vL", 1),
-            (DataType::FixedSizeList(byte(), 0), "+w:0", 1),
-            (
-                DataType::FixedSizeList(item(pair()), i32::MAX),
-                "+w:2147483647",
-                2,
-            ),
-            (DataType::Struct(Fields::empty()), "+s", 1),
-            (
-                DataType::List(item(DataType::Struct(Fields::empty()))),
-                "+l",
-                1,
-            ),
-            (DataType::Struct([byte()].into_iter().collect()), "+s", 1),
-            (pair(), "+s", 2),
-            (DataType::Map(entries(2), false), "+m", 2),
-            (DataType::Map(entries(2), true), "+m", 2),
-            (union(vec![], UnionMode::Dense), "+ud:", 1),
-            (union(vec![], UnionMode::Sparse), "+us:", 1),
-            (union(vec![5], UnionMode::Sparse), "+us:5", 2),
-            (union(vec![127, 0, 5], UnionMode::Dense), "+ud:127,0,5", 4),
-            (DataType::RunEndEncoded(runs.clone(), byte()), "+r", 1),
-            (
-                DataType::RunEndEncoded(runs, item(union(vec![1], UnionMode::Dense))),
-                "+r",
-                2,
-            ),
-        ]
-    }
-
     #[test]
     fn every_nested_type_has_one_spelling_and_its_children() {
-        for (data_type, format, leaves) in nested() {
+        for (data_type, format, _) in nested() {
             let sorted = matches!(data_type, DataType::Map(_, true));
             let inner = (data_type.clone(), format.to_owned(), sorted, false);
             let outer = (dictionary(data_type), format!("Di,{format}"), true, sorted);
@@ -780,7 +710,6 @@ mod tests {
                 let children: Vec<_> = children(&data_type).into_iter().cloned().collect();
                 let built = parsed.build(children, KeysOrdered { own, value });
                 assert_eq!(built, Ok(data_type.clone()));
-                assert_eq!(n_leaves_of(&data_type), leaves, "{data_type}");
                 assert!(matches!(
                     parse_type(&format),
                     Err(Error::Unsupported { .. })
@@ -827,16 +756,6 @@ mod tests {
             let got = NodeType::parse(format).unwrap().build(children, ordered);
             assert!(got.is_err(), "{format} with {n_children}: {got:?}");
         }
-    }
-
-    #[test]
-    fn leaves_of_what_is_too_deep_saturate() {
-        let mut deep = DataType::Int8;
-        for _ in 1..SCHEMA_DEPTH_MAX {
-            deep = DataType::List(item(deep));
-        }
-        assert_eq!(n_leaves_of(&deep), 1);
-        assert_eq!(n_leaves_of(&DataType::List(item(deep))), u32::MAX);
     }
 
     proptest! {

@@ -1,13 +1,12 @@
 //! The project's rules as tests. Each violation says how to repair it.
 //!
-//! A rule is a function from the repository's files to what breaks it; [`RULES`] lists all of them by name.
+//! A rule is a function from the repository's files to what breaks it; [`RULES`] lists all of them.
 
 mod calls;
 mod circles;
 mod encodings;
 mod hygiene;
 mod lengths;
-mod not_yet;
 mod rust_text;
 mod signatures;
 mod unsafe_code;
@@ -24,48 +23,33 @@ pub(crate) use encodings::ENCODING_FILES;
 use rust_text::{code_only, find_word};
 use violation::Violation;
 
-/// A rule: its name in [`not_yet::NOT_YET`], and what finds violations.
-struct Rule {
-    name: &'static str,
-    find: fn(&Files) -> Vec<Violation>,
-}
+/// Finds what breaks a rule.
+type Rule = fn(&Files) -> Vec<Violation>;
 
 const RULES: [Rule; 17] = [
-    Rule::new("encodings", encodings::encodings_are_complete),
-    Rule::new("encoding rows", encodings::encodings_have_rows),
-    Rule::new("encoding pages", encodings::pages_are_complete),
-    Rule::new("fill in", encodings::nothing_is_left_to_fill_in),
-    Rule::new("kernels", encodings::kernels_are_of_the_table),
-    Rule::new("one table", encodings::encodings_are_known_by_the_table),
-    Rule::new("description", hygiene::crates_are_described),
-    Rule::new("placeholder", hygiene::nothing_is_left_to_do),
-    Rule::new("machine path", hygiene::no_paths_of_a_machine),
-    Rule::new("golden", hygiene::golden_files_are_tested),
-    Rule::new("unsafe", unsafe_code::unsafe_is_listed),
-    Rule::new("circle", circles::files_need_each_other_one_way),
-    Rule::new("length", lengths::files_are_short),
-    Rule::new("prose line", lengths::prose_lines_are_short),
-    Rule::new("comment line", lengths::comment_lines_are_short),
-    Rule::new("tuple", signatures::parameters_have_names),
-    Rule::new("read", calls::files_are_read_by_the_source),
+    encodings::encodings_are_complete,
+    encodings::encodings_have_rows,
+    encodings::pages_are_complete,
+    encodings::nothing_is_left_to_fill_in,
+    encodings::kernels_are_of_the_table,
+    encodings::encodings_are_known_by_the_table,
+    hygiene::crates_are_described,
+    hygiene::nothing_is_left_to_do,
+    hygiene::no_paths_of_a_machine,
+    hygiene::golden_files_are_tested,
+    unsafe_code::unsafe_is_listed,
+    circles::files_need_each_other_one_way,
+    lengths::files_are_short,
+    lengths::prose_lines_are_short,
+    lengths::comment_lines_are_short,
+    signatures::parameters_have_names,
+    calls::files_are_read_by_the_source,
 ];
-
-impl Rule {
-    const fn new(name: &'static str, find: fn(&Files) -> Vec<Violation>) -> Self {
-        Self { name, find }
-    }
-}
 
 /// Checks all rules.
 pub(crate) fn run(root: &Path) -> Outcome {
     let files = load(root)?;
-    let mut violations = Vec::new();
-    let mut postponed = not_yet::Postponed::default();
-    for rule in RULES {
-        let found = (rule.find)(&files);
-        violations.extend(postponed.without(rule.name, found));
-    }
-    violations.extend(postponed.stale());
+    let violations: Vec<Violation> = RULES.iter().flat_map(|rule| rule(&files)).collect();
     if violations.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! Parquet, timed: zstd 3, dictionaries on or off, for random rows small pages and no compression too, whatever reads faster; page
-//! index; the file is mapped.
+//! Parquet, timed: zstd 3, with or without dictionaries, whichever reads faster; for random rows also small pages
+//! without compression. With page indexes; the file is mapped.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -57,11 +57,12 @@ enum Pages {
     Small,
 }
 
-/// What "Lance: Efficient Random Access in Columnar Storage" found best for random rows (section 6.1.1), without compression and
-/// dictionaries. It also did without statistics of pages, which nothing here reads.
+/// The page size that "Lance: Efficient Random Access in Columnar Storage" found best for random rows (section 6.1.1),
+/// without compression and dictionaries. The paper also left out the statistics of pages, which nothing here reads.
 const SMALL_PAGE_BYTES: usize = 8 << 10;
 
-/// A page is ended between the batches of values that a column writer takes at once: by default more than a small page holds.
+/// Number of values that a column writer takes at once. It ends pages only between such batches, and the default is
+/// more than a small page holds.
 const WRITE_BATCH_VALUES: usize = 1024;
 
 /// The first of them that is no slower than another is taken; the first two where not only random rows count.
@@ -123,8 +124,9 @@ impl Parquet {
         .build())
     }
 
-    /// What is to be small. Of everything the product of the seconds of a scan and of a take of 16 rows: what reads faster on the
-    /// whole has the smaller one. Of random rows the seconds of a take of 256, of scans those of a scan.
+    /// The time by which settings are compared; less is better. For the goal of everything it is the product of the
+    /// seconds of a scan and of a take of 16 rows, so that neither counts more. For random rows it is the seconds of a
+    /// take of 256, for scans those of a scan.
     fn reading_time(&self, path: &Path, batches: &[RecordBatch], goal: Goal) -> Result<f64> {
         let schema = batches.first().context("no batch")?.schema();
         let n_rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -159,7 +161,8 @@ impl Parquet {
     }
 }
 
-/// Values that fit into a small page. A row that has several values is counted as one, so that lists make no longer pages.
+/// Number of values that fit into a small page. A row with several values counts as one value, so that lists do not
+/// make pages longer.
 fn values_of_small_page(batches: &[RecordBatch]) -> Result<usize> {
     let first = batches.first().context("no batch")?;
     let bytes = |column: &ArrayRef| column.to_data().get_slice_memory_size();
@@ -397,8 +400,8 @@ struct OpenParquet {
     metadata: ArrowReaderMetadata,
     /// Read at the first random access: a scan does without.
     with_page_index: std::sync::OnceLock<ArrowReaderMetadata>,
-    /// Of small pages those without a selected row are to be skipped: the default decodes all rows where more than about one in 64 is
-    /// selected, which took 150 times as long for 256 of 8,192 images.
+    /// Skips small pages without a selected row. The default decodes all rows if more than about one in 64 is selected,
+    /// which took 150 times as long for 256 of 8,192 images.
     policy: RowSelectionPolicy,
     threads: usize,
 }

@@ -1,4 +1,5 @@
-//! Tarsia, timed: balanced, mapped, each block's checksum compared when it is first read from an open file (the default).
+//! Tarsia, timed: balanced, mapped. The checksum of each block is compared when the block is first read from an open
+//! file (the default).
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The core kernel: flat pages under every encoding that the default chooser writes. With the feature `nested` it
 //! decodes nested pages too.
 //!
-//! `cargo xtask build-wasm` builds this crate for wasm32, as it is and with that feature; elsewhere it is the list of the kernel's encodings alone.
+//! `cargo xtask build-wasm` builds both for wasm32. On other targets this crate only lists the kernel's encodings.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, FieldRef, Schema};
 
+use crate::child_range::ChildRange;
 use crate::column::ColumnRecord;
 use crate::error::{Error, Result};
 use crate::limits::{COLUMN_RECORD_BYTES, RECORD_HEADER_BYTES};
 use crate::path::is_child;
-use crate::record::{ChildRange, NodeRecord};
+use crate::record::NodeRecord;
 use crate::records::Records;
 use crate::schema::in_field::in_field;
 use crate::types::{KeysOrdered, NodeType};

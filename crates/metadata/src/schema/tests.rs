@@ -7,8 +7,10 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, UnionFields, UnionMode};
 use proptest::prelude::*;
 
 use super::*;
+use crate::leaves::n_leaves_of;
 use crate::limits::SCHEMA_DEPTH_MAX;
-use crate::types::{FIXED, LAYOUT_KEY, LAYOUT_PACKED, children, n_leaves_of};
+use crate::reserved::{LAYOUT_KEY, LAYOUT_PACKED};
+use crate::types::{FIXED, children};
 use crate::{
     Bucket, Buckets, ChildRange, ColumnRecord, ColumnSource, Error, NodeRecord, Records, Result,
     crc32c, encode_path, n_leaves, path_hash, unique_record,

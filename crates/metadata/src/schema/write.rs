@@ -3,12 +3,14 @@
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use crate::bucket::{BucketEntry, path_hash};
+use crate::child_range::ChildRange;
 use crate::column::ColumnRecord;
 use crate::error::{Error, Result};
 use crate::path::{check_depth, encode_metadata, push_string};
-use crate::record::{ChildRange, NodeRecord};
+use crate::record::NodeRecord;
+use crate::reserved::is_packed;
 use crate::schema::in_field::in_field;
-use crate::types::{FORMAT_STRUCT, NodeType, children, is_packed};
+use crate::types::{FORMAT_STRUCT, NodeType, children};
 
 /// The records of a schema, and what the buckets and the footer say about them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

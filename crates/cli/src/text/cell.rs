@@ -1,54 +1,21 @@
-//! One Arrow value as JSON or as a CSV field.
-//!
-//! Length: a match over all types, and for each type its text and a test.
-//!
-//! | type                              | JSON                                              | CSV                          |
-//! |-----------------------------------|---------------------------------------------------|------------------------------|
-//! | null                              | `null`                                            | empty field                  |
-//! | integers, booleans                | number, `true`, `false`                           | the same                     |
-//! | floats                            | shortest number that reads back the same          | the same                     |
-//! | NaN and infinities                | `"NaN"`, `"Infinity"`, `"-Infinity"`              | the same, unquoted           |
-//! | text                              | string                                            | quoted where needed          |
-//! | decimals                          | string with all digits                            | the same, unquoted           |
-//! | dates, times of day, timestamps   | ISO 8601 string; a number where there is no such text | ISO 8601; else refused   |
-//! | durations, intervals              | ISO 8601 duration string                          | the same, unquoted           |
-//! | binary                            | base64 string                                     | refused                      |
-//! | dictionaries                      | the value                                         | the value                    |
-//! | lists, structs, maps              | array, object, array of entries                   | refused                      |
-//!
-//! Unions, run-end encoded arrays and list views are refused.
-
-use std::collections::HashSet;
-use std::io::Write;
+//! The values of an array as text, by its type.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
-    Decimal256Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
-    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType, Time32MillisecondType,
+    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
-use arrow_buffer::ArrowNativeType;
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::HashSet;
 
-/// What the text is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// A JSON value.
-    Json,
-    /// A field of a CSV line.
-    Csv,
-}
-
-/// Appends the value of a row to a buffer. The error says why the value has no text.
-pub type Cell<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
+use super::scalars::{calendar, decimals, durations, float, fraction, integers};
+use super::style::{Cell, Style, ascii, base64, json_string, null, plain, string};
 
 /// Whether values of this type have a text in this style.
 ///
@@ -85,57 +52,6 @@ pub fn holds(style: Style, data_type: &DataType) -> bool {
         | DataType::ListView(_)
         | DataType::LargeListView(_) => false,
         _ => true,
-    }
-}
-
-/// The first name that a schema has twice: a JSON object holds a name once.
-#[must_use]
-pub fn repeated_name(schema: &Schema) -> Option<&str> {
-    let mut seen = HashSet::new();
-    schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .find(|name| !seen.insert(*name))
-}
-
-/// The rows of one batch as JSON objects, one key per column.
-pub struct JsonRows<'a> {
-    /// Key with quotes and colon, and the column's values.
-    columns: Vec<(Vec<u8>, Cell<'a>)>,
-}
-
-impl<'a> JsonRows<'a> {
-    /// # Errors
-    /// Names the column whose type has no JSON text.
-    pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
-        let mut columns = Vec::with_capacity(batch.num_columns());
-        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let mut key = Vec::new();
-            json_string(&mut key, field.name());
-            key.push(b':');
-            let cell = cell(Style::Json, array.as_ref())
-                .map_err(|what| format!("column `{}`: {what}", field.name()))?;
-            columns.push((key, cell));
-        }
-        Ok(JsonRows { columns })
-    }
-
-    /// Appends the row's object, without a line end.
-    ///
-    /// # Errors
-    /// None at present.
-    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        out.push(b'{');
-        for (i, (key, cell)) in self.columns.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(key);
-            cell(row, out)?;
-        }
-        out.push(b'}');
-        Ok(())
     }
 }
 
@@ -349,222 +265,6 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
     })
 }
 
-/// A value as a table shows it: JSON, but text without quotes; control characters escaped; at most `n_chars`
-/// characters.
-///
-/// # Errors
-/// As the cell's.
-pub fn shown(cell: &Cell<'_>, row: usize, n_chars: usize) -> Result<String, String> {
-    let mut json = Vec::new();
-    cell(row, &mut json)?;
-    let text = serde_json::from_slice::<String>(&json)
-        .unwrap_or_else(|_| String::from_utf8_lossy(&json).into_owned());
-    Ok(printable(&text, n_chars))
-}
-
-/// Text for a table: control characters escaped, cut after `n_chars` characters.
-#[must_use]
-pub fn printable(text: &str, n_chars: usize) -> String {
-    let mut line = String::new();
-    for (i, c) in text.chars().enumerate() {
-        if i >= n_chars {
-            line.push('…');
-            break;
-        }
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
-}
-
-/// Appends a JSON string.
-pub(crate) fn json_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text)
-        .expect("a string always has a JSON form, and writing to memory cannot fail");
-}
-
-/// Appends a CSV field. An empty text is quoted, since an empty field is null.
-pub(crate) fn csv_text(out: &mut Vec<u8>, text: &str) {
-    if !text.is_empty()
-        && !text
-            .bytes()
-            .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
-    {
-        out.extend_from_slice(text.as_bytes());
-        return;
-    }
-    out.push(b'"');
-    for (i, part) in text.split('"').enumerate() {
-        if i > 0 {
-            out.extend_from_slice(b"\"\"");
-        }
-        out.extend_from_slice(part.as_bytes());
-    }
-    out.push(b'"');
-}
-
-fn null(style: Style, out: &mut Vec<u8>) -> Result<(), String> {
-    if style == Style::Json {
-        out.extend_from_slice(b"null");
-    }
-    Ok(())
-}
-
-fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
-    match style {
-        Style::Json => json_string(out, text),
-        Style::Csv => csv_text(out, text),
-    }
-    Ok(())
-}
-
-/// Text that needs no escaping in either style.
-fn ascii(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
-    match style {
-        Style::Json => plain(out, format_args!("\"{text}\"")),
-        Style::Csv => plain(out, text),
-    }
-}
-
-fn plain(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<(), String> {
-    write!(out, "{value}").map_err(|error| error.to_string())
-}
-
-fn base64(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
-    plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
-}
-
-/// `shortest` is the value in its own width: a 32-bit float needs fewer digits than the same number as a 64-bit float.
-fn float(
-    style: Style,
-    out: &mut Vec<u8>,
-    value: f64,
-    shortest: impl std::fmt::Debug,
-) -> Result<(), String> {
-    if value.is_nan() {
-        ascii(style, out, "NaN")
-    } else if value.is_infinite() {
-        ascii(
-            style,
-            out,
-            if value > 0.0 { "Infinity" } else { "-Infinity" },
-        )
-    } else {
-        plain(out, format_args!("{shortest:?}"))
-    }
-}
-
-fn integers<T: ArrowPrimitiveType<Native: std::fmt::Display>>(array: &dyn Array) -> Cell<'_> {
-    let values = array.as_primitive::<T>();
-    Box::new(move |row, out| plain(out, values.value(row)))
-}
-
-/// All digits of the number, also where it has more than its type's precision says.
-fn decimals<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
-    style: Style,
-    array: &dyn Array,
-    scale: i8,
-) -> Cell<'_> {
-    let values = array.as_primitive::<T>();
-    Box::new(move |row, out| {
-        let digits = values.value(row).to_string();
-        let (sign, digits) = match digits.strip_prefix('-') {
-            Some(digits) => ("-", digits),
-            None => ("", digits.as_str()),
-        };
-        let places = usize::from(scale.unsigned_abs());
-        let text = if scale < 0 && digits != "0" {
-            format!("{sign}{digits}{:0<places$}", "")
-        } else if scale <= 0 {
-            format!("{sign}{digits}")
-        } else {
-            let digits = format!("{digits:0>width$}", width = places + 1);
-            let (whole, part) = digits.split_at(digits.len() - places);
-            format!("{sign}{whole}.{part}")
-        };
-        ascii(style, out, &text)
-    })
-}
-
-/// Dates, times of day and timestamps. A value outside the calendar (a time of day of 25 hours, a year beyond 262,000)
-/// and any value in an unknown time zone has no such text: JSON gets the stored number, which is no string and so can
-/// be told apart.
-fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
-    style: Style,
-    array: &dyn Array,
-) -> Cell<'_> {
-    const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
-    let values = array.as_primitive::<T>();
-    let formatter = ArrayFormatter::try_new(array, &OPTIONS).ok();
-    // In seconds: the years -258,000 to 261,800. Closer to the ends of chrono's calendar, chrono panics if a time zone
-    // moves a timestamp beyond them.
-    const ZONED_SECONDS: i64 = 8_200_000_000_000;
-    let within = match array.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            let per_second = match unit {
-                TimeUnit::Second => 1,
-                TimeUnit::Millisecond => 1_000,
-                TimeUnit::Microsecond => 1_000_000,
-                TimeUnit::Nanosecond => 1_000_000_000,
-            };
-            let bound = ZONED_SECONDS.saturating_mul(per_second);
-            -bound..=bound
-        }
-        _ => i64::MIN..=i64::MAX,
-    };
-    Box::new(move |row, out| {
-        let text = formatter
-            .as_ref()
-            .filter(|_| {
-                values
-                    .value(row)
-                    .to_i64()
-                    .is_some_and(|value| within.contains(&value))
-            })
-            .and_then(|formatter| formatter.value(row).try_to_string().ok());
-        match (text, style) {
-            (Some(text), _) => ascii(style, out, &text),
-            (None, Style::Json) => plain(out, values.value(row)),
-            (None, Style::Csv) => Err(format!(
-                "value {} of type {} has no calendar text",
-                values.value(row),
-                values.data_type()
-            )),
-        }
-    })
-}
-
-/// ISO 8601 in seconds only: `PT90S`, `PT-0.5S`. `places` is the number of decimal places of the unit.
-fn durations<T: ArrowPrimitiveType<Native = i64>>(
-    style: Style,
-    array: &dyn Array,
-    places: u32,
-) -> Cell<'_> {
-    let values = array.as_primitive::<T>();
-    Box::new(move |row, out| {
-        ascii(
-            style,
-            out,
-            &format!("PT{}S", fraction(values.value(row), places)),
-        )
-    })
-}
-
-/// `value` divided by 10 to the power of `places`, exactly, without trailing zeros.
-fn fraction(value: i64, places: u32) -> String {
-    let unit = 10_u64.pow(places);
-    let sign = if value < 0 { "-" } else { "" };
-    let (whole, part) = (value.unsigned_abs() / unit, value.unsigned_abs() % unit);
-    if part == 0 {
-        return format!("{sign}{whole}");
-    }
-    let part = format!("{part:0>width$}", width = places as usize);
-    format!("{sign}{whole}.{}", part.trim_end_matches('0'))
-}
-
 fn items(item: &Cell<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
     out.push(b'[');
     let first = rows.start;
@@ -576,6 +276,57 @@ fn items(item: &Cell<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) -> Re
     }
     out.push(b']');
     Ok(())
+}
+
+/// The rows of one batch as JSON objects, one key per column.
+pub struct JsonRows<'a> {
+    /// Key with quotes and colon, and the column's values.
+    columns: Vec<(Vec<u8>, Cell<'a>)>,
+}
+
+impl<'a> JsonRows<'a> {
+    /// # Errors
+    /// Names the column whose type has no JSON text.
+    pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let mut key = Vec::new();
+            json_string(&mut key, field.name());
+            key.push(b':');
+            let cell = cell(Style::Json, array.as_ref())
+                .map_err(|what| format!("column `{}`: {what}", field.name()))?;
+            columns.push((key, cell));
+        }
+        Ok(JsonRows { columns })
+    }
+
+    /// Appends the row's object, without a line end.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.push(b'{');
+        for (i, (key, cell)) in self.columns.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(key);
+            cell(row, out)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// The first name that a schema has twice: a JSON object holds a name once.
+#[must_use]
+pub fn repeated_name(schema: &Schema) -> Option<&str> {
+    let mut seen = HashSet::new();
+    schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .find(|name| !seen.insert(*name))
 }
 
 #[cfg(test)]
@@ -915,13 +666,5 @@ mod tests {
         let list = list.finish();
         check(list.slice(1, 1), &["[]"], &[]);
         check(list, &["[\"a\",null]", "[]"], &[]);
-    }
-
-    #[test]
-    fn tables_show_one_harmless_line() {
-        let array = StringArray::from(vec!["a\nb\u{1b}[31m", "0123456789abcdef"]);
-        let cell = cell(Style::Json, &array).unwrap();
-        assert_eq!(shown(&cell, 0, 60).unwrap(), "a\\nb\\u{1b}[31m");
-        assert_eq!(shown(&cell, 1, 10).unwrap(), "0123456789…");
     }
 }

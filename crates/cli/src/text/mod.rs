@@ -1,0 +1,27 @@
+//! One Arrow value as JSON or as a CSV field.
+//!
+//! | type                              | JSON                                              | CSV                          |
+//! |-----------------------------------|---------------------------------------------------|------------------------------|
+//! | null                              | `null`                                            | empty field                  |
+//! | integers, booleans                | number, `true`, `false`                           | the same                     |
+//! | floats                            | shortest number that reads back the same          | the same                     |
+//! | NaN and infinities                | `"NaN"`, `"Infinity"`, `"-Infinity"`              | the same, unquoted           |
+//! | text                              | string                                            | quoted where needed          |
+//! | decimals                          | string with all digits                            | the same, unquoted           |
+//! | dates, times of day, timestamps   | ISO 8601 string; a number where there is no such text | ISO 8601; else refused   |
+//! | durations, intervals              | ISO 8601 duration string                          | the same, unquoted           |
+//! | binary                            | base64 string                                     | refused                      |
+//! | dictionaries                      | the value                                         | the value                    |
+//! | lists, structs, maps              | array, object, array of entries                   | refused                      |
+//!
+//! Unions, run-end encoded arrays and list views are refused.
+
+mod cell;
+mod scalars;
+mod shown;
+mod style;
+
+pub use cell::{JsonRows, cell, holds, repeated_name};
+pub use shown::{printable, shown};
+pub(crate) use style::csv_text;
+pub use style::{Cell, Style};

@@ -1,0 +1,75 @@
+//! What differs between the styles: text, null, and how they are quoted.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// What the text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A JSON value.
+    Json,
+    /// A field of a CSV line.
+    Csv,
+}
+
+/// Appends the value of a row to a buffer. The error says why the value has no text.
+pub type Cell<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
+
+/// Appends a JSON string.
+pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text)
+        .expect("a string always has a JSON form, and writing to memory cannot fail");
+}
+
+/// Appends a CSV field. An empty text is quoted, since an empty field is null.
+pub(crate) fn csv_text(out: &mut Vec<u8>, text: &str) {
+    if !text.is_empty()
+        && !text
+            .bytes()
+            .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
+    {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for (i, part) in text.split('"').enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
+
+pub(super) fn null(style: Style, out: &mut Vec<u8>) -> Result<(), String> {
+    if style == Style::Json {
+        out.extend_from_slice(b"null");
+    }
+    Ok(())
+}
+
+pub(super) fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
+    match style {
+        Style::Json => json_string(out, text),
+        Style::Csv => csv_text(out, text),
+    }
+    Ok(())
+}
+
+/// Text that needs no escaping in either style.
+pub(super) fn ascii(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
+    match style {
+        Style::Json => plain(out, format_args!("\"{text}\"")),
+        Style::Csv => plain(out, text),
+    }
+}
+
+pub(super) fn plain(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<(), String> {
+    write!(out, "{value}").map_err(|error| error.to_string())
+}
+
+pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+    plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
+}
