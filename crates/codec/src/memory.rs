@@ -7,7 +7,7 @@ use crate::node::SharedKind;
 
 /// What encodings found out about the first page of a column, such as the tokens of its text, for the pages after it.
 ///
-/// Only the first page is remembered, so that what a page looks like depends on neither threads nor batches.
+/// Only the first page is remembered, so that the bytes of a page depend on neither threads nor batches.
 pub trait ColumnMemory: Sync {
     /// What the first page left under this key; `None` for the first page itself.
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>>;
@@ -16,7 +16,7 @@ pub trait ColumnMemory: Sync {
     fn remember(&self, key: MemoryKey, found: Arc<dyn Any + Send + Sync>);
 }
 
-/// The place of one thing in a [`ColumnMemory`]: its type, and what it was found in.
+/// Names one thing in a [`ColumnMemory`]: its type, and the values that it was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemoryKey {
     type_id: TypeId,

@@ -127,8 +127,8 @@ impl EncodingWriter for Onpair {
     }
 }
 
-/// Whether each string is there four times on average, and a dictionary can hold them. Its codes tell the strings apart
-/// by as few bits as can be, and its entries may be tokens.
+/// Whether each string occurs four times on average, and a dictionary can hold the distinct ones. Then a dictionary is
+/// smaller than tokens of all strings, and its entries may be stored as tokens.
 fn repeat_often(values: &Statistics<'_>, data_bytes: u64) -> bool {
     let entry_bytes_max = (data_bytes / 4).min(limits::STRING_DICTIONARY_BYTES_MAX);
     !values.is_mostly_distinct() && values.distinct(values.len() / 4, entry_bytes_max).is_some()

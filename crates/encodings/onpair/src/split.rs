@@ -1,8 +1,8 @@
 //! Splits texts into the longest token at each place.
 //!
-//! A step through the trie waits for memory, and nobody can guess where a token ends. So a few texts are split side by
-//! side, each by steps without a branch: either on to the child for the next byte, or out with the longest token on the
-//! way and back to the root for the byte behind it.
+//! A step through the trie waits for memory, and the processor cannot predict where a token ends. So four texts are
+//! split in turns, and a step has no branch: it goes on to the child for the next byte, or it emits the longest token
+//! on the way and goes back to the root for the byte behind that token.
 
 use alloc::vec::Vec;
 use core::ops::Range;

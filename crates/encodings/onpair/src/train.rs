@@ -196,7 +196,7 @@ impl Trainer<'_> {
     fn split(&self, tokens: &[Token], pieces: &[Range<usize>]) -> Split {
         let numbers = (0..=u16::MAX).take(tokens.len());
         let trie = Trie::new(tokens.iter().copied().zip(numbers));
-        Split::of(&trie, self.data, pieces.len(), |i| pieces[i].clone())
+        split_pieces(&trie, self.data, pieces)
     }
 
     /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page
@@ -252,11 +252,14 @@ fn pairs_of(split: &Split, tokens: &[Token]) -> Pairs {
     pairs
 }
 
-/// The codes of these strings under a dictionary, as a sample suggests.
+fn split_pieces(trie: &Trie, data: &[u8], pieces: &[Range<usize>]) -> Split {
+    Split::of(trie, data, pieces.len(), |i| pieces[i].clone())
+}
+
+/// The number of codes of these strings under a dictionary, as a sample suggests.
 pub(crate) fn n_codes(dictionary: &Trie, strings: &BytesSlice<'_>) -> u64 {
     let pieces: Vec<_> = Sample::of(strings, TRIAL_BYTES).all().collect();
-    let data = strings.data();
-    let split = Split::of(dictionary, data, pieces.len(), |i| pieces[i].clone());
+    let split = split_pieces(dictionary, strings.data(), &pieces);
     let n_codes = split.numbers.len() as u64;
     n_codes * u64::from(strings.data_bytes()) / bytes_of(&pieces).max(1)
 }

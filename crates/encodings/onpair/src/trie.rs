@@ -96,8 +96,8 @@ pub(crate) struct Trie {
 }
 
 impl Trie {
-    /// The tokens, each with its number. Of equal ones the least number counts. Longer tokens are left out where there
-    /// is no room for them, beyond two million bytes of tokens.
+    /// The tokens, each with its number. Of equal tokens the least number counts. A token for whose nodes the slots do
+    /// not suffice is left out; there are twice as many slots as all tokens can have bytes.
     pub(crate) fn new(tokens: impl Iterator<Item = (Token, u16)>) -> Self {
         let mut sorted: Vec<(Token, u16)> = tokens.collect();
         sorted.sort_unstable();
