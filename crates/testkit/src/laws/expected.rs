@@ -369,11 +369,10 @@ pub(super) fn gather(values: Values<'_>, indices: &[usize]) -> Case {
             Case::bits("kept", &kept)
         }
         Values::Fixed(fixed) => {
-            let kept: Vec<u8> = indices
-                .iter()
-                .flat_map(|i| fixed.get(*i))
-                .copied()
-                .collect();
+            let mut kept = Vec::with_capacity(indices.len() * fixed.width());
+            for i in indices {
+                kept.extend_from_slice(fixed.get(*i));
+            }
             Case::fixed("kept", fixed.width(), indices.len(), kept)
         }
         Values::Bytes(strings) => {

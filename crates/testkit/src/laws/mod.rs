@@ -26,7 +26,10 @@ mod expected;
 mod hostile;
 mod panic;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use tarsia_codec::{Block, Registry, Tree};
 
@@ -45,26 +48,41 @@ pub fn check_cases(registry: &Registry, tree: &Tree, cases: &[Case]) {
     check_cases_with(registry, cases, |_| Some(tree.clone()));
 }
 
-/// Checks each case with the tree that `tree_of` makes for it; a case for which it makes none is left out.
+/// Checks each case with the tree that `tree_of` makes for it, some of them at once; a case for which it makes none is
+/// left out.
 ///
 /// # Panics
 /// Where a law is broken, or where no case is left.
 pub fn check_cases_with(
     registry: &Registry,
     cases: &[Case],
-    mut tree_of: impl FnMut(&Case) -> Option<Tree>,
+    tree_of: impl FnMut(&Case) -> Option<Tree>,
 ) {
-    let mut n_checked = 0;
-    for case in cases {
-        if let Some(tree) = tree_of(case) {
-            check_encoding(&LawCase::new(&case.name, registry, &tree, case.values()));
-            n_checked += 1;
-        }
-    }
+    let trees: Vec<Option<Tree>> = cases.iter().map(tree_of).collect();
+    let checked: Vec<(&Case, &Tree)> = cases
+        .iter()
+        .zip(&trees)
+        .filter_map(|(case, tree)| Some((case, tree.as_ref()?)))
+        .collect();
     assert!(
-        n_checked > 0,
+        !checked.is_empty(),
         "no case was checked: the tree function left out all of them"
     );
+    let next = AtomicUsize::new(0);
+    let check = || {
+        while let Some((case, tree)) = checked.get(next.fetch_add(1, Ordering::Relaxed)) {
+            check_encoding(&LawCase::new(&case.name, registry, tree, case.values()));
+        }
+    };
+    let n_threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(check)).collect();
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                resume_unwind(panic);
+            }
+        }
+    });
 }
 
 /// Checks all laws for one tree and one page of values.
