@@ -55,6 +55,7 @@ pub static CORE: &[Row] = &[
     row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40),
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
     row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25),
+    row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10),
     row!(tarsia_alp::ALP, value_ps: 550, byte_ps: 0),
     row!(tarsia_alprd::ALPRD, value_ps: 300, byte_ps: 40),
     row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280),

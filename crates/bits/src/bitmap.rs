@@ -80,14 +80,51 @@ pub fn expand(
     dense: &[u8],
     out: &mut [u8],
 ) -> Result<(), Error> {
+    expand_checked(bits, offset, n_slots, width, &[], dense, out)
+}
+
+/// The same, but any other slot becomes `filler`, which is as wide as a value.
+///
+/// ```
+/// let mut out = [9; 4];
+/// tarsia_bits::expand_over(&[0b1010], 0, 4, &[7], &[5, 6], &mut out).unwrap();
+/// assert_eq!(out, [7, 5, 7, 6]);
+/// ```
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_over(
+    bits: &[u8],
+    offset: usize,
+    n_slots: usize,
+    filler: &[u8],
+    dense: &[u8],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    expand_checked(bits, offset, n_slots, filler.len(), filler, dense, out)
+}
+
+/// `filler` is a value, or empty for zeros.
+fn expand_checked(
+    bits: &[u8],
+    offset: usize,
+    n_slots: usize,
+    width: usize,
+    filler: &[u8],
+    dense: &[u8],
+    out: &mut [u8],
+) -> Result<(), Error> {
+    fn slot<const W: usize>(filler: &[u8]) -> [u8; W] {
+        filler.first_chunk().copied().unwrap_or([0; W])
+    }
     check_values(bits, offset, n_slots, width, out.len(), dense.len())?;
     match width {
-        1 => loops::expand::<[u8; 1]>(bits, offset, dense, out),
-        2 => loops::expand::<[u8; 2]>(bits, offset, dense, out),
-        4 => loops::expand::<[u8; 4]>(bits, offset, dense, out),
-        8 => loops::expand::<[u8; 8]>(bits, offset, dense, out),
-        16 => loops::expand::<[u8; 16]>(bits, offset, dense, out),
-        _ => loops::expand_any(bits, offset, width, dense, out),
+        1 => loops::expand(bits, offset, slot::<1>(filler), dense, out),
+        2 => loops::expand(bits, offset, slot::<2>(filler), dense, out),
+        4 => loops::expand(bits, offset, slot::<4>(filler), dense, out),
+        8 => loops::expand(bits, offset, slot::<8>(filler), dense, out),
+        16 => loops::expand(bits, offset, slot::<16>(filler), dense, out),
+        _ => loops::expand_any(bits, offset, width, filler, dense, out),
     }
     Ok(())
 }
@@ -208,6 +245,12 @@ mod tests {
                     assert_eq!(dense, expect_dense);
                     let mut out = std::vec![0xaa; n * width];
                     expand(bits, offset, n, width, &dense, &mut out).unwrap();
+                    assert_eq!(out, expect_slots);
+                    let filler: Vec<u8> = (0..width).map(|i| 0xe0 + i as u8).collect();
+                    for i in (0..n).filter(|i| !bit(bits, offset + i)) {
+                        expect_slots[i * width..(i + 1) * width].copy_from_slice(&filler);
+                    }
+                    expand_over(bits, offset, n, &filler, &dense, &mut out).unwrap();
                     assert_eq!(out, expect_slots);
                 }
             }

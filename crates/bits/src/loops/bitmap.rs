@@ -120,9 +120,10 @@ fn count_ones_body(bytes: &[u8], at: usize, len: usize) -> usize {
 /// A fixed-size run of slots under one word of validity.
 const SLOTS: usize = 64;
 
-/// `expand` for one width; `dense` holds one value per set bit (checked by the caller).
+/// `expand` for one width; `dense` holds one value per set bit (checked by the caller), and all other slots get
+/// `filler`.
 #[inline(always)]
-fn expand_body<V: Slot>(bits: &[u8], at: usize, dense: &[u8], out: &mut [u8]) {
+fn expand_body<V: Slot>(bits: &[u8], at: usize, filler: V, dense: &[u8], out: &mut [u8]) {
     let mut dense: &[V] = bytemuck::try_cast_slice(dense).unwrap_or_default();
     let out: &mut [V] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
     for (i, slots) in out.chunks_mut(SLOTS).enumerate() {
@@ -136,7 +137,7 @@ fn expand_body<V: Slot>(bits: &[u8], at: usize, dense: &[u8], out: &mut [u8]) {
             slots.copy_from_slice(now);
             continue;
         }
-        slots.fill(V::zeroed());
+        slots.fill(filler);
         for value in now {
             if let Some(slot) = slots.get_mut(word.trailing_zeros() as usize) {
                 *slot = *value;
@@ -177,8 +178,13 @@ impl<const W: usize> Slot for [u8; W] {}
 
 dispatch! {
     /// See [`expand_body`].
-    pub(crate) fn expand<V: Slot>(bits: &[u8], at: usize, dense: &[u8], out: &mut [u8]) -> () =
-        expand_body;
+    pub(crate) fn expand<V: Slot>(
+        bits: &[u8],
+        at: usize,
+        filler: V,
+        dense: &[u8],
+        out: &mut [u8]
+    ) -> () = expand_body;
 }
 
 dispatch! {
@@ -188,7 +194,14 @@ dispatch! {
 }
 
 /// `expand` for any width.
-pub(crate) fn expand_any(bits: &[u8], at: usize, width: usize, dense: &[u8], out: &mut [u8]) {
+pub(crate) fn expand_any(
+    bits: &[u8],
+    at: usize,
+    width: usize,
+    filler: &[u8],
+    dense: &[u8],
+    out: &mut [u8],
+) {
     let mut dense = dense.chunks_exact(width.max(1));
     for (i, slot) in out.chunks_exact_mut(width.max(1)).enumerate() {
         match word_at(bits, at + i) & 1 {
@@ -197,6 +210,7 @@ pub(crate) fn expand_any(bits: &[u8], at: usize, width: usize, dense: &[u8], out
                     slot.copy_from_slice(value);
                 }
             }
+            _ if filler.len() == slot.len() => slot.copy_from_slice(filler),
             _ => slot.fill(0),
         }
     }

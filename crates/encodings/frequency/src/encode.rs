@@ -1,0 +1,290 @@
+//! The encoder.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use tarsia_codec::{
+    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+};
+
+use crate::Frequency;
+use crate::layout::{self, HEADER_BYTES, WIDTH_MAX};
+
+/// Fewer bytes by one in so many are not worth the search.
+const GAIN_ONE_IN: u64 = 4;
+
+/// Values of a word of the mask, and its bytes.
+const WORD_VALUES: usize = u64::BITS as usize;
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// Every so manieth value of a sample is looked at.
+const SAMPLE_STEP: usize = 4;
+
+/// Fewer values do not pay for two children.
+const VALUES_MIN: usize = 256;
+
+impl EncodingWriter for Frequency {
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let Values::Fixed(fixed) = values.values() else {
+            return Ok(());
+        };
+        let header_bytes = values.n_units() * HEADER_BYTES as u64;
+        let is_too_wide = fixed.width() > WIDTH_MAX as usize;
+        if values.facts().all_distinct
+            || fixed.len() < VALUES_MIN
+            || is_too_wide
+            || header_bytes >= proposals.bytes_to_beat()
+        {
+            return Ok(());
+        }
+        let Some(top) = frequent_value(values, &fixed) else {
+            return Ok(());
+        };
+        let words = mask_words(&fixed, top);
+        let n_exceptions: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        // All values equal are for another encoding.
+        if n_exceptions == 0 || !can_win(fixed.len(), n_exceptions, proposals.bytes_to_beat()) {
+            return Ok(());
+        }
+        let parts = Split::under(words, &fixed)?;
+        let n_units = values.n_units().max(1) as usize;
+        let exceptions = Rc::new(parts.exceptions);
+        proposals.push(Proposal {
+            params: top.to_vec(),
+            children: vec![
+                Part::owned(Rc::new(parts.mask), LogicalType::Boolean),
+                Part::owned(exceptions, values.facts().logical_type)
+                    .in_units_of(n_exceptions.div_ceil(n_units).max(1)),
+            ],
+            ..Proposal::leaf(self, header_bytes)
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        node: &Node<'_>,
+        values: Values<'_>,
+        page: &mut Prepare<'_>,
+    ) -> Result<Box<dyn PageEncoder>> {
+        let top = layout::top(node)?;
+        let fixed = values.as_fixed()?;
+        let of_page = Split::of(&fixed, top)?;
+        Ok(Box::new(PageValues {
+            top: top.to_vec(),
+            values: AlignedBuf::copy_of(fixed.bytes()),
+            mask: page.child(0, of_page.mask.as_values()?)?,
+            exceptions: page.child(1, of_page.exceptions.as_values()?)?,
+            of_page,
+        }))
+    }
+
+    fn encoded_bytes_max(
+        &self,
+        node: &Node<'_>,
+        n_values: u64,
+        decoded_bytes: u64,
+        child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
+    ) -> u64 {
+        (HEADER_BYTES as u64)
+            .saturating_add(child(0, ValueType::Bits, n_values, n_values.div_ceil(8)))
+            .saturating_add(child(1, node.value_type, n_values, decoded_bytes))
+    }
+
+    /// Mask and exceptions of the remaining values are subsequences of those before.
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        EraseFit::Always
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let widths = [4, 8, 1, 2, 16, 3, 32];
+        let of = |width: u32| Sample::any(ValueType::Fixed(width), &vec![0; width as usize]);
+        widths.map(of).into()
+    }
+}
+
+/// The most frequent value of a sample, if more than a quarter have it. Source: Misra and Gries, "Finding repeated
+/// elements" (1982), with three counters.
+fn frequent_value<'v>(values: &Statistics<'_>, fixed: &FixedSlice<'v>) -> Option<&'v [u8]> {
+    let sample = || {
+        let places = values.sample().into_iter().flatten();
+        places.step_by(SAMPLE_STEP).map(|i| fixed.get(i))
+    };
+    let mut candidates: [(&[u8], usize); 3] = [(&[], 0); 3];
+    for value in sample() {
+        let known = candidates
+            .iter()
+            .position(|(it, votes)| *votes > 0 && *it == value);
+        let free = || candidates.iter().position(|(_, votes)| *votes == 0);
+        match known.or_else(free) {
+            Some(place) => candidates[place] = (value, candidates[place].1 + 1),
+            None => candidates.iter_mut().for_each(|(_, votes)| *votes -= 1),
+        }
+    }
+    let (mut n, mut counts) = (0, [0; 3]);
+    for value in sample() {
+        n += 1;
+        for (count, (candidate, _)) in counts.iter_mut().zip(&candidates) {
+            *count += usize::from(value == *candidate);
+        }
+    }
+    let found = counts.iter().zip(&candidates);
+    let (count, (top, _)) = found.max_by_key(|(count, _)| **count)?;
+    (count * 4 > n).then_some(*top)
+}
+
+/// Whether mask and exceptions could take clearly fewer bytes than what is to beat, if an exception takes as many as a
+/// value takes there. A bit of the mask takes at least 4 p (1 - p) bits, where p of the rows are exceptions: that is
+/// below the entropy.
+fn can_win(n: usize, n_exceptions: usize, bytes_to_beat: u64) -> bool {
+    let (n, n_exceptions) = (n as u64, n_exceptions as u64);
+    let n_others = n - n_exceptions;
+    // All in bits times n.
+    let mask = 4 * n_exceptions * n_others;
+    let gained =
+        8 * bytes_to_beat.min(1 << 40) * (n - n / GAIN_ONE_IN).saturating_sub(n_exceptions);
+    mask < gained
+}
+
+/// A block for each child.
+struct Parts<'a> {
+    mask: Block<'a>,
+    exceptions: Block<'a>,
+}
+
+/// Values taken apart.
+struct Split {
+    /// One bit per value, set where it is an exception.
+    mask: OwnedValues,
+    exceptions: OwnedValues,
+    /// For each word of the mask the exceptions before it, and at last all.
+    n_before: Vec<u32>,
+}
+
+impl Split {
+    fn of(values: &FixedSlice<'_>, top: &[u8]) -> Result<Self> {
+        Self::under(mask_words(values, top), values)
+    }
+
+    /// Under a mask of these words.
+    fn under(words: Vec<u64>, values: &FixedSlice<'_>) -> Result<Self> {
+        let (len, width) = (values.len(), values.width());
+        let mut mask = AlignedBuf::zeroed(words.len() * WORD_BYTES);
+        let (mut n_before, mut n_exceptions) = (Vec::with_capacity(words.len() + 1), 0);
+        for (to, word) in mask.as_chunks_mut().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+            n_before.push(n_exceptions);
+            n_exceptions += word.count_ones();
+        }
+        n_before.push(n_exceptions);
+        let n_exceptions = n_exceptions as usize;
+        let mut exceptions = AlignedBuf::zeroed(n_exceptions * width);
+        tarsia_bits::compact(&mask, 0, len, width, values.bytes(), &mut exceptions)
+            .map_err(|_| Error::invalid("values of another width than the frequent one"))?;
+        Ok(Self {
+            mask: OwnedValues::Bits { bytes: mask, len },
+            exceptions: OwnedValues::Fixed {
+                bytes: exceptions,
+                width,
+                len: n_exceptions,
+            },
+            n_before,
+        })
+    }
+
+    /// The exceptions before value `at`.
+    fn n_before(&self, at: usize) -> Result<usize> {
+        let (word, bit) = (at / WORD_VALUES, at % WORD_VALUES);
+        let mask = self.mask.as_values()?.as_bits()?;
+        let of_word = mask.word(word * WORD_VALUES) & ((1 << bit) - 1);
+        let before = self.n_before.get(word).map_or(0, |n| *n as usize);
+        Ok(before + of_word.count_ones() as usize)
+    }
+
+    /// Mask and exceptions of the values of a block.
+    fn of_block(&self, range: Range<usize>) -> Result<Parts<'_>> {
+        let exceptions = self.n_before(range.start)?..self.n_before(range.end)?;
+        Ok(Parts {
+            mask: Block::new(self.mask.as_values()?, range)?,
+            exceptions: Block::new(self.exceptions.as_values()?, exceptions)?,
+        })
+    }
+}
+
+/// A bit for each value, set where it is not `top`, which is as wide.
+fn mask_words(values: &FixedSlice<'_>, top: &[u8]) -> Vec<u64> {
+    match values.width() {
+        1 => words_of::<1>(values, top),
+        2 => words_of::<2>(values, top),
+        4 => words_of::<4>(values, top),
+        8 => words_of::<8>(values, top),
+        16 => words_of::<16>(values, top),
+        _ => words_where(values.len(), |i| values.get(i) != top),
+    }
+}
+
+/// The same for one width.
+fn words_of<const W: usize>(values: &FixedSlice<'_>, top: &[u8]) -> Vec<u64> {
+    let Some(top) = top.first_chunk::<W>() else {
+        return vec![];
+    };
+    let values = values.bytes().as_chunks::<W>().0;
+    let word = |values: &[[u8; W]]| {
+        let bits = values.iter().enumerate();
+        bits.fold(0, |word, (i, value)| word | u64::from(value != top) << i)
+    };
+    values.chunks(WORD_VALUES).map(word).collect()
+}
+
+fn words_where(n: usize, is_set: impl Fn(usize) -> bool) -> Vec<u64> {
+    let mut words = vec![0; n.div_ceil(WORD_VALUES)];
+    for (word, i) in words.iter_mut().zip((0..n).step_by(WORD_VALUES)) {
+        let until = n.min(i + WORD_VALUES);
+        *word = (i..until).fold(0, |word, at| word | u64::from(is_set(at)) << (at - i));
+    }
+    words
+}
+
+struct PageValues {
+    top: Vec<u8>,
+    /// The values of the page.
+    values: AlignedBuf,
+    of_page: Split,
+    mask: Box<dyn PageEncoder>,
+    exceptions: Box<dyn PageEncoder>,
+}
+
+impl PageEncoder for PageValues {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let values = block.values().as_fixed()?;
+        let (range, width) = (block.range(), self.top.len());
+        let of_page = self.values.get(range.start * width..range.end * width);
+        // A range of the page's values is faster for children. A parent that derives values per block passes others.
+        if of_page == Some(values.bytes()) {
+            return self.append(self.of_page.of_block(range)?, out);
+        }
+        let split = Split::of(&values, &self.top)?;
+        self.append(split.of_block(0..values.len())?, out)
+    }
+}
+
+impl PageValues {
+    fn append(&self, parts: Parts<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let Parts { mask, exceptions } = parts;
+        let at = out.len();
+        let n_exceptions = exceptions.len() as u32;
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        self.mask.encode(mask, out)?;
+        let too_long = |_| Error::invalid("a mask of 4 GiB and more");
+        let mask_len = u32::try_from(out.len() - at - HEADER_BYTES).map_err(too_long)?;
+        let header = out.get_mut(at..at + HEADER_BYTES).unwrap_or_default();
+        for (to, field) in header.chunks_exact_mut(4).zip([n_exceptions, mask_len]) {
+            to.copy_from_slice(&field.to_le_bytes());
+        }
+        self.exceptions.encode(exceptions, out)
+    }
+}

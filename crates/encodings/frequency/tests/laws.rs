@@ -1,0 +1,85 @@
+//! The laws of all encodings, and what is proposed.
+
+use tarsia_codec::{
+    DecodeCost, EncodingWriter, Facts, LogicalType, Proposals, Registry, Statistics, Tree,
+};
+use tarsia_frequency::{FREQUENCY, ID, VERSION, tree};
+use tarsia_testkit::cases::Case;
+use tarsia_testkit::laws::{cases, check_cases};
+use tarsia_testkit::rng::Rng;
+use tarsia_testkit::units;
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    let cost = DecodeCost::default();
+    registry
+        .add_writer(&FREQUENCY, cost)
+        .add_writer(&tarsia_bitpack::BITPACK, cost)
+        .add_writer(&tarsia_plain::PLAIN, cost);
+    registry
+}
+
+#[test]
+fn all_values_obey_the_laws() {
+    for sample in FREQUENCY.samples() {
+        let children = vec![tarsia_plain::tree(), tarsia_plain::tree()];
+        let tree = Tree::node(ID, VERSION, &sample.params, children);
+        check_cases(&registry(), &tree, &cases(sample.value_type));
+    }
+}
+
+/// Numbers of which `percent` are `top`.
+fn mostly(top: u64, percent: usize, n: usize) -> Case {
+    let mut rng = Rng::new(percent as u64);
+    let numbers: Vec<u128> = (0..n)
+        .map(|_| match rng.below(100) < percent {
+            true => top.into(),
+            false => (rng.u64() >> 8).into(),
+        })
+        .collect();
+    Case::numbers("mostly one value", 8, &numbers)
+}
+
+#[test]
+fn a_frequent_value_obeys_the_laws() {
+    let top = 0x1122_3344_5566u64;
+    let tree = tree(
+        &top.to_le_bytes(),
+        tarsia_plain::tree(),
+        tarsia_bitpack::tree(),
+    );
+    let percents = [0, 1, 50, 99, 100].map(|percent| mostly(top, percent, 3000));
+    check_cases(&registry(), &tree, &percents);
+}
+
+/// The frequent value that is proposed, and the number of exceptions.
+fn proposed(case: &Case) -> Option<(Vec<u8>, usize)> {
+    let statistics = Statistics::new(case.values(), Facts::of(LogicalType::Float));
+    let mut proposals = Proposals::new(case.values().decoded_bytes(), VERSION);
+    FREQUENCY.propose(&statistics, &mut proposals).unwrap();
+    let first = proposals.into_vec().into_iter().next()?;
+    let n_exceptions = first.children[1].values().unwrap().len();
+    Some((first.params, n_exceptions))
+}
+
+#[test]
+fn the_most_frequent_value_is_proposed() {
+    for (percent, n) in [(40, 5000), (80, 50_000), (99, 50_000)] {
+        let (top, n_exceptions) = proposed(&mostly(12, percent, n)).unwrap();
+        assert_eq!(top, 12u64.to_le_bytes());
+        let share = n_exceptions * 100 / n;
+        assert!((99 - percent..=101 - percent).contains(&share), "{share}");
+    }
+    for case in [mostly(3, 10, 5000), mostly(3, 100, 5000), mostly(3, 90, 9)] {
+        assert_eq!(proposed(&case), None);
+    }
+}
+
+#[test]
+fn a_column_of_zeros_and_random_numbers_takes_little_more_than_the_numbers() {
+    let case = mostly(0, 80, 10_000);
+    let tree = tree(&[0; 8], tarsia_plain::tree(), tarsia_bitpack::tree());
+    let (encoded, _) = units::encode(&registry(), &tree, case.values()).unwrap();
+    let (_, n_exceptions) = proposed(&case).unwrap();
+    assert!(encoded.len() < n_exceptions * 7 + 10_000 / 8 + 300);
+}
