@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_codec::{
-    Block, EraseFit, Error, Node, Part, Proposal, Proposals, RegisteredWriter, Registry, Result,
+    Block, EraseFit, Error, Node, Proposal, Proposals, RegisteredWriter, Registry, Result,
     SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
@@ -471,7 +471,8 @@ impl<'a> Search<'a> {
                 outline: place.outline.and_then(|outline| outline.part(i)),
             };
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
-            let Some(child) = self.best_of_part(part, values, of_child, to_beat_ps)? else {
+            let child = values.of_part(part, None)?;
+            let Some(child) = self.best_of_part(&child, of_child, to_beat_ps)? else {
                 return Ok(None);
             };
             bytes += child.bytes;
@@ -479,7 +480,14 @@ impl<'a> Search<'a> {
             cost_ps = cost_ps.saturating_add(child.cost_ps);
             children.push(child.tree);
         }
-        for part in &proposal.shared {
+        let node = Node {
+            value_type: values.values().value_type(),
+            version: proposal.version,
+            params: &proposal.params,
+        };
+        for (i, part) in proposal.shared.iter().enumerate() {
+            let kind = known.writer.check(&node)?.shared.get(i).map(|it| it.kind);
+            let shared = values.of_part(part, kind)?;
             cost_ps = cost_ps.saturating_add(worth(SHARED_BUFFER_OVERHEAD_BYTES));
             // A tree of its own, not a part of this one.
             let of_shared = Place {
@@ -489,7 +497,7 @@ impl<'a> Search<'a> {
             };
             self.shared_depth += 1;
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
-            let found = self.best_of_part(part, values, of_shared, to_beat_ps);
+            let found = self.best_of_part(&shared, of_shared, to_beat_ps);
             self.shared_depth -= 1;
             let Some(shared) = found? else {
                 return Ok(None);
@@ -508,18 +516,17 @@ impl<'a> Search<'a> {
         }))
     }
 
+    /// The same for the values of a child or of a shared buffer, of which there may be none.
     fn best_of_part(
         &mut self,
-        part: &Part<'_>,
         values: &Statistics<'_>,
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
-        let of_part = Statistics::of_part(part, values.unit_values())?;
-        if !of_part.is_empty() {
-            return self.best(&of_part, place, to_beat_ps);
+        if !values.is_empty() {
+            return self.best(values, place, to_beat_ps);
         }
-        let tree = self.chooser.fallback(of_part.values().value_type())?;
+        let tree = self.chooser.fallback(values.values().value_type())?;
         Ok(Some(Found {
             tree,
             bytes: 0,

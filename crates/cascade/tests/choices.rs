@@ -99,7 +99,8 @@ fn a_dictionary_lies_in_the_block_where_the_page_is_one() {
     };
     let entries = Statistics::new(values.values(), facts);
     let choice = chooser(Objective::Balanced).choose(&entries).unwrap();
-    assert_eq!(choice.trees[0].to_string(), "onpair(constant, bitpack)");
+    let tree = choice.trees[0].to_string();
+    assert!(tree.starts_with("onpair(constant, "), "{tree}");
 }
 
 #[test]

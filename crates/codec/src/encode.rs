@@ -290,7 +290,7 @@ pub struct Prepare<'a> {
     statistics: Option<&'a Statistics<'a>>,
 }
 
-impl Prepare<'_> {
+impl<'a> Prepare<'a> {
     fn child_tree(&self, index: usize) -> Result<&TreeWriter> {
         let child = self.tree.children.get(index);
         child.ok_or_else(|| Error::invalid("the tree lacks a child that the encoding has"))
@@ -314,10 +314,14 @@ impl Prepare<'_> {
     ///
     /// # Errors
     /// As [`Prepare::child`].
-    pub fn block_child(&mut self, index: usize, training: Values<'_>) -> Result<BlockChild> {
+    pub fn block_child(
+        &mut self,
+        index: usize,
+        training: impl FnOnce() -> OwnedValues,
+    ) -> Result<BlockChild> {
         let tree = self.child_tree(index)?.clone();
         if tree.needs_shared() {
-            tree.prepare(training, self.shared, None)?;
+            tree.prepare(training().as_values()?, self.shared, None)?;
         }
         let mut shared = self.shared.clone();
         shared.close();
@@ -355,7 +359,7 @@ impl Prepare<'_> {
 
     /// Statistics of the values given to [`EncodingWriter::prepare`], computed while the tree was chosen, so that an
     /// encoder need not compute them again. `None` if no search was made.
-    pub fn statistics(&self) -> Option<&Statistics<'_>> {
+    pub fn statistics(&self) -> Option<&'a Statistics<'a>> {
         self.statistics
     }
 

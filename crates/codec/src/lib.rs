@@ -76,7 +76,7 @@ pub use registry::{DecodeCost, RegisteredWriter, Registry, build_decoder, build_
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
 pub use statistics::{
     Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,
-    is_constant, lengths_of, narrow_numbers,
+    is_constant, lengths_of, narrow_numbers, run_starts,
 };
 pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};

@@ -7,9 +7,11 @@ use crate::node::SharedKind;
 
 /// What encodings found out about the first page of a column, such as the tokens of its text, for the pages after it.
 ///
-/// Only the first page is remembered, so that the bytes of a page depend on neither threads nor batches.
+/// Only the first page is remembered, so that the bytes of a page depend on neither threads nor batches. The first page
+/// finds what it has left itself: a dictionary's entries are looked at by the search, and once more when they are
+/// written.
 pub trait ColumnMemory: Sync {
-    /// What the first page left under this key; `None` for the first page itself.
+    /// What the first page left under this key, or, for the first page itself, has left so far.
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>>;
 
     /// Keeps what was found out, if the page is the first. Of several under one key the last is kept.

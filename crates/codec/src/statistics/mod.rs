@@ -1,8 +1,10 @@
 //! Statistics of the values of a page, from which encodings make proposals. Each is computed once, on first use.
 
 mod distinct;
+mod runs;
 
 pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
+pub use runs::run_starts;
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -15,7 +17,8 @@ use core::ops::Range;
 use tarsia_bits::{WidthHistogram, Word};
 
 use crate::{
-    AlignedBuf, BytesSlice, Facts, FixedSlice, MemoryKey, OwnedValues, Part, Result, Values, limits,
+    AlignedBuf, BytesSlice, Facts, FixedSlice, MemoryKey, OwnedValues, Part, Result, SharedKind,
+    Values, limits,
 };
 
 /// Number of values that are sampled before distinct values are counted.
@@ -37,7 +40,7 @@ pub struct Statistics<'v> {
     is_constant: OnceCell<bool>,
     extent: OnceCell<Option<NumberExtent>>,
     widths: OnceCell<Option<WidthHistogram>>,
-    n_runs: OnceCell<usize>,
+    run_starts: OnceCell<Vec<u32>>,
     sort_order: OnceCell<Option<SortOrder>>,
     floats: OnceCell<Option<FloatFacts>>,
     lengths: OnceCell<Option<Rc<OwnedValues>>>,
@@ -109,7 +112,7 @@ impl<'v> Statistics<'v> {
             is_constant: OnceCell::new(),
             extent: OnceCell::new(),
             widths: OnceCell::new(),
-            n_runs: OnceCell::new(),
+            run_starts: OnceCell::new(),
             sort_order: OnceCell::new(),
             floats: OnceCell::new(),
             lengths: OnceCell::new(),
@@ -119,19 +122,26 @@ impl<'v> Statistics<'v> {
         }
     }
 
-    /// Statistics of a part of a proposal, under a node with at most `unit_values` values in a unit.
+    /// Statistics of a part of a proposal for these values: of a child's values, or of those of a shared buffer of this
+    /// kind.
     ///
     /// # Errors
     /// As [`Part::values`].
-    pub fn of_part(part: &'v Part<'_>, unit_values: usize) -> Result<Self> {
+    pub fn of_part<'p>(
+        &'p self,
+        part: &'p Part<'_>,
+        shared: Option<SharedKind>,
+    ) -> Result<Statistics<'p>> {
         let facts = Facts {
             logical_type: part.logical_type,
             all_distinct: part.all_distinct,
-            ..Facts::default()
+            shared,
+            rows: None,
+            memory: self.facts.memory.filter(|_| shared.is_some()),
         };
-        Ok(Self {
-            unit_values: part.unit_values.min(unit_values),
-            ..Self::new(part.values()?, facts)
+        Ok(Statistics {
+            unit_values: part.unit_values.min(self.unit_values),
+            ..Statistics::new(part.values()?, facts)
         })
     }
 
@@ -203,26 +213,9 @@ impl<'v> Statistics<'v> {
         widths.as_ref()
     }
 
-    /// Number of runs of bitwise equal values.
-    pub fn n_runs(&self) -> usize {
-        *self.n_runs.get_or_init(|| {
-            let n = self.len();
-            let n_changes = match self.values {
-                Values::Bits(bits) => (1..n).filter(|i| bits.get(*i) != bits.get(i - 1)).count(),
-                Values::Fixed(fixed) => match fixed.width() {
-                    1 => changes::<1>(fixed),
-                    2 => changes::<2>(fixed),
-                    4 => changes::<4>(fixed),
-                    8 => changes::<8>(fixed),
-                    16 => changes::<16>(fixed),
-                    _ => (1..n).filter(|i| fixed.get(*i) != fixed.get(i - 1)).count(),
-                },
-                Values::Bytes(strings) => (1..n)
-                    .filter(|i| strings.get(*i) != strings.get(i - 1))
-                    .count(),
-            };
-            n_changes + usize::from(n > 0)
-        })
+    /// The first value of each run of bitwise equal values.
+    pub fn run_starts(&self) -> &[u32] {
+        self.run_starts.get_or_init(|| run_starts(self.values))
     }
 
     /// The order of the values. Numbers of 1, 2, 4 or 8 bytes are compared as unsigned numbers if the logical type is
@@ -347,7 +340,7 @@ impl<'v> Statistics<'v> {
         found
     }
 
-    /// What an earlier page of the column has left.
+    /// What the column's first page has left, or, while that is encoded, what it has left so far.
     pub fn recall<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let memory = self.facts.memory?;
         let found = memory.recall(MemoryKey::of::<T>(self.facts.shared))?;
@@ -428,14 +421,6 @@ fn extent_of<T: Word>(values: FixedSlice<'_>) -> Option<NumberExtent> {
         unsigned: (extent.unsigned.0.to_u64(), extent.unsigned.1.to_u64()),
         signed: (signed(extent.signed.0), signed(extent.signed.1)),
     })
-}
-
-/// Number of values that differ from the value before.
-fn changes<const W: usize>(values: FixedSlice<'_>) -> usize {
-    let (values, _) = values.bytes().as_chunks::<W>();
-    let later = values.get(1..).unwrap_or_default();
-    let pairs = values.iter().zip(later);
-    pairs.filter(|(before, after)| before != after).count()
 }
 
 fn order_of<T: Word>(values: FixedSlice<'_>, is_unsigned: bool) -> Option<SortOrder> {
@@ -541,7 +526,10 @@ mod tests {
     fn runs_and_orders_are_found() {
         let of = |bytes: &[u8], logical_type| {
             let order = check(bytes, 1, logical_type, |it| it.sort_order());
-            (check(bytes, 1, logical_type, |it| it.n_runs()), order)
+            (
+                check(bytes, 1, logical_type, |it| it.run_starts().len()),
+                order,
+            )
         };
         let (unsigned, signed) = (LogicalType::Unsigned, LogicalType::Signed);
         assert_eq!(of(&[], signed), (0, Some(SortOrder::Ascending)));
@@ -554,10 +542,13 @@ mod tests {
         assert_eq!(of(&[9, 4, 4], signed), (2, Some(SortOrder::Descending)));
         let strings = BytesSlice::new(&[0, 1, 1, 3], b"baa").unwrap();
         let strings = Statistics::new(Values::Bytes(strings), Facts::default());
-        assert_eq!((strings.n_runs(), strings.sort_order()), (3, None));
+        assert_eq!(
+            (strings.run_starts().len(), strings.sort_order()),
+            (3, None)
+        );
         let bits = BitSlice::new(&[0b0110], 0, 4).unwrap();
         let bits = Statistics::new(Values::Bits(bits), Facts::default());
-        assert_eq!((bits.n_runs(), bits.sort_order()), (3, None));
+        assert_eq!((bits.run_starts().len(), bits.sort_order()), (3, None));
     }
 
     #[test]

@@ -262,8 +262,8 @@ fn prepare_blocks(
     let entries = distinct.entries(values);
     Ok(Box::new(BlockScope {
         code_bytes,
-        codes: page.block_child(0, codes.as_values()?)?,
-        values: page.block_child(1, entries.as_values()?)?,
+        codes: page.block_child(0, || distinct.codes_of(code_bytes.bytes().into()))?,
+        values: page.block_child(1, || distinct.entries(values))?,
         of_page: (codes, entries),
     }))
 }

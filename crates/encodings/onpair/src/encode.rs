@@ -19,8 +19,15 @@ use crate::layout::{
 };
 use crate::split::Split;
 use crate::token::Token;
-use crate::train;
+use crate::train::{self, Trial};
 use crate::trie::Trie;
+
+/// Longer tokens must save one byte in so many. Those of random digits do not: codes of few bits are all that can be
+/// gained there, and no tokens need to be found.
+const LONGER_SAVE_ONE_IN: u64 = 32;
+
+/// In pages of more bytes, training gains up to half of what a trial needs, and up to three eighths in others.
+const MEDIUM_DATA_BYTES_MAX: u64 = 512 << 10;
 
 /// Fewer bytes than this do not pay for a dictionary.
 const DATA_BYTES_MIN: u64 = 4 << 10;
@@ -40,10 +47,10 @@ impl EncodingWriter for Onpair {
         if to_beat < data_bytes && repeat_often(values, data_bytes) {
             return Ok(());
         }
-        if data_bytes > train::TRIAL_BYTES as u64 * 2 && !trial_pays(&strings, to_beat) {
+        let Some(source) = Source::that_pays(values, &strings, to_beat) else {
             return Ok(());
-        }
-        let page = values.cached(|| Page::of(values, &strings));
+        };
+        let page = values.cached(|| Page::of(values, &strings, source));
         let Ok(page) = &*page else {
             return Ok(());
         };
@@ -85,8 +92,12 @@ impl EncodingWriter for Onpair {
             Some(tokens) => Page::under(tokens, &strings)?,
             None => {
                 let encoded = match page.statistics() {
-                    Some(known) => (*known.cached(|| Page::of(known, &strings))).clone()?,
-                    None => Page::trained(&strings)?,
+                    Some(known) => {
+                        let source = || Source::that_pays(known, &strings, u64::MAX);
+                        let source = || source().unwrap_or(Source::Training(None));
+                        (*known.cached(|| Page::of(known, &strings, source()))).clone()?
+                    }
+                    None => Page::under(Arc::new(train::train(&strings, None)), &strings)?,
                 };
                 page.make_shared(0, OwnedValues::copy_of(encoded.tokens.as_values()?))?;
                 encoded
@@ -134,12 +145,48 @@ fn repeat_often(values: &Statistics<'_>, data_bytes: u64) -> bool {
     !values.is_mostly_distinct() && values.distinct(values.len() / 4, entry_bytes_max).is_some()
 }
 
-/// Whether these strings could take fewer than `to_beat` bytes, as a small sample suggests: a better dictionary than
-/// one of so few bytes saves as much again at most. Text without repeated pieces, such as random characters, saves less
-/// than a quarter, by codes of fewer than 8 bits. For that it is written and read too slowly.
-fn trial_pays(strings: &BytesSlice<'_>, to_beat: u64) -> bool {
-    let bytes = train::trial_bytes(strings);
-    bytes / 2 < to_beat && bytes < u64::from(strings.data_bytes()) / 4 * 3
+/// Where a page's tokens come from.
+enum Source {
+    /// The column's first page, whose tokens suit.
+    First(Arc<FirstPage>),
+    /// Training, after a trial if there was one.
+    Training(Option<Trial>),
+    /// They are the bytes that occur.
+    SingleBytes,
+}
+
+impl Source {
+    /// The source for strings that could take fewer than `to_beat` bytes, as a small sample suggests.
+    fn that_pays(values: &Statistics<'_>, strings: &BytesSlice<'_>, to_beat: u64) -> Option<Self> {
+        let data_bytes = u64::from(strings.data_bytes());
+        if let Some(first) = values.recall::<FirstPage>()
+            && let Some(bytes) = first.bytes_if_it_suits(strings)
+        {
+            return (bytes - bytes / 8 < to_beat).then_some(Self::First(first));
+        }
+        if data_bytes <= train::TRIAL_BYTES as u64 {
+            return Some(Self::Training(None));
+        }
+        let trial = train::trial(strings);
+        let bytes = trial.bytes;
+        if data_bytes <= 2 * train::TRIAL_BYTES as u64 {
+            // The trial has seen most of the data. Few letters, such as hexadecimal digits, save enough without it.
+            let are_few = trial.single_bytes <= data_bytes / 4 * 3;
+            let gain_little = bytes + bytes / LONGER_SAVE_ONE_IN >= trial.single_bytes;
+            return match are_few && gain_little {
+                true => Some(Self::SingleBytes),
+                false => Some(Self::Training(Some(trial))),
+            };
+        }
+        let gained_max = match data_bytes <= MEDIUM_DATA_BYTES_MAX {
+            true => bytes / 8 * 3,
+            false => bytes / 2,
+        };
+        // Text without repeated pieces, such as random characters, saves less than a quarter, by codes of fewer than 8
+        // bits. For that it is written and read too slowly.
+        let pays = bytes - gained_max < to_beat && bytes < data_bytes / 4 * 3;
+        pays.then_some(Self::Training(Some(trial)))
+    }
 }
 
 /// The tokens of a page. Empty ones were wiped and are not used.
@@ -183,15 +230,20 @@ struct Page {
 }
 
 impl Page {
-    /// The strings under the tokens of the column's first page if they suit, else under tokens of their own.
-    fn of(values: &Statistics<'_>, strings: &BytesSlice<'_>) -> Result<Self> {
-        if let Some(first) = values.recall::<FirstPage>()
-            && first.suits(strings)
-            && let Ok(page) = Self::split(first.tokens.clone(), first.dictionary.clone(), strings)
-        {
-            return Ok(page);
-        }
-        let page = Self::trained(strings)?;
+    fn of(values: &Statistics<'_>, strings: &BytesSlice<'_>, source: Source) -> Result<Self> {
+        let tokens = match source {
+            Source::First(first) => {
+                let page = Self::split(first.tokens.clone(), first.dictionary.clone(), strings);
+                // A byte may occur that is none of the tokens.
+                match page {
+                    Ok(page) => return Ok(page),
+                    Err(_) => train::train(strings, None),
+                }
+            }
+            Source::Training(trial) => train::train(strings, trial),
+            Source::SingleBytes => train::single_bytes(strings),
+        };
+        let page = Self::under(Arc::new(tokens), strings)?;
         values.remember(Arc::new(FirstPage {
             tokens: page.tokens.clone(),
             dictionary: page.dictionary.clone(),
@@ -199,10 +251,6 @@ impl Page {
             n_codes: page.codes.len() as u64,
         }));
         Ok(page)
-    }
-
-    fn trained(strings: &BytesSlice<'_>) -> Result<Self> {
-        Self::under(Arc::new(train::train(strings)), strings)
     }
 
     fn under(tokens: Arc<OwnedValues>, strings: &BytesSlice<'_>) -> Result<Self> {
@@ -278,18 +326,18 @@ struct FirstPage {
 }
 
 impl FirstPage {
-    /// Whether strings take no more bytes under these tokens, as a sample suggests, than under tokens of their own that
-    /// are as good as these were for the first page. Tokens that all pages share are stored once. A page of more bytes
-    /// could have better ones.
-    fn suits(&self, strings: &BytesSlice<'_>) -> bool {
+    /// The bytes of the strings' codes under these tokens, as a sample suggests. `None` where the codes would be
+    /// smaller under tokens of their own that are as good as these were for the first page, by more than such tokens
+    /// take: those that all pages share are stored once. A page of more bytes could have better ones.
+    fn bytes_if_it_suits(&self, strings: &BytesSlice<'_>) -> Option<u64> {
         let data_bytes = u64::from(strings.data_bytes());
         if data_bytes > self.data_bytes.saturating_mul(2) {
-            return false;
+            return None;
         }
-        let n_codes = train::n_codes(&self.dictionary, strings);
         let expected = self.n_codes * data_bytes / self.data_bytes.max(1);
         let bytes = |n_codes| code_bytes(n_codes, &self.tokens);
-        bytes(n_codes) <= bytes(expected) + token_bytes(&self.tokens)
+        let sampled = bytes(train::n_codes(&self.dictionary, strings));
+        (sampled <= bytes(expected) + token_bytes(&self.tokens)).then_some(sampled)
     }
 }
 

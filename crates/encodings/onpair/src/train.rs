@@ -56,7 +56,10 @@ impl Effort {
     };
 }
 
-/// The most bytes that [`trial_bytes`] looks at.
+/// Rounds that the tokens of a trial save.
+const ROUNDS_SAVED: u32 = 3;
+
+/// The most bytes that [`trial`] looks at.
 pub(crate) const TRIAL_BYTES: usize = 32 << 10;
 
 /// Bytes of the pieces that the sample is made of.
@@ -144,6 +147,14 @@ struct Ranked {
     uses: Vec<u64>,
 }
 
+/// The most valuable tokens.
+struct Chosen {
+    tokens: Vec<Token>,
+    code_bits: u32,
+    /// Bytes of codes and dictionary.
+    bytes: u64,
+}
+
 struct Trainer<'a> {
     data: &'a [u8],
     page_bytes: u64,
@@ -216,6 +227,39 @@ impl Trainer<'_> {
             .collect()
     }
 
+    /// The tokens in the number that makes `compared` smallest. `None` where there are none but single bytes.
+    fn best_of(
+        &self,
+        ranked: &Ranked,
+        trained_bytes: u64,
+        compared: &[Range<usize>],
+    ) -> Option<Chosen> {
+        // The last round has seen half of what is trained with.
+        let scale = self.scale(trained_bytes / 2);
+        let alphabet_bits = code_bits(self.alphabet.len());
+        let mut best: Option<Chosen> = None;
+        for bits in CODE_BITS.rev() {
+            // No more bits than there are tokens for, and no fewer than for the single bytes.
+            if 1 << (bits - 1) >= ranked.tokens.len() || bits < alphabet_bits {
+                continue;
+            }
+            let tokens = self.top(ranked, bits, scale);
+            let bytes = self.cost(&tokens, compared);
+            match best.as_ref().map(|best| best.bytes) {
+                Some(least) if bytes > least + least / 16 => break,
+                Some(least) if bytes + bytes / FEWER_SAVE_ONE_IN >= least => {}
+                _ => {
+                    best = Some(Chosen {
+                        tokens,
+                        code_bits: bits,
+                        bytes,
+                    });
+                }
+            }
+        }
+        best
+    }
+
     /// 256 times the page's bytes for each of `n_bytes`.
     fn scale(&self, n_bytes: u64) -> u64 {
         self.page_bytes * 256 / n_bytes.max(1)
@@ -269,9 +313,19 @@ pub(crate) fn code_bits(n: usize) -> u32 {
     n.max(2).next_power_of_two().ilog2()
 }
 
-/// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs.
-pub(crate) fn train(strings: &BytesSlice<'_>) -> OwnedValues {
-    let (_, mut tokens) = search(strings, Effort::FULL);
+/// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs. Those of a trial save the
+/// first rounds.
+pub(crate) fn train(strings: &BytesSlice<'_>, of_trial: Option<Trial>) -> OwnedValues {
+    let known = of_trial.map_or(vec![], |trial| trial.tokens);
+    sorted(search(strings, Effort::FULL, &known).tokens)
+}
+
+/// The bytes that occur in these strings.
+pub(crate) fn single_bytes(strings: &BytesSlice<'_>) -> OwnedValues {
+    sorted(alphabet([strings.value_data()].into_iter()))
+}
+
+fn sorted(mut tokens: Vec<Token>) -> OwnedValues {
     tokens.sort_unstable();
     let mut data = Vec::new();
     let mut offsets = vec![0];
@@ -283,13 +337,21 @@ pub(crate) fn train(strings: &BytesSlice<'_>) -> OwnedValues {
     OwnedValues::Bytes { offsets, data }
 }
 
-/// Bytes of codes and dictionary for these strings, as a small sample suggests. With more of the page they get fewer.
-pub(crate) fn trial_bytes(strings: &BytesSlice<'_>) -> u64 {
-    search(strings, Effort::TRIAL).0
+/// What a small sample suggests.
+pub(crate) struct Trial {
+    /// Bytes of codes and dictionary. With more of the page they get fewer.
+    pub(crate) bytes: u64,
+    /// The same where the tokens are single bytes.
+    pub(crate) single_bytes: u64,
+    tokens: Vec<Token>,
 }
 
-/// The tokens that make the strings smallest, and the bytes of codes and dictionary.
-fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
+pub(crate) fn trial(strings: &BytesSlice<'_>) -> Trial {
+    search(strings, Effort::TRIAL, &[])
+}
+
+/// The tokens that make strings smallest. If some are known, the rounds begin with them.
+fn search(strings: &BytesSlice<'_>, effort: Effort, known: &[Token]) -> Trial {
     let page_bytes = strings.data_bytes() as usize;
     let sample_bytes = effort.sample_bytes_min + page_bytes / effort.sample_one_in;
     let sample = Sample::of(strings, sample_bytes);
@@ -305,7 +367,13 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
         tokens: trainer.alphabet.clone(),
         uses: vec![],
     };
-    for round in 0..effort.rounds {
+    let first_round = match known {
+        [] => 0,
+        _ => ROUNDS_SAVED,
+    };
+    let longer = known.iter().filter(|token| token.len > 1);
+    ranked.tokens.extend(longer);
+    for round in first_round..effort.rounds {
         let step = 1 << effort.least_share_log2.min(effort.rounds - round);
         let pieces: Vec<_> = sample.train.iter().step_by(step).cloned().collect();
         ranked = trainer.round(&ranked.tokens, &pieces, effort.candidates_max);
@@ -314,41 +382,33 @@ fn search(strings: &BytesSlice<'_>, effort: Effort) -> (u64, Vec<Token>) {
         true => &sample.train,
         false => &sample.compare,
     };
-    // The last round has seen half of what is trained with.
-    let scale = trainer.scale(bytes_of(&sample.train) / 2);
-    let alphabet_bits = code_bits(trainer.alphabet.len());
-    let mut best: Option<(u64, u32, Vec<Token>)> = None;
-    for bits in CODE_BITS.rev() {
-        // No more bits than there are tokens for, and no fewer than for the single bytes.
-        if 1 << (bits - 1) >= ranked.tokens.len() || bits < alphabet_bits {
-            continue;
-        }
-        let tokens = trainer.top(&ranked, bits, scale);
-        let cost = trainer.cost(&tokens, compared);
-        match &best {
-            Some((least, ..)) if cost > least + least / 16 => break,
-            Some((least, ..)) if cost + cost / FEWER_SAVE_ONE_IN >= *least => {}
-            _ => best = Some((cost, bits, tokens)),
-        }
-    }
-    let Some((cost, bits, tokens)) = best else {
-        let cost = trainer.cost(&trainer.alphabet, compared);
-        return (cost, trainer.alphabet);
+    let single_bytes = trainer.cost(&trainer.alphabet, compared);
+    let mut best = Trial {
+        tokens: trainer.alphabet.clone(),
+        bytes: single_bytes,
+        single_bytes,
     };
+    let chosen = trainer.best_of(&ranked, bytes_of(&sample.train), compared);
+    let Some(chosen) = chosen else {
+        return best;
+    };
+    (best.bytes, best.tokens) = (chosen.bytes, chosen.tokens);
     if !effort.refines {
-        return (cost, tokens);
+        return best;
     }
     let all: Vec<_> = sample.all().collect();
-    let grown = trainer.round(&tokens, &all, 1 << bits);
-    let refined = trainer.top(&grown, bits, trainer.scale(bytes_of(&all)));
-    if page_bytes > SMALL_PAGE_BYTES_MAX {
-        return (cost, refined);
-    }
+    let grown = trainer.round(&best.tokens, &all, 1 << chosen.code_bits);
+    let refined = trainer.top(&grown, chosen.code_bits, trainer.scale(bytes_of(&all)));
     // In a small page longer tokens may take so many uses from shorter ones that neither pays.
-    match trainer.cost(&refined, compared) {
-        refined_cost if refined_cost < cost => (refined_cost, refined),
-        _ => (cost, tokens),
+    if page_bytes > SMALL_PAGE_BYTES_MAX {
+        best.tokens = refined;
+        return best;
     }
+    let bytes = trainer.cost(&refined, compared);
+    if bytes < best.bytes {
+        (best.bytes, best.tokens) = (bytes, refined);
+    }
+    best
 }
 
 /// The bytes that occur in `pieces`.
@@ -403,7 +463,7 @@ mod tests {
         let text = "the oak, the elm, and the other trees of the wood \0\u{ff}".repeat(50);
         let offsets = [0, text.len() as u32];
         let strings = BytesSlice::new(&offsets, text.as_bytes()).unwrap();
-        let tokens = train(&strings);
+        let tokens = train(&strings, None);
         let tokens = tokens.as_values().unwrap().as_bytes().unwrap();
         let all: Vec<&[u8]> = (0..tokens.len()).map(|i| tokens.get(i)).collect();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));

@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Block, BlockChild, EncodingWriter, EraseFit, Error, FixedSlice,
-    LogicalType, Node, OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result,
-    Sample, Statistics, ValueType, Values, limits,
+    AlignedBuf, Block, BlockChild, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    limits, run_starts,
 };
 
 use crate::Runend;
@@ -32,7 +32,7 @@ impl EncodingWriter for Runend {
             let run = Statistics::new(all.slice(run), *values.facts());
             n_sampled += run.len() as u64;
             // The first run of a sampled range most likely goes on before it.
-            n_sampled_runs += run.n_runs().saturating_sub(1) as u64;
+            n_sampled_runs += run.run_starts().len().saturating_sub(1) as u64;
         }
         let expected_runs = n_sampled_runs * n as u64 / n_sampled.max(1);
         // Shorter runs decode at less than a fifth of the speed of runs of 16.
@@ -41,13 +41,13 @@ impl EncodingWriter for Runend {
         {
             return Ok(());
         }
-        let n_runs = values.n_runs() as u64;
+        let n_runs = values.run_starts().len() as u64;
         if is_short(n_runs) || header_bytes + n_runs / 2 >= proposals.bytes_to_beat() {
             return Ok(());
         }
         // A row of a list may make a unit longer than any other.
         let end_bytes = EndBytes::for_units_of(n);
-        let Runs { starts, ends } = Runs::in_units(all, unit_values);
+        let Runs { starts, ends } = Runs::in_units(values.run_starts(), n, unit_values);
         let per_unit = |n: usize| n.div_ceil(values.n_units().max(1) as usize).max(1);
         let (n_ends, n_values) = (per_unit(ends.len()), per_unit(starts.len()));
         let ends = Rc::new(numbers(&ends, end_bytes));
@@ -75,14 +75,16 @@ impl EncodingWriter for Runend {
             EndBytes::Two => limits::BLOCK_VALUES_MAX as usize,
             EndBytes::Four => usize::MAX,
         };
-        let Runs { starts, ends } = Runs::in_units(values, unit_values);
-        let ends = numbers(&ends, end_bytes);
-        let of_runs = pick(values, &starts);
+        let known = page.statistics();
+        let runs = || match known {
+            Some(known) => Runs::in_units(known.run_starts(), values.len(), unit_values),
+            None => Runs::in_units(&run_starts(values), values.len(), unit_values),
+        };
         // Blocks cut runs, and ends count from the block's start.
         Ok(Box::new(UnitEncoder {
             end_bytes,
-            ends: page.block_child(0, ends.as_values()?)?,
-            values: page.block_child(1, of_runs.as_values()?)?,
+            ends: page.block_child(0, || numbers(&runs().ends, end_bytes))?,
+            values: page.block_child(1, || pick(values, &runs().starts))?,
         }))
     }
 
@@ -128,12 +130,12 @@ struct Runs {
 }
 
 impl Runs {
-    /// The runs of units of `unit_values` values, the last one perhaps shorter.
-    fn in_units(values: Values<'_>, unit_values: usize) -> Self {
-        let n = values.len();
-        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    /// The runs of `n` values in units of `unit_values`, the last one perhaps shorter.
+    fn in_units(run_starts: &[u32], n: usize, unit_values: usize) -> Self {
+        let mut starts = Vec::with_capacity(run_starts.len());
+        let mut ends = Vec::with_capacity(run_starts.len());
         let mut unit_start = 0;
-        for start in run_starts(values) {
+        for start in run_starts.iter().copied() {
             while start as usize - unit_start > unit_values {
                 unit_start += unit_values;
                 starts.push(unit_start as u32);
@@ -151,59 +153,6 @@ impl Runs {
         }
         Self { starts, ends }
     }
-}
-
-/// The first value of each run of bitwise equal values.
-fn run_starts(values: Values<'_>) -> Vec<u32> {
-    match values {
-        Values::Bits(bits) => run_starts_of_bits(&bits),
-        Values::Fixed(fixed) => match fixed.width() {
-            1 => run_starts_of::<1>(&fixed),
-            2 => run_starts_of::<2>(&fixed),
-            4 => run_starts_of::<4>(&fixed),
-            8 => run_starts_of::<8>(&fixed),
-            _ => run_starts_where(fixed.len(), |i| fixed.get(i) != fixed.get(i - 1)),
-        },
-        Values::Bytes(strings) => {
-            run_starts_where(strings.len(), |i| strings.get(i) != strings.get(i - 1))
-        }
-    }
-}
-
-fn run_starts_where(n: usize, differs: impl Fn(usize) -> bool) -> Vec<u32> {
-    let starts = (0..n).filter(|i| *i == 0 || differs(*i));
-    starts.map(|i| i as u32).collect()
-}
-
-fn run_starts_of<const W: usize>(fixed: &FixedSlice<'_>) -> Vec<u32> {
-    let values = fixed.bytes().as_chunks::<W>().0;
-    let mut starts = Vec::from_iter(values.first().map(|_| 0));
-    for (pair, i) in values.windows(2).zip(1..) {
-        if pair[0] != pair[1] {
-            starts.push(i);
-        }
-    }
-    starts
-}
-
-fn run_starts_of_bits(bits: &BitSlice<'_>) -> Vec<u32> {
-    let n = bits.len();
-    let mut starts = Vec::new();
-    // The bit before the first differs from it.
-    let mut before = u64::from(!bits.get(0));
-    for at in (0..n).step_by(64) {
-        let word = bits.word(at);
-        let mut changes = word ^ (word << 1 | before);
-        while changes != 0 {
-            let start = at + changes.trailing_zeros() as usize;
-            if start < n {
-                starts.push(start as u32);
-            }
-            changes &= changes - 1;
-        }
-        before = word >> 63;
-    }
-    starts
 }
 
 /// Numbers of 2 or 4 bytes.
@@ -258,7 +207,7 @@ impl PageEncoder for UnitEncoder {
             return Err(Error::invalid("a unit too long for run ends of 2 bytes"));
         }
         let values = block.values();
-        let Runs { starts, ends } = Runs::in_units(values, usize::MAX);
+        let Runs { starts, ends } = Runs::in_units(&run_starts(values), block.len(), usize::MAX);
         let of_runs = pick(values, &starts);
         let of_runs = of_runs.as_values()?;
         let unit_at = out.len();
@@ -285,6 +234,8 @@ impl PageEncoder for UnitEncoder {
 
 #[cfg(test)]
 mod tests {
+    use tarsia_codec::FixedSlice;
+
     use super::*;
 
     #[test]
@@ -292,15 +243,11 @@ mod tests {
         let bytes = [7, 7, 7, 7, 7, 1, 1, 2, 2, 2];
         let values = Values::Fixed(FixedSlice::new(&bytes, 1, 10).unwrap());
         let of = |unit_values| {
-            let runs = Runs::in_units(values, unit_values);
+            let runs = Runs::in_units(&run_starts(values), 10, unit_values);
             (runs.starts, runs.ends)
         };
         assert_eq!(of(100), (vec![0, 5, 7], vec![5, 7]));
         assert_eq!(of(5), (vec![0, 5, 7], vec![2]));
         assert_eq!(of(2), (vec![0, 2, 4, 5, 6, 7, 8], vec![1, 1]));
-        let bits = BitSlice::new(&[0b0111_0000, 1], 0, 9).unwrap();
-        assert_eq!(run_starts_of_bits(&bits), [0, 4, 7, 8]);
-        let none = BitSlice::new(&[], 0, 0).unwrap();
-        assert!(run_starts_of_bits(&none).is_empty());
     }
 }

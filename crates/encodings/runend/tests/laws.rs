@@ -207,7 +207,7 @@ fn only_long_runs_are_proposed() {
             // A run may be cut by a block, and the last end of a block is not stored.
             let n_units = n.div_ceil(1 << 16) as usize;
             assert_eq!(values.len(), ends.len() + n_units);
-            assert!(values.len() - statistics.n_runs() < n_units);
+            assert!(values.len() - statistics.run_starts().len() < n_units);
         }
         list.len()
     };

@@ -13,7 +13,7 @@ pub(super) struct FirstPage {
 }
 
 impl FirstPage {
-    /// As the page with this number sees it: the first one leaves things, the others find them.
+    /// As the page with this number sees it: the first one leaves things, all find them.
     pub(super) fn seen_by(&self, page: usize) -> SeenBy<'_> {
         SeenBy {
             first: self,
@@ -34,10 +34,7 @@ pub(super) struct SeenBy<'a> {
 
 impl ColumnMemory for SeenBy<'_> {
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>> {
-        match self.is_first {
-            true => None,
-            false => self.first.lock().get(&key).cloned(),
-        }
+        self.first.lock().get(&key).cloned()
     }
 
     fn remember(&self, key: MemoryKey, found: Arc<dyn Any + Send + Sync>) {

@@ -1,0 +1,142 @@
+//! Runs of bitwise equal values.
+
+use alloc::vec::Vec;
+
+use crate::{BitSlice, BytesSlice, FixedSlice, Values};
+
+/// The first value of each run of bitwise equal values.
+pub fn run_starts(values: Values<'_>) -> Vec<u32> {
+    match values {
+        Values::Bits(bits) => starts_of_bits(&bits),
+        Values::Fixed(fixed) => match fixed.width() {
+            1 => starts_of::<1>(&fixed),
+            2 => starts_of::<2>(&fixed),
+            4 => starts_of::<4>(&fixed),
+            8 => starts_of::<8>(&fixed),
+            16 => starts_of::<16>(&fixed),
+            _ => starts_where(fixed.len(), |i| fixed.get(i) != fixed.get(i - 1)),
+        },
+        Values::Bytes(strings) => starts_of_strings(&strings),
+    }
+}
+
+fn starts_where(n: usize, differs: impl Fn(usize) -> bool) -> Vec<u32> {
+    let starts = (0..n).filter(|i| *i == 0 || differs(*i));
+    starts.map(|i| i as u32).collect()
+}
+
+fn starts_of<const W: usize>(fixed: &FixedSlice<'_>) -> Vec<u32> {
+    let values = fixed.bytes().as_chunks::<W>().0;
+    let mut starts = Vec::from_iter(values.first().map(|_| 0));
+    for (pair, i) in values.array_windows::<2>().zip(1..) {
+        if pair[0] != pair[1] {
+            starts.push(i);
+        }
+    }
+    starts
+}
+
+fn starts_of_bits(bits: &BitSlice<'_>) -> Vec<u32> {
+    let n = bits.len();
+    let mut starts = Vec::new();
+    // The bit before the first differs from it.
+    let mut before = u64::from(!bits.get(0));
+    for at in (0..n).step_by(64) {
+        let word = bits.word(at);
+        let mut changes = word ^ (word << 1 | before);
+        while changes != 0 {
+            let start = at + changes.trailing_zeros() as usize;
+            if start < n {
+                starts.push(start as u32);
+            }
+            changes &= changes - 1;
+        }
+        before = word >> 63;
+    }
+    starts
+}
+
+fn starts_of_strings(strings: &BytesSlice<'_>) -> Vec<u32> {
+    let data = strings.data();
+    let mut starts = Vec::from_iter((!strings.is_empty()).then_some(0));
+    for ([before, at, end], i) in strings.offsets().array_windows::<3>().zip(1..) {
+        let (before, at, end) = (*before as usize, *at as usize, *end as usize);
+        if at - before != end - at || !are_equal(data, before, at, end - at) {
+            starts.push(i);
+        }
+    }
+    starts
+}
+
+/// Whether the `len` bytes from `a` and from `b` on are equal. Few are compared as a word, which takes half as long as
+/// calling `memcmp`.
+#[inline]
+fn are_equal(data: &[u8], a: usize, b: usize, len: usize) -> bool {
+    const WORD_BYTES: usize = 8;
+    // The words may go on behind the values.
+    let word = |at: usize| {
+        let bytes = data.get(at..)?.first_chunk::<WORD_BYTES>()?;
+        Some(u64::from_le_bytes(*bytes))
+    };
+    match (word(a), word(b)) {
+        (Some(a), Some(b)) if len <= WORD_BYTES => {
+            let unused_bits = u64::BITS - 8 * len as u32;
+            (a ^ b).checked_shl(unused_bits).unwrap_or(0) == 0
+        }
+        _ => data.get(a..a + len) == data.get(b..b + len),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+
+    #[test]
+    fn runs_of_bits_go_on_from_word_to_word() {
+        let bits = BitSlice::new(&[0b0111_0000, 1], 0, 9).unwrap();
+        assert_eq!(starts_of_bits(&bits), [0, 4, 7, 8]);
+        let none = BitSlice::new(&[], 0, 0).unwrap();
+        assert!(starts_of_bits(&none).is_empty());
+        let bits = BitSlice::new(&[0xff; 20], 3, 150).unwrap();
+        assert_eq!(starts_of_bits(&bits), [0]);
+    }
+
+    #[test]
+    fn strings_of_all_lengths_are_compared() {
+        let letters = "abcdefghijklmnopqrst";
+        for len in 0..letters.len() {
+            let word = &letters[..len];
+            let mut all = alloc::vec![String::from(word), word.into()];
+            for changed in 0..len {
+                let mut other = String::from(word);
+                other.replace_range(changed..=changed, "_");
+                all.extend([other.clone(), other]);
+            }
+            all.push(letters[..=len].into());
+            let (mut offsets, mut data) = (alloc::vec![0], alloc::vec![]);
+            for string in &all {
+                data.extend_from_slice(string.as_bytes());
+                offsets.push(data.len() as u32);
+            }
+            let strings = Values::Bytes(BytesSlice::new(&offsets, &data).unwrap());
+            let expected: Vec<u32> = (0..all.len() as u32).step_by(2).collect();
+            assert_eq!(run_starts(strings), expected, "{len}");
+        }
+    }
+
+    #[test]
+    fn runs_of_each_width_are_found() {
+        for width in [1, 2, 3, 4, 8, 16, 33] {
+            let numbers = [5, 5, 5, 6, 5, 5, 9u8];
+            let bytes: Vec<u8> = numbers
+                .iter()
+                .flat_map(|number| core::iter::repeat_n(*number, width))
+                .collect();
+            let values = FixedSlice::new(&bytes, width, numbers.len()).unwrap();
+            assert_eq!(run_starts(Values::Fixed(values)), [0, 3, 4, 6]);
+            assert!(run_starts(Values::Fixed(values.slice(0..0))).is_empty());
+        }
+    }
+}
