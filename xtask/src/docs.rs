@@ -17,6 +17,10 @@ const ERASURE: &str = "docs/spec/erasure.md";
 const START: &str = "<!-- generated: encodings -->\n";
 const END: &str = "<!-- end -->\n";
 
+/// Bytes of the numbers and of the strings that speeds are shown for.
+const SHOWN_BYTES: u32 = 8;
+const SHOWN_STRING_BYTES: f64 = 16.0;
+
 const REPAIR: &str = "run `cargo xtask docs` and commit what it writes";
 
 /// Writes what is made.
@@ -66,6 +70,10 @@ struct Described {
     kernels: String,
     value_types: String,
     about: String,
+    /// The data for which it is made.
+    wins_on: String,
+    /// Decoded values of its own decoder, in 10^9 bytes per second.
+    speed: String,
     erasure: spec::Erasure,
 }
 
@@ -83,7 +91,14 @@ impl Described {
             )
         })?;
         let page = format!("{}{name}.md", spec::FOLDER);
-        let erasure = spec::erasure(&read(&page)?);
+        let text = read(&page)?;
+        let wins_on = spec::paragraph(&text, "Wins on");
+        let wins_on = wins_on.ok_or_else(|| {
+            format!(
+                "{page} does not say what the encoding is for\nrepair: add `**Wins on.** <data>.`"
+            )
+        })?;
+        let erasure = spec::erasure(&text);
         let erasure = erasure.ok_or_else(|| {
             format!("{page} does not say what an erasure leaves\nrepair: add `**Erasure.** Fit: <sentence>. Residue: <sentence>.`")
         })?;
@@ -99,9 +114,24 @@ impl Described {
             kernels: kernels.join(", "),
             value_types: value_types(row.writer),
             about,
+            wins_on,
+            speed: speed(row),
             erasure,
         })
     }
+}
+
+/// Decoded gigabytes per second as the row's cost says it, for the values of [`SHOWN_BYTES`].
+fn speed(row: &Row) -> String {
+    let samples = row.writer.samples();
+    let widths = samples.iter().map(|sample| match sample.value_type {
+        ValueType::Bits => 0.125,
+        ValueType::Fixed(width) => f64::from(width.min(SHOWN_BYTES)),
+        ValueType::Bytes => SHOWN_STRING_BYTES,
+    });
+    let bytes = widths.fold(0.0, f64::max);
+    let ps = f64::from(row.cost.value_ps) + f64::from(row.cost.byte_ps) * bytes;
+    format!("{:.0}", (bytes * 1000.0 / ps).max(1.0))
 }
 
 /// The description in a crate's manifest.
@@ -159,7 +189,9 @@ fn overview(encodings: &[Described]) -> String {
             &page,
             &it.version,
             &it.about,
+            &it.wins_on,
             &it.value_types,
+            &it.speed,
             &it.kernels,
             &it.erasure.fit,
             &it.erasure.residue,
@@ -168,10 +200,12 @@ fn overview(encodings: &[Described]) -> String {
     format!(
         "# Encodings\n\n\
          Made by `cargo xtask docs` of the table in `crates/all-encodings`, the crates' descriptions and the pages; do not\n\
-         edit. *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean is in\n\
-         [erasure.md](../erasure.md).\n\n\
-         | encoding | version | what it is | values | kernels | survivors of an erasure fit | residue |\n\
-         |---|---|---|---|---|---|---|\n{}",
+         edit. *GB/s* are decoded bytes by its own decoder on one core, without its children: of values of 8 bytes, of\n\
+         strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate); kernels take about twice\n\
+         as long ([benchmarks.md](../../benchmarks.md)). *Kernels* are the modules that decode the encoding; what *fit* and\n\
+         *residue* mean is in [erasure.md](../erasure.md).\n\n\
+         | encoding | version | what it is | wins on | values | GB/s | kernels | survivors of an erasure fit | residue |\n\
+         |---|---|---|---|---|---:|---|---|---|\n{}",
         rows.collect::<String>()
     )
 }

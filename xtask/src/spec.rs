@@ -4,7 +4,7 @@
 pub(crate) const FOLDER: &str = "docs/spec/encodings/";
 
 /// Paragraphs that every page has, each starting with its name: `**Limits.**`.
-pub(crate) const PARAGRAPHS: [&str; 3] = ["Limits", "Corrupt", "Erasure"];
+pub(crate) const PARAGRAPHS: [&str; 4] = ["Wins on", "Limits", "Corrupt", "Erasure"];
 
 /// What an erasure means under an encoding: `**Erasure.** Fit: <sentence>. Residue: <sentence>.`
 #[derive(Debug, PartialEq, Eq)]

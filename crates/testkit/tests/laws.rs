@@ -59,11 +59,11 @@ impl ToyDecoder {
             panic!("toy panic");
         }
         if self.fault == Fault::Allocates {
-            drop(vec![0u8; unit.bytes.len() + 1]);
+            drop(std::hint::black_box(vec![0u8; unit.bytes.len() + 1]));
         }
         if self.fault == Fault::TrustsLength && unit.bytes.first().is_some_and(|mark| *mark != 0x5a)
         {
-            drop(Vec::<u8>::with_capacity(64 << 20));
+            drop(std::hint::black_box(Vec::<u8>::with_capacity(64 << 20)));
         }
         let body = match unit.bytes.split_first() {
             Some((0x5a, body)) => body,
