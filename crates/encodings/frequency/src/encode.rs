@@ -14,8 +14,8 @@ use tarsia_codec::{
 use crate::Frequency;
 use crate::layout::{self, HEADER_BYTES, WIDTH_MAX};
 
-/// Fewer bytes by one in so many are not worth the search.
-const GAIN_ONE_IN: u64 = 4;
+/// A gain of less than one byte in so many is not worth the search.
+const GAIN_ONE_IN: u128 = 4;
 
 /// Values of a word of the mask, and its bytes.
 const WORD_VALUES: usize = u64::BITS as usize;
@@ -141,12 +141,11 @@ fn frequent_value<'v>(values: &Statistics<'_>, fixed: &FixedSlice<'v>) -> Option
 /// value takes there. A bit of the mask takes at least 4 p (1 - p) bits, where p of the rows are exceptions: that is
 /// below the entropy.
 fn can_win(n: usize, n_exceptions: usize, bytes_to_beat: u64) -> bool {
-    let (n, n_exceptions) = (n as u64, n_exceptions as u64);
-    let n_others = n - n_exceptions;
+    let (n, n_exceptions) = (n as u128, n_exceptions as u128);
     // All in bits times n.
-    let mask = 4 * n_exceptions * n_others;
-    let gained =
-        8 * bytes_to_beat.min(1 << 40) * (n - n / GAIN_ONE_IN).saturating_sub(n_exceptions);
+    let mask = 4 * n_exceptions * (n - n_exceptions);
+    let gained_values = (n - n / GAIN_ONE_IN).saturating_sub(n_exceptions);
+    let gained = 8 * u128::from(bytes_to_beat) * gained_values;
     mask < gained
 }
 

@@ -70,6 +70,14 @@ fn the_most_frequent_value_is_proposed() {
         let share = n_exceptions * 100 / n;
         assert!((99 - percent..=101 - percent).contains(&share), "{share}");
     }
+    // Whatever there is to beat.
+    let case = mostly(12, 80, 50_000);
+    let statistics = Statistics::new(case.values(), Facts::of(LogicalType::Float));
+    for (to_beat, n_expected) in [(u64::MAX, 1), (0, 0), (9, 0)] {
+        let mut proposals = Proposals::new(to_beat, VERSION);
+        FREQUENCY.propose(&statistics, &mut proposals).unwrap();
+        assert_eq!(proposals.into_vec().len(), n_expected, "{to_beat}");
+    }
     for case in [mostly(3, 10, 5000), mostly(3, 100, 5000), mostly(3, 90, 9)] {
         assert_eq!(proposed(&case), None);
     }
