@@ -10,7 +10,13 @@ fn main() -> Result<()> {
     let registry = registry(&[&FREQUENCY, &BITPACK, &PLAIN]);
     let top = 0f64.to_le_bytes();
     let tree = tree(&top, tarsia_plain::tree(), tarsia_plain::tree());
-    let price = |i: u32| if i % 5 == 0 { f64::from(i).sqrt() } else { 0.0 };
+    let price = |i: u32| {
+        if i.is_multiple_of(5) {
+            f64::from(i).sqrt()
+        } else {
+            0.0
+        }
+    };
     let array = Float64Array::from_iter_values((0..10_000).map(price));
     let bytes = encode_array(&registry, &tree, &array)?;
 
