@@ -95,8 +95,8 @@ impl EncodingWriter for Linear {
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
         // Every block has a line of its own, so distances are made block by block.
-        let training = distances_in_units(&values.as_fixed()?);
-        let distances = page.block_child(0, training.as_values()?)?;
+        let fixed = values.as_fixed()?;
+        let distances = page.block_child(0, || distances_in_units(&fixed))?;
         Ok(Box::new(LinearPage { distances }))
     }
 
