@@ -103,7 +103,7 @@ impl Described {
             format!("{page} does not say what an erasure leaves\nrepair: add `**Erasure.** Fit: <sentence>. Residue: <sentence>.`")
         })?;
         let kernels = KERNELS.iter().filter(|kernel| {
-            let mut rows = kernel.rows.iter();
+            let mut rows = kernel.rows();
             rows.any(|other| other.encoding.id() == id)
         });
         let kernels: Vec<_> = kernels.map(|kernel| kernel.name).collect();

@@ -224,8 +224,7 @@ fn code_of(kernel: &KernelSet, wasm: &[u8], compressed_bytes: usize) -> String {
         })
         .collect();
     let mut encodings: Vec<String> = kernel
-        .rows
-        .iter()
+        .rows()
         .map(|row| {
             let version = row.encoding.version();
             format!(

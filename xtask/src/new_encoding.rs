@@ -222,7 +222,7 @@ fn fill(template: &str, name: &str) -> String {
 fn add_row(table: &str, name: &str) -> Result<String, String> {
     let row = format!(
         "    // FILL IN: what benches/codec.rs measures, and another place if it is cheaper to propose than those above.\n    \
-         row!({}::{}, value_ps: 1000, byte_ps: 0),\n",
+         row!({}::{}, value_ps: 1000, byte_ps: 0, Always),\n",
         crate_name(name),
         static_name(name)
     );

@@ -10,7 +10,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
-use tarsia_codec::{DecodeCost, Encoding, Registry};
+use tarsia_codec::{DecodeCost, Encoding, Registry, Tried};
 
 #[cfg(feature = "encode")]
 use tarsia_codec::EncodingWriter;
@@ -26,10 +26,12 @@ pub struct Row {
     /// How long its decoder takes without its children, measured by the crate's `benches/codec.rs` on the machine of
     /// `docs/benchmarks.md`.
     pub cost: DecodeCost,
+    /// When a search asks it for proposals.
+    pub tried: Tried,
 }
 
 macro_rules! row {
-    ($encoding:path, value_ps: $value_ps:literal, byte_ps: $byte_ps:literal) => {
+    ($encoding:path, value_ps: $value_ps:literal, byte_ps: $byte_ps:literal, $tried:ident) => {
         Row {
             encoding: &$encoding,
             #[cfg(feature = "encode")]
@@ -38,31 +40,37 @@ macro_rules! row {
                 value_ps: $value_ps,
                 byte_ps: $byte_ps,
             },
+            tried: Tried::$tried,
         }
     };
 }
 
-/// The encodings of the kernels `core` and `nested`: those that the default chooser writes. Their decoders are small.
+/// The encodings of the kernels `core` and `nested`: those that a search tries by itself. Their decoders are small.
 #[rustfmt::skip]
 pub static CORE: &[Row] = &[
-    row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 25),
-    row!(tarsia_bitmap::BITMAP, value_ps: 4, byte_ps: 0),
-    row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 34),
-    row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 70),
-    row!(tarsia_narrow::NARROW, value_ps: 0, byte_ps: 40),
-    row!(tarsia_divisor::DIVISOR, value_ps: 300, byte_ps: 0),
-    row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45),
-    row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40),
-    row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0),
-    row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25),
-    row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10),
-    row!(tarsia_alp::ALP, value_ps: 550, byte_ps: 0),
-    row!(tarsia_alprd::ALPRD, value_ps: 300, byte_ps: 40),
-    row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280),
+    row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 25, Always),
+    row!(tarsia_bitmap::BITMAP, value_ps: 4, byte_ps: 0, Always),
+    row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 34, Always),
+    row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 70, Always),
+    row!(tarsia_narrow::NARROW, value_ps: 0, byte_ps: 40, Always),
+    row!(tarsia_divisor::DIVISOR, value_ps: 300, byte_ps: 0, Always),
+    row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45, Always),
+    row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40, Always),
+    row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0, Always),
+    row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25, Always),
+    row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10, Always),
+    row!(tarsia_alp::ALP, value_ps: 550, byte_ps: 0, Always),
+    row!(tarsia_alprd::ALPRD, value_ps: 300, byte_ps: 40, Always),
+    row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280, Always),
+];
+
+/// The other encodings of the kernel `full`: those that are written where a user names them.
+#[rustfmt::skip]
+pub static EXTRA: &[Row] = &[
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.
-pub static SETS: &[&[Row]] = &[CORE];
+pub static SETS: &[&[Row]] = &[CORE, EXTRA];
 
 /// A kernel: a Wasm module that decodes some encodings, built by `cargo xtask build-wasm`.
 #[derive(Clone, Copy)]
@@ -78,7 +86,7 @@ pub struct KernelSet {
     /// True if it also decodes nested and full-zip pages.
     pub nested: bool,
     /// The encodings that it decodes.
-    pub rows: &'static [Row],
+    pub sets: &'static [&'static [Row]],
     /// The module must be smaller than this, in bytes: every process that uses it compiles it, which takes about a
     /// millisecond per KiB.
     pub raw_bytes_max: u64,
@@ -88,11 +96,11 @@ pub struct KernelSet {
 pub static KERNELS: &[KernelSet] = &[
     KernelSet {
         name: "core",
-        about: "The core kernel: flat mini-block pages under every encoding that the default chooser writes.",
+        about: "The core kernel: flat mini-block pages under every encoding that a search tries by itself.",
         package: "tarsia-kernel-core",
         features: &[],
         nested: false,
-        rows: CORE,
+        sets: &[CORE],
         raw_bytes_max: 144 << 10,
     },
     KernelSet {
@@ -101,20 +109,36 @@ pub static KERNELS: &[KernelSet] = &[
         package: "tarsia-kernel-core",
         features: &["nested"],
         nested: true,
-        rows: CORE,
+        sets: &[CORE],
         raw_bytes_max: 192 << 10,
     },
+    KernelSet {
+        name: "full",
+        about: "Flat and nested pages under all encodings.",
+        package: "tarsia-kernel-core",
+        features: &["nested", "full"],
+        nested: true,
+        sets: SETS,
+        raw_bytes_max: 256 << 10,
+    },
 ];
+
+impl KernelSet {
+    /// The encodings that it decodes.
+    pub fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        self.sets.iter().flat_map(|rows| rows.iter())
+    }
+}
 
 /// All rows.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     SETS.iter().flat_map(|rows| rows.iter())
 }
 
-/// A registry with the decoders of some rows.
-pub fn decoders(rows: &[Row]) -> Registry {
+/// A registry with the decoders of some sets of rows.
+pub fn decoders(sets: &[&[Row]]) -> Registry {
     let mut registry = Registry::new();
-    for row in rows {
+    for row in sets.iter().flat_map(|rows| rows.iter()) {
         registry.add(row.encoding);
     }
     registry
@@ -126,6 +150,7 @@ pub fn registry() -> Registry {
     let mut registry = Registry::new();
     for row in rows() {
         registry.add_writer(row.writer, row.cost);
+        registry.set_tried(row.writer.id(), row.tried);
     }
     registry
 }

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_codec::{
     Block, EraseFit, Error, Node, Proposal, Proposals, RegisteredWriter, Registry, Result,
-    SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
+    SharedBuffers, Statistics, Tree, TreeWriter, Tried, ValueType, Values,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 use tarsia_structure::SHARED_DEPTH_MAX;
@@ -186,7 +186,7 @@ impl Chooser {
             ValueType::Bytes => FALLBACK_VALUES * 16,
         };
         let mut best: Option<(u64, Tree)> = None;
-        for known in self.registry.writers().iter().filter(|_| depth_left > 0) {
+        for known in self.searched().filter(|_| depth_left > 0) {
             for sample in known.writer.samples() {
                 let node = Node {
                     value_type,
@@ -262,7 +262,7 @@ impl Chooser {
             outline: None,
         };
         let mut all = Vec::new();
-        for known in self.registry.writers() {
+        for known in self.searched() {
             let mut proposals = self.proposals(known, u64::MAX);
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
@@ -286,6 +286,12 @@ impl Chooser {
         self.registry
             .number_shared(&mut found.tree, value_type, &mut next)?;
         Ok(found)
+    }
+
+    /// The encoders that a search tries by itself.
+    fn searched(&self) -> impl Iterator<Item = &RegisteredWriter> {
+        let all = self.registry.writers().iter();
+        all.filter(|known| known.tried == Tried::Always)
     }
 
     /// An empty list for the proposals of an encoding.
@@ -420,7 +426,10 @@ impl<'a> Search<'a> {
             let decode_ps = decode_ps(known, values);
             // Under its own kind a node finds little that its parent has left.
             let is_again = place.parent == Some(id) && !is_named;
-            let is_allowed = place.outline.is_none_or(|outline| outline.allows(id));
+            let is_allowed = match place.outline {
+                Some(outline) if is_named => outline.allows(id),
+                _ => known.tried == Tried::Always,
+            };
             if is_again || !is_allowed || decode_ps >= to_beat_ps {
                 continue;
             }

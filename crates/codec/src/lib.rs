@@ -72,7 +72,7 @@ pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
 pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
 pub use read::{Reader, check_zero};
-pub use registry::{DecodeCost, RegisteredWriter, Registry, build_decoder, build_encoder};
+pub use registry::{DecodeCost, RegisteredWriter, Registry, Tried, build_decoder, build_encoder};
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
 pub use statistics::{
     Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,

@@ -20,6 +20,16 @@ pub struct DecodeCost {
     pub byte_ps: u32,
 }
 
+/// When a search for trees asks an encoding for proposals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tried {
+    /// For all values.
+    #[default]
+    Always,
+    /// Only where the user names it. Other encodings are better on nearly all data, or its proposals cost too much time.
+    WhenNamed,
+}
+
 /// An encoder with what a search for trees needs to know about it.
 #[derive(Clone, Copy)]
 pub struct RegisteredWriter {
@@ -29,6 +39,8 @@ pub struct RegisteredWriter {
     pub cost: DecodeCost,
     /// The newest version of its layout that it may write.
     pub version_max: Version,
+    /// When it is asked for proposals.
+    pub tried: Tried,
 }
 
 /// The encodings that a reader or a writer knows. There are so few that a linear search by id is faster than a map.
@@ -81,6 +93,7 @@ impl Registry {
             writer,
             cost,
             version_max: writer.version(),
+            tried: Tried::default(),
         };
         let mut known = self.writers.iter_mut();
         match known.find(|known| known.writer.id() == writer.id()) {
@@ -117,6 +130,14 @@ impl Registry {
             }
             _ => false,
         }
+    }
+
+    /// Says when searches ask the encoder with this id for proposals: always, unless this says otherwise. Returns false
+    /// if there is no such encoder.
+    pub fn set_tried(&mut self, id: &str, tried: Tried) -> bool {
+        let mut known = self.writers.iter_mut();
+        let known = known.find(|known| known.writer.id() == id);
+        known.map(|known| known.tried = tried).is_some()
     }
 
     /// All decoders.

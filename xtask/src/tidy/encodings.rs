@@ -175,7 +175,7 @@ pub(super) fn kernels_are_of_the_table(files: &Files) -> Vec<Violation> {
         return Vec::new();
     };
     let kernels = KERNELS.iter().map(|kernel| {
-        let rows = kernel.rows.iter();
+        let rows = kernel.rows();
         (kernel.name, rows.map(|row| row.encoding.id()).collect())
     });
     compare_kernels(code, kernels.collect())

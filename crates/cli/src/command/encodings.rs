@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use tarsia::codec::Tried;
+
 use crate::args::Encodings;
 use crate::failure::Failure;
 
@@ -13,6 +15,8 @@ struct EncodingDocument {
     version: String,
     /// Whether this program writes it, too.
     written: bool,
+    /// When a writer tries it: `always`, or `when named` with `--encode`.
+    tried: Option<&'static str>,
     /// The kernels of this program that decode it.
     kernels: Vec<String>,
 }
@@ -26,11 +30,16 @@ pub(super) fn encodings(args: &Encodings) -> Result<(), Failure> {
         .map(|encoding| {
             let (id, version) = (encoding.id(), encoding.version());
             let kernels = tarsia::kernels().iter();
+            let writer = writers.iter().find(|known| known.writer.id() == id);
             let decoding = kernels.filter(|it| it.decodes(id, version.major, version.minor));
             EncodingDocument {
                 id,
                 version: version.to_string(),
-                written: writers.iter().any(|known| known.writer.id() == id),
+                written: writer.is_some(),
+                tried: writer.map(|known| match known.tried {
+                    Tried::Always => "always",
+                    Tried::WhenNamed => "when named",
+                }),
                 kernels: decoding.map(|it| it.name.to_string()).collect(),
             }
         })
@@ -41,12 +50,13 @@ pub(super) fn encodings(args: &Encodings) -> Result<(), Failure> {
         out.document(&documents)?;
         return out.finish();
     }
-    let mut table = new_table(&["encoding", "version", "written", "kernels"]);
+    let mut table = new_table(&["encoding", "version", "written", "tried", "kernels"]);
     for document in &documents {
         table.add_row([
             document.id.to_owned(),
             document.version.clone(),
             if document.written { "yes" } else { "no" }.to_owned(),
+            document.tried.unwrap_or("-").to_owned(),
             document.kernels.join(", "),
         ]);
     }

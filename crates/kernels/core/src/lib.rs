@@ -1,7 +1,7 @@
-//! The core kernel: flat pages under every encoding that the default chooser writes. With the feature `nested` it
-//! decodes nested pages too.
+//! The core kernel: flat pages under every encoding that a search tries by itself. With the feature `nested` it decodes
+//! nested pages too, with the feature `full` pages under all encodings.
 //!
-//! `cargo xtask build-wasm` builds both for wasm32. On other targets this crate only lists the kernel's encodings.
+//! `cargo xtask build-wasm` builds all of them for wasm32. On other targets this crate only lists the kernel's encodings.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
@@ -9,7 +9,11 @@ use tarsia_codec::Registry;
 
 /// The kernel's encodings.
 pub fn registry() -> Registry {
-    tarsia_encodings::decoders(tarsia_encodings::CORE)
+    #[cfg(feature = "full")]
+    let sets = tarsia_encodings::SETS;
+    #[cfg(not(feature = "full"))]
+    let sets = &[tarsia_encodings::CORE];
+    tarsia_encodings::decoders(sets)
 }
 
 tarsia_kernel_guest::export_kernel!(crate::registry);

@@ -7,7 +7,7 @@ use tarsia_codec::Registry;
 
 /// The kernel's encodings: Tarsia's core ones, which may stand below and beside it, and its own.
 pub fn registry() -> Registry {
-    let mut registry = tarsia_encodings::decoders(tarsia_encodings::CORE);
+    let mut registry = tarsia_encodings::decoders(&[tarsia_encodings::CORE]);
     registry.add(&example_linear::LINEAR);
     registry
 }
