@@ -59,6 +59,7 @@ pub static CORE: &[Row] = &[
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0, Always),
     row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25, Always),
     row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10, Always),
+    row!(tarsia_split::SPLIT, value_ps: 0, byte_ps: 30, Always),
     row!(tarsia_alp::ALP, value_ps: 550, byte_ps: 0, Always),
     row!(tarsia_alprd::ALPRD, value_ps: 300, byte_ps: 40, Always),
     row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280, Always),

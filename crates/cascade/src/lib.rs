@@ -435,6 +435,7 @@ impl<'a> Search<'a> {
             }
             let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
             let mut proposals = self.chooser.proposals(known, bytes_to_beat);
+            proposals = proposals.of_named(is_named);
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);

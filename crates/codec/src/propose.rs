@@ -237,6 +237,7 @@ pub struct Proposals<'v> {
     version: Version,
     must_fit: bool,
     shared_bytes_max: u64,
+    is_named: bool,
 }
 
 impl<'v> Proposals<'v> {
@@ -249,6 +250,7 @@ impl<'v> Proposals<'v> {
             version,
             must_fit: false,
             shared_bytes_max: SHARED_BYTES_MAX,
+            is_named: false,
         }
     }
 
@@ -277,6 +279,18 @@ impl<'v> Proposals<'v> {
     /// True if the values that remain after an erasure must always fit their old place.
     pub fn must_fit(&self) -> bool {
         self.must_fit
+    }
+
+    /// The same list, for an encoding that a user named, or not.
+    #[must_use]
+    pub fn of_named(self, is_named: bool) -> Self {
+        Self { is_named, ..self }
+    }
+
+    /// True if a user named the encoding for these values. Then it may propose also what is hardly ever better than
+    /// other encodings, or what takes long to compute.
+    pub fn is_named(&self) -> bool {
+        self.is_named
     }
 
     /// The size in bytes of the best tree so far, reduced if this encoding's decoder is slower. A proposal of this size
