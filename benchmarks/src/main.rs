@@ -7,6 +7,7 @@ mod kernels;
 mod machine;
 mod over_tables;
 mod peers;
+mod presets;
 mod report;
 mod search;
 mod sizes;
@@ -35,6 +36,8 @@ enum Benchmark {
     Kernels(over_tables::Arguments),
     /// What part of writing the search for trees of encodings takes.
     Search(over_tables::Arguments),
+    /// Size, scan and writing under each preset, beside Vortex and Parquet.
+    Presets(over_tables::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`, then `types`.
@@ -51,6 +54,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Types(arguments) => types::run(&arguments),
         Benchmark::Kernels(arguments) => kernels::run(&arguments),
         Benchmark::Search(arguments) => search::run(&arguments),
+        Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

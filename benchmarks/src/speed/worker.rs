@@ -35,7 +35,7 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<()> {
     memory::limit_this_process();
     let format: Box<dyn Format> = match arguments.format {
         #[cfg(feature = "tarsia")]
-        FormatName::Tarsia => Box::new(crate::peers::tarsia::speed::Tarsia),
+        FormatName::Tarsia => Box::new(crate::peers::tarsia::speed::Tarsia::new()),
         FormatName::Vortex => Box::new(crate::peers::vortex::speed::Vortex::new()),
         FormatName::Parquet => Box::new(crate::peers::parquet::speed::Parquet::new()),
         FormatName::Lance => bail!("Lance's worker is lance/worker.py"),

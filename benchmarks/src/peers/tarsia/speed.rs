@@ -6,13 +6,27 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use tarsia::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
+use tarsia::{EmbedKernels, File, OpenOptions, Preset, WriteOptions, Writer};
 
 use super::write_options;
 use crate::peers::speed::{Consumer, Format, Opened};
 use crate::speed::Threads;
 
-pub(crate) struct Tarsia;
+/// Under one preset.
+pub(crate) struct Tarsia {
+    preset: Preset,
+}
+
+impl Tarsia {
+    /// Under the default preset.
+    pub(crate) fn new() -> Self {
+        Self::with_preset(Preset::default())
+    }
+
+    pub(crate) fn with_preset(preset: Preset) -> Self {
+        Self { preset }
+    }
+}
 
 fn threads(threads: Threads) -> tarsia::Threads {
     match threads {
@@ -40,7 +54,8 @@ fn open(path: &Path, n_threads: Threads, views: bool) -> Result<Box<dyn Opened>>
 
 impl Format for Tarsia {
     fn write(&self, path: &Path, batches: &[RecordBatch], n_threads: Threads) -> Result<()> {
-        write(path, batches, write_options(threads(n_threads)))
+        let options = write_options(threads(n_threads)).with_preset(self.preset);
+        write(path, batches, options)
     }
 
     fn open(&self, path: &Path, _: &SchemaRef, n_threads: Threads) -> Result<Box<dyn Opened>> {
@@ -58,7 +73,9 @@ impl Format for Tarsia {
 
     fn kernel_bytes(&self, path: &Path, batches: &[RecordBatch]) -> Result<u64> {
         let with_kernel = path.with_extension("kernel");
-        let options = write_options(tarsia::Threads::All).with_embed_kernels(EmbedKernels::Embed);
+        let options = write_options(tarsia::Threads::All)
+            .with_embed_kernels(EmbedKernels::Embed)
+            .with_preset(self.preset);
         write(&with_kernel, batches, options)?;
         let bytes = std::fs::metadata(&with_kernel)?.len();
         std::fs::remove_file(&with_kernel)?;

@@ -1,9 +1,12 @@
-//! The decoder: copies the token of each code with one load and one store of 16 bytes.
+//! The decoder: copies the token of each code with one load and one store of 16 bytes. Whole blocks are copied code by
+//! code, as if each were a string, by the loop for dictionaries of short strings; where the strings end is looked up
+//! after that.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_bits::PaddedStrings;
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result,
     Scratch, Selection, SharedBuffer, Unit, Version, children_of,
@@ -27,9 +30,11 @@ const GAP_CODES: u32 = 128;
 /// Kernels look up few single values, and must be small.
 const ONE_BY_ONE: bool = cfg!(feature = "kernel");
 
-/// A token, padded with zeros, and behind it its length. Both are in one place, so that a code costs one check and
-/// mostly one cache line.
-type Padded = [u8; TOKEN_BYTES_MAX + 1];
+/// The tokens of a dictionary, each padded to 16 bytes.
+struct Tokens {
+    entries: Vec<[u8; TOKEN_BYTES_MAX]>,
+    lengths: Vec<u8>,
+}
 
 impl Encoding for Onpair {
     fn id(&self) -> &'static str {
@@ -57,46 +62,55 @@ impl Encoding for Onpair {
         Ok(Box::new(UnitDecoder {
             counts,
             codes,
-            tokens: padded(dictionary.values())?,
+            tokens: Tokens::of(dictionary.values())?,
             dictionary: dictionary.clone(),
         }))
     }
 }
 
-/// The tokens of a dictionary.
-fn padded(dictionary: &OwnedValues) -> Result<Vec<Padded>> {
-    let strings = dictionary.as_values()?.as_bytes()?;
-    let n = strings.len();
-    if n > TOKENS_MAX {
-        return Err(Error::corrupt("onpair.tokens", 0, n, "at most 65,536"));
-    }
-    let mut tokens = Vec::with_capacity(n);
-    for i in 0..n {
-        let token = strings.get(i);
-        let mut padded = [0; TOKEN_BYTES_MAX + 1];
-        let Some(to) = padded.get_mut(..token.len().min(TOKEN_BYTES_MAX)) else {
-            continue;
-        };
-        if to.len() != token.len() {
-            let (at, found) = (i, token.len());
-            return Err(Error::corrupt(
-                "onpair.tokens",
-                at,
-                found,
-                "at most 16 bytes",
-            ));
+impl Tokens {
+    fn of(dictionary: &OwnedValues) -> Result<Self> {
+        let strings = dictionary.as_values()?.as_bytes()?;
+        let n = strings.len();
+        if n > TOKENS_MAX {
+            return Err(Error::corrupt("onpair.tokens", 0, n, "at most 65,536"));
         }
-        to.copy_from_slice(token);
-        padded[TOKEN_BYTES_MAX] = token.len() as u8;
-        tokens.push(padded);
+        let mut tokens = Self {
+            entries: Vec::with_capacity(n),
+            lengths: Vec::with_capacity(n),
+        };
+        for i in 0..n {
+            let token = strings.get(i);
+            let mut padded = [0; TOKEN_BYTES_MAX];
+            let Some(to) = padded.get_mut(..token.len()) else {
+                let (at, found) = (i, token.len());
+                return Err(Error::corrupt(
+                    "onpair.tokens",
+                    at,
+                    found,
+                    "at most 16 bytes",
+                ));
+            };
+            to.copy_from_slice(token);
+            tokens.entries.push(padded);
+            tokens.lengths.push(token.len() as u8);
+        }
+        Ok(tokens)
     }
-    Ok(tokens)
+
+    fn as_strings(&self) -> PaddedStrings<'_> {
+        PaddedStrings {
+            width: TOKEN_BYTES_MAX,
+            entries: self.entries.as_flattened(),
+            lengths: &self.lengths,
+        }
+    }
 }
 
 struct UnitDecoder {
     counts: Box<dyn Decoder>,
     codes: Box<dyn Decoder>,
-    tokens: Vec<Padded>,
+    tokens: Tokens,
     dictionary: SharedBuffer,
 }
 
@@ -254,30 +268,60 @@ impl UnitDecoder {
         if end > n_codes || reaches_end && end != n_codes {
             return Err(Parts::bad_counts(end).into());
         }
-        // The value that the next code belongs to, and how many codes of it are left.
+        // The value that the next code belongs to, and how many codes are left of it.
         let mut i = 0;
         let mut left = to.ends.first().map_or(0, |count| *count as usize);
         let codes = from as u32..end as u32;
-        self.for_codes(parts, codes, scratch, &mut |mut codes| {
-            while !codes.is_empty() {
-                while left == 0 {
-                    to.end(i);
-                    i += 1;
-                    let Some(count) = to.ends.get(i) else {
-                        return Ok(());
-                    };
-                    left = *count as usize;
-                }
-                let (now, rest) = codes.split_at(left.min(codes.len()));
-                to.written = self.copy_tokens(now, to.data, to.written)?;
-                left -= now.len();
-                codes = rest;
-            }
-            Ok(())
+        self.for_codes(parts, codes, scratch, &mut |codes, scratch| {
+            let before = to.base.wrapping_add(to.written as u32);
+            let mut buf = scratch.take(codes.len() * size_of::<u32>());
+            let done = match bytemuck::try_cast_slice_mut(&mut buf) {
+                Ok(code_ends) => self.append(codes, code_ends, to).map(|()| {
+                    // Values that end among these codes.
+                    let mut next = 0;
+                    while let Some(end) = to.ends.get_mut(i)
+                        && next + left <= codes.len()
+                    {
+                        next += left;
+                        let last = next.checked_sub(1).and_then(|last| code_ends.get(last));
+                        *end = last.copied().unwrap_or(before);
+                        i += 1;
+                        left = to.ends.get(i).map_or(0, |count| *count as usize);
+                    }
+                    left -= codes.len() - next;
+                }),
+                Err(_) => Err(unaligned().into()),
+            };
+            scratch.give(buf);
+            done
         })?;
         // The last value with codes, and those without codes behind it.
         for i in i..n {
             to.end(i);
+        }
+        Ok(())
+    }
+
+    /// Appends the tokens of `codes`, and sets `code_ends` to where each ends.
+    fn append(
+        &self,
+        codes: &[u16],
+        code_ends: &mut [u32],
+        to: &mut Strings<'_>,
+    ) -> Result<(), Failure> {
+        let base = to.base.wrapping_add(to.written as u32);
+        let data = to.data.get_mut(to.written..).unwrap_or_default();
+        let tokens = self.tokens.as_strings();
+        let bytes = bytemuck::cast_slice(codes);
+        let (n_done, n_bytes) =
+            tarsia_bits::gather_padded::<u16>(tokens, bytes, base, code_ends, data)
+                .map_err(|error| bad_codes(&error))?;
+        to.written += n_bytes;
+        // The last ones, where not all of a padded token fits.
+        let rest = codes.iter().zip(code_ends).skip(n_done);
+        for (code, end) in rest {
+            to.written = self.copy_tokens(core::slice::from_ref(code), to.data, to.written)?;
+            *end = to.base.wrapping_add(to.written as u32);
         }
         Ok(())
     }
@@ -344,7 +388,7 @@ impl UnitDecoder {
     ) -> Result<(), Failure> {
         let all = ends.span(group);
         let is_one = ONE_BY_ONE || group.len() == 1;
-        self.for_codes(parts, all.clone(), scratch, &mut |codes| {
+        self.for_codes(parts, all.clone(), scratch, &mut |codes, _| {
             if is_one {
                 to.written = self.copy_tokens(codes, to.data, to.written)?;
                 return Ok(());
@@ -373,7 +417,7 @@ impl UnitDecoder {
         parts: &Parts<'_>,
         range: Range<u32>,
         scratch: &mut Scratch,
-        with: &mut dyn FnMut(&[u16]) -> Result<(), Failure>,
+        with: &mut dyn FnMut(&[u16], &mut Scratch) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut next = range.start;
         while next < range.end {
@@ -390,7 +434,7 @@ impl UnitDecoder {
                 .and_then(|_| match bytemuck::try_cast_slice(&buf) {
                     Ok(codes) => {
                         self.note_used(codes);
-                        with(codes)
+                        with(codes, scratch)
                     }
                     Err(_) => Err(unaligned().into()),
                 });
@@ -420,19 +464,18 @@ impl UnitDecoder {
     #[cfg_attr(feature = "kernel", inline(never))]
     fn copy_tokens(&self, codes: &[u16], data: &mut [u8], mut at: usize) -> Result<usize, Failure> {
         for code in codes {
-            let Some(token) = self.tokens.get(usize::from(u16::from_le(*code))) else {
-                return Err(bad_code(*code).into());
+            let index = usize::from(u16::from_le(*code));
+            let token = self.tokens.entries.get(index);
+            let (Some(bytes), Some(len)) = (token, self.tokens.lengths.get(index)) else {
+                return Err(bad_code(u16::from_le(*code).into()).into());
             };
-            let (bytes, len) = (
-                &token[..TOKEN_BYTES_MAX],
-                usize::from(token[TOKEN_BYTES_MAX]),
-            );
+            let len = usize::from(*len);
             // Bytes behind a token are undefined until the next one covers them.
             match data
                 .get_mut(at..)
                 .and_then(<[u8]>::first_chunk_mut::<TOKEN_BYTES_MAX>)
             {
-                Some(to) => to.copy_from_slice(bytes),
+                Some(to) => *to = *bytes,
                 None => copy_last(bytes, len, data, at)?,
             }
             at += len;
@@ -553,9 +596,17 @@ fn copy_last(token: &[u8], len: usize, data: &mut [u8], at: usize) -> Result<(),
 }
 
 #[cold]
-fn bad_code(code: u16) -> Error {
+fn bad_code(code: u64) -> Error {
     let allowed = "below the number of tokens";
-    Error::corrupt("onpair.codes", 0, u16::from_le(code), allowed)
+    Error::corrupt("onpair.codes", 0, code, allowed)
+}
+
+#[cold]
+fn bad_codes(error: &tarsia_bits::Error) -> Error {
+    match error {
+        tarsia_bits::Error::Code { largest, .. } => bad_code(*largest),
+        _ => Error::invalid("codes and ends of other lengths"),
+    }
 }
 
 #[cold]
