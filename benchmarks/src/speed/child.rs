@@ -118,6 +118,8 @@ impl Drop for Child {
 pub(super) struct Launcher {
     /// The interpreter that has Lance.
     pub(super) lance_python: Option<PathBuf>,
+    /// Tarsia's preset, else the default.
+    pub(super) preset: Option<String>,
 }
 
 impl Launcher {
@@ -136,6 +138,9 @@ impl Launcher {
             _ => {
                 command = Command::new(std::env::current_exe()?);
                 command.args(["speed-worker", format.name()]);
+                if let Some(preset) = &self.preset {
+                    command.args(["--preset", preset]);
+                }
             }
         }
         Ok(command)

@@ -135,7 +135,10 @@ pub(super) fn measure(
         formats.push(FormatName::Lance);
         environment.versions.extend(lance::versions());
     }
-    let launcher = Launcher { lance_python };
+    let launcher = Launcher {
+        lance_python,
+        preset: arguments.preset.clone(),
+    };
     let folders = folders(arguments, &mut left_out)?;
     let mut sources = Vec::new();
     for path in tables::parquet_files(folder)? {
@@ -196,7 +199,10 @@ pub(crate) fn scans(
     reps: usize,
     scratch: Option<&PathBuf>,
 ) -> Result<Speed> {
-    let launcher = Launcher { lance_python: None };
+    let launcher = Launcher {
+        lance_python: None,
+        preset: None,
+    };
     let folders = Folders {
         scratch: scratch_folder(scratch)?,
         cold: None,

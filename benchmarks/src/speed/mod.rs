@@ -63,6 +63,9 @@ pub(crate) struct Arguments {
     /// Fail if Lance cannot be had, instead of measuring without it.
     #[arg(long, conflicts_with = "no_lance")]
     lance: bool,
+    /// Tarsia's preset; docs and results are kept of the default alone.
+    #[arg(long, value_name = "fast|balanced|compact")]
+    preset: Option<String>,
     /// Leave out Lance.
     #[arg(long)]
     no_lance: bool,
@@ -267,7 +270,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let repository = machine::repository()?;
     let folder = machine::data_folder(arguments.folder.as_ref())?;
     // What is kept in the repository is of all tables.
-    let whole = cfg!(feature = "tarsia") && arguments.table.is_none();
+    let whole = cfg!(feature = "tarsia") && arguments.table.is_none() && arguments.preset.is_none();
     let json = arguments
         .json
         .clone()

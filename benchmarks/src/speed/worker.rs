@@ -17,6 +17,9 @@ use crate::peers::speed::{Format, Opened};
 #[derive(clap::Args)]
 pub(crate) struct WorkerArguments {
     format: FormatName,
+    /// Tarsia's preset.
+    #[arg(long)]
+    preset: Option<String>,
 }
 
 /// Something quick is repeated until this much time is spent, or so often.
@@ -35,7 +38,11 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<()> {
     memory::limit_this_process();
     let format: Box<dyn Format> = match arguments.format {
         #[cfg(feature = "tarsia")]
-        FormatName::Tarsia => Box::new(crate::peers::tarsia::speed::Tarsia::new()),
+        FormatName::Tarsia => {
+            let preset = arguments.preset.as_deref().map(str::parse).transpose()?;
+            let preset = preset.unwrap_or_default();
+            Box::new(crate::peers::tarsia::speed::Tarsia::with_preset(preset))
+        }
         FormatName::Vortex => Box::new(crate::peers::vortex::speed::Vortex::new()),
         FormatName::Parquet => Box::new(crate::peers::parquet::speed::Parquet::new()),
         FormatName::Lance => bail!("Lance's worker is lance/worker.py"),

@@ -49,20 +49,21 @@ macro_rules! row {
 #[rustfmt::skip]
 pub static CORE: &[Row] = &[
     row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 25, Always),
+    row!(tarsia_sequence::SEQUENCE, value_ps: 0, byte_ps: 20, Always),
     row!(tarsia_bitmap::BITMAP, value_ps: 4, byte_ps: 0, Always),
     row!(tarsia_plain::PLAIN, value_ps: 0, byte_ps: 34, Always),
     row!(tarsia_bitpack::BITPACK, value_ps: 0, byte_ps: 70, Always),
     row!(tarsia_narrow::NARROW, value_ps: 0, byte_ps: 40, Always),
     row!(tarsia_divisor::DIVISOR, value_ps: 300, byte_ps: 0, Always),
     row!(tarsia_bytes::BYTES, value_ps: 600, byte_ps: 45, Always),
-    row!(tarsia_dict::DICT, value_ps: 300, byte_ps: 40, Always),
+    row!(tarsia_dict::DICT, value_ps: 150, byte_ps: 25, Always),
     row!(tarsia_delta::DELTA, value_ps: 390, byte_ps: 0, Always),
     row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25, Always),
     row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10, Always),
     row!(tarsia_split::SPLIT, value_ps: 0, byte_ps: 30, Always),
     row!(tarsia_alp::ALP, value_ps: 550, byte_ps: 0, Always),
-    row!(tarsia_alprd::ALPRD, value_ps: 300, byte_ps: 40, Always),
-    row!(tarsia_onpair::ONPAIR, value_ps: 4000, byte_ps: 280, Always),
+    row!(tarsia_alprd::ALPRD, value_ps: 50, byte_ps: 15, Always),
+    row!(tarsia_onpair::ONPAIR, value_ps: 1000, byte_ps: 150, Always),
 ];
 
 /// The other encodings of the kernel `full`: those that are written where a user names them.

@@ -75,7 +75,7 @@ impl Objective {
         };
         match self {
             Self::Fast => Weights {
-                byte_ps: 500,
+                byte_ps: 200,
                 ..balanced
             },
             Self::Balanced => balanced,

@@ -18,11 +18,6 @@ pub(crate) struct Tarsia {
 }
 
 impl Tarsia {
-    /// Under the default preset.
-    pub(crate) fn new() -> Self {
-        Self::with_preset(Preset::default())
-    }
-
     pub(crate) fn with_preset(preset: Preset) -> Self {
         Self { preset }
     }
