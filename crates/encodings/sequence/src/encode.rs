@@ -25,7 +25,8 @@ impl EncodingWriter for Sequence {
             && fixed.len() >= VALUES_MIN
             && bytes < proposals.bytes_to_beat()
             && !proposals.must_fit()
-            && step(&fixed).is_some()
+            // Equal values are for another encoding.
+            && step(&fixed).is_some_and(|step| step != 0)
         {
             proposals.push(Proposal::leaf(self, bytes));
         }

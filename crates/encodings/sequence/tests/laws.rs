@@ -61,6 +61,7 @@ fn sequences_alone_are_proposed() {
     assert!(is_proposed(&good, false));
     assert!(!is_proposed(&good, true));
     assert!(!is_proposed(&sequence(4, 10, 7, 2), false));
+    assert!(!is_proposed(&sequence(4, 10, 0, 500), false));
     assert!(!is_proposed(&sequence(16, 10, 7, 500), false));
     for at in [0, 1, 250, 499] {
         let mut numbers: Vec<u128> = (0..500).collect();
