@@ -17,6 +17,7 @@ pub(crate) const WIDTH_MAX: u32 = 32;
 pub(crate) const PARTS_MAX: usize = 16;
 
 /// Bytes of the length of a part's unit.
+#[cfg(feature = "encode")]
 pub(crate) const LEN_BYTES: usize = size_of::<u32>();
 
 /// The tree `split(parts..)`: part `i` encodes values of `widths[i]` bytes. There is a tree for each width, and all
