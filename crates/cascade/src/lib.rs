@@ -95,6 +95,9 @@ const GAIN_PERCENT_MIN: u64 = 2;
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
+/// A later page of a column has the tree of the first while a value's cost under it differs by at most so many per cent.
+const DRIFT_PERCENT_MAX: u64 = 10;
+
 /// Nodes that one search looks at.
 const NODES_MAX: u32 = 256;
 
@@ -234,20 +237,54 @@ impl Chooser {
     /// What encodings refuse of their own proposals.
     pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
         let outline = self.outline.as_deref();
-        let of_root = Place {
-            parent: None,
-            depth: 1,
-            outline: outline.filter(|_| values.facts().are_of_items()),
+        let outline = outline.filter(|_| values.facts().are_of_items());
+        let found = match outline {
+            Some(outline) => {
+                let place = Place {
+                    outline: Some(outline),
+                    is_of_user: true,
+                    ..Place::ROOT
+                };
+                Search::new(self).best(values, place, u64::MAX)?
+            }
+            None => self.as_in_first_page(values)?,
         };
-        let mut found = Search::new(self).best(values, of_root, u64::MAX)?;
-        if found.is_none() && of_root.outline.is_some() {
-            let free = Place {
-                outline: None,
-                ..of_root
-            };
-            found = Search::new(self).best(values, free, u64::MAX)?;
-        }
+        let found = match found {
+            Some(found) => Some(found),
+            None => {
+                let found = Search::new(self).best(values, Place::ROOT, u64::MAX)?;
+                if let Some(found) = found.as_ref().filter(|_| outline.is_none()) {
+                    self.keep(found, values)?;
+                }
+                found
+            }
+        };
         found.map(|found| self.numbered(found, values)).transpose()
+    }
+
+    /// The tree of the column's first page, with parameters of these values, if they are like those of that page.
+    fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
+        let Some(kept) = values.recall::<Kept>() else {
+            return Ok(None);
+        };
+        let place = Place {
+            outline: Some(&kept.outline),
+            ..Place::ROOT
+        };
+        let found = Search::new(self).best(values, place, u64::MAX)?;
+        Ok(found.filter(|found| kept.is_near(found.cost_per_value_ps(values))))
+    }
+
+    /// Leaves the tree of a column's first page for its later pages.
+    fn keep(&self, found: &Found, values: &Statistics<'_>) -> Result<()> {
+        // Values as they are cost the same whatever they are: only a search finds out that later ones are others.
+        if found.tree != self.fallback(values.values().value_type())? {
+            values.remember(Arc::new(Kept {
+                outline: Outline::of(&found.tree),
+                cost_per_value_ps: found.cost_per_value_ps(values),
+            }));
+        }
+        Ok(())
     }
 
     /// What each encoding makes of the values: its proposals, each with the children that a search finds for it, the
@@ -256,11 +293,6 @@ impl Chooser {
     /// # Errors
     /// As [`Chooser::search`].
     pub fn candidates(&self, values: &Statistics<'_>) -> Result<Vec<Found>> {
-        let of_root = Place {
-            parent: None,
-            depth: 1,
-            outline: None,
-        };
         let mut all = Vec::new();
         for known in self.searched() {
             let mut proposals = self.proposals(known, u64::MAX);
@@ -269,7 +301,7 @@ impl Chooser {
                 let decode_ps = decode_ps(known, values);
                 let mut search = Search::new(self);
                 let found =
-                    search.complete(known, &proposal, values, of_root, decode_ps, u64::MAX)?;
+                    search.complete(known, &proposal, values, Place::ROOT, decode_ps, u64::MAX)?;
                 if let Some(found) = found {
                     all.push(self.numbered(found, values)?);
                 }
@@ -373,6 +405,28 @@ pub struct Found {
     pub is_uniform: bool,
 }
 
+impl Found {
+    fn cost_per_value_ps(&self, values: &Statistics<'_>) -> u64 {
+        self.cost_ps / (values.len() as u64).max(1)
+    }
+}
+
+/// What a search keeps of a column's first page. Later pages get a tree of the same encodings, which spares them the
+/// search, unless their values would cost clearly more or less under it than those of the first page.
+#[derive(Debug)]
+struct Kept {
+    outline: Outline,
+    cost_per_value_ps: u64,
+}
+
+impl Kept {
+    /// Whether a page whose values cost so much is like the first.
+    fn is_near(&self, cost_per_value_ps: u64) -> bool {
+        let moved = cost_per_value_ps.abs_diff(self.cost_per_value_ps);
+        moved * 100 <= self.cost_per_value_ps * DRIFT_PERCENT_MAX
+    }
+}
+
 /// How long an encoding's own decoder takes for all values, in picoseconds.
 fn decode_ps(known: &RegisteredWriter, values: &Statistics<'_>) -> u64 {
     let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
@@ -395,6 +449,18 @@ struct Place<'a> {
     depth: u32,
     /// What the node must look like.
     outline: Option<&'a Outline>,
+    /// Whether a user says so.
+    is_of_user: bool,
+}
+
+impl Place<'_> {
+    /// The root of a tree that may be any.
+    const ROOT: Self = Place {
+        parent: None,
+        depth: 1,
+        outline: None,
+        is_of_user: false,
+    };
 }
 
 impl<'a> Search<'a> {
@@ -435,7 +501,7 @@ impl<'a> Search<'a> {
             }
             let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
             let mut proposals = self.chooser.proposals(known, bytes_to_beat);
-            proposals = proposals.of_named(is_named);
+            proposals = proposals.of_named(is_named && place.is_of_user);
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
@@ -479,6 +545,7 @@ impl<'a> Search<'a> {
                 parent: Some(id),
                 depth: place.depth + 1,
                 outline: place.outline.and_then(|outline| outline.part(i)),
+                is_of_user: place.is_of_user,
             };
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
             let child = values.of_part(part, None)?;
@@ -502,8 +569,7 @@ impl<'a> Search<'a> {
             // A tree of its own, not a part of this one.
             let of_shared = Place {
                 parent: Some(id),
-                depth: 1,
-                outline: None,
+                ..Place::ROOT
             };
             self.shared_depth += 1;
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);

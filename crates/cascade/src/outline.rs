@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tarsia_codec::{Error, Result};
+use tarsia_codec::{Error, Result, Tree};
 
 /// What the ids of the encodings of this workspace begin with.
 const PREFIX: &str = "tarsia.";
@@ -32,6 +32,14 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// The encodings of a tree.
+    pub fn of(tree: &Tree) -> Self {
+        Self {
+            id: Some(tree.id.to_string()),
+            parts: tree.children.iter().map(Self::of).collect(),
+        }
+    }
+
     /// The ids of all encodings that it names.
     pub fn ids(&self) -> Vec<&str> {
         let own = self.id.as_deref().into_iter();

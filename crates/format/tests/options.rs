@@ -66,7 +66,7 @@ fn a_column_has_the_tree_or_the_preset_that_its_options_name() {
     assert!(trees(&path, "name")[0].starts_with("dict"));
     let (_, path) = write(WriteOptions::default()).unwrap();
     assert_eq!(trees(&path, "id"), ["bitpack"]);
-    assert_eq!(trees(&path, "event"), ["delta(constant)"]);
+    assert_eq!(trees(&path, "event"), ["sequence"]);
 }
 
 #[test]

@@ -219,6 +219,9 @@ impl From<Error> for Failure {
     }
 }
 
+/// What is done with some codes.
+type WithCodes<'a> = dyn FnMut(&[u16], &mut Scratch) -> Result<(), Failure> + 'a;
+
 /// The output.
 struct Strings<'a> {
     ends: &'a mut [u32],
@@ -417,7 +420,7 @@ impl UnitDecoder {
         parts: &Parts<'_>,
         range: Range<u32>,
         scratch: &mut Scratch,
-        with: &mut dyn FnMut(&[u16], &mut Scratch) -> Result<(), Failure>,
+        with: &mut WithCodes<'_>,
     ) -> Result<(), Failure> {
         let mut next = range.start;
         while next < range.end {
