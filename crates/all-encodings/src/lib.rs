@@ -59,6 +59,7 @@ pub static CORE: &[Row] = &[
     row!(tarsia_dict::DICT, value_ps: 150, byte_ps: 20, Always),
     row!(tarsia_delta::DELTA, value_ps: 60, byte_ps: 22, Always),
     row!(tarsia_runend::RUNEND, value_ps: 120, byte_ps: 25, Always),
+    row!(tarsia_roaring::ROARING, value_ps: 10, byte_ps: 0, Always),
     row!(tarsia_frequency::FREQUENCY, value_ps: 100, byte_ps: 10, Always),
     row!(tarsia_split::SPLIT, value_ps: 0, byte_ps: 20, Always),
     row!(tarsia_alp::ALP, value_ps: 450, byte_ps: 5, Always),
