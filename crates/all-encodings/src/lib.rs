@@ -70,6 +70,7 @@ pub static CORE: &[Row] = &[
 /// The other encodings of the kernel `full`: those that are written where a user names them.
 #[rustfmt::skip]
 pub static EXTRA: &[Row] = &[
+    row!(tarsia_zigzag::ZIGZAG, value_ps: 0, byte_ps: 27, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.
