@@ -71,6 +71,7 @@ pub static CORE: &[Row] = &[
 #[rustfmt::skip]
 pub static EXTRA: &[Row] = &[
     row!(tarsia_zigzag::ZIGZAG, value_ps: 0, byte_ps: 27, WhenNamed),
+    row!(tarsia_fsst::FSST, value_ps: 700, byte_ps: 240, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

@@ -1,0 +1,345 @@
+//! The decoder: lengths first, so that the strings of all values are decoded in one go, wherever they end.
+
+use alloc::boxed::Box;
+use core::ops::Range;
+
+use tarsia_codec::{
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version, children_of,
+};
+
+use crate::Fsst;
+use crate::layout::{self, ID, NUMBER_BYTES, Parts, VERSION};
+use crate::symbols::{self, Symbols};
+
+/// The most counts in scratch memory at a time: 4 MiB. Only blocks of one huge row have more.
+const COUNTS_AT_ONCE: u32 = 1 << 20;
+
+impl Encoding for Fsst {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> Version {
+        VERSION
+    }
+
+    fn check(&self, node: &Node<'_>) -> Result<NodeSpec> {
+        layout::check_node(node)
+    }
+
+    fn init(
+        &self,
+        _node: &Node<'_>,
+        children: Children,
+        shared: &[SharedBuffer],
+    ) -> Result<Box<dyn Decoder>> {
+        let [lengths, counts] = children_of(children)?;
+        let [table] = shared else {
+            return Err(Error::invalid("fsst has one shared buffer"));
+        };
+        Ok(Box::new(UnitDecoder {
+            lengths,
+            counts,
+            symbols: Symbols::of(table.values())?,
+            table: table.clone(),
+        }))
+    }
+}
+
+struct UnitDecoder {
+    lengths: Box<dyn Decoder>,
+    counts: Box<dyn Decoder>,
+    symbols: Symbols,
+    table: SharedBuffer,
+}
+
+impl Decoder for UnitDecoder {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
+        let n_selected = selection.check(unit.len)?;
+        let parts = Parts::parse(&unit)?;
+        let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
+        // The ends first hold the lengths.
+        numbers_into(&*self.lengths, parts.lengths, selection, ends, scratch)?;
+        let is_whole =
+            n_selected == unit.len as usize && !matches!(selection, Selection::Indices(_));
+        let (total, fits) = running_sum(ends, base);
+        let all_bytes = u64::from(unit.decoded_bytes);
+        if is_whole && total != all_bytes || total > all_bytes.saturating_mul(selection.repeats()) {
+            return Err(Parts::bad_lengths(total));
+        }
+        let to = usize::try_from(total)
+            .ok()
+            .and_then(|it| data.get_mut(..it));
+        let n_bytes = to.map(|to| to.len());
+        let Some(n_bytes) = n_bytes.filter(|_| fits) else {
+            let what = match fits {
+                true => "the output is too short for the selection",
+                false => "the ends of the byte strings exceed 32 bits",
+            };
+            return Err(Error::invalid(what));
+        };
+        match selection {
+            Selection::All => self.decode_range(&parts, 0..unit.len, n_bytes, data, scratch)?,
+            Selection::Range { start, len } => {
+                self.decode_range(&parts, start..start + len, n_bytes, data, scratch)?;
+            }
+            Selection::Indices(indices) => {
+                let mut strings = Strings { ends, base, data };
+                self.decode_indices(&parts, indices, &mut strings, scratch)?;
+            }
+        }
+        Ok(n_bytes)
+    }
+
+    // Kernels get whole blocks and must be small.
+    #[cfg(not(feature = "kernel"))]
+    fn reach(
+        &self,
+        unit: Unit<'_>,
+        front: usize,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<tarsia_codec::Reach> {
+        use tarsia_codec::Reach;
+
+        Selection::from(&range).check(unit.len)?;
+        // Lengths and counts are at the front, behind their sizes in bytes.
+        if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
+            return Ok(Reach::Front(layout::HEADER_BYTES));
+        }
+        let parts = Parts::parse(&unit)?;
+        let at = parts.codes_at;
+        if front < at {
+            return Ok(Reach::Front(at));
+        }
+        let codes = self.codes_of(&parts, range.clone(), scratch)?;
+        let mut decoded_bytes = 0;
+        let add = &mut |lengths: Numbers<'_>| {
+            decoded_bytes += sum(lengths.numbers);
+            Ok(())
+        };
+        for_numbers(&*self.lengths, parts.lengths, range, scratch, add)?;
+        Ok(Reach::Bytes {
+            place: at + codes.start..at + codes.end,
+            decoded_bytes: decoded_bytes.min(unit.decoded_bytes.into()),
+        })
+    }
+}
+
+/// The strings of selected values, whose ends are known.
+struct Strings<'a> {
+    ends: &'a [u32],
+    base: u32,
+    data: &'a mut [u8],
+}
+
+impl Strings<'_> {
+    /// The memory of string `i`, and the strings behind it.
+    fn from(&mut self, i: usize) -> &mut [u8] {
+        let before = i.checked_sub(1).and_then(|i| self.ends.get(i));
+        let start = before.map_or(0, |end| end.wrapping_sub(self.base));
+        self.data.get_mut(start as usize..).unwrap_or_default()
+    }
+
+    /// Its length.
+    fn length(&self, i: usize) -> usize {
+        let before = i.checked_sub(1).and_then(|i| self.ends.get(i));
+        let start = before.copied().unwrap_or(self.base);
+        let end = self.ends.get(i).copied().unwrap_or(start);
+        end.wrapping_sub(start) as usize
+    }
+}
+
+impl UnitDecoder {
+    /// Decodes consecutive strings, of `n_bytes` together, to the front of `data`.
+    fn decode_range(
+        &self,
+        parts: &Parts<'_>,
+        values: Range<u32>,
+        n_bytes: usize,
+        data: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let codes = self.codes_of(parts, values, scratch)?;
+        let found = self.decode_codes(parts, codes.clone(), data)?;
+        match found == n_bytes {
+            true => Ok(()),
+            false => Err(symbols::bad_lengths(parts.codes_at + codes.start, found)),
+        }
+    }
+
+    /// Decodes the strings at `indices`, each to its place.
+    fn decode_indices(
+        &self,
+        parts: &Parts<'_>,
+        indices: &[u32],
+        strings: &mut Strings<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let n_needed = indices.last().map_or(0, |last| last + 1);
+        let (mut i, mut codes_before) = (0, 0);
+        for_numbers(
+            &*self.counts,
+            parts.counts,
+            0..n_needed,
+            scratch,
+            &mut |counts| {
+                let (total, fits) = running_sum(counts.numbers, 0);
+                let end = codes_before + total;
+                if !fits || end > parts.codes.len() as u64 {
+                    return Err(parts.bad_counts(end));
+                }
+                while let Some(index) = indices.get(i)
+                    && let Some(codes) = counts.ends_of(*index)
+                {
+                    let place = |end: u32| codes_before as usize + end as usize;
+                    let codes = place(codes.start)..place(codes.end);
+                    let found = self.decode_codes(parts, codes.clone(), strings.from(i))?;
+                    if found != strings.length(i) {
+                        return Err(symbols::bad_lengths(parts.codes_at + codes.start, found));
+                    }
+                    i += 1;
+                }
+                codes_before = end;
+                Ok(())
+            },
+        )
+    }
+
+    /// Decodes some codes to the front of `data`. Returns how many bytes they stand for.
+    fn decode_codes(
+        &self,
+        parts: &Parts<'_>,
+        range: Range<usize>,
+        data: &mut [u8],
+    ) -> Result<usize> {
+        let codes_at = parts.codes_at + range.start;
+        let codes = parts.codes.get(range).unwrap_or_default();
+        if let Some(used) = self.table.used() {
+            symbols::note_used(codes, used);
+        }
+        self.symbols.decode(codes, codes_at, data)
+    }
+
+    /// The place of some values' codes among all codes.
+    fn codes_of(
+        &self,
+        parts: &Parts<'_>,
+        values: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<Range<usize>> {
+        let mut sum_of = |values: Range<u32>| {
+            let mut all = 0;
+            for_numbers(
+                &*self.counts,
+                parts.counts,
+                values,
+                scratch,
+                &mut |counts| {
+                    all += sum(counts.numbers);
+                    Ok(())
+                },
+            )?;
+            Ok::<u64, Error>(all)
+        };
+        let reaches_end = values.end == parts.counts.len;
+        let start = match values.start {
+            0 => 0,
+            n_before => sum_of(0..n_before)?,
+        };
+        let end = start + sum_of(values)?;
+        let n = parts.codes.len() as u64;
+        if end > n || reaches_end && end != n {
+            return Err(parts.bad_counts(end));
+        }
+        Ok(start as usize..end as usize)
+    }
+}
+
+/// Numbers of consecutive values from `start` on.
+struct Numbers<'a> {
+    start: u32,
+    numbers: &'a mut [u32],
+}
+
+impl Numbers<'_> {
+    /// Where value `index` begins and ends, if the numbers are ends and the value is one of these.
+    fn ends_of(&self, index: u32) -> Option<Range<u32>> {
+        let i = index.checked_sub(self.start)? as usize;
+        let end = *self.numbers.get(i)?;
+        let before = i.checked_sub(1).and_then(|i| self.numbers.get(i));
+        Some(before.copied().unwrap_or(0)..end)
+    }
+}
+
+/// Decodes the numbers of some values into scratch memory, [`COUNTS_AT_ONCE`] at a time, and calls `with` with them.
+fn for_numbers(
+    decoder: &dyn Decoder,
+    unit: Unit<'_>,
+    values: Range<u32>,
+    scratch: &mut Scratch,
+    with: &mut dyn FnMut(Numbers<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut start = values.start;
+    loop {
+        let len = values.end.saturating_sub(start).min(COUNTS_AT_ONCE);
+        let mut buf = scratch.take(len as usize * NUMBER_BYTES);
+        let done = match bytemuck::try_cast_slice_mut(&mut buf) {
+            Ok(numbers) => {
+                let selection = match len == unit.len {
+                    true => Selection::All,
+                    false => Selection::Range { start, len },
+                };
+                numbers_into(decoder, unit, selection, numbers, scratch)
+                    .and_then(|()| with(Numbers { start, numbers }))
+            }
+            Err(_) => Err(Error::invalid("scratch memory is not aligned")),
+        };
+        scratch.give(buf);
+        done?;
+        start += len;
+        // A child without values may still have bytes that are wrong.
+        if start >= values.end {
+            return Ok(());
+        }
+    }
+}
+
+/// Decodes the selected numbers of a child.
+#[inline(never)]
+fn numbers_into(
+    decoder: &dyn Decoder,
+    unit: Unit<'_>,
+    selection: Selection<'_>,
+    to: &mut [u32],
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
+    decoder.decode(unit, selection, scratch, bytes)?;
+    for number in to {
+        *number = u32::from_le(*number);
+    }
+    Ok(())
+}
+
+/// Turns lengths into ends, starting at `base`. Returns the sum of the lengths, and true if the ends fit 32 bits;
+/// otherwise they are undefined.
+fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
+    let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
+        Ok(end) => (end.into(), true),
+        Err(tarsia_bits::Error::Overflow { sum }) => (sum, false),
+        Err(_) => (u64::MAX, false),
+    };
+    (end.saturating_sub(base.into()), fits)
+}
+
+fn sum(numbers: &[u32]) -> u64 {
+    numbers.iter().map(|number| u64::from(*number)).sum()
+}
