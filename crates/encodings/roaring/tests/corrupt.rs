@@ -1,9 +1,13 @@
 //! One broken unit per rule, with the exact error.
 
 use tarsia_codec::{
-    Error, ErrorKind, Output, Registry, Scratch, Selection, Tree, Unit, ValueType, build_decoder,
+    DecodeCost, Error, ErrorKind, Output, Registry, Scratch, Selection, Tree, Unit, ValueType,
+    build_decoder,
 };
-use tarsia_roaring::{ID, ROARING, VERSION, tree};
+use tarsia_roaring::{CONTAINER_VALUES, ID, ROARING, VERSION, tree};
+use tarsia_testkit::cases::Case;
+use tarsia_testkit::mutate::mutate;
+use tarsia_testkit::rng::Rng;
 use tarsia_testkit::units;
 
 const RISING: &str = "rising numbers below the number of values";
@@ -143,4 +147,60 @@ fn parameters_and_other_types_are_refused() {
             "{refused:?}"
         );
     }
+}
+
+/// Where all of a changed unit decodes, its parts decode to the same; nothing panics.
+#[test]
+fn parts_of_changed_units_agree_with_all() {
+    let mut registry = Registry::new();
+    registry.add_writer(&ROARING, DecodeCost::default());
+    let decoder = build_decoder(&registry, &tree(), ValueType::Bits, &[]).unwrap();
+    let n = CONTAINER_VALUES + 1000;
+    let of = |i: usize| match i % 7000 {
+        place @ 0..40 => place != 17,
+        _ => i > CONTAINER_VALUES && i % 90 == 1,
+    };
+    let case = Case::bits("", &(0..n).map(of).collect::<Vec<bool>>());
+    let (bytes, _) = units::encode(&registry, &tree(), case.values()).unwrap();
+    let mut rng = Rng::new(6);
+    let mut n_whole = 0;
+    for _ in 0..2000 {
+        let mut changed = bytes.clone();
+        mutate(&mut rng, &mut changed);
+        let unit = Unit {
+            bytes: &changed,
+            len: n as u32,
+            decoded_bytes: 0,
+        };
+        let decode = |selection: Selection<'_>, n_bits: usize| {
+            let mut out = vec![0; n_bits.div_ceil(8)];
+            let to = Output::Bits {
+                bytes: &mut out,
+                offset: 0,
+            };
+            let done = decoder.decode(unit, selection, &mut Scratch::new(), to);
+            done.map(|_| (0..n_bits).map(|at| out[at / 8] >> (at % 8) & 1).collect())
+        };
+        let all: Result<Vec<u8>, Error> = decode(Selection::All, n);
+        n_whole += usize::from(all.is_ok());
+        let start = rng.below(n);
+        let len = rng.below(n - start);
+        let part = decode(
+            Selection::Range {
+                start: start as u32,
+                len: len as u32,
+            },
+            len,
+        );
+        let count = [3, 500][rng.below(2)];
+        let mut indices: Vec<u32> = (0..count).map(|_| rng.below(n) as u32).collect();
+        indices.sort_unstable();
+        let picked = decode(Selection::Indices(&indices), count);
+        if let Ok(all) = all {
+            assert_eq!(part.unwrap(), all[start..start + len]);
+            let expected: Vec<u8> = indices.iter().map(|i| all[*i as usize]).collect();
+            assert_eq!(picked.unwrap(), expected);
+        }
+    }
+    assert!(n_whole > 50, "{n_whole} changed units decoded");
 }
