@@ -10,7 +10,7 @@ use tarsia_testkit::laws::{LawCase, check_if_held};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::trees::{fitted, random_tree};
 
-const TREES_PER_TYPE: usize = 96;
+const TREES_PER_TYPE: usize = 192;
 const VALUES_MAX: usize = 300;
 
 fn value_types() -> impl Iterator<Item = ValueType> {

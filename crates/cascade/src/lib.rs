@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_codec::{
     Block, EraseFit, Error, Node, Proposal, Proposals, RegisteredWriter, Registry, Result,
-    SharedBuffers, Statistics, Tree, TreeWriter, Tried, ValueType, Values,
+    SharedBuffers, Statistics, Tree, TreeWriter, Tried, ValueType, Values, limits,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 use tarsia_structure::SHARED_DEPTH_MAX;
@@ -95,8 +95,12 @@ const GAIN_PERCENT_MIN: u64 = 2;
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
-/// A later page of a column has the tree of the first while a value's cost under it differs by at most so many per cent.
+/// A later page of a column has the tree of the first while a value's cost under it differs by at most so many per
+/// cent.
 const DRIFT_PERCENT_MAX: u64 = 10;
+
+/// Pages of fewer values are searched, which takes little time: what suits the first may be far from the best for them.
+const KEPT_VALUES_MIN: usize = 1 << 14;
 
 /// Nodes that one search looks at.
 const NODES_MAX: u32 = 256;
@@ -264,7 +268,8 @@ impl Chooser {
 
     /// The tree of the column's first page, with parameters of these values, if they are like those of that page.
     fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
-        let Some(kept) = values.recall::<Kept>() else {
+        let kept = values.recall::<Kept>();
+        let Some(kept) = kept.filter(|_| values.len() >= KEPT_VALUES_MIN) else {
             return Ok(None);
         };
         let place = Place {
@@ -584,8 +589,12 @@ impl<'a> Search<'a> {
         if cost_ps >= to_beat_ps || all_bytes > proposal.bytes_max {
             return Ok(None);
         }
+        let tree = Tree::node(id, proposal.version, &proposal.params, children);
+        if tree.n_nodes() > limits::TREE_NODES_MAX {
+            return Ok(None);
+        }
         Ok(Some(Found {
-            tree: Tree::node(id, proposal.version, &proposal.params, children),
+            tree,
             bytes,
             cost_ps,
             is_uniform: proposal.is_uniform,

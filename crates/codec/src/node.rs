@@ -92,11 +92,11 @@ impl NodeSpec {
 pub enum SharedKind {
     /// Entries to which codes refer by index. An erasure wipes entries to which no row refers any more.
     Dictionary,
-    /// A table that any value may have been encoded with (FSST). It is needed as a whole while any value is left.
+    /// A table that any value may have been encoded with. It is needed as a whole while any value is left.
     SymbolTable,
     /// The initial state of a general-purpose codec (zstd). Needed as a whole, like a symbol table.
     CodecDictionary,
-    /// Tokens; a value is a sequence of token indices (OnPair). An erasure wipes them like entries.
+    /// Tokens; a value is a sequence of token indices (OnPair, FSST). An erasure wipes them like entries.
     TokenDictionary,
 }
 

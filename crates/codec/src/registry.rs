@@ -26,7 +26,8 @@ pub enum Tried {
     /// For all values.
     #[default]
     Always,
-    /// Only where the user names it. Other encodings are better on nearly all data, or its proposals cost too much time.
+    /// Only where the user names it: other encodings are better on nearly all data, or its proposals cost too much
+    /// time.
     WhenNamed,
 }
 

@@ -232,6 +232,13 @@ impl TreeNode {
         Ok(end)
     }
 
+    /// The number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        let mut n = 0;
+        self.visit(&mut |_| n += 1);
+        n
+    }
+
     /// Calls `visit` for every node, parents first.
     pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a TreeNode)) {
         visit(self);

@@ -12,11 +12,11 @@ pub static ALL: [&Kernel; 3] = [&CORE, &NESTED, &FULL];
 pub static CORE: Kernel = Kernel {
     name: Cow::Borrowed("core"),
     digest: [
-        0x6d, 0xda, 0x69, 0x8d, 0xb8, 0xdf, 0xf5, 0x33, 0x99, 0x77, 0x69, 0xd6, 0x7a, 0x4b, 0xd4, 0x20,
-        0x18, 0xf5, 0xd3, 0xc2, 0xa1, 0xd5, 0xb8, 0xf3, 0x77, 0x68, 0x2e, 0x4c, 0x3a, 0x14, 0xaa, 0xc6,
+        0x0b, 0x7c, 0x22, 0x69, 0x6e, 0xdd, 0x2b, 0x5e, 0x12, 0x45, 0xd7, 0xda, 0xac, 0x8d, 0xb9, 0x0d,
+        0x1f, 0xaf, 0x96, 0xd2, 0x17, 0xa8, 0x51, 0x7a, 0x21, 0x5a, 0x7c, 0xb5, 0x8d, 0x73, 0xa6, 0x53,
     ],
-    raw_bytes: 139779,
-    // 51915 bytes.
+    raw_bytes: 145389,
+    // 53954 bytes.
     compressed: Cow::Borrowed(include_bytes!("../core.wasm.zst")),
     nested: false,
     encodings: Cow::Borrowed(&[
@@ -33,6 +33,7 @@ pub static CORE: Kernel = Kernel {
         KernelEncoding::new("tarsia.narrow", 1, 0),
         KernelEncoding::new("tarsia.onpair", 1, 0),
         KernelEncoding::new("tarsia.plain", 1, 0),
+        KernelEncoding::new("tarsia.roaring", 1, 0),
         KernelEncoding::new("tarsia.runend", 1, 0),
         KernelEncoding::new("tarsia.sequence", 1, 0),
         KernelEncoding::new("tarsia.split", 1, 0),
@@ -44,11 +45,11 @@ pub static CORE: Kernel = Kernel {
 pub static NESTED: Kernel = Kernel {
     name: Cow::Borrowed("nested"),
     digest: [
-        0x26, 0x9e, 0x30, 0x2b, 0xa2, 0x63, 0xeb, 0xdc, 0x08, 0x91, 0x03, 0x6b, 0x7d, 0x77, 0x59, 0x00,
-        0x5e, 0x46, 0x7b, 0x1c, 0xef, 0x1b, 0x70, 0x48, 0x92, 0x97, 0xa8, 0xef, 0x19, 0xa5, 0xae, 0xb9,
+        0x76, 0xdf, 0xca, 0x34, 0x42, 0xca, 0x4a, 0x36, 0xb9, 0xbe, 0x27, 0x8c, 0xee, 0xc9, 0x6d, 0x62,
+        0xf5, 0xcc, 0x35, 0x48, 0xde, 0x9c, 0xc7, 0x5c, 0x5a, 0xcb, 0xa7, 0x11, 0xa0, 0xce, 0x34, 0x7c,
     ],
-    raw_bytes: 165595,
-    // 62562 bytes.
+    raw_bytes: 171205,
+    // 64629 bytes.
     compressed: Cow::Borrowed(include_bytes!("../nested.wasm.zst")),
     nested: true,
     encodings: Cow::Borrowed(&[
@@ -65,6 +66,7 @@ pub static NESTED: Kernel = Kernel {
         KernelEncoding::new("tarsia.narrow", 1, 0),
         KernelEncoding::new("tarsia.onpair", 1, 0),
         KernelEncoding::new("tarsia.plain", 1, 0),
+        KernelEncoding::new("tarsia.roaring", 1, 0),
         KernelEncoding::new("tarsia.runend", 1, 0),
         KernelEncoding::new("tarsia.sequence", 1, 0),
         KernelEncoding::new("tarsia.split", 1, 0),
@@ -76,11 +78,11 @@ pub static NESTED: Kernel = Kernel {
 pub static FULL: Kernel = Kernel {
     name: Cow::Borrowed("full"),
     digest: [
-        0xdd, 0x4d, 0xf1, 0xcf, 0xca, 0x70, 0xd1, 0xda, 0xd1, 0x3d, 0x5a, 0x8c, 0x6f, 0x6b, 0xe5, 0xc1,
-        0x90, 0xc2, 0x47, 0x5d, 0x70, 0xe9, 0xae, 0x06, 0x48, 0x87, 0x30, 0x33, 0x6b, 0xa8, 0x6d, 0x28,
+        0xb1, 0xce, 0x05, 0xc3, 0xb2, 0xf2, 0x27, 0x56, 0xc1, 0x9c, 0x86, 0x57, 0x64, 0x2a, 0x45, 0x5e,
+        0xf7, 0x40, 0xf0, 0xbb, 0x35, 0x8a, 0xb5, 0x31, 0x2b, 0x0a, 0x54, 0x77, 0xf0, 0xba, 0xf7, 0x1c,
     ],
-    raw_bytes: 165591,
-    // 62574 bytes.
+    raw_bytes: 177900,
+    // 66847 bytes.
     compressed: Cow::Borrowed(include_bytes!("../full.wasm.zst")),
     nested: true,
     encodings: Cow::Borrowed(&[
@@ -94,11 +96,14 @@ pub static FULL: Kernel = Kernel {
         KernelEncoding::new("tarsia.dict", 1, 0),
         KernelEncoding::new("tarsia.divisor", 1, 0),
         KernelEncoding::new("tarsia.frequency", 1, 0),
+        KernelEncoding::new("tarsia.fsst", 1, 0),
         KernelEncoding::new("tarsia.narrow", 1, 0),
         KernelEncoding::new("tarsia.onpair", 1, 0),
         KernelEncoding::new("tarsia.plain", 1, 0),
+        KernelEncoding::new("tarsia.roaring", 1, 0),
         KernelEncoding::new("tarsia.runend", 1, 0),
         KernelEncoding::new("tarsia.sequence", 1, 0),
         KernelEncoding::new("tarsia.split", 1, 0),
+        KernelEncoding::new("tarsia.zigzag", 1, 0),
     ]),
 };

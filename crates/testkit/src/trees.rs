@@ -1,7 +1,9 @@
 //! Trees of all encodings of a registry, made of their samples
 //! ([`EncodingWriter::samples`](tarsia_codec::EncodingWriter::samples)), for tests that name no encoding.
 
-use tarsia_codec::{Node, NodeSpec, OwnedValues, Registry, Sample, Tree, ValueType, Values};
+use tarsia_codec::{
+    Node, NodeSpec, OwnedValues, Registry, Sample, Tree, ValueType, Values, limits,
+};
 
 use crate::cases::Case;
 use crate::rng::Rng;
@@ -59,7 +61,7 @@ fn candidates(registry: &Registry, value_type: ValueType) -> Vec<Candidate> {
 
 /// A random tree of the registry's encodings of at most this depth, its shared buffers numbered. It need not hold the
 /// values, not even those that `fit` makes: a child may not hold what its parent makes of them. `None` if no encoding
-/// of this depth holds the type.
+/// of this depth holds the type. A tree of too many nodes is given up for one of a level less.
 pub fn random_tree(
     registry: &Registry,
     value_type: ValueType,
@@ -67,6 +69,9 @@ pub fn random_tree(
     rng: &mut Rng,
 ) -> Option<(Tree, Fit)> {
     let (mut tree, fit) = random_node(registry, value_type, depth, rng)?;
+    if tree.n_nodes() > limits::TREE_NODES_MAX {
+        return random_tree(registry, value_type, depth - 1, rng);
+    }
     let numbered = registry.number_shared(&mut tree, value_type, &mut 0);
     numbered.ok().map(|()| (tree, fit))
 }

@@ -13,9 +13,9 @@
 //! `S` is 1, 2, 4 or 8. The node has no parameters and no children.
 //!
 //! # Limits
-//! `encoded_bytes_max` is 1 byte above the decoded bytes, at least 1 + 2 `S`. Decoding allocates nothing. A single value
-//! costs a multiplication. After an erasure the remaining values are no sequence, mostly: they are stored as they are,
-//! and do not fit the old place.
+//! `encoded_bytes_max` is 1 byte above the decoded bytes, at least 1 + 2 `S`. Decoding allocates nothing. A single
+//! value costs a multiplication. After an erasure the remaining values are no sequence, mostly: they are stored as
+//! they are, and do not fit the old place.
 //!
 //! # What this crate does not do
 //! It holds no numbers that are nearly a sequence: `tarsia-delta` does.

@@ -1,8 +1,8 @@
 //! Values of fixed width cut into parts of some bytes each, every part of all values together.
 //!
-//! The bytes of a number are unlike: the highest say sign and size and repeat, the lowest are random. Apart they can have
-//! trees of their own. Two halves of 8 bytes make wide decimals numbers that other encodings take; single bytes are the
-//! byte-stream split of Parquet (BYTE_STREAM_SPLIT in its encodings).
+//! The bytes of a number are unlike: the highest say sign and size and repeat, the lowest are random. Apart they can
+//! have trees of their own. Two halves of 8 bytes make wide decimals numbers that other encodings take; single bytes
+//! are the byte-stream split of Parquet (BYTE_STREAM_SPLIT in its encodings).
 //!
 //! # Layout (little-endian; `n` values of `S` bytes in `k` parts)
 //! | offset | bytes | field | rule |

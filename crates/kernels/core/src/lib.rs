@@ -1,7 +1,8 @@
-//! The core kernel: flat pages under every encoding that a search tries by itself. With the feature `nested` it decodes
-//! nested pages too, with the feature `full` pages under all encodings.
+//! The core kernel: flat pages under every encoding that a search tries by itself. With the feature `nested` it
+//! decodes nested pages too, with the feature `full` pages under all encodings.
 //!
-//! `cargo xtask build-wasm` builds all of them for wasm32. On other targets this crate only lists the kernel's encodings.
+//! `cargo xtask build-wasm` builds all of them for wasm32. On other targets this crate only lists the kernel's
+//! encodings.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
