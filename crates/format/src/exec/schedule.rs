@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tarsia_codec::ValueType;
 
 use super::batch::{batches, too_many_values};
 use super::budget::{batch_budget, rows_budget};
@@ -36,9 +37,27 @@ const BATCH_COLUMN_BYTES_TARGET: usize = 64 << 10;
 /// thread as without, or up to 1.5 times as long.
 const THREADS_NANOS_MIN: u64 = 500_000;
 
-/// Estimates of decoding time: decoded bytes that are written, and encoded bytes that are read, in a nanosecond.
-const DECODED_BYTES_PER_NANO: u64 = 8;
-const ENCODED_BYTES_PER_NANO: u64 = 4;
+/// Estimates of decoding time: bytes in a nanosecond.
+struct Rates {
+    /// Decoded bytes, which are written.
+    decoded: u64,
+    /// Encoded bytes, which are read.
+    encoded: u64,
+}
+
+/// Of byte strings, and of columns with levels.
+const RATES: Rates = Rates {
+    decoded: 8,
+    encoded: 4,
+};
+
+/// Of flat values of fixed width: between those of plain values, which are read and written at 25 GB/s, and those of
+/// decimals stored as floating-point numbers, at 12.
+const FLAT_RATES: Rates = Rates {
+    decoded: 16,
+    encoded: 32,
+};
+
 /// Estimate of the time that each column of a batch takes beside decoding.
 const COLUMN_NANOS: u64 = 1_000;
 
@@ -261,7 +280,11 @@ impl Job {
         for column in &self.projection.columns {
             let decoded = (column.written_row_bytes(estimates) as u64).saturating_mul(n_rows);
             let encoded = column.encoded_bytes(estimates, rows);
-            let nanos = decoded / DECODED_BYTES_PER_NANO + encoded / ENCODED_BYTES_PER_NANO;
+            let rates = match column.is_flat() && column.value_type != Some(ValueType::Bytes) {
+                true => FLAT_RATES,
+                false => RATES,
+            };
+            let nanos = decoded / rates.decoded + encoded / rates.encoded;
             let nanos = nanos.saturating_add(COLUMN_NANOS.saturating_mul(n_batches));
             all = nanos.saturating_add(all);
             largest = nanos.max(largest);
