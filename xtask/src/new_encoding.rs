@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::process::{self, cargo};
 
 /// The files of a crate, relative to its folder.
-const CRATE_FILES: [(&str, &str); 10] = [
+const CRATE_FILES: [(&str, &str); 11] = [
     (
         "Cargo.toml",
         include_str!("../templates/encoding/Cargo.toml"),
@@ -30,16 +30,20 @@ const CRATE_FILES: [(&str, &str); 10] = [
         include_str!("../templates/encoding/src/encode.rs"),
     ),
     (
-        "tests/laws.rs",
-        include_str!("../templates/encoding/tests/laws.rs"),
+        "tests/all/main.rs",
+        include_str!("../templates/encoding/tests/all/main.rs"),
     ),
     (
-        "tests/golden.rs",
-        include_str!("../templates/encoding/tests/golden.rs"),
+        "tests/all/laws.rs",
+        include_str!("../templates/encoding/tests/all/laws.rs"),
     ),
     (
-        "tests/corrupt.rs",
-        include_str!("../templates/encoding/tests/corrupt.rs"),
+        "tests/all/golden.rs",
+        include_str!("../templates/encoding/tests/all/golden.rs"),
+    ),
+    (
+        "tests/all/corrupt.rs",
+        include_str!("../templates/encoding/tests/all/corrupt.rs"),
     ),
     (
         "examples/standalone.rs",

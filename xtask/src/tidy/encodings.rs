@@ -8,14 +8,15 @@ use super::{Files, Violation, code_only, find_word, sources, text};
 use crate::spec;
 
 /// What every encoding crate has, relative to its folder.
-pub(crate) const ENCODING_FILES: [&str; 9] = [
+pub(crate) const ENCODING_FILES: [&str; 10] = [
     "src/lib.rs",
     "src/layout.rs",
     "src/decode.rs",
     "src/encode.rs",
-    "tests/laws.rs",
-    "tests/golden.rs",
-    "tests/corrupt.rs",
+    "tests/all/laws.rs",
+    "tests/all/golden.rs",
+    "tests/all/corrupt.rs",
+    "tests/all/main.rs",
     "examples/standalone.rs",
     "benches/codec.rs",
 ];
@@ -59,7 +60,7 @@ pub(super) fn encodings_are_complete(files: &Files) -> Vec<Violation> {
                 path: golden,
                 line: 0,
                 what: format!("the encoding {name} has no golden files"),
-                repair: "add frozen bytes and name them in tests/golden.rs".to_owned(),
+                repair: "add frozen bytes and name them in tests/all/golden.rs".to_owned(),
             });
         }
     }

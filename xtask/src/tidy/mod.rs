@@ -9,6 +9,7 @@ mod hygiene;
 mod lengths;
 mod rust_text;
 mod signatures;
+mod test_programs;
 mod unsafe_code;
 mod violation;
 
@@ -26,7 +27,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 19] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -44,6 +45,8 @@ const RULES: [Rule; 17] = [
     lengths::comment_lines_are_short,
     signatures::parameters_have_names,
     calls::files_are_read_by_the_source,
+    test_programs::crates_have_one_test_program,
+    test_programs::test_modules_are_linked,
 ];
 
 /// Checks all rules.

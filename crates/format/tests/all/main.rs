@@ -1,0 +1,30 @@
+//! The tests of this crate, linked as one program.
+
+mod any_table;
+mod common;
+mod corrupt;
+mod dictionaries;
+mod element;
+mod exhaustive;
+mod faults;
+mod first_page;
+mod golden;
+#[cfg(feature = "kernels")]
+mod kernels;
+#[cfg(feature = "kernels")]
+mod kernels_nested;
+mod long_rows;
+mod long_strings;
+mod nested;
+mod options;
+mod packed;
+mod projection;
+mod reads;
+mod real_tables;
+mod round_trip;
+mod search_cache;
+mod shared;
+mod size;
+mod skewed;
+mod views;
+mod writer;
