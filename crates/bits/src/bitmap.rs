@@ -34,6 +34,36 @@ pub fn copy_bits(
     Ok(())
 }
 
+/// Sets or clears `len` bits from bit `offset` on. Other bits keep their value; bits beyond the slice are passed over.
+///
+/// ```
+/// let mut bits = [0b1000_0001, 0];
+/// tarsia_bits::fill_bits(&mut bits, 6, 4, true);
+/// assert_eq!(bits, [0b1100_0001, 0b11]);
+/// ```
+#[inline]
+pub fn fill_bits(bits: &mut [u8], offset: usize, len: usize, value: bool) {
+    let end = offset.saturating_add(len).min(bits.len().saturating_mul(8));
+    if offset >= end {
+        return;
+    }
+    let (first, last) = (offset / 8, end / 8);
+    let (from_start, below_end) = (u8::MAX << (offset % 8), (1u8 << (end % 8)) - 1);
+    let byte = if value { u8::MAX } else { 0 };
+    let mut merge = |at: usize, mask: u8| {
+        if let Some(to) = bits.get_mut(at) {
+            *to = *to & !mask | byte & mask;
+        }
+    };
+    if first == last {
+        merge(first, from_start & below_end);
+        return;
+    }
+    merge(first, from_start);
+    merge(last, below_end);
+    bits.get_mut(first + 1..last).unwrap_or_default().fill(byte);
+}
+
 /// Number of set bits among the `len` bits from `offset` on.
 ///
 /// # Errors
@@ -172,6 +202,33 @@ mod tests {
         (0..n)
             .map(|i| (i * 167 + i * i * 31) as u8 ^ 0x5a)
             .collect()
+    }
+
+    #[test]
+    fn filled_bits_leave_neighbours_alone() {
+        let step = if cfg!(miri) { 7 } else { 1 };
+        for offset in (0..20).step_by(step) {
+            for len in (0..60).step_by(step) {
+                for value in [false, true] {
+                    let before = noise(8);
+                    let mut after = before.clone();
+                    fill_bits(&mut after, offset, len, value);
+                    for at in 0..64 {
+                        let want = match (offset..offset + len).contains(&at) {
+                            true => value,
+                            false => bit(&before, at),
+                        };
+                        assert_eq!(bit(&after, at), want, "{offset} {len} {at}");
+                    }
+                }
+            }
+        }
+        // Bits beyond the slice.
+        let mut few = [0, 0];
+        fill_bits(&mut few, 4, usize::MAX, true);
+        assert_eq!(few, [0xf0, 0xff]);
+        fill_bits(&mut few, usize::MAX, 1, true);
+        fill_bits(&mut [], 0, 9, true);
     }
 
     #[test]

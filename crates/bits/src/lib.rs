@@ -40,7 +40,7 @@ mod prefix;
 mod stats;
 mod word;
 
-pub use bitmap::{compact, copy_bits, count_ones, expand, expand_over};
+pub use bitmap::{compact, copy_bits, count_ones, expand, expand_over, fill_bits};
 pub use gather::{gather, gather_padded, largest};
 pub use loops::{Level, level, limit_level};
 pub use pack::{

@@ -35,7 +35,7 @@ impl Bits {
     /// Appends `n` bits that are 1.
     pub fn append_set(&mut self, n: usize) {
         self.bytes.resize((self.len + n).div_ceil(8), 0);
-        slots::set_bits(&mut self.bytes, self.len, n, true);
+        tarsia_bits::fill_bits(&mut self.bytes, self.len, n, true);
         self.len += n;
     }
 

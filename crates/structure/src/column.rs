@@ -430,7 +430,7 @@ impl RawColumn {
             let (validity, at) = self.validity(take);
             self.null_count += rows.copy_validity(items, validity, at);
         } else if let Some(validity) = &mut self.validity {
-            slots::set_bits(validity, self.rows, n_items, true);
+            tarsia_bits::fill_bits(validity, self.rows, n_items, true);
         }
         self.rows += n_items;
         Ok(())
@@ -524,14 +524,14 @@ impl RawColumn {
         match block.validity {
             Validity::AllValid => {
                 if let Some(validity) = &mut self.validity {
-                    slots::set_bits(validity, self.rows, n_rows, true);
+                    tarsia_bits::fill_bits(validity, self.rows, n_rows, true);
                 }
                 self.push_values(page, block, selection, n_rows, scratch)?;
             }
             Validity::AllNull => {
                 let validity = self.validity(take);
                 let at = validity.1;
-                slots::set_bits(validity.0, at, n_rows, false);
+                tarsia_bits::fill_bits(validity.0, at, n_rows, false);
                 self.null_count += n_rows;
                 if page.is_compact() {
                     self.push_filler(n_rows)?;
@@ -628,7 +628,7 @@ impl RawColumn {
         }
         if decoded.validity.is_empty() {
             if let Some(validity) = &mut self.validity {
-                slots::set_bits(validity, rows, n_rows, true);
+                tarsia_bits::fill_bits(validity, rows, n_rows, true);
             }
         } else {
             let bits = BitSlice::new(decoded.validity, 0, n_rows)?;
@@ -645,7 +645,7 @@ impl RawColumn {
         let (rows, rows_max) = (self.rows, self.rows_max);
         let validity = self.validity.get_or_insert_with(|| {
             let mut validity = take(rows_max.div_ceil(8));
-            slots::set_bits(&mut validity, 0, rows, true);
+            tarsia_bits::fill_bits(&mut validity, 0, rows, true);
             validity
         });
         (validity, rows)
@@ -694,7 +694,7 @@ impl RawColumn {
     fn push_filler(&mut self, n_rows: usize) -> Result<()> {
         let rows = self.rows;
         match self.value_type {
-            ValueType::Bits => slots::set_bits(&mut self.values, rows, n_rows, false),
+            ValueType::Bits => tarsia_bits::fill_bits(&mut self.values, rows, n_rows, false),
             ValueType::Fixed(width) => {
                 let width = width as usize;
                 if let Some(slots) = self.values.get_mut(rows * width..(rows + n_rows) * width) {

@@ -1,33 +1,7 @@
 //! Between dense values and slots: what a validity bitmap says about where values go.
 
+use tarsia_bits::fill_bits;
 use tarsia_codec::{BitSlice, Error, Result};
-
-/// Sets or clears `len` bits from bit `offset`.
-pub fn set_bits(bytes: &mut [u8], offset: usize, len: usize, on: bool) {
-    let end = offset + len;
-    let (first, last) = (offset / 8, end / 8);
-    let head = 0xffu8 << (offset % 8);
-    let tail = !(0xffu8 << (end % 8));
-    let mut apply = |at: usize, mask: u8| {
-        if let Some(byte) = bytes.get_mut(at) {
-            *byte = if on { *byte | mask } else { *byte & !mask };
-        }
-    };
-    if len == 0 {
-        return;
-    }
-    if first == last {
-        apply(first, head & tail);
-        return;
-    }
-    apply(first, head);
-    if tail != 0 {
-        apply(last, tail);
-    }
-    if let Some(middle) = bytes.get_mut(first + 1..last) {
-        middle.fill(if on { 0xff } else { 0 });
-    }
-}
 
 /// Copies all of `bits` to bit `offset` on; neighbours keep theirs.
 ///
@@ -56,7 +30,7 @@ pub fn rank_indices(
         let current = bits.word(word * 64);
         let below = current & ((1u64 << (index % 64)) - 1);
         let on = current >> (index % 64) & 1 == 1;
-        set_bits(selected, i, 1, on);
+        fill_bits(selected, i, 1, on);
         if on {
             if let Some(rank) = ranks.get_mut(n_ranks) {
                 *rank = (before + below.count_ones() as usize) as u32;
@@ -69,7 +43,7 @@ pub fn rank_indices(
 
 /// Bit `offset + i` becomes the next dense bit where `bits[i]` is set, else 0.
 pub fn spread_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>, dense: &[u8]) {
-    set_bits(bytes, offset, bits.len(), false);
+    fill_bits(bytes, offset, bits.len(), false);
     let mut next = 0;
     for base in (0..bits.len()).step_by(64) {
         let mut word = bits.word(base);
@@ -124,26 +98,6 @@ mod tests {
         (0..n.div_ceil(8))
             .map(|i| (i as u8).wrapping_mul(91) ^ 0x35)
             .collect()
-    }
-
-    #[test]
-    fn set_bits_leaves_neighbours() {
-        for offset in 0..20 {
-            for len in 0..40 {
-                for on in [false, true] {
-                    let before = bitmap(64);
-                    let mut after = before.clone();
-                    set_bits(&mut after, offset, len, on);
-                    for i in 0..64 {
-                        let want = match (offset..offset + len).contains(&i) {
-                            true => on,
-                            false => before[i / 8] >> (i % 8) & 1 == 1,
-                        };
-                        assert_eq!(after[i / 8] >> (i % 8) & 1 == 1, want, "{offset} {len} {i}");
-                    }
-                }
-            }
-        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use tarsia_bits::fill_bits;
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
     Selection, SharedBuffer, Unit, ValueType, Version,
@@ -151,29 +152,6 @@ fn fill_fixed<const W: usize>(to: &mut [u8], value: &[u8]) {
     }
 }
 
-/// Sets or clears `n` bits from `offset` on; other bits keep their value.
-fn fill_bits(to: &mut [u8], offset: usize, n: usize, bit: bool) {
-    let end = offset + n;
-    let (first, last) = (offset / 8, end / 8);
-    let below_start = (1u8 << (offset % 8)) - 1;
-    let below_end = (1u8 << (end % 8)) - 1;
-    let byte = if bit { u8::MAX } else { 0 };
-    let mut merge = |at: usize, mask: u8| {
-        if mask != 0
-            && let Some(to) = to.get_mut(at)
-        {
-            *to = *to & !mask | byte & mask;
-        }
-    };
-    if first == last {
-        merge(first, below_end & !below_start);
-        return;
-    }
-    merge(first, !below_start);
-    merge(last, below_end);
-    to.get_mut(first + 1..last).unwrap_or_default().fill(byte);
-}
-
 /// Writes `ends.len()` copies of `value` with their ends. Returns the bytes written.
 fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> Result<usize> {
     let all_bytes = value.len().checked_mul(ends.len());
@@ -201,24 +179,6 @@ fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> R
 mod tests {
     use super::*;
     use alloc::vec;
-
-    #[test]
-    fn bits_are_filled_and_neighbours_stay() {
-        for offset in 0..17 {
-            for n in 0..40usize {
-                for bit in [false, true] {
-                    let before = if bit { 0u8 } else { 0xff };
-                    let mut to = vec![before; (offset + n).div_ceil(8) + 1];
-                    fill_bits(&mut to, offset, n, bit);
-                    for at in 0..to.len() * 8 {
-                        let got = to[at / 8] >> (at % 8) & 1 == 1;
-                        let inside = (offset..offset + n).contains(&at);
-                        assert_eq!(got, inside == bit, "{offset} {n} {bit} {at}");
-                    }
-                }
-            }
-        }
-    }
 
     #[test]
     fn ends_that_would_wrap_are_refused() {

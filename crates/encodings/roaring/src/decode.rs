@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_bits::fill_bits;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
     SharedBuffer, Unit, Version, decode_bits,
 };
 
 use crate::Roaring;
-use crate::fill::{fill_bits, put_bit};
 use crate::layout::{self, Body, Container, Containers, ID, POSITION_BYTES, RUN_BYTES, VERSION};
 
 /// Stored places that are written while one value is looked up.
@@ -307,5 +307,13 @@ impl Container<'_> {
                 }
             }
         }
+    }
+}
+
+/// Sets or clears bit `at`.
+#[inline]
+fn put_bit(to: &mut [u8], at: usize, bit: bool) {
+    if let Some(byte) = to.get_mut(at / 8) {
+        *byte = *byte & !(1 << (at % 8)) | u8::from(bit) << (at % 8);
     }
 }

@@ -38,7 +38,6 @@ extern crate alloc;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
-mod fill;
 mod layout;
 
 pub use layout::{CONTAINER_VALUES, ID, VERSION, tree};

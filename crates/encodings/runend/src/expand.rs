@@ -1,6 +1,8 @@
 //! Repeats one value per run. `ends` are the ends of the runs in the output; they rise, and the last is the output's
 //! length.
 
+use tarsia_bits::fill_bits;
+
 /// Values of `width` bytes.
 pub(crate) fn fixed(values: &[u8], width: usize, ends: &[u32], to: &mut [u8]) {
     match width {
@@ -126,28 +128,9 @@ fn filled_bits(values: &[u8], ends: &[u32], to: &mut [u8], offset: usize) {
         let bit = values
             .get(i / 8)
             .is_some_and(|byte| byte >> (i % 8) & 1 == 1);
-        fill_bits(to, start, end, bit);
+        fill_bits(to, start, end - start, bit);
         start = end;
     }
-}
-
-/// Sets or clears the bits `start..end`; other bits keep their value.
-fn fill_bits(to: &mut [u8], start: usize, end: usize, bit: bool) {
-    let byte = if bit { u8::MAX } else { 0 };
-    let mut merge = |at: usize, mask: u8| {
-        if let Some(to) = to.get_mut(at).filter(|_| mask != 0) {
-            *to = *to & !mask | byte & mask;
-        }
-    };
-    let (from_start, below_end) = (u8::MAX << (start % 8), (1u8 << (end % 8)) - 1);
-    let (first, last) = (start / 8, end / 8);
-    if first == last {
-        merge(first, from_start & below_end);
-        return;
-    }
-    merge(first, from_start);
-    merge(last, below_end);
-    to.get_mut(first + 1..last).unwrap_or_default().fill(byte);
 }
 
 /// Byte strings: run `i` repeats `from[value_ends[i - 1]..value_ends[i]]`. Writes their ends, `base` added, and returns

@@ -11,7 +11,6 @@ use crate::levels::level::RawLevel;
 use crate::levels::ranges::{Cut, cut_constant, misfit, push_picked, scale};
 use crate::memory::Take;
 use crate::meta::{Level, LevelForm};
-use crate::slots;
 
 /// Where levels are decoded to.
 pub(crate) struct LevelsOut<'a> {
@@ -61,7 +60,7 @@ pub(crate) fn push_levels(
                 let mut nulls = 0;
                 for (i, row) in slots.enumerate() {
                     let valid = rows.control(row) > above;
-                    slots::set_bits(bits, at + i, 1, valid);
+                    tarsia_bits::fill_bits(bits, at + i, 1, valid);
                     nulls += usize::from(!valid);
                 }
                 level.null_count += nulls;

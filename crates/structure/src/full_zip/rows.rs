@@ -7,7 +7,6 @@ use tarsia_codec::{Error, Result};
 use super::form::FullZipForm;
 use super::index::RowIndex;
 use crate::header::BlockHeader;
-use crate::slots;
 
 /// The rows of a full-zip block. For rows that do not exist, counts are zero and values are empty.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +165,7 @@ impl<'a> FullZipRows<'a> {
         let mut nulls = 0;
         for (i, row) in rows.enumerate() {
             let valid = self.item_is_valid(row);
-            slots::set_bits(bits, at + i, 1, valid);
+            tarsia_bits::fill_bits(bits, at + i, 1, valid);
             nulls += usize::from(!valid);
         }
         nulls

@@ -89,7 +89,7 @@ impl RawLevel {
         let bytes = (n_slots + n_more).div_ceil(8);
         if self.validity.is_none() {
             let mut bits = take(bytes);
-            slots::set_bits(&mut bits, 0, n_slots, true);
+            tarsia_bits::fill_bits(&mut bits, 0, n_slots, true);
             self.validity = Some(bits);
         }
         match &mut self.validity {
@@ -127,7 +127,7 @@ impl RawLevel {
     pub(crate) fn push_valid(&mut self, n_more: usize, take: Take<'_>) -> Result<()> {
         let at = self.n_slots;
         if self.validity.is_some() {
-            slots::set_bits(self.validity_mut(n_more, take)?, at, n_more, true);
+            tarsia_bits::fill_bits(self.validity_mut(n_more, take)?, at, n_more, true);
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Run<'_, '_> {
             Slots::AllValid => level.push_valid(n_more, self.take),
             Slots::AllNull => {
                 let bits = level.validity_mut(n_more, self.take)?;
-                slots::set_bits(bits, at, n_more, false);
+                tarsia_bits::fill_bits(bits, at, n_more, false);
                 level.null_count += n_more;
                 ranges.clear();
                 Ok(())
