@@ -66,6 +66,8 @@ mod layout;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(feature = "encode")]
+mod plan;
 
 #[cfg(feature = "encode")]
 pub use encode::estimate;

@@ -1,9 +1,8 @@
 //! Signed integers near zero as unsigned ones near zero, for children that store small unsigned numbers in few bits.
 //!
 //! Source: Protocol Buffers (`sint32`, `sint64`); Bullion (CIDR 2025), Table 2. Searches do not try it by themselves:
-//! the frame of reference of bit-packing subtracts the smallest number, which is as good where numbers are spread
-//! around zero, and better elsewhere. What it helps are children that have no such base, and numbers of which a few are
-//! far away on both sides: the base of packed numbers would be one of these.
+//! bit-packing subtracts a base from all numbers, which is as good where numbers are spread around zero, and better
+//! elsewhere; it patches numbers that are far away on either side. What it helps are children that have no such base.
 //!
 //! # Layout (`n` values of `S` bytes)
 //! | offset | bytes | field | rule |

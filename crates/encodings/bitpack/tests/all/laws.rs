@@ -282,6 +282,29 @@ fn rare_small_values_are_patched() {
 }
 
 #[test]
+fn rare_values_on_both_sides_are_patched() {
+    let core = |i: i64| i * 7 % 16 - 8;
+    let numbers = |far: fn(i64) -> i64| -> Vec<i64> {
+        let is_rare = |i: &i64| i % 500 == 250;
+        (0..8192)
+            .map(|i| if is_rare(&i) { far(i) } else { core(i) })
+            .collect()
+    };
+    let far = numbers(|i| if i % 1000 < 500 { -1 << 40 } else { 1 << 40 });
+    // Nearly all outliers on one side, so that their width is far from the one that the others need.
+    let uneven = numbers(|i| if i == 250 { -5000 } else { 1 << 40 });
+    for values in [far, uneven] {
+        let n_patches = values.iter().filter(|it| it.abs() > 8).count();
+        assert_eq!(n_patches, 16);
+        let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let values = Values::Fixed(FixedSlice::new(&bytes, 8, 8192).unwrap());
+        // 4 bits per value; a base of a byte; number, positions and high parts of the patches.
+        let size = encode(&tree(), values).len();
+        assert_eq!(size, 3 + 1 + 8192 * 4 / 8 + 2 + n_patches * (2 + 8));
+    }
+}
+
+#[test]
 fn an_estimate_is_the_sum_over_blocks() {
     for (name, values) in shaped(5, 8, 10_000) {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();

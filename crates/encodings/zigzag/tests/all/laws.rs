@@ -70,7 +70,7 @@ fn numbers_near_zero_take_the_bits_of_their_distance() {
     // Packing has a base, the smallest number, and needs no help.
     let (alone, under) = (bytes_under(&packed, 0), bytes_under(&signed, 0));
     assert!(under <= alone && alone < 8192 / 2 + 100, "{under} {alone}");
-    // The smallest number is far away: patches hold only what is above the others.
+    // Also where a few numbers are far away on both sides, which packing patches.
     let (alone, under) = (bytes_under(&packed, 1 << 30), bytes_under(&signed, 1 << 30));
-    assert!(under * 9 < alone, "{under} {alone}");
+    assert!(alone <= under && under < 8192 / 2 + 400, "{under} {alone}");
 }
