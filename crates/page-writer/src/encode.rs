@@ -171,12 +171,12 @@ impl<'a> Rows<'a> {
         let mut layers = vec![];
         let mut validity = None;
         if let Some(bits) = self.validity {
-            let (trees, encoder) = prepared.bits(bits, context)?;
+            let (trees, encoders) = prepared.bits(bits, context)?;
             layers.push(Layer {
                 kind: LayerKind::ItemValidity,
                 trees,
             });
-            validity = Some((bits, encoder));
+            validity = Some((bits, encoders));
         }
         let (trees, encoders) = prepared.page(choice, values, context)?;
         let shared = prepared.shared.to_vec()?;

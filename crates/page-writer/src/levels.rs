@@ -1,13 +1,10 @@
 //! Encoding the levels of nested rows.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{
-    Block, Error, Facts, LogicalType, PageEncoder, Result, Statistics, ValueType, Values,
-};
+use tarsia_codec::{Block, Facts, LogicalType, Result, Statistics, ValueType, Values};
 use tarsia_structure::layout::{
     BLOCK_ALIGN, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, SECTION_HEADER_BYTES, items_bytes,
 };
@@ -15,13 +12,13 @@ use tarsia_structure::meta::{Level, LevelForm};
 
 use crate::collected_levels::{LevelsSlice, length_values, one_length};
 use crate::page::EncodeContext;
-use crate::prepare::Prepared;
+use crate::prepare::{Encoders, Prepared, encode_unit};
 use crate::seal::length;
 
 /// The levels of a page with their encoders.
 pub(crate) struct Nested<'a> {
     pub(crate) slice: LevelsSlice<'a>,
-    pub(crate) levels: Vec<(Level, Vec<Box<dyn PageEncoder>>)>,
+    pub(crate) levels: Vec<(Level, Encoders)>,
 }
 
 impl<'a> Nested<'a> {
@@ -39,8 +36,8 @@ impl<'a> Nested<'a> {
                 LevelForm::Validity => match collected.nulls(number, slots) {
                     None => (Level::AllValid, vec![]),
                     Some(bits) => {
-                        let (trees, encoder) = prepared.bits(bits, context)?;
-                        (Level::Validity(trees), vec![encoder])
+                        let (trees, encoders) = prepared.bits(bits, context)?;
+                        (Level::Validity(trees), encoders)
                     }
                 },
                 LevelForm::Lengths => {
@@ -105,18 +102,15 @@ impl<'a> Nested<'a> {
             };
             let start = out.len();
             out.resize(start + SECTION_HEADER_BYTES, 0);
-            match (values, tree) {
-                (Some(values), _) => {
-                    let encoder = encoders.first();
-                    let encoder = encoder.ok_or_else(|| Error::invalid("a level without trees"))?;
-                    encoder.encode(Block::all(values)?, out)?;
-                }
+            let tree = match (values, tree) {
+                (Some(values), _) => encode_unit(encoders, Block::all(values)?, out)?,
                 (None, LAYER_CONSTANT) => {
                     let length = one_length(collected.lengths(number, slots)).unwrap_or_default();
                     out.extend_from_slice(&length.to_le_bytes());
+                    tree
                 }
-                (None, _) => {}
-            }
+                (None, _) => tree,
+            };
             let len = out.len() - start - SECTION_HEADER_BYTES;
             out[start] = tree;
             out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());

@@ -1,10 +1,9 @@
 //! Cutting a page into mini-blocks and encoding them.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{BitSlice, Block, Error, PageEncoder, Result, Values, limits};
+use tarsia_codec::{BitSlice, Block, Error, Result, Values, limits};
 use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader,
 };
@@ -13,6 +12,7 @@ use tarsia_structure::meta::Level;
 
 use crate::levels::Nested;
 use crate::page::{BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice};
+use crate::prepare::{Encoders, encode_unit};
 use crate::seal::{length, seal};
 
 /// Bytes that validity may add to [`BLOCK_PAYLOAD_BYTES_TARGET`] where all blocks have as many rows: else 4,096
@@ -28,9 +28,9 @@ const CHUNKED_BYTES_MIN: usize = 64 << 10;
 pub(crate) struct Encoder<'a> {
     pub(crate) nested: Option<Nested<'a>>,
     pub(crate) values: Values<'a>,
-    pub(crate) validity: Option<(BitSlice<'a>, Box<dyn PageEncoder>)>,
+    pub(crate) validity: Option<(BitSlice<'a>, Encoders)>,
     pub(crate) compact: bool,
-    pub(crate) trees: Vec<Box<dyn PageEncoder>>,
+    pub(crate) trees: Encoders,
     pub(crate) checksum: fn(&[u8]) -> u32,
     pub(crate) bytes: Vec<u8>,
     pub(crate) starts: Vec<u64>,
@@ -306,7 +306,7 @@ impl Encoder<'_> {
         if let Some(nested) = &self.nested {
             nested.encode(rows.clone(), &mut self.bytes)?;
         }
-        if let Some((validity, encoder)) = &self.validity {
+        if let Some((validity, encoders)) = &self.validity {
             let n_items = items.len();
             let valid = validity.slice(items.clone()).count_ones();
             null_count = n_items - valid;
@@ -317,8 +317,7 @@ impl Encoder<'_> {
                 0 => LAYER_ALL_NULL,
                 _ => {
                     let block = Block::new(Values::Bits(*validity), items)?;
-                    encoder.encode(block, &mut self.bytes)?;
-                    0
+                    encode_unit(encoders, block, &mut self.bytes)?
                 }
             };
             let len = self.bytes.len() - descriptor - 8;
@@ -390,14 +389,9 @@ impl Encoder<'_> {
         let start = self.bytes.len();
         let last = self.trees.len() - 1;
         let block = Block::new(self.values, values)?;
-        match self.trees[0].encode(block, &mut self.bytes) {
-            Ok(()) => {}
-            Err(_) if last > 0 => {
-                self.bytes.truncate(start);
-                self.trees[last].encode(block, &mut self.bytes)?;
-                return Ok(last as u8);
-            }
-            Err(error) => return Err(error),
+        let tree = encode_unit(&self.trees, block, &mut self.bytes)?;
+        if tree > 0 {
+            return Ok(tree);
         }
         let plain_bytes = match self.values {
             Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,

@@ -4,14 +4,38 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Error, Facts, LogicalType, PageEncoder, Result, SharedBuffers, Statistics, Tree,
-    TreeWriter, Values,
+    BitSlice, Block, Error, Facts, LogicalType, PageEncoder, Result, SharedBuffers, Statistics,
+    Tree, TreeWriter, Values,
 };
 
 use crate::page::{Choice, EncodeContext};
 
 /// One for each tree.
 pub(crate) type Encoders = Vec<Box<dyn PageEncoder>>;
+
+/// Appends the unit of a block under the first tree or, where that does not hold the block's values, under the
+/// fallback, which is the last. Returns the index of the tree.
+///
+/// A tree may hold all values of a page and not what a node of it derives from a block: run ends of a page may be
+/// multiples of ten, those of a block, which are counted from its first value on, others.
+pub(crate) fn encode_unit(
+    encoders: &[Box<dyn PageEncoder>],
+    block: Block<'_>,
+    out: &mut Vec<u8>,
+) -> Result<u8> {
+    let start = out.len();
+    let (Some(first), Some(last)) = (encoders.first(), encoders.last()) else {
+        return Err(Error::invalid("a unit without trees"));
+    };
+    match first.encode(block, out) {
+        Err(_) if encoders.len() > 1 => {
+            out.truncate(start);
+            last.encode(block, out)?;
+            Ok((encoders.len() - 1) as u8)
+        }
+        result => result.map(|()| 0),
+    }
+}
 
 /// Encoders of a page that were prepared so far, and the shared buffers they made.
 #[derive(Default)]
@@ -43,17 +67,14 @@ impl Prepared {
         }
     }
 
-    /// The same for validity: only the first tree is written with.
+    /// The same for validity.
     pub(crate) fn bits(
         &mut self,
         bits: BitSlice<'_>,
         context: &EncodeContext<'_>,
-    ) -> Result<(Vec<Tree>, Box<dyn PageEncoder>)> {
+    ) -> Result<(Vec<Tree>, Encoders)> {
         let values = Statistics::new(Values::Bits(bits), Facts::of(LogicalType::Validity));
         let choice = context.chooser.choose(&values)?;
-        let (trees, encoders) = self.page(&choice, &values, context)?;
-        let first = encoders.into_iter().next();
-        let first = first.ok_or_else(|| Error::invalid("the chooser names no tree"))?;
-        Ok((trees, first))
+        self.page(&choice, &values, context)
     }
 }
