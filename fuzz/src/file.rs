@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use tarsia::choose::{Chooser, Objective};
 use tarsia::{
-    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, Preset, Threads,
+    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, PageChooser, Preset, Threads,
     WriteOptions, Writer,
 };
 use tarsia_arrow::{Packing, leaf_paths, reorder};
@@ -594,6 +595,15 @@ fn round_trip_of(
         .with_preset(preset)
         .with_full_zip_bytes_min(full_zip_bytes_min)
         .with_memory_budget_bytes(memory_budget_bytes);
+    let options = match input.one_in(2) {
+        true => options,
+        // Trees that no search would find.
+        false => {
+            let chooser = Chooser::new(options.registry().clone(), Objective::Balanced);
+            let chooser = chooser.with_chance(input.number());
+            options.with_chooser(PageChooser::new(Arc::new(chooser)))
+        }
+    };
     let cuts = |batch: &RecordBatch, input: &mut Input<'_>| {
         let mut parts = Vec::new();
         let mut at = 0;

@@ -1,0 +1,261 @@
+//! The default policy of a writer.
+
+use std::sync::Arc;
+
+use tarsia_codec::{
+    Block, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
+};
+use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
+
+use crate::chance::Chance;
+use crate::encoders::Encoders;
+use crate::first_page::Kept;
+use crate::search::{Place, Search, decode_ps};
+use crate::{Found, Objective, Outline, Weights};
+
+/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
+/// saves so many per cent.
+const GAIN_PERCENT_MIN: u64 = 2;
+
+/// Pages of fewer values are searched, which takes little time: what suits the first may be far from the best for them.
+const KEPT_VALUES_MIN: usize = 1 << 14;
+
+/// Values that are encoded to find out how many bytes all take under a tree.
+const TRIAL_VALUES: usize = 1024;
+
+/// The default policy: a search over the proposals of a registry's encodings.
+#[derive(Debug, Clone)]
+pub struct Chooser {
+    encoders: Encoders,
+    full_zip_bytes_min: u32,
+    tree: Option<Tree>,
+    outline: Option<Arc<Outline>>,
+    seed: Option<u64>,
+}
+
+impl Chooser {
+    /// The policy for the columns of a table.
+    pub fn new(registry: Arc<Registry>, objective: Objective) -> Self {
+        Self {
+            encoders: Encoders::new(registry, objective.weights()),
+            full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+            tree: None,
+            outline: None,
+            seed: None,
+        }
+    }
+
+    /// The same with other weights.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.encoders.weights = weights;
+        self
+    }
+
+    /// The same, where rows are stored one by one from another size on; see [`Choose::full_zip_bytes_min`].
+    #[must_use]
+    pub fn with_full_zip_bytes_min(self, full_zip_bytes_min: u32) -> Self {
+        Self {
+            full_zip_bytes_min,
+            ..self
+        }
+    }
+
+    /// The same with this tree for the values (not for lengths and validity) of every page, whatever a search would
+    /// find. Blocks that it does not hold have the fallback.
+    #[must_use]
+    pub fn with_tree(self, tree: Tree) -> Self {
+        Self {
+            tree: Some(tree),
+            ..self
+        }
+    }
+
+    /// The same, but the search for the values (not for lengths and validity) of every page finds only trees of this
+    /// outline. For pages for which its encodings propose nothing it finds what it would find without one.
+    #[must_use]
+    pub fn with_outline(self, outline: Outline) -> Self {
+        Self {
+            outline: Some(Arc::new(outline)),
+            ..self
+        }
+    }
+
+    /// The same, but every page, its lengths and its validity get a tree that chance picks of all that are proposed,
+    /// also by encodings that are tried only where they are named: for tests of readers. The same seed and values give
+    /// the same trees. An outline and a tree count before it.
+    #[must_use]
+    pub fn with_chance(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// The smallest tree that holds any values of a type, of those without a search: what blocks fall back on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all
+    /// values of the type.
+    pub fn fallback(&self, value_type: ValueType) -> Result<Tree> {
+        self.encoders.fallback(value_type)
+    }
+
+    /// The cheapest tree for the values that a search finds, its shared buffers numbered from 0 on, and the bytes it
+    /// expects all units to take together. `None` where no encoding proposes anything.
+    ///
+    /// # Errors
+    /// What encodings refuse of their own proposals.
+    pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
+        let outline = self.outline.as_deref();
+        let outline = outline.filter(|_| values.facts().are_of_items());
+        let found = match (outline, self.seed) {
+            (Some(outline), _) => {
+                let place = Place {
+                    outline: Some(outline),
+                    is_of_user: true,
+                    ..Place::ROOT
+                };
+                Search::new(&self.encoders).best(values, place, u64::MAX)?
+            }
+            (None, Some(seed)) => {
+                let (n, bytes) = (values.len() as u64, values.values().decoded_bytes());
+                let chance = Chance::new(&[seed, n, bytes]);
+                Search::by_chance(&self.encoders, chance).best(values, Place::ROOT, u64::MAX)?
+            }
+            (None, None) => self.as_in_first_page(values)?,
+        };
+        let found = match found {
+            Some(found) => Some(found),
+            None => {
+                let found = Search::new(&self.encoders).best(values, Place::ROOT, u64::MAX)?;
+                if let Some(found) = found
+                    .as_ref()
+                    .filter(|_| outline.is_none() && self.seed.is_none())
+                {
+                    self.keep(found, values)?;
+                }
+                found
+            }
+        };
+        found.map(|found| self.numbered(found, values)).transpose()
+    }
+
+    /// The tree of the column's first page, with parameters of these values, if they are like those of that page.
+    fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
+        let kept = values.recall::<Kept>();
+        let Some(kept) = kept.filter(|_| values.len() >= KEPT_VALUES_MIN) else {
+            return Ok(None);
+        };
+        let place = Place {
+            outline: Some(&kept.outline),
+            ..Place::ROOT
+        };
+        let found = Search::new(&self.encoders).best(values, place, u64::MAX)?;
+        Ok(found.filter(|found| kept.is_near(found.cost_per_value_ps(values))))
+    }
+
+    /// Leaves the tree of a column's first page for its later pages.
+    fn keep(&self, found: &Found, values: &Statistics<'_>) -> Result<()> {
+        // Values as they are cost the same whatever they are: only a search finds out that later ones are others.
+        if found.tree != self.fallback(values.values().value_type())? {
+            values.remember(Arc::new(Kept {
+                outline: Outline::of(&found.tree),
+                cost_per_value_ps: found.cost_per_value_ps(values),
+            }));
+        }
+        Ok(())
+    }
+
+    /// What each encoding makes of the values: its proposals, each with the children that a search finds for it, the
+    /// cheapest first. The first is what [`Chooser::search`] finds.
+    ///
+    /// # Errors
+    /// As [`Chooser::search`].
+    pub fn candidates(&self, values: &Statistics<'_>) -> Result<Vec<Found>> {
+        let mut all = Vec::new();
+        for known in self.encoders.searched() {
+            let mut proposals = self.encoders.proposals(known, u64::MAX);
+            known.writer.propose(values, &mut proposals)?;
+            for proposal in proposals.into_vec() {
+                let decode_ps = decode_ps(known, values);
+                let mut search = Search::new(&self.encoders);
+                let found =
+                    search.complete(known, &proposal, values, Place::ROOT, decode_ps, u64::MAX)?;
+                if let Some(found) = found {
+                    all.push(self.numbered(found, values)?);
+                }
+            }
+        }
+        all.sort_by_key(|found| found.cost_ps);
+        Ok(all)
+    }
+
+    /// The same with the numbers of shared buffers.
+    fn numbered(&self, mut found: Found, values: &Statistics<'_>) -> Result<Found> {
+        let mut next = 0;
+        let value_type = values.values().value_type();
+        self.encoders
+            .registry
+            .number_shared(&mut found.tree, value_type, &mut next)?;
+        Ok(found)
+    }
+
+    /// Bytes of the values under a tree, by encoding them.
+    fn bytes_under(&self, tree: &Tree, values: Values<'_>) -> Result<u64> {
+        let writer = TreeWriter::new(&self.encoders.registry, tree, values.value_type())?;
+        let encoder = writer.prepare(values, &mut SharedBuffers::new(), None)?;
+        let n = values.len().min(TRIAL_VALUES);
+        let mut out = Vec::new();
+        encoder.encode(Block::new(values, 0..n)?, &mut out)?;
+        Ok((out.len() * values.len()).div_ceil(n.max(1)) as u64)
+    }
+}
+
+impl Choose for Chooser {
+    fn choose(&self, values: &Statistics<'_>) -> Result<Choice> {
+        let all = values.values();
+        let value_type = all.value_type();
+        let fallback = self.fallback(value_type)?;
+        let is_of_items = values.facts().are_of_items();
+        let found = match &self.tree {
+            _ if values.is_empty() => None,
+            Some(tree) if is_of_items => Some(Found {
+                // A tree that does not hold the first block's values is left to the writer to refuse.
+                bytes: self
+                    .bytes_under(tree, all)
+                    .unwrap_or_else(|_| all.decoded_bytes()),
+                tree: tree.clone(),
+                cost_ps: 0,
+                is_uniform: value_type != ValueType::Bytes,
+            }),
+            _ => self.search(values)?,
+        };
+        let plain_bytes = all.decoded_bytes();
+        let gains_enough = |found: &Found| {
+            let is_fixed = matches!(value_type, ValueType::Fixed(_));
+            let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
+            let is_asked_for = self.tree.is_some() || self.outline.is_some() || self.seed.is_some();
+            is_asked_for || !is_fixed || found.bytes * 100 < most
+        };
+        let found = found.filter(gains_enough).unwrap_or_else(|| Found {
+            tree: fallback.clone(),
+            bytes: plain_bytes,
+            cost_ps: 0,
+            is_uniform: value_type != ValueType::Bytes,
+        });
+        let mut trees = vec![found.tree];
+        if trees[0] != fallback {
+            trees.push(fallback);
+        }
+        Ok(Choice {
+            trees,
+            bytes: found.bytes,
+            uniform: found.is_uniform,
+        })
+    }
+
+    fn full_zip_bytes_min(&self) -> u32 {
+        self.full_zip_bytes_min
+    }
+}

@@ -1,0 +1,115 @@
+//! The encoders that searches ask, and what they weigh proposals by.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tarsia_codec::{
+    Error, Node, Proposals, RegisteredWriter, Registry, Result, Tree, TreeWriter, Tried, ValueType,
+};
+
+use crate::Weights;
+
+/// Values of the unit by which fallbacks are compared.
+const FALLBACK_VALUES: u64 = 1024;
+
+/// What all searches of a policy share.
+#[derive(Debug, Clone)]
+pub(crate) struct Encoders {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) weights: Weights,
+    fallbacks: Arc<Mutex<HashMap<ValueType, Tree>>>,
+}
+
+impl Encoders {
+    pub(crate) fn new(registry: Arc<Registry>, weights: Weights) -> Self {
+        Self {
+            registry,
+            weights,
+            fallbacks: Arc::default(),
+        }
+    }
+
+    /// The encoders that a search tries by itself.
+    pub(crate) fn searched(&self) -> impl Iterator<Item = &RegisteredWriter> {
+        let all = self.registry.writers().iter();
+        all.filter(|known| known.tried == Tried::Always)
+    }
+
+    /// An empty list for the proposals of an encoding.
+    pub(crate) fn proposals<'v>(
+        &self,
+        known: &RegisteredWriter,
+        bytes_to_beat: u64,
+    ) -> Proposals<'v> {
+        Proposals::new(bytes_to_beat, known.version_max)
+            .that_fit(self.weights.must_fit)
+            .with_shared_bytes_max(self.weights.shared_bytes_max)
+    }
+
+    /// The smallest tree that holds any values of a type, of those without a search: what blocks fall back on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all
+    /// values of the type.
+    pub(crate) fn fallback(&self, value_type: ValueType) -> Result<Tree> {
+        let lock = || {
+            self.fallbacks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = lock().get(&value_type) {
+            return Ok(known.clone());
+        }
+        let tree = self.find_fallback(value_type, self.weights.depth_max)?;
+        lock().insert(value_type, tree.clone());
+        Ok(tree)
+    }
+
+    fn find_fallback(&self, value_type: ValueType, depth_left: u32) -> Result<Tree> {
+        let decoded_bytes = match value_type {
+            ValueType::Bits => FALLBACK_VALUES.div_ceil(8),
+            ValueType::Fixed(width) => FALLBACK_VALUES * u64::from(width),
+            ValueType::Bytes => FALLBACK_VALUES * 16,
+        };
+        let mut best: Option<(u64, Tree)> = None;
+        for known in self.searched().filter(|_| depth_left > 0) {
+            for sample in known.writer.samples() {
+                let node = Node {
+                    value_type,
+                    version: known.version_max,
+                    params: &sample.params,
+                };
+                // Samples are of some widths; what the node says of others counts.
+                let (true, Ok(spec)) = (sample.holds_any, known.writer.check(&node)) else {
+                    continue;
+                };
+                if !spec.shared.is_empty() || spec.children.contains(&value_type) {
+                    continue;
+                }
+                let children = spec.children.iter();
+                let children = children
+                    .map(|child| self.find_fallback(*child, depth_left - 1))
+                    .collect::<Result<Vec<_>>>();
+                let Ok(children) = children else {
+                    continue;
+                };
+                let tree = Tree::node(
+                    known.writer.id(),
+                    known.version_max,
+                    &sample.params,
+                    children,
+                );
+                let writer = TreeWriter::new(&self.registry, &tree, value_type)?;
+                let bytes = writer.encoded_bytes_max(FALLBACK_VALUES, decoded_bytes);
+                if best.as_ref().is_none_or(|(least, _)| bytes < *least) {
+                    best = Some((bytes, tree));
+                }
+            }
+        }
+        let none = || {
+            let what = "a registry without an encoding that holds any values of a column's type";
+            Error::unsupported(what)
+        };
+        best.map(|(_, tree)| tree).ok_or_else(none)
+    }
+}

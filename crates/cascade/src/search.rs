@@ -1,0 +1,281 @@
+//! One search: the cheapest tree for some values, by branch and bound over proposals.
+
+use tarsia_codec::{
+    EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, Tried, limits,
+};
+use tarsia_structure::SHARED_DEPTH_MAX;
+
+use crate::Outline;
+use crate::chance::Chance;
+use crate::encoders::Encoders;
+
+/// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
+const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
+
+/// Nodes that one search looks at.
+const NODES_MAX: u32 = 256;
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The tree.
+    pub tree: Tree,
+    /// Bytes that all units are expected to take together.
+    pub bytes: u64,
+    /// What it costs, in picoseconds.
+    pub cost_ps: u64,
+    /// Whether values take about equally many bytes.
+    pub is_uniform: bool,
+}
+
+impl Found {
+    pub(crate) fn cost_per_value_ps(&self, values: &Statistics<'_>) -> u64 {
+        self.cost_ps / (values.len() as u64).max(1)
+    }
+}
+
+/// How long an encoding's own decoder takes for all values, in picoseconds.
+pub(crate) fn decode_ps(known: &RegisteredWriter, values: &Statistics<'_>) -> u64 {
+    let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
+    n * u64::from(known.cost.value_ps) + decoded_bytes * u64::from(known.cost.byte_ps)
+}
+
+pub(crate) struct Search<'a> {
+    encoders: &'a Encoders,
+    /// Where the first that chance picks is taken instead of the cheapest.
+    chance: Option<Chance>,
+    n_nodes: u32,
+    /// Shared buffers that lead to the values at hand.
+    shared_depth: u32,
+}
+
+/// Where in a tree a node is searched for.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The encoding that the node must not be of: that of its parent.
+    pub(crate) parent: Option<&'static str>,
+    /// 1 for the root.
+    pub(crate) depth: u32,
+    /// What the node must look like.
+    pub(crate) outline: Option<&'a Outline>,
+    /// Whether a user says so.
+    pub(crate) is_of_user: bool,
+}
+
+impl Place<'_> {
+    /// The root of a tree that may be any.
+    pub(crate) const ROOT: Self = Place {
+        parent: None,
+        depth: 1,
+        outline: None,
+        is_of_user: false,
+    };
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(encoders: &'a Encoders) -> Self {
+        Self {
+            encoders,
+            chance: None,
+            n_nodes: 0,
+            shared_depth: 0,
+        }
+    }
+
+    /// A search whose [`Search::best`] finds some tree instead of the cheapest.
+    pub(crate) fn by_chance(encoders: &'a Encoders, chance: Chance) -> Self {
+        Self {
+            chance: Some(chance),
+            ..Self::new(encoders)
+        }
+    }
+
+    /// The cheapest tree for the values that costs less than `to_beat_ps`.
+    pub(crate) fn best(
+        &mut self,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        let weights = self.encoders.weights;
+        let is_named = place.outline.is_some_and(Outline::is_named);
+        self.n_nodes += 1;
+        if place.depth > weights.depth_max && !is_named || self.n_nodes > NODES_MAX {
+            return Ok(None);
+        }
+        if let Some(chance) = &mut self.chance {
+            let first = chance.below(self.encoders.registry.writers().len());
+            return self.any(values, place, first);
+        }
+        let mut best: Option<Found> = None;
+        for known in self.encoders.registry.writers() {
+            let id = known.writer.id();
+            let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
+            let decode_ps = decode_ps(known, values);
+            // Under its own kind a node finds little that its parent has left.
+            let is_again = place.parent == Some(id) && !is_named;
+            let is_allowed = match place.outline {
+                Some(outline) if is_named => outline.allows(id),
+                _ => known.tried == Tried::Always,
+            };
+            if is_again || !is_allowed || decode_ps >= to_beat_ps {
+                continue;
+            }
+            let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
+            let mut proposals = self.encoders.proposals(known, bytes_to_beat);
+            proposals = proposals.of_named(is_named && place.is_of_user);
+            known.writer.propose(values, &mut proposals)?;
+            for proposal in proposals.into_vec() {
+                let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
+                let found =
+                    self.complete(known, &proposal, values, place, decode_ps, to_beat_ps)?;
+                best = found.or(best);
+            }
+        }
+        Ok(best)
+    }
+
+    /// A tree for the values of the first encoding, from number `first` on, that proposes one.
+    fn any(
+        &mut self,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        first: usize,
+    ) -> Result<Option<Found>> {
+        let all = self.encoders.registry.writers();
+        for known in all.iter().cycle().skip(first).take(all.len()) {
+            if place.parent == Some(known.writer.id()) {
+                continue;
+            }
+            let mut proposals = self.encoders.proposals(known, u64::MAX).of_named(true);
+            known.writer.propose(values, &mut proposals)?;
+            let mut proposals = proposals.into_vec();
+            let Some(chance) = self.chance.as_mut().filter(|_| !proposals.is_empty()) else {
+                continue;
+            };
+            let proposal = proposals.swap_remove(chance.below(proposals.len()));
+            let decode_ps = decode_ps(known, values);
+            let found = self.complete(known, &proposal, values, place, decode_ps, u64::MAX)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The tree of a proposal with the cheapest children, if it costs less than `to_beat_ps`.
+    pub(crate) fn complete(
+        &mut self,
+        known: &RegisteredWriter,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        decode_ps: u64,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        let weights = self.encoders.weights;
+        let is_too_deep = !proposal.shared.is_empty() && self.shared_depth == SHARED_DEPTH_MAX;
+        let n_children = proposal.children.len();
+        let has_part = |outline: &Outline| outline.n_parts() > n_children;
+        if is_too_deep
+            || place.outline.is_some_and(has_part)
+            || proposal.version > known.version_max
+            || weights.must_fit && !self.fits(known, proposal, values)
+        {
+            return Ok(None);
+        }
+        let worth = |bytes: u64| bytes.saturating_mul(weights.byte_ps);
+        let id = known.writer.id();
+        let mut bytes = proposal.bytes;
+        let mut cost_ps = decode_ps.saturating_add(worth(bytes));
+        let mut all_bytes = bytes;
+        let mut children = Vec::with_capacity(n_children);
+        for (i, part) in proposal.children.iter().enumerate() {
+            let of_child = Place {
+                parent: Some(id),
+                depth: place.depth + 1,
+                outline: place.outline.and_then(|outline| outline.part(i)),
+                is_of_user: place.is_of_user,
+            };
+            let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
+            let child = values.of_part(part, None)?;
+            let Some(child) = self.best_of_part(&child, of_child, to_beat_ps)? else {
+                return Ok(None);
+            };
+            bytes += child.bytes;
+            all_bytes += child.bytes;
+            cost_ps = cost_ps.saturating_add(child.cost_ps);
+            children.push(child.tree);
+        }
+        let node = Node {
+            value_type: values.values().value_type(),
+            version: proposal.version,
+            params: &proposal.params,
+        };
+        for (i, part) in proposal.shared.iter().enumerate() {
+            let kind = known.writer.check(&node)?.shared.get(i).map(|it| it.kind);
+            let shared = values.of_part(part, kind)?;
+            cost_ps = cost_ps.saturating_add(worth(SHARED_BUFFER_OVERHEAD_BYTES));
+            // A tree of its own, not a part of this one.
+            let of_shared = Place {
+                parent: Some(id),
+                ..Place::ROOT
+            };
+            self.shared_depth += 1;
+            let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
+            let found = self.best_of_part(&shared, of_shared, to_beat_ps);
+            self.shared_depth -= 1;
+            let Some(shared) = found? else {
+                return Ok(None);
+            };
+            all_bytes += shared.bytes;
+            cost_ps = cost_ps.saturating_add(worth(shared.bytes));
+        }
+        if cost_ps >= to_beat_ps || all_bytes > proposal.bytes_max {
+            return Ok(None);
+        }
+        let tree = Tree::node(id, proposal.version, &proposal.params, children);
+        if tree.n_nodes() > limits::TREE_NODES_MAX {
+            return Ok(None);
+        }
+        Ok(Some(Found {
+            tree,
+            bytes,
+            cost_ps,
+            is_uniform: proposal.is_uniform,
+        }))
+    }
+
+    /// The same for the values of a child or of a shared buffer, of which there may be none.
+    fn best_of_part(
+        &mut self,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        to_beat_ps: u64,
+    ) -> Result<Option<Found>> {
+        if !values.is_empty() {
+            return self.best(values, place, to_beat_ps);
+        }
+        let tree = self.encoders.fallback(values.values().value_type())?;
+        Ok(Some(Found {
+            tree,
+            bytes: 0,
+            cost_ps: 0,
+            is_uniform: true,
+        }))
+    }
+
+    fn fits(
+        &self,
+        known: &RegisteredWriter,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+    ) -> bool {
+        let node = Node {
+            value_type: values.values().value_type(),
+            version: proposal.version,
+            params: &proposal.params,
+        };
+        known.writer.erase_fit(&node) == EraseFit::Always
+    }
+}

@@ -1,0 +1,52 @@
+//! What a search weighs, and the presets.
+
+/// What a writer cares about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Objective {
+    /// Cheapest to write and read.
+    Fast,
+    /// Small where it costs little reading time.
+    #[default]
+    Balanced,
+    /// Smallest.
+    Compact,
+}
+
+/// What a search weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the
+    /// 200 MB/s of a network.
+    pub byte_ps: u64,
+    /// The most bytes that a shared buffer of values of fixed width is worth. Up to 64 KiB it stays in the search
+    /// cache.
+    pub shared_bytes_max: u64,
+    /// Levels of a tree, the root counted.
+    pub depth_max: u32,
+    /// Only trees under which the survivors of an erasure always fit their old place.
+    pub must_fit: bool,
+}
+
+impl Objective {
+    /// The weights that the preset stands for.
+    pub fn weights(self) -> Weights {
+        let balanced = Weights {
+            byte_ps: 5_000,
+            shared_bytes_max: 64 << 10,
+            depth_max: 3,
+            must_fit: false,
+        };
+        match self {
+            Self::Fast => Weights {
+                byte_ps: 200,
+                ..balanced
+            },
+            Self::Balanced => balanced,
+            Self::Compact => Weights {
+                byte_ps: 50_000,
+                shared_bytes_max: 1 << 20,
+                ..balanced
+            },
+        }
+    }
+}
