@@ -89,6 +89,10 @@ pub struct Import {
     /// encodings do not suit; may be given for several columns
     #[arg(long = "encode", value_name = "COLUMN=TREE", value_parser = parse_encode)]
     pub encodings: Vec<ColumnEncoding>,
+    /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless
+    /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
+    #[arg(long, value_name = "FILE.tarsia")]
+    pub like: Option<PathBuf>,
 }
 
 /// A column and the encodings of its tree.

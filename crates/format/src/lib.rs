@@ -121,6 +121,6 @@ pub use tarsia_codec::{Registry, Tree};
 pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use write::{
-    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, WriteOptions,
-    WriteSummary, Writer,
+    CapturedLayout, ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset,
+    WriteOptions, WriteSummary, Writer,
 };

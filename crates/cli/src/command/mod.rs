@@ -64,13 +64,22 @@ fn import(args: &Import) -> Result<(), Failure> {
     let mut options = tarsia::WriteOptions::new()
         .with_preset(args.preset.into())
         .with_embed_kernels(args.kernels.into());
+    let mut layouts = Vec::new();
+    if let Some(path) = &args.like {
+        let like = open(path)?;
+        let refused = |error| Failure::of_tarsia(path, &error);
+        options = options.with_layout(like.capture_layout().map_err(refused)?);
+        let like = like.schema().map_err(refused)?;
+        layouts = shared_layouts(&source.schema(), &like);
+    }
+    layouts.extend_from_slice(&args.layouts);
     for of_column in &args.encodings {
         let outline = of_column.outline.clone();
         let own = tarsia::ColumnOptions::new().with_outline(outline);
         options = options.with_column(&of_column.column, own);
     }
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
-    let schema = with_layouts(source.schema(), &args.layouts)?;
+    let schema = with_layouts(source.schema(), &layouts)?;
     let mut writer =
         tarsia::Writer::create(&args.output, schema, options).map_err(|error| refused(&error))?;
     let mut rows = 0;
@@ -101,6 +110,18 @@ fn kernels_text(summary: &tarsia::WriteSummary) -> String {
         [] => "none".to_owned(),
         names => format!("{} ({} bytes)", names.join(", "), summary.kernel_bytes),
     }
+}
+
+/// The layouts that fields of `like` ask for, of fields that `schema` has too.
+fn shared_layouts(schema: &Schema, like: &Schema) -> Vec<ColumnLayout> {
+    let fields = like.fields().iter();
+    let asked = fields.filter_map(|field| {
+        let own = schema.field_with_name(field.name()).ok()?;
+        let layout = field.metadata().get(tarsia::LAYOUT_KEY)?.clone();
+        let column = field.name().clone();
+        (own.data_type() == field.data_type()).then_some(ColumnLayout { column, layout })
+    });
+    asked.collect()
 }
 
 /// The schema with the layouts that the user wants.

@@ -403,6 +403,38 @@ fn names_with_commas_and_quotes_can_be_asked_for() {
     assert_eq!(rows, json!([{"say \"hi\"": 2, "a,b": 1}]));
 }
 
+#[test]
+fn a_file_is_written_like_another() {
+    let folder = Folder::new();
+    folder.write("a.csv", "n,m\n1,5\n2,5\n3,5\n9,5\n");
+    let encode = ["--encode", "n=delta(plain)"];
+    folder
+        .run(&[&["import", "a.csv", "a.tarsia"], &encode[..]].concat())
+        .ok();
+    let trees = |file: &str| -> Vec<Value> {
+        let found = folder.run(&["inspect", file, "--json"]).json();
+        let columns = found["columns"].as_array().unwrap().iter();
+        columns.map(|column| column["trees"].clone()).collect()
+    };
+    assert!(trees("a.tarsia")[0].to_string().contains("delta(plain)"));
+    let like = ["import", "a.csv", "b.tarsia", "--like", "a.tarsia"];
+    folder.run(&like).ok();
+    assert_eq!(trees("b.tarsia"), trees("a.tarsia"));
+    // What is said of a column counts before the other file, which may be the one that is replaced.
+    let other = ["--encode", "n=plain"];
+    let like = ["import", "a.csv", "b.tarsia", "--like", "b.tarsia"];
+    folder.run(&[&like, &other[..]].concat()).ok();
+    assert!(trees("b.tarsia")[0].to_string().contains("\"plain\""));
+    assert_eq!(trees("b.tarsia")[1], trees("a.tarsia")[1]);
+    for wrong in ["missing.tarsia", "a.csv"] {
+        let line = folder
+            .run(&["import", "a.csv", "c.tarsia", "--like", wrong])
+            .fails(1);
+        assert!(line.starts_with(&format!("error: {wrong}: ")), "{line}");
+    }
+    assert!(!folder.names().contains(&"c.tarsia".to_owned()));
+}
+
 /// Users with an id and a name, and the number 7.
 fn users() -> RecordBatch {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
@@ -450,12 +482,17 @@ fn a_struct_is_packed_where_that_is_wanted() {
         [r#""user=" "packed LargeBinary""#, r#""n" "Int64""#]
     );
     folder.run(&["verify", "b.tarsia"]).ok();
-    for file in ["a", "b"] {
+    folder
+        .run(&["import", "a.parquet", "c.tarsia", "--like", "b.tarsia"])
+        .ok();
+    assert_eq!(columns("c.tarsia"), columns("b.tarsia"));
+    for file in ["a", "b", "c"] {
         let (from, to) = (format!("{file}.tarsia"), format!("{file}.jsonl"));
         let done = folder.run(&["head", &from, "-n", "500", "--json"]).ok();
         folder.write(&to, done);
     }
     assert_eq!(folder.read("a.jsonl"), folder.read("b.jsonl"));
+    assert_eq!(folder.read("a.jsonl"), folder.read("c.jsonl"));
     let name = [
         "take",
         "b.tarsia",

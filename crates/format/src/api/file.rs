@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use tarsia_io::{LocalFile, MappedFile, MemoryFile, ReadAt};
 
+use super::capture;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
@@ -17,6 +18,7 @@ use crate::options::{Access, OpenOptions};
 use crate::session::Session;
 use crate::source::Source;
 use crate::table::FileMetadata;
+use crate::write::CapturedLayout;
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
@@ -177,6 +179,17 @@ impl File {
                 .collect()
         };
         self.named(inspect())
+    }
+
+    /// How the columns are encoded, to write other tables alike ([`WriteOptions::with_layout`]). Reads the metadata of
+    /// all columns and no page.
+    ///
+    /// [`WriteOptions::with_layout`]: crate::WriteOptions::with_layout
+    ///
+    /// # Errors
+    /// What reading may meet.
+    pub fn capture_layout(&self) -> Result<CapturedLayout> {
+        self.named(capture::layout(&self.file))
     }
 
     /// Checks every byte of the file (state slots apart) against the digests, and that all of it decodes.

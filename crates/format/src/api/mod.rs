@@ -1,5 +1,6 @@
 //! What users of an open file see; each file is thin, the layers below do the work.
 
+mod capture;
 mod element;
 mod file;
 mod inspect;

@@ -7,6 +7,7 @@ use tarsia_codec::Statistics;
 use tarsia_page_writer::{Choice, Choose};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
 
 /// What chooses a column's trees.
@@ -74,7 +75,13 @@ impl<'a> Choosers<'a> {
             .find_map(|name| options.column(name));
         self.known.insert(name.field.to_owned());
         self.known.insert(name.leaf.to_owned());
-        let full_zip_bytes_min = full_zip_bytes_min.unwrap_or(options.full_zip_bytes_min());
+        let captured = options.layout().column(name.leaf);
+        let full_zip_bytes_min = full_zip_bytes_min
+            .or(captured.map(|captured| match captured {
+                CapturedColumn::RowByRow => 0,
+                CapturedColumn::Together(_) => u32::MAX,
+            }))
+            .unwrap_or(options.full_zip_bytes_min());
         let has_tree = own.is_some_and(|own| own.tree().is_some() || own.outline().is_some());
         let policy = own.and_then(ColumnOptions::chooser);
         if let Some(policy) = policy.or_else(|| options.chooser().filter(|_| !has_tree)) {
@@ -83,15 +90,20 @@ impl<'a> Choosers<'a> {
                 full_zip_bytes_min,
             };
         }
-        let preset = own
-            .and_then(ColumnOptions::preset)
-            .unwrap_or(options.preset());
+        let preset = own.and_then(ColumnOptions::preset);
         let chooser = self
             .base
             .clone()
-            .with_weights(Objective::from(preset).weights())
+            .with_weights(Objective::from(preset.unwrap_or(options.preset())).weights())
             .with_full_zip_bytes_min(full_zip_bytes_min);
-        let chooser = match own.and_then(ColumnOptions::outline) {
+        let captured = captured.filter(|_| preset.is_none() && !has_tree);
+        let outline = match captured {
+            Some(CapturedColumn::Together(outline)) => {
+                Some(outline).filter(|outline| self.unwritten(outline).is_none())
+            }
+            _ => own.and_then(ColumnOptions::outline),
+        };
+        let chooser = match outline {
             None => chooser,
             Some(outline) => chooser.with_outline(outline.clone()),
         };
@@ -114,17 +126,21 @@ impl<'a> Choosers<'a> {
             let what = "options for a column that the schema does not have";
             return refused(what.to_owned(), name);
         }
-        let writers = self.options.registry().writers();
-        let is_written = |id: &str| writers.iter().any(|known| known.writer.id() == id);
         let mut names: Vec<_> = self.options.column_names().collect();
         names.sort_unstable();
         for name in names {
             let outline = self.options.column(name).and_then(ColumnOptions::outline);
-            let ids = outline.map(Outline::ids).unwrap_or_default();
-            if let Some(id) = ids.into_iter().find(|id| !is_written(id)) {
+            if let Some(id) = outline.and_then(|outline| self.unwritten(outline)) {
                 return refused(format!("no encoding `{id}` is written"), name);
             }
         }
         Ok(())
+    }
+
+    /// The first encoding of an outline that is not written.
+    fn unwritten<'o>(&self, outline: &'o Outline) -> Option<&'o str> {
+        let writers = self.options.registry().writers();
+        let is_written = |id: &str| writers.iter().any(|known| known.writer.id() == id);
+        outline.ids().into_iter().find(|id| !is_written(id))
     }
 }

@@ -23,6 +23,7 @@
 
 mod body;
 mod budget;
+mod captured;
 mod chooser;
 mod column;
 mod columns;
@@ -51,6 +52,8 @@ use crate::write::metadata::Table;
 use crate::write::metas::Metas;
 use crate::write::output::Output;
 
+pub(crate) use captured::CapturedColumn;
+pub use captured::CapturedLayout;
 pub use options::{
     ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, WriteOptions,
 };

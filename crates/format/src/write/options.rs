@@ -12,6 +12,7 @@ use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Threads;
+use crate::write::captured::CapturedLayout;
 
 /// Size against speed: what the search for encodings optimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -220,6 +221,7 @@ pub struct WriteOptions {
     columns: HashMap<String, ColumnOptions>,
     kernels: Vec<Arc<Kernel>>,
     key_values: HashMap<String, String>,
+    layout: CapturedLayout,
     preset: Preset,
     page_bytes: u64,
     memory_budget_bytes: u64,
@@ -237,6 +239,7 @@ impl Default for WriteOptions {
             columns: HashMap::new(),
             kernels: Vec::new(),
             key_values: HashMap::new(),
+            layout: CapturedLayout::default(),
             preset: Preset::default(),
             page_bytes: 8 << 20,
             memory_budget_bytes: 256 << 20,
@@ -267,6 +270,34 @@ impl WriteOptions {
     #[must_use]
     pub fn with_column(mut self, name: impl Into<String>, options: ColumnOptions) -> Self {
         self.columns.insert(name.into(), options);
+        self
+    }
+
+    /// Encodings and layouts of columns as another file has them; parameters are found for each page. Columns that the
+    /// table does not have and encodings that are not written are passed over; columns that the file did not have are
+    /// searched, and so are pages for which its encodings propose nothing. What the options of a column
+    /// ([`WriteOptions::with_column`]), a policy for all, or the metadata of a field say counts before it.
+    ///
+    /// ```
+    /// # use arrow_array::{Int32Array, RecordBatch};
+    /// # use std::sync::Arc;
+    /// use tarsia::{File, WriteOptions, Writer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ids = Arc::new(Int32Array::from_iter_values(0..1000)) as _;
+    /// # let january = RecordBatch::try_from_iter([("id", ids)])?;
+    /// let mut writer = Writer::new(Vec::new(), january.schema(), WriteOptions::new())?;
+    /// writer.write(&january)?;
+    /// let (bytes, _) = writer.finish_into()?;
+    /// let layout = File::from_bytes(bytes, Default::default())?.capture_layout()?;
+    /// // February is not searched.
+    /// let options = WriteOptions::new().with_layout(layout);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_layout(mut self, layout: CapturedLayout) -> Self {
+        self.layout = layout;
         self
     }
 
@@ -371,6 +402,11 @@ impl WriteOptions {
     pub fn key_values(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.key_values.iter();
         pairs.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// See [`WriteOptions::with_layout`].
+    pub fn layout(&self) -> &CapturedLayout {
+        &self.layout
     }
 
     /// See [`WriteOptions::with_page_bytes`].

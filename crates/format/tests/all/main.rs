@@ -1,6 +1,8 @@
 //! The tests of this crate, linked as one program.
 
 mod any_table;
+mod by_chance;
+mod captured;
 mod common;
 mod corrupt;
 mod dictionaries;
