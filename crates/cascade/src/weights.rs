@@ -33,7 +33,7 @@ impl Objective {
         let balanced = Weights {
             byte_ps: 5_000,
             shared_bytes_max: 64 << 10,
-            depth_max: 3,
+            depth_max: 4,
             must_fit: false,
         };
         match self {

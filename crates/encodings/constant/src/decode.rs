@@ -178,7 +178,6 @@ fn fill_strings(value: &[u8], ends: &mut [u32], base: u32, data: &mut [u8]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     #[test]
     fn ends_that_would_wrap_are_refused() {

@@ -106,7 +106,7 @@ fn real_tables_come_back() {
         let whole = whole.slice(0, whole.num_rows().min(ROWS));
         for seed in 0..3 {
             let seed = (3 * i) as u64 + seed;
-            check(&whole, seed, Kernels::Never, &mut trees, &name);
+            check(&whole, seed, Kernels::Never, &mut trees, name);
         }
     }
 }
