@@ -45,7 +45,7 @@ macro_rules! row {
     };
 }
 
-/// The encodings of the kernels `core` and `nested`: those that a search tries by itself. Their decoders are small.
+/// The encodings of all kernels: those that a search tries by itself for any values. Their decoders are small.
 #[rustfmt::skip]
 pub static CORE: &[Row] = &[
     row!(tarsia_constant::CONSTANT, value_ps: 0, byte_ps: 12, Always),
@@ -67,6 +67,12 @@ pub static CORE: &[Row] = &[
     row!(tarsia_onpair::ONPAIR, value_ps: 1000, byte_ps: 150, Always),
 ];
 
+/// The encodings that a search tries for the values and lengths of lists alone: in the kernels `nested` and `full`.
+#[rustfmt::skip]
+pub static LISTS: &[Row] = &[
+    row!(tarsia_window::WINDOW, value_ps: 0, byte_ps: 25, Always),
+];
+
 /// The other encodings of the kernel `full`: those that are written where a user names them.
 #[rustfmt::skip]
 pub static EXTRA: &[Row] = &[
@@ -75,7 +81,7 @@ pub static EXTRA: &[Row] = &[
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.
-pub static SETS: &[&[Row]] = &[CORE, EXTRA];
+pub static SETS: &[&[Row]] = &[CORE, LISTS, EXTRA];
 
 /// A kernel: a Wasm module that decodes some encodings, built by `cargo xtask build-wasm`.
 #[derive(Clone, Copy)]
@@ -101,7 +107,7 @@ pub struct KernelSet {
 pub static KERNELS: &[KernelSet] = &[
     KernelSet {
         name: "core",
-        about: "The core kernel: flat mini-block pages under every encoding that a search tries by itself.",
+        about: "The core kernel: flat mini-block pages under every encoding that a search tries for them by itself.",
         package: "tarsia-kernel-core",
         features: &[],
         nested: false,
@@ -110,11 +116,11 @@ pub static KERNELS: &[KernelSet] = &[
     },
     KernelSet {
         name: "nested",
-        about: "The same for nested pages too, mini-block and full-zip.",
+        about: "The same for nested pages too, mini-block and full-zip, and the encodings of lists.",
         package: "tarsia-kernel-core",
         features: &["nested"],
         nested: true,
-        sets: &[CORE],
+        sets: &[CORE, LISTS],
         raw_bytes_max: 192 << 10,
     },
     KernelSet {

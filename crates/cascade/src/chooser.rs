@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Block, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
+    Block, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values, limits,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 
@@ -228,6 +228,7 @@ impl Choose for Chooser {
                 tree: tree.clone(),
                 cost_ps: 0,
                 is_uniform: value_type != ValueType::Bytes,
+                block_bytes: limits::UNIT_BYTES_TARGET,
             }),
             _ => self.search(values)?,
         };
@@ -243,6 +244,7 @@ impl Choose for Chooser {
             bytes: plain_bytes,
             cost_ps: 0,
             is_uniform: value_type != ValueType::Bytes,
+            block_bytes: limits::UNIT_BYTES_TARGET,
         });
         let mut trees = vec![found.tree];
         if trees[0] != fallback {
@@ -252,6 +254,7 @@ impl Choose for Chooser {
             trees,
             bytes: found.bytes,
             uniform: found.is_uniform,
+            block_bytes: found.block_bytes,
         })
     }
 

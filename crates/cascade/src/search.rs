@@ -12,6 +12,9 @@ use crate::encoders::Encoders;
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
+/// Shared buffers of values that each stand for several are no larger, unless the weights allow it.
+const SHARED_BYTES_MAX: u64 = 1 << 20;
+
 /// Nodes that one search looks at.
 const NODES_MAX: u32 = 256;
 
@@ -26,6 +29,8 @@ pub struct Found {
     pub cost_ps: u64,
     /// Whether values take about equally many bytes.
     pub is_uniform: bool,
+    /// The payload in bytes that blocks should aim at.
+    pub block_bytes: usize,
 }
 
 impl Found {
@@ -60,6 +65,8 @@ pub(crate) struct Place<'a> {
     pub(crate) outline: Option<&'a Outline>,
     /// Whether a user says so.
     pub(crate) is_of_user: bool,
+    /// How many values of the page each value of the node stands for.
+    pub(crate) stands_for: u64,
 }
 
 impl Place<'_> {
@@ -69,6 +76,7 @@ impl Place<'_> {
         depth: 1,
         outline: None,
         is_of_user: false,
+        stands_for: 1,
     };
 }
 
@@ -124,6 +132,7 @@ impl<'a> Search<'a> {
             let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
             let mut proposals = self.encoders.proposals(known, bytes_to_beat);
             proposals = proposals.of_named(is_named && place.is_of_user);
+            proposals = proposals.with_shared_bytes_max(self.shared_bytes_max(place));
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
@@ -133,6 +142,13 @@ impl<'a> Search<'a> {
             }
         }
         Ok(best)
+    }
+
+    /// The most bytes that a shared buffer is worth. Where each value stands for several, a page decodes to more, and a
+    /// reader looks into the buffer less often.
+    fn shared_bytes_max(&self, place: Place<'_>) -> u64 {
+        let most = self.encoders.weights.shared_bytes_max;
+        most.max((most.saturating_mul(place.stands_for)).min(SHARED_BYTES_MAX))
     }
 
     /// A tree for the values of the first encoding, from number `first` on, that proposes one.
@@ -189,6 +205,7 @@ impl<'a> Search<'a> {
         let mut bytes = proposal.bytes;
         let mut cost_ps = decode_ps.saturating_add(worth(bytes));
         let mut all_bytes = bytes;
+        let mut block_bytes = proposal.block_bytes;
         let mut children = Vec::with_capacity(n_children);
         for (i, part) in proposal.children.iter().enumerate() {
             let of_child = Place {
@@ -196,6 +213,7 @@ impl<'a> Search<'a> {
                 depth: place.depth + 1,
                 outline: place.outline.and_then(|outline| outline.part(i)),
                 is_of_user: place.is_of_user,
+                stands_for: place.stands_for.saturating_mul(part.stands_for),
             };
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
             let child = values.of_part(part, None)?;
@@ -205,6 +223,7 @@ impl<'a> Search<'a> {
             bytes += child.bytes;
             all_bytes += child.bytes;
             cost_ps = cost_ps.saturating_add(child.cost_ps);
+            block_bytes = block_bytes.max(child.block_bytes);
             children.push(child.tree);
         }
         let node = Node {
@@ -243,6 +262,7 @@ impl<'a> Search<'a> {
             bytes,
             cost_ps,
             is_uniform: proposal.is_uniform,
+            block_bytes,
         }))
     }
 
@@ -262,6 +282,7 @@ impl<'a> Search<'a> {
             bytes: 0,
             cost_ps: 0,
             is_uniform: true,
+            block_bytes: limits::UNIT_BYTES_TARGET,
         }))
     }
 

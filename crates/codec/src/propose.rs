@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::{ColumnMemory, Encoding, OwnedValues, Result, SharedKind, Values, Version};
+use crate::{ColumnMemory, Encoding, OwnedValues, Result, SharedKind, Values, Version, limits};
 
 /// The logical type of values. Writers choose encodings by it; decoders do not need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +132,9 @@ pub struct Part<'v> {
     pub all_distinct: bool,
     /// The most values in a unit: see [`Statistics::unit_values`](crate::Statistics::unit_values).
     pub unit_values: usize,
+    /// How many of the node's values each of these stands for, rounded down: for one, a dictionary of them may be the
+    /// larger. At least 1.
+    pub stands_for: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -157,6 +160,16 @@ impl<'v> Part<'v> {
             logical_type,
             all_distinct: false,
             unit_values: usize::MAX,
+            stands_for: 1,
+        }
+    }
+
+    /// The same part, whose values each stand for so many of the node's.
+    #[must_use]
+    pub fn standing_for(self, n_values: u64) -> Self {
+        Self {
+            stands_for: n_values.max(1),
+            ..self
         }
     }
 
@@ -209,6 +222,9 @@ pub struct Proposal<'v> {
     pub bytes_max: u64,
     /// True if all values take about the same number of bytes, so that all blocks can have the same number of rows.
     pub is_uniform: bool,
+    /// The payload in bytes that blocks should aim at: [`limits::UNIT_BYTES_TARGET`], or more for encodings that find
+    /// what repeats only within a block. A block is what a lookup reads and decodes.
+    pub block_bytes: usize,
 }
 
 impl Proposal<'_> {
@@ -222,6 +238,7 @@ impl Proposal<'_> {
             shared: Vec::new(),
             bytes_max: u64::MAX,
             is_uniform: true,
+            block_bytes: limits::UNIT_BYTES_TARGET,
         }
     }
 }

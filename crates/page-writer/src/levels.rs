@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{Block, Facts, LogicalType, Result, Statistics, ValueType, Values};
+use tarsia_codec::{Block, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values};
 use tarsia_structure::layout::{
     BLOCK_ALIGN, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, SECTION_HEADER_BYTES, items_bytes,
 };
@@ -14,6 +14,22 @@ use crate::collected_levels::{LevelsSlice, length_values, one_length};
 use crate::page::EncodeContext;
 use crate::prepare::{Encoders, Prepared, encode_unit};
 use crate::seal::length;
+
+/// Where the rows of a page begin among the slots of a level.
+struct SlotsOfRows<'a> {
+    slice: LevelsSlice<'a>,
+    number: usize,
+}
+
+impl RowStarts for SlotsOfRows<'_> {
+    fn row_starts(&self) -> Vec<u32> {
+        let n_slots = |rows: usize| self.slice.slots(self.number, 0..rows).len();
+        // A page's slots are counted in 32 bits.
+        (0..=self.slice.rows())
+            .map(|rows| n_slots(rows) as u32)
+            .collect()
+    }
+}
 
 /// The levels of a page with their encoders.
 pub(crate) struct Nested<'a> {
@@ -45,8 +61,13 @@ impl<'a> Nested<'a> {
                     match one_length(lengths) {
                         Some(length) => (Level::ConstantLength(length), vec![]),
                         None => {
-                            let values = length_values(lengths)?;
-                            let values = Statistics::new(values, Facts::of(LogicalType::Length));
+                            let rows = SlotsOfRows { slice, number };
+                            let facts = Facts {
+                                // Lengths of the outermost lists are one for each row.
+                                rows: (number > 0).then_some(&rows as &dyn RowStarts),
+                                ..Facts::of(LogicalType::Length)
+                            };
+                            let values = Statistics::new(length_values(lengths)?, facts);
                             let choice = context.chooser.choose(&values)?;
                             let (trees, encoders) = prepared.page(&choice, &values, context)?;
                             (Level::Lengths(trees), encoders)
@@ -90,20 +111,25 @@ impl<'a> Nested<'a> {
                 Level::Validity(_) => match collected.nulls(number, slots.clone()) {
                     None => (None, LAYER_ALL_VALID),
                     Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
-                    Some(bits) => (Some(Values::Bits(bits)), 0),
+                    Some(bits) => (Some(Block::all(Values::Bits(bits))?), 0),
                 },
                 Level::Lengths(_) => {
                     let lengths = collected.lengths(number, slots.clone());
                     match one_length(lengths) {
                         Some(_) => (None, LAYER_CONSTANT),
-                        None => (Some(length_values(lengths)?), 0),
+                        None => {
+                            let of_page = self.slice.slots(number, 0..self.slice.rows());
+                            let range = slots.start - of_page.start..slots.end - of_page.start;
+                            let of_page = length_values(collected.lengths(number, of_page))?;
+                            (Some(Block::new(of_page, range)?), 0)
+                        }
                     }
                 }
             };
             let start = out.len();
             out.resize(start + SECTION_HEADER_BYTES, 0);
             let tree = match (values, tree) {
-                (Some(values), _) => encode_unit(encoders, Block::all(values)?, out)?,
+                (Some(block), _) => encode_unit(encoders, block, out)?,
                 (None, LAYER_CONSTANT) => {
                     let length = one_length(collected.lengths(number, slots)).unwrap_or_default();
                     out.extend_from_slice(&length.to_le_bytes());

@@ -19,6 +19,9 @@ use crate::seal::{length, seal};
 /// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
 const LAYER_BYTES_ALLOWED: usize = 1024;
 
+/// Larger blocks would make a take of one row read too much, whatever an encoding gains by them.
+const BLOCK_PAYLOAD_BYTES_MAX: usize = 256 << 10;
+
 const BLOCK_ROWS_MAX: usize = limits::BLOCK_ROWS_MAX as usize;
 
 /// Blocks of one row of a nested column with more payload than this get a checksum for each chunk of it.
@@ -66,11 +69,12 @@ impl Encoder<'_> {
         };
         // In parts of 1,024 of a byte.
         let row_bytes = self.expected_bytes(choice, valid_share) * row_items as u64;
-        let fitting = BLOCK_PAYLOAD_BYTES_TARGET as u64 * 1024 / row_bytes.max(1);
+        let fitting = block_bytes(choice) as u64 * 1024 / row_bytes.max(1);
         let mut block_rows = prev_power_of_two((fitting as usize).clamp(rows_min, BLOCK_ROWS_MAX));
         loop {
             let lowest = block_rows <= rows_min;
-            match self.try_uniform(rows, block_rows, lowest)? {
+            let block_bytes = (!lowest).then_some(block_bytes(choice));
+            match self.try_uniform(rows, block_rows, block_bytes)? {
                 Fit::Fits => return Ok(BlockRows::Uniform(block_rows.trailing_zeros() as u8)),
                 Fit::TooLarge if block_rows > 1 => block_rows /= 2,
                 Fit::TooLarge => return Err(Error::invalid("a value is too large for a block")),
@@ -85,7 +89,13 @@ impl Encoder<'_> {
         u64::try_from(bytes.div_ceil(n_all)).unwrap_or(u64::MAX)
     }
 
-    fn try_uniform(&mut self, rows: usize, block_rows: usize, any_payload: bool) -> Result<Fit> {
+    /// `block_bytes` is the most payload; `None` for any.
+    fn try_uniform(
+        &mut self,
+        rows: usize,
+        block_rows: usize,
+        block_bytes: Option<usize>,
+    ) -> Result<Fit> {
         self.bytes.clear();
         self.starts.clear();
         let mut value = 0;
@@ -105,7 +115,7 @@ impl Encoder<'_> {
             } else {
                 0
             };
-            if payload > BLOCK_PAYLOAD_BYTES_TARGET + layers && !any_payload {
+            if block_bytes.is_some_and(|most| payload > most + layers) {
                 return Ok(Fit::TooLarge);
             }
         }
@@ -122,7 +132,7 @@ impl Encoder<'_> {
                 let items = self.items_of(row..row + n_rows);
                 let values = self.values_of(items.clone(), value);
                 let payload = self.encode_block(row..row + n_rows, values.clone())?;
-                let fits = payload <= BLOCK_PAYLOAD_BYTES_TARGET
+                let fits = payload <= block_bytes(choice)
                     || n_rows == 1
                     || items.len() <= BLOCK_ROWS_MIN && choice.uniform;
                 if fits {
@@ -195,13 +205,12 @@ impl Encoder<'_> {
                 decoded = decoded.max(bytes);
                 let plain_bits = u128::from(bytes * 8 + n_values * 9);
                 let fitting = u128::from(self.plain_bits_that_fit(choice));
-                (plain_bits * BLOCK_PAYLOAD_BYTES_TARGET as u128 * 8 / fitting) as u64
+                (plain_bits * block_bytes(choice) as u128 * 8 / fitting) as u64
             }
             _ => self.expected_bytes(choice, values.len() as u64) * 8,
         };
         let few = n_items <= BLOCK_ROWS_MIN as u64 && choice.uniform;
-        (few || bits <= BLOCK_PAYLOAD_BYTES_TARGET as u64 * 8)
-            && decoded <= BLOCK_DECODED_BYTES_MAX.into()
+        (few || bits <= block_bytes(choice) as u64 * 8) && decoded <= BLOCK_DECODED_BYTES_MAX.into()
     }
 
     /// Blocks of as many rows as fit the target, for values that differ in size.
@@ -214,7 +223,7 @@ impl Encoder<'_> {
             loop {
                 let values = self.values_of(row..row + n_rows, value);
                 let payload = self.encode_block(row..row + n_rows, values.clone())?;
-                if payload <= BLOCK_PAYLOAD_BYTES_TARGET || n_rows == 1 {
+                if payload <= block_bytes(choice) || n_rows == 1 {
                     table.push(n_rows as u32);
                     row += n_rows;
                     value = values.end;
@@ -232,7 +241,7 @@ impl Encoder<'_> {
     /// under their tree by more than a few per cent (not only their lengths) may have more, less a reserve for blocks
     /// that get smaller than others.
     fn plain_bits_that_fit(&self, choice: &Choice) -> u64 {
-        let bits = BLOCK_PAYLOAD_BYTES_TARGET as u128 * 8;
+        let bits = block_bytes(choice) as u128 * 8;
         let (plain, encoded) = (
             u128::from(self.values.decoded_bytes()),
             u128::from(choice.bytes),
@@ -413,6 +422,13 @@ impl Encoder<'_> {
 enum Fit {
     Fits,
     TooLarge,
+}
+
+/// The payload that blocks aim at.
+fn block_bytes(choice: &Choice) -> usize {
+    choice
+        .block_bytes
+        .clamp(BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_PAYLOAD_BYTES_MAX)
 }
 
 fn prev_power_of_two(n: usize) -> usize {

@@ -77,6 +77,8 @@ pub struct Choice {
     pub bytes: u64,
     /// Whether values take about equally many bits, so that blocks can have equally many rows.
     pub uniform: bool,
+    /// The payload in bytes that blocks aim at, [`BLOCK_PAYLOAD_BYTES_TARGET`] for most trees.
+    pub block_bytes: usize,
 }
 
 /// Chooses trees; the policy lives above this crate.

@@ -18,6 +18,7 @@ impl Choose for Plain {
             trees: vec![tree],
             bytes: values.values().decoded_bytes(),
             uniform: true,
+            block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
 }

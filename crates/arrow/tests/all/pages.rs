@@ -26,16 +26,19 @@ impl Choose for Plain {
                 trees: vec![tarsia_bitmap::tree()],
                 bytes: values.decoded_bytes(),
                 uniform: true,
+                block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
             },
             (Values::Bytes(_), _) => Choice {
                 trees: vec![tarsia_bytes::tree(tarsia_plain::tree())],
                 bytes: values.decoded_bytes() + 4 * values.len() as u64,
                 uniform: self.uniform_strings,
+                block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
             },
             _ => Choice {
                 trees: vec![tarsia_plain::tree()],
                 bytes: values.decoded_bytes(),
                 uniform: true,
+                block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
             },
         })
     }

@@ -45,6 +45,7 @@ impl Choose for Shared {
             trees,
             bytes: values.len() as u64,
             uniform: true,
+            block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
 }

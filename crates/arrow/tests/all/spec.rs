@@ -33,6 +33,7 @@ impl Choose for Plain {
             trees: vec![tree],
             bytes: 4 * values.len() as u64,
             uniform: true,
+            block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
 

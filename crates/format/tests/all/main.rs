@@ -29,4 +29,5 @@ mod shared;
 mod size;
 mod skewed;
 mod views;
+mod windows;
 mod writer;

@@ -101,6 +101,7 @@ impl Choose for Nothing {
             trees: vec![chooser.fallback(values.values().value_type())?],
             bytes: values.values().decoded_bytes(),
             uniform: true,
+            block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
 }

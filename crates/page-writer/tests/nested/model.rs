@@ -70,6 +70,7 @@ impl Choose for Plain {
             trees: vec![tree],
             bytes: (u64::from(self.bits_per_value) * values.len() as u64).div_ceil(8),
             uniform: self.uniform,
+            block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
 

@@ -1,0 +1,258 @@
+//! The encoder.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::OnceCell;
+
+use tarsia_codec::{
+    Block, BlockChild, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
+    narrow_numbers,
+};
+
+use crate::Window;
+use crate::layout::{self, HEADER_BYTES, NUMBERS, Reference};
+use crate::steps::{Finder, Rows, Steps};
+
+/// What blocks aim at: in a larger one fewer rows have no row before them.
+const BLOCK_BYTES: usize = 4 * limits::UNIT_BYTES_TARGET;
+
+/// Bytes that a step takes, for a guess at where blocks are cut.
+const STEP_BYTES: usize = 3;
+
+/// Values of each part of a page that shows whether rows repeat, and the number of parts.
+const SAMPLE_VALUES: usize = 2048;
+const SAMPLE_PARTS: usize = 4;
+
+/// Units of more values are refused, so that differences of distances have 32 bits.
+const UNIT_VALUES_MAX: usize = 1 << 29;
+
+impl EncodingWriter for Window {
+    fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
+        let facts = values.facts();
+        let (Values::Fixed(fixed), Some(rows)) = (values.values(), facts.rows) else {
+            return Ok(());
+        };
+        if fixed.width() == 0 || values.is_empty() || fixed.len() > UNIT_VALUES_MAX {
+            return Ok(());
+        }
+        let starts = rows.row_starts();
+        let rows = Rows::new(&starts);
+        if !repeat(&fixed, rows) {
+            return Ok(());
+        }
+        let (steps, unit_starts) = in_units(&fixed, rows);
+        let n_units = unit_starts.len().max(1);
+        let reference = best_reference(&steps, &unit_starts);
+        let differences = steps.differences(reference, &unit_starts);
+        let per_unit = |n: usize| n.div_ceil(n_units).max(1);
+        let (n_steps, n_new) = (per_unit(steps.len()), per_unit(steps.n_new()));
+        let numbers = |numbers: &[u32]| {
+            let numbers = Rc::new(narrow_numbers(numbers, 4));
+            Part::owned(numbers, LogicalType::Unsigned).in_units_of(n_steps)
+        };
+        let new_values = Rc::new(steps.new_values(&fixed));
+        proposals.push(Proposal {
+            params: vec![reference.number()],
+            children: vec![
+                numbers(&steps.new),
+                numbers(&steps.values),
+                numbers(&differences),
+                Part::owned(new_values, facts.logical_type)
+                    .in_units_of(n_new)
+                    .standing_for((fixed.len() / steps.n_new().max(1)) as u64),
+            ],
+            is_uniform: false,
+            block_bytes: BLOCK_BYTES,
+            ..Proposal::leaf(self, (n_units * HEADER_BYTES) as u64)
+        });
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        node: &Node<'_>,
+        values: Values<'_>,
+        page: &mut Prepare<'_>,
+    ) -> Result<Box<dyn PageEncoder>> {
+        let reference = Reference::of(node)?;
+        let fixed = values.as_fixed()?;
+        let row_starts = page.facts().rows.map(|rows| rows.row_starts());
+        let row_starts = row_starts.unwrap_or_default();
+        let found = OnceCell::new();
+        let steps = || found.get_or_init(|| in_units(&fixed, Rows::new(&row_starts)));
+        // Blocks cut steps, and a block's first row copies from no row before it.
+        let children = [
+            page.block_child(0, || narrow_numbers(&steps().0.new, 4))?,
+            page.block_child(1, || narrow_numbers(&steps().0.values, 4))?,
+            page.block_child(2, || {
+                let (steps, unit_starts) = steps();
+                narrow_numbers(&steps.differences(reference, unit_starts), 4)
+            })?,
+            page.block_child(3, || steps().0.new_values(&fixed))?,
+        ];
+        Ok(Box::new(UnitEncoder {
+            reference,
+            n_values: fixed.len(),
+            row_starts,
+            children,
+        }))
+    }
+
+    fn encoded_bytes_max(
+        &self,
+        node: &Node<'_>,
+        n_values: u64,
+        decoded_bytes: u64,
+        child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
+    ) -> u64 {
+        let of_steps = |i: usize| child(i, NUMBERS, n_values, n_values.saturating_mul(4));
+        let values = child(3, node.value_type, n_values, decoded_bytes);
+        (0..3).fold(values.saturating_add(HEADER_BYTES as u64), |sum, i| {
+            sum.saturating_add(of_steps(i))
+        })
+    }
+
+    fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
+        // A row whose copied values were those of an erased row has them as new ones.
+        EraseFit::MayGrow
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let widths = [8, 4, 1, 2, 3, 16];
+        let samples = widths.into_iter().zip(Reference::ALL.into_iter().cycle());
+        let sample = |(width, reference): (u32, Reference)| Sample {
+            holds_any: false,
+            ..Sample::any(ValueType::Fixed(width), &[reference.number()])
+        };
+        samples.map(sample).collect()
+    }
+}
+
+/// True if a quarter of the values of some parts of a page are copies.
+fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
+    let n = values.len();
+    let mut finder = Finder::new(SAMPLE_VALUES);
+    let (mut n_looked_at, mut n_new) = (0, 0);
+    for part in 0..SAMPLE_PARTS {
+        let start = n / SAMPLE_PARTS * part;
+        // Whole rows, so that long ones are compared too.
+        let mut ends = rows.ends(start..n).enumerate();
+        let end = ends.find(|(i, end)| *i >= 7 && end - start >= SAMPLE_VALUES);
+        let end = end.map_or(n, |(_, end)| end);
+        let mut steps = Steps::default();
+        finder.find(values, start..end, rows, &mut steps);
+        n_looked_at += end - start;
+        n_new += steps.n_new();
+    }
+    n_new * 4 <= n_looked_at * 3
+}
+
+/// The steps of a page in units as blocks will most likely be cut, and the first step of each unit.
+fn in_units(values: &FixedSlice<'_>, rows: Rows<'_>) -> (Steps, Vec<usize>) {
+    let (n, width) = (values.len(), values.width());
+    let mut finder = Finder::new(n.min(limits::BLOCK_VALUES_MAX as usize));
+    let (mut steps, mut unit_starts) = (Steps::default(), Vec::new());
+    let mut start = 0;
+    // The values of a unit, at first guess.
+    let mut guess = limits::BLOCK_VALUES_MAX as usize;
+    while start < n {
+        let until = |n_values: usize| {
+            let mut end = None;
+            for row_end in rows.ends(start..n) {
+                if end.is_some() && row_end - start > n_values {
+                    break;
+                }
+                end = Some(row_end);
+            }
+            end.unwrap_or(n)
+        };
+        let mut end = until(guess);
+        loop {
+            let mut of_unit = Steps::default();
+            finder.find(values, start..end, rows, &mut of_unit);
+            let bytes = of_unit.n_new() * width + of_unit.len() * STEP_BYTES;
+            // New values get smaller, too.
+            if bytes <= BLOCK_BYTES * 2 || end == until(0) {
+                unit_starts.push(steps.len());
+                steps.append(of_unit);
+                guess = ((end - start) * 2).min(limits::BLOCK_VALUES_MAX as usize);
+                break;
+            }
+            end = until((end - start) / 2);
+        }
+        start = end;
+    }
+    (steps, unit_starts)
+}
+
+/// The reference whose differences have the fewest bits.
+fn best_reference(steps: &Steps, unit_starts: &[usize]) -> Reference {
+    let bits = |reference: &Reference| -> u64 {
+        let differences = steps.differences(*reference, unit_starts).into_iter();
+        differences
+            .map(|it| u64::from(32 - it.leading_zeros()))
+            .sum()
+    };
+    let all = Reference::ALL.into_iter();
+    all.min_by_key(bits).unwrap_or(Reference::Step)
+}
+
+struct UnitEncoder {
+    reference: Reference,
+    /// Of the page.
+    n_values: usize,
+    row_starts: Vec<u32>,
+    children: [BlockChild; 4],
+}
+
+impl PageEncoder for UnitEncoder {
+    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let values = block.values().as_fixed()?;
+        if values.len() > UNIT_VALUES_MAX {
+            return Err(Error::invalid(
+                "a unit of more values than a window slides over",
+            ));
+        }
+        // Rows are those of the page. A parent that derives values per block passes others: then they are a hint that
+        // does not help.
+        let first = block.range().start as u32;
+        let rows: Vec<u32> = match block.range().end <= self.n_values {
+            true => {
+                let start = self.row_starts.partition_point(|at| *at <= first);
+                let later = self.row_starts.get(start..).unwrap_or_default();
+                let inside = later
+                    .iter()
+                    .take_while(|at| (**at as usize) < block.range().end);
+                inside.map(|at| at - first).collect()
+            }
+            false => Vec::new(),
+        };
+        let mut steps = Steps::default();
+        if !values.is_empty() {
+            let mut finder = Finder::new(values.len());
+            finder.find(&values, 0..values.len(), Rows::new(&rows), &mut steps);
+        }
+        let numbers = [
+            narrow_numbers(&steps.new, 4),
+            narrow_numbers(&steps.values, 4),
+            narrow_numbers(&steps.differences(self.reference, &[]), 4),
+            steps.new_values(&values),
+        ];
+        let unit_at = out.len();
+        out.resize(unit_at + HEADER_BYTES, 0);
+        let mut fields = [steps.len() as u32, steps.n_new() as u32, 0, 0, 0];
+        for (i, (child, values)) in self.children.iter().zip(&numbers).enumerate() {
+            let start = out.len();
+            child.encode(values.as_values()?, out)?;
+            if let Some(field) = fields.get_mut(2 + i) {
+                *field = u32::try_from(out.len() - start)
+                    .map_err(|_| Error::invalid("the steps of a block take 4 GiB"))?;
+            }
+        }
+        layout::write_header(out, unit_at, &fields);
+        Ok(())
+    }
+}
