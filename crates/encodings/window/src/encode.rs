@@ -26,6 +26,9 @@ const STEP_BYTES: usize = 3;
 const SAMPLE_VALUES: usize = 2048;
 const SAMPLE_PARTS: usize = 4;
 
+/// The bytes that copies must save in these parts.
+const SAVED_BYTES_MIN: usize = 192;
+
 /// Units of more values are refused, so that differences of distances have 32 bits.
 const UNIT_VALUES_MAX: usize = 1 << 29;
 
@@ -131,23 +134,28 @@ impl EncodingWriter for Window {
     }
 }
 
-/// True if a quarter of the values of some parts of a page are copies.
+/// True if a quarter of the values of some parts of a page, or of all of a short one, are copies, and enough of them to
+/// pay for looking at the page.
 fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
     let n = values.len();
-    let mut finder = Finder::new(SAMPLE_VALUES);
+    let (n_parts, part_values) = match n <= SAMPLE_PARTS * SAMPLE_VALUES {
+        true => (1, n),
+        false => (SAMPLE_PARTS, SAMPLE_VALUES),
+    };
+    let mut finder = Finder::new(part_values);
     let (mut n_looked_at, mut n_new) = (0, 0);
-    for part in 0..SAMPLE_PARTS {
-        let start = n / SAMPLE_PARTS * part;
+    for part in 0..n_parts {
+        let start = n / n_parts * part;
         // Whole rows, so that long ones are compared too.
         let mut ends = rows.ends(start..n).enumerate();
-        let end = ends.find(|(i, end)| *i >= 7 && end - start >= SAMPLE_VALUES);
+        let end = ends.find(|(i, end)| *i >= 7 && end - start >= part_values);
         let end = end.map_or(n, |(_, end)| end);
         let mut steps = Steps::default();
         finder.find(values, start..end, rows, &mut steps);
         n_looked_at += end - start;
         n_new += steps.n_new();
     }
-    n_new * 4 <= n_looked_at * 3
+    n_new * 4 <= n_looked_at * 3 && (n_looked_at - n_new) * values.width() >= SAVED_BYTES_MIN
 }
 
 /// The steps of a page in units as blocks will most likely be cut, and the first step of each unit.
