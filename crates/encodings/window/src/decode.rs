@@ -52,7 +52,7 @@ struct UnitDecoder {
     values: Box<dyn Decoder>,
 }
 
-/// The steps of a unit, checked: distances reach no further back than the unit's start and no less than a copy is long.
+/// The steps of a unit up to some value, checked: distances reach no further back than the unit's start and no less than a copy is long.
 #[derive(Clone, Copy)]
 struct Steps<'a> {
     /// For each step the new values up to its end.
@@ -79,7 +79,12 @@ impl Decoder for UnitDecoder {
         let to = out.into_fixed(self.width as usize, n_selected)?;
         let parts = Parts::parse(&unit, self.width)?;
         let mut bufs = [(); 3].map(|()| scratch.take(0));
-        let found = self.steps(&unit, &parts, scratch, &mut bufs);
+        let until = match selection {
+            Selection::All => unit.len,
+            Selection::Range { start, len } => start + len,
+            Selection::Indices(indices) => indices.last().map_or(0, |last| last + 1),
+        };
+        let found = self.steps(&unit, &parts, until, scratch, &mut bufs);
         let done = found.and_then(|steps| match selection {
             Selection::All => self.all(&parts, steps, scratch, to),
             _ if n_selected == 0 => Ok(()),
@@ -104,11 +109,12 @@ enum Found {
 }
 
 impl UnitDecoder {
-    /// Decodes and checks the steps.
+    /// Decodes the steps, and checks those of the values before `until`.
     fn steps<'b>(
         &self,
         unit: &Unit<'_>,
         parts: &Parts<'_>,
+        until: u32,
         scratch: &mut Scratch,
         bufs: &'b mut [AlignedBuf; 3],
     ) -> Result<Steps<'b>> {
@@ -117,52 +123,21 @@ impl UnitDecoder {
             child.decode(of_child, Selection::All, scratch, Output::Fixed(buf))?;
         }
         let [new, steps, distances] = bufs.each_mut().map(|buf| words(buf));
-        let (new_ends, ends, distances) = (new?, steps?, distances?);
-        let (mut at, mut n_new, mut before) = (0, 0, Before::default());
-        let all = new_ends.iter_mut().zip(ends.iter_mut());
-        for (i, ((new, end), distance)) in all.zip(distances.iter_mut()).enumerate() {
-            let (of_step, is_new) = (*end, *new);
-            if of_step == 0 || of_step > unit.len - at {
-                let allowed = "1 ..= the values that are left";
-                return Err(Error::corrupt("window.steps", i, of_step, allowed));
-            }
-            if is_new > of_step || is_new > parts.values.len - n_new {
-                let allowed = "at most the step's values and the new values that are left";
-                return Err(Error::corrupt("window.new", i, is_new, allowed));
-            }
-            let n_copied = of_step - is_new;
-            let stored = layout::unzigzag(*distance);
-            if n_copied == 0 {
-                if stored != 0 {
-                    let allowed = "0 in a step that copies nothing";
-                    return Err(Error::corrupt("window.distances", i, *distance, allowed));
-                }
-            } else {
-                let found = before.expected(self.reference, is_new, n_copied) + stored;
-                if found < n_copied.into() || found > i64::from(at + is_new) {
-                    let allowed = "a distance of at least the copy's length that stays inside";
-                    return Err(Error::corrupt("window.distances", i, *distance, allowed));
-                }
-                before.distance = found as u32;
-                *distance = found as u32;
-            }
-            before.values = of_step;
-            at += of_step;
-            n_new += is_new;
-            (*end, *new) = (at, n_new);
-        }
-        if at != unit.len {
-            let allowed = "numbers that add up to the number of values";
-            return Err(Error::corrupt("window.steps", 0, at, allowed));
-        }
-        if n_new != parts.values.len {
-            let allowed = "numbers that add up to the number of new values";
-            return Err(Error::corrupt("window.new", 0, n_new, allowed));
-        }
+        let (new, steps, distances) = (new?, steps?, distances?);
+        let sizes = Sizes {
+            n_values: unit.len,
+            n_new: parts.values.len,
+            until,
+        };
+        let n = match self.reference {
+            Reference::Copied => check::<COPIED>(new, steps, distances, sizes),
+            Reference::Step => check::<STEP>(new, steps, distances, sizes),
+            Reference::Distance => check::<DISTANCE>(new, steps, distances, sizes),
+        }?;
         Ok(Steps {
-            new_ends,
-            ends,
-            distances,
+            new_ends: new.get(..n).unwrap_or_default(),
+            ends: steps.get(..n).unwrap_or_default(),
+            distances: distances.get(..n).unwrap_or_default(),
         })
     }
 
@@ -245,6 +220,81 @@ fn place(new: &[u8], first: u32, found: &[Piece], width: usize, to: &mut [u8]) -
         to.copy_from_slice(from);
     }
     Some(())
+}
+
+/// What the steps of a unit have to fit.
+#[derive(Clone, Copy)]
+struct Sizes {
+    n_values: u32,
+    n_new: u32,
+    /// Steps behind this value are not looked at, unless all are.
+    until: u32,
+}
+
+// Each reference has a loop of its own, since the loop takes a good part of the time of a single row.
+const COPIED: u8 = 0;
+const STEP: u8 = 1;
+const DISTANCE: u8 = 2;
+
+/// Checks steps, and turns numbers into ends and stored distances into distances. Returns the number of steps looked at.
+fn check<const REFERENCE: u8>(
+    new: &mut [u32],
+    steps: &mut [u32],
+    distances: &mut [u32],
+    sizes: Sizes,
+) -> Result<usize> {
+    let reference = match REFERENCE {
+        COPIED => Reference::Copied,
+        STEP => Reference::Step,
+        _ => Reference::Distance,
+    };
+    let is_whole = sizes.until >= sizes.n_values;
+    let (mut at, mut n_new, mut before, mut n) = (0, 0, Before::default(), 0);
+    let all = new.iter_mut().zip(steps.iter_mut()).zip(distances);
+    for ((new, end), distance) in all {
+        let (of_step, is_new) = (*end, *new);
+        if of_step == 0 || of_step > sizes.n_values - at {
+            let allowed = "1 ..= the values that are left";
+            return Err(Error::corrupt("window.steps", n, of_step, allowed));
+        }
+        if is_new > of_step || is_new > sizes.n_new - n_new {
+            let allowed = "at most the step's values and the new values that are left";
+            return Err(Error::corrupt("window.new", n, is_new, allowed));
+        }
+        let n_copied = of_step - is_new;
+        let stored = layout::unzigzag(*distance);
+        if n_copied == 0 {
+            if stored != 0 {
+                let allowed = "0 in a step that copies nothing";
+                return Err(Error::corrupt("window.distances", n, *distance, allowed));
+            }
+        } else {
+            let found = before.expected(reference, is_new, n_copied) + stored;
+            if found < n_copied.into() || found > i64::from(at + is_new) {
+                let allowed = "a distance of at least the copy's length that stays inside";
+                return Err(Error::corrupt("window.distances", n, *distance, allowed));
+            }
+            before.distance = found as u32;
+            *distance = found as u32;
+        }
+        before.values = of_step;
+        at += of_step;
+        n_new += is_new;
+        (*end, *new) = (at, n_new);
+        n += 1;
+        if at >= sizes.until && !is_whole {
+            return Ok(n);
+        }
+    }
+    if at < sizes.n_values {
+        let allowed = "numbers that add up to the number of values";
+        return Err(Error::corrupt("window.steps", 0, at, allowed));
+    }
+    if n_new != sizes.n_new {
+        let allowed = "numbers that add up to the number of new values";
+        return Err(Error::corrupt("window.new", 0, n_new, allowed));
+    }
+    Ok(n)
 }
 
 /// Writes all values of a unit. `None` if the steps do not fit the buffers, which checked ones do.

@@ -108,6 +108,13 @@ fn steps_stay_inside_the_unit() {
         3,
         steps(0, u32::MAX),
     );
+    // Steps behind the last value.
+    check(
+        at,
+        &unit(&[[3, 3, 0], [0, 1, 0]], &[7, 8, 9]),
+        3,
+        steps(1, 1),
+    );
     let new = |i: usize, found: u32| {
         let allowed = "at most the step's values and the new values that are left";
         Err(Error::corrupt("window.new", i, found, allowed))
