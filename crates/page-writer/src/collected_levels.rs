@@ -174,6 +174,22 @@ impl CollectedLevels {
         slots.end
     }
 
+    /// Slots of a level in front of each of some rows, and behind the last, counted from those in front of the first.
+    fn slot_starts(&self, level: usize, rows: Range<usize>) -> Vec<u32> {
+        let mut starts: Vec<usize> = (rows.start..=rows.end).collect();
+        for (number, data) in self.levels.iter().enumerate().take(level) {
+            let mut below = self.slot(number + 1, rows.start);
+            let mut at = self.slot(number, rows.start);
+            for start in &mut starts {
+                below += data.below(at..*start) as usize;
+                at = core::mem::replace(start, below);
+            }
+        }
+        let first = starts.first().copied().unwrap_or_default();
+        // A page's slots are counted in 32 bits.
+        starts.iter().map(|start| (start - first) as u32).collect()
+    }
+
     /// Slots of a level that belong to some rows.
     pub fn slots(&self, level: usize, rows: Range<usize>) -> Range<usize> {
         self.slot(level, rows.start)..self.slot(level, rows.end)
@@ -296,6 +312,16 @@ impl<'a> LevelsSlice<'a> {
         items.start - base..items.end - base
     }
 
+    /// For each of these rows the slots of a level in front of it, then the number of all.
+    pub(crate) fn slot_starts(&self, level: usize) -> Vec<u32> {
+        self.levels.slot_starts(level, self.start..self.end)
+    }
+
+    /// The same for items.
+    pub(crate) fn item_starts(&self) -> Vec<u32> {
+        self.slot_starts(self.levels.levels.len())
+    }
+
     /// Number of items.
     pub fn n_items(&self) -> usize {
         self.items(0..self.rows()).len()
@@ -392,6 +418,16 @@ mod tests {
                     let want = end - start;
                     assert_eq!(levels.slot(level, row), want, "{from} {row} {level}");
                 }
+            }
+            let (first, last) = (from + 30, rows - 20);
+            for level in 0..5 {
+                let want =
+                    (first..=last).map(|row| (model[row][level] - model[first][level]) as u32);
+                let starts = levels.slot_starts(level, 30..last - from);
+                assert!(
+                    starts.iter().copied().eq(want),
+                    "{from} {level}: {starts:?}"
+                );
             }
         };
         check(&levels, 0);

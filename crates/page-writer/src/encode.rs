@@ -230,17 +230,15 @@ impl RowStarts for PageRows<'_> {
         let Some(levels) = self.levels else {
             return Vec::new();
         };
-        let (mut item, mut value) = (0, 0);
-        let mut starts = vec![0];
-        for row in 0..levels.rows() {
-            let end = levels.items(row..row + 1).end;
-            value += match self.validity {
-                None => end - item,
-                Some(bits) => bits.slice(item..end).count_ones(),
-            };
-            item = end;
-            // A page's values are counted in 32 bits.
-            starts.push(value as u32);
+        let mut starts = levels.item_starts();
+        if let Some(bits) = self.validity {
+            let (mut item, mut value) = (0, 0);
+            for start in &mut starts {
+                let items = item..*start as usize;
+                item = items.end;
+                value += bits.slice(items).count_ones() as u32;
+                *start = value;
+            }
         }
         starts
     }

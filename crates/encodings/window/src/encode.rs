@@ -26,7 +26,7 @@ const STEP_BYTES: usize = 3;
 const SAMPLE_VALUES: usize = 2048;
 const SAMPLE_PARTS: usize = 4;
 
-/// The bytes that copies must save in these parts.
+/// The bytes of values that copies must save in a page.
 const SAVED_BYTES_MIN: usize = 192;
 
 /// Units of more values are refused, so that differences of distances have 32 bits.
@@ -43,15 +43,28 @@ impl EncodingWriter for Window {
         }
         let starts = rows.row_starts();
         let rows = Rows::new(&starts);
-        if !repeat(&fixed, rows) {
+        // A short page is looked at as a whole.
+        if fixed.len() > SAMPLE_PARTS * SAMPLE_VALUES && !repeat(&fixed, rows) {
             return Ok(());
         }
         let (steps, unit_starts) = in_units(&fixed, rows);
-        let n_units = unit_starts.len().max(1);
+        let (n_units, n_new) = (unit_starts.len().max(1), steps.n_new());
+        let saved_bytes = (fixed.len() - n_new) * fixed.width();
+        if !is_worth_it(n_new, fixed.len()) || saved_bytes < SAVED_BYTES_MIN {
+            return Ok(());
+        }
+        // New values take their share of what all values take under the best encoding so far, at best, and a step a
+        // byte. That is worth knowing before four children are searched for.
+        let to_beat = proposals.bytes_to_beat();
+        let of_new = u128::from(to_beat) * n_new as u128 / fixed.len() as u128;
+        let of_steps = n_units * HEADER_BYTES + steps.len();
+        if !proposals.is_named() && of_new + of_steps as u128 >= to_beat.into() {
+            return Ok(());
+        }
         let reference = best_reference(&steps, &unit_starts);
         let differences = steps.differences(reference, &unit_starts);
         let per_unit = |n: usize| n.div_ceil(n_units).max(1);
-        let (n_steps, n_new) = (per_unit(steps.len()), per_unit(steps.n_new()));
+        let n_steps = per_unit(steps.len());
         let numbers = |numbers: &[u32]| {
             let numbers = Rc::new(narrow_numbers(numbers, 4));
             Part::owned(numbers, LogicalType::Unsigned).in_units_of(n_steps)
@@ -64,8 +77,8 @@ impl EncodingWriter for Window {
                 numbers(&steps.values),
                 numbers(&differences),
                 Part::owned(new_values, facts.logical_type)
-                    .in_units_of(n_new)
-                    .standing_for((fixed.len() / steps.n_new().max(1)) as u64),
+                    .in_units_of(per_unit(n_new))
+                    .standing_for((fixed.len() / n_new.max(1)) as u64),
             ],
             is_uniform: false,
             block_bytes: BLOCK_BYTES,
@@ -134,28 +147,27 @@ impl EncodingWriter for Window {
     }
 }
 
-/// True if a quarter of the values of some parts of a page, or of all of a short one, are copies, and enough of them to
-/// pay for looking at the page.
+/// True if a quarter of the values of some parts of a page are copies.
 fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
     let n = values.len();
-    let (n_parts, part_values) = match n <= SAMPLE_PARTS * SAMPLE_VALUES {
-        true => (1, n),
-        false => (SAMPLE_PARTS, SAMPLE_VALUES),
-    };
-    let mut finder = Finder::new(part_values);
+    let mut finder = Finder::new(SAMPLE_VALUES);
     let (mut n_looked_at, mut n_new) = (0, 0);
-    for part in 0..n_parts {
-        let start = n / n_parts * part;
+    for part in 0..SAMPLE_PARTS {
+        let start = n / SAMPLE_PARTS * part;
         // Whole rows, so that long ones are compared too.
         let mut ends = rows.ends(start..n).enumerate();
-        let end = ends.find(|(i, end)| *i >= 7 && end - start >= part_values);
+        let end = ends.find(|(i, end)| *i >= 7 && end - start >= SAMPLE_VALUES);
         let end = end.map_or(n, |(_, end)| end);
         let mut steps = Steps::default();
         finder.find(values, start..end, rows, &mut steps);
         n_looked_at += end - start;
         n_new += steps.n_new();
     }
-    n_new * 4 <= n_looked_at * 3 && (n_looked_at - n_new) * values.width() >= SAVED_BYTES_MIN
+    is_worth_it(n_new, n_looked_at)
+}
+
+fn is_worth_it(n_new: usize, n: usize) -> bool {
+    n_new * 4 <= n * 3
 }
 
 /// The steps of a page in units as blocks will most likely be cut, and the first step of each unit.

@@ -78,7 +78,7 @@ pub(crate) struct Finder {
 impl Finder {
     /// For units of at most `n_values`.
     pub(crate) fn new(n_values: usize) -> Self {
-        let bits = usize::BITS - n_values.leading_zeros() + 2;
+        let bits = usize::BITS - n_values.leading_zeros() + 1;
         let bits = bits.clamp(*HASH_BITS.start(), *HASH_BITS.end());
         Self {
             table: vec![0; 1 << bits],
