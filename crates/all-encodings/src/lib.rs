@@ -78,6 +78,8 @@ pub static LISTS: &[Row] = &[
 pub static EXTRA: &[Row] = &[
     row!(tarsia_zigzag::ZIGZAG, value_ps: 0, byte_ps: 27, WhenNamed),
     row!(tarsia_fsst::FSST, value_ps: 700, byte_ps: 240, WhenNamed),
+    row!(tarsia_gorilla::GORILLA, value_ps: 2600, byte_ps: 150, WhenNamed),
+    row!(tarsia_bitshuffle::BITSHUFFLE, value_ps: 0, byte_ps: 100, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

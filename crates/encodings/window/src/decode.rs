@@ -52,7 +52,8 @@ struct UnitDecoder {
     values: Box<dyn Decoder>,
 }
 
-/// The steps of a unit up to some value, checked: distances reach no further back than the unit's start and no less than a copy is long.
+/// The steps of a unit up to some value, checked: distances reach no further back than the unit's start, and no less
+/// than a copy is long.
 #[derive(Clone, Copy)]
 struct Steps<'a> {
     /// For each step the new values up to its end.
@@ -236,7 +237,8 @@ const COPIED: u8 = 0;
 const STEP: u8 = 1;
 const DISTANCE: u8 = 2;
 
-/// Checks steps, and turns numbers into ends and stored distances into distances. Returns the number of steps looked at.
+/// Checks steps, and turns numbers into ends and stored distances into distances. Returns the number of steps that it
+/// looked at.
 fn check<const REFERENCE: u8>(
     new: &mut [u32],
     steps: &mut [u32],
