@@ -79,8 +79,9 @@ pub static EXTRA: &[Row] = &[
     row!(tarsia_zigzag::ZIGZAG, value_ps: 0, byte_ps: 27, WhenNamed),
     row!(tarsia_fsst::FSST, value_ps: 700, byte_ps: 240, WhenNamed),
     row!(tarsia_gorilla::GORILLA, value_ps: 2600, byte_ps: 150, WhenNamed),
-    row!(tarsia_bitshuffle::BITSHUFFLE, value_ps: 0, byte_ps: 100, WhenNamed),
+    row!(tarsia_bitshuffle::BITSHUFFLE, value_ps: 0, byte_ps: 220, WhenNamed),
     row!(tarsia_front::FRONT, value_ps: 4000, byte_ps: 30, WhenNamed),
+    row!(tarsia_varint::VARINT, value_ps: 2000, byte_ps: 0, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

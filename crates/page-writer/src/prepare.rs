@@ -52,14 +52,27 @@ impl Prepared {
         values: &Statistics<'_>,
         context: &EncodeContext<'_>,
     ) -> Result<(Vec<Tree>, Encoders)> {
-        let mut trees = choice.trees.clone();
-        let mut encoders = Vec::with_capacity(trees.len());
+        let mut trees = Vec::with_capacity(choice.trees.len());
+        let mut encoders = Vec::with_capacity(choice.trees.len());
         let (first, value_type) = (self.n_shared, values.values().value_type());
-        for tree in &mut trees {
+        for (i, tree) in choice.trees.iter().enumerate() {
+            let mut tree = tree.clone();
             // All trees of a choice are numbered together, and may refer to the same buffers.
-            self.n_shared = self.n_shared.max(tree.shift_shared(first)?);
-            let writer = TreeWriter::new(context.registry, tree, value_type)?;
-            encoders.push(writer.prepare(values.values(), &mut self.shared, Some(values))?);
+            let n_shared = tree.shift_shared(first)?;
+            let writer = TreeWriter::new(context.registry, &tree, value_type)?;
+            let mut shared = self.shared.clone();
+            match writer.prepare(values.values(), &mut shared, Some(values)) {
+                Ok(encoder) => {
+                    self.shared = shared;
+                    self.n_shared = self.n_shared.max(n_shared);
+                    trees.push(tree);
+                    encoders.push(encoder);
+                }
+                // A node may hold the values that its parent proposed for it and not those that the parent makes now,
+                // such as other tokens. The fallback, which is the last, holds the page.
+                Err(_) if i + 1 < choice.trees.len() => {}
+                Err(error) => return Err(error),
+            }
         }
         match trees.is_empty() {
             false => Ok((trees, encoders)),

@@ -3,7 +3,7 @@
 //! Source: Masui et al., "A compression scheme for radio data in high performance computing" (Astronomy and Computing
 //! 12, 2015), the filter Bitshuffle of HDF5; Bullion (CIDR 2025), Table 2. Where numbers vary in their low bits alone,
 //! the bytes of their high bits are all equal, or repeat. A child that stores runs or repeated pieces of bytes makes
-//! them short. Searches do not try it by themselves: bit-packing leaves out high bits that are all equal, in less time.
+//! them short. Searches do not try it by themselves: bit-packing leaves out high bits that are all equal, too.
 //!
 //! # Layout (`n` values of `S` bytes)
 //! | offset | bytes | field | rule |

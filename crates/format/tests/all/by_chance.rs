@@ -142,3 +142,24 @@ fn levels_of_a_block_fall_back_where_the_tree_of_the_page_does_not_hold_them() {
         check(&batch, seed, Kernels::Never, &mut trees, "runs of ten");
     }
 }
+
+/// A tree that does not hold the values of a page is left out, and the page has the fallback.
+#[test]
+fn a_page_that_its_tree_does_not_hold_falls_back() {
+    // Multiples of ten.
+    let params = [10, 0, 0, 0, 0, 0, 0, 0];
+    let version = tarsia_codec::Version::new(1, 0);
+    let plain = tarsia_codec::Tree::leaf("tarsia.plain", version, &[]);
+    let tens = tarsia_codec::Tree::node("tarsia.divisor", version, &params, vec![plain]);
+    let own = tarsia::ColumnOptions::new().with_tree(tens);
+    let options = || deterministic().with_column("x", own.clone());
+    let tree_of = |numbers: &[i32]| {
+        let batch = one_column(Arc::new(Int32Array::from(numbers.to_vec())));
+        let bytes = write(batch.schema(), std::slice::from_ref(&batch), options());
+        let file = open_with(&bytes, OpenOptions::new()).unwrap();
+        same_rows(&crate::common::read_all(&file).unwrap(), &batch, "numbers");
+        file.inspect().unwrap().columns[0].trees[0].0.clone()
+    };
+    assert_eq!(tree_of(&[10, 40, 20]), "divisor(plain)");
+    assert_ne!(tree_of(&[10, 40, 21]), "divisor(plain)");
+}

@@ -1,0 +1,5 @@
+//! The tests of this crate, linked as one program.
+
+mod corrupt;
+mod golden;
+mod laws;
