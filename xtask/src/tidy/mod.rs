@@ -27,7 +27,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -47,6 +47,7 @@ const RULES: [Rule; 19] = [
     calls::files_are_read_by_the_source,
     test_programs::crates_have_one_test_program,
     test_programs::test_modules_are_linked,
+    test_programs::tests_of_libraries_run,
 ];
 
 /// Checks all rules.

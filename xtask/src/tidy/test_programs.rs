@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Files, Violation, code_only, find_word, sources};
+use super::{Files, Violation, code_only, find_word, sources, text};
 
 /// The crate and what follows its tests folder, of a path such as `crates/x/tests/all/a.rs`.
 fn in_tests(path: &str) -> Option<(&str, &str)> {
@@ -65,6 +65,50 @@ pub(super) fn test_modules_are_linked(files: &Files) -> Vec<Violation> {
     violations
 }
 
+/// Libraries without unit tests or examples in their docs say so in their manifest (`test = false`, `doctest = false`):
+/// then no empty program is linked for them. Tests that are added later would never run.
+pub(super) fn tests_of_libraries_run(files: &Files) -> Vec<Violation> {
+    let is_test = |line: &str| line.contains("#[test]") || line.contains("#[cfg(test)]");
+    let is_example = |line: &str| {
+        let doc = line.strip_prefix("///").or(line.strip_prefix("//!"));
+        doc.and_then(|doc| doc.trim().strip_prefix("```"))
+            .is_some_and(|language| matches!(language, "" | "rust" | "no_run" | "should_panic"))
+    };
+    let mut violations = Vec::new();
+    for (manifest, content) in files {
+        let (Some(folder), Some(content)) = (manifest.strip_suffix("Cargo.toml"), text(content))
+        else {
+            continue;
+        };
+        let says = |key: &str| content.lines().any(|line| line == format!("{key} = false"));
+        let source_folder = format!("{folder}src/");
+        for (path, source) in sources(files).filter(|(path, _)| path.starts_with(&source_folder)) {
+            let lines = || source.lines().map(str::trim_start);
+            let has_test = says("test") && lines().any(is_test);
+            let mut is_open = false;
+            // Of the fences of a block of text, the second has no language.
+            let has_example = says("doctest")
+                && lines().any(|line| {
+                    let is_fence = line.starts_with("//") && line.contains("```");
+                    let starts = is_fence && !is_open && is_example(line);
+                    is_open ^= is_fence;
+                    starts
+                });
+            for (found, key) in [(has_test, "test"), (has_example, "doctest")] {
+                if found {
+                    violations.push(Violation {
+                        path: path.to_owned(),
+                        line: 0,
+                        what: format!("tests that never run: {manifest} says `{key} = false`"),
+                        repair: "remove that line from the manifest".to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    violations
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::files;
@@ -86,6 +130,31 @@ mod tests {
         ]);
         let found = crates_have_one_test_program(&list);
         assert_eq!(paths(&found), ["crates/x/tests/alone.rs"]);
+    }
+
+    #[test]
+    fn tests_that_a_manifest_turns_off_are_found() {
+        let manifest = "[lib]\ntest = false\ndoctest = false\n\n[[example]]\ntest = true\n";
+        let list = files(&[
+            ("crates/x/Cargo.toml", manifest),
+            (
+                "crates/x/src/a.rs",
+                "fn a() {}\n    #[test]\n    fn b() {}\n",
+            ),
+            (
+                "crates/x/src/b.rs",
+                "/// ```text\n/// x\n/// ```\nfn b() {}\n",
+            ),
+            ("crates/x/src/c.rs", "//! ```\n//! x();\n//! ```\n"),
+            ("crates/xx/src/a.rs", "#[cfg(test)]\nmod tests {}\n"),
+            ("crates/y/Cargo.toml", "[lib]\n"),
+            (
+                "crates/y/src/a.rs",
+                "#[test]\nfn a() {}\n/// ```\nfn b() {}",
+            ),
+        ]);
+        let found = tests_of_libraries_run(&list);
+        assert_eq!(paths(&found), ["crates/x/src/a.rs", "crates/x/src/c.rs"]);
     }
 
     #[test]
