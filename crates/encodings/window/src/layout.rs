@@ -14,6 +14,7 @@ pub const VERSION: Version = Version::new(1, 0);
 pub(crate) const NUMBERS: ValueType = ValueType::Fixed(4);
 
 /// Bytes before the first child's unit.
+#[cfg(feature = "encode")]
 pub(crate) const HEADER_BYTES: usize = 20;
 
 /// What the distances of a page are stored as the difference to, so that most differences are zero.
