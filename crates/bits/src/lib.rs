@@ -30,6 +30,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 mod bitmap;
+mod equal;
 mod gather;
 mod group;
 mod lanes;
@@ -41,6 +42,7 @@ mod stats;
 mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand, expand_over, fill_bits};
+pub use equal::equal_bytes;
 pub use gather::{gather, gather_padded, largest};
 pub use loops::{Level, level, limit_level};
 pub use pack::{

@@ -5,6 +5,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_bits::equal_bytes;
 use tarsia_codec::{
     AlignedBuf, Block, BlockChild, BytesSlice, EncodingWriter, EraseFit, Error, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
@@ -100,7 +101,7 @@ impl Split {
             let string = strings.get(i);
             let n_shared = match i % GROUP {
                 0 => 0,
-                _ => shared_bytes(before, string),
+                _ => equal_bytes(before, string),
             };
             prefixes.push(n_shared as u32);
             data.extend_from_slice(string.get(n_shared..).unwrap_or_default());
@@ -115,16 +116,6 @@ impl Split {
             },
         }
     }
-}
-
-/// The number of bytes at the start that are equal.
-fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
-    // Eight bytes at a time. What differs is in the first pair of words that do.
-    let (words_a, words_b) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    let words = words_a.iter().zip(words_b);
-    let n_words = words.take_while(|(a, b)| a == b).count();
-    let later = a.iter().zip(b).skip(n_words * 8);
-    n_words * 8 + later.take_while(|(a, b)| a == b).count()
 }
 
 struct UnitEncoder {
@@ -150,26 +141,5 @@ impl PageEncoder for UnitEncoder {
             to.copy_from_slice(&field.to_le_bytes());
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_bytes_are_counted_in_words_and_behind_them() {
-        let a: Vec<u8> = (0..40).collect();
-        for n_shared in 0..40 {
-            for n_b in n_shared..40 {
-                let mut b = a[..n_b].to_vec();
-                if let Some(byte) = b.get_mut(n_shared) {
-                    *byte ^= 0x80;
-                }
-                let expected = n_shared.min(n_b);
-                assert_eq!(shared_bytes(&a, &b), expected, "{n_shared} of {n_b}");
-                assert_eq!(shared_bytes(&b, &a), expected, "{n_shared} of {n_b}");
-            }
-        }
     }
 }

@@ -131,9 +131,10 @@ impl UnitDecoder {
             until,
         };
         let n = match self.reference {
-            Reference::Copied => check::<COPIED>(new, steps, distances, sizes),
-            Reference::Step => check::<STEP>(new, steps, distances, sizes),
-            Reference::Distance => check::<DISTANCE>(new, steps, distances, sizes),
+            // A loop for each, since it takes a good part of the time of a single row.
+            Reference::Copied => check(Reference::Copied, new, steps, distances, sizes),
+            Reference::Step => check(Reference::Step, new, steps, distances, sizes),
+            Reference::Distance => check(Reference::Distance, new, steps, distances, sizes),
         }?;
         Ok(Steps {
             new_ends: new.get(..n).unwrap_or_default(),
@@ -232,24 +233,16 @@ struct Sizes {
     until: u32,
 }
 
-// Each reference has a loop of its own, since the loop takes a good part of the time of a single row.
-const COPIED: u8 = 0;
-const STEP: u8 = 1;
-const DISTANCE: u8 = 2;
-
 /// Checks steps, and turns numbers into ends and stored distances into distances. Returns the number of steps that it
 /// looked at.
-fn check<const REFERENCE: u8>(
+#[inline(always)]
+fn check(
+    reference: Reference,
     new: &mut [u32],
     steps: &mut [u32],
     distances: &mut [u32],
     sizes: Sizes,
 ) -> Result<usize> {
-    let reference = match REFERENCE {
-        COPIED => Reference::Copied,
-        STEP => Reference::Step,
-        _ => Reference::Distance,
-    };
     let is_whole = sizes.until >= sizes.n_values;
     let (mut at, mut n_new, mut before, mut n) = (0, 0, Before::default(), 0);
     let all = new.iter_mut().zip(steps.iter_mut()).zip(distances);

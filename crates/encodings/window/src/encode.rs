@@ -8,8 +8,8 @@ use core::cell::OnceCell;
 
 use tarsia_codec::{
     Block, BlockChild, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, PageEncoder,
-    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
-    narrow_numbers,
+    Part, Prepare, Proposal, Proposals, Result, RowStarts, Sample, Statistics, ValueType, Values,
+    limits, narrow_numbers,
 };
 
 use crate::Window;
@@ -41,13 +41,13 @@ impl EncodingWriter for Window {
         if fixed.width() == 0 || values.is_empty() || fixed.len() > UNIT_VALUES_MAX {
             return Ok(());
         }
-        let starts = rows.row_starts();
-        let rows = Rows::new(&starts);
+        let page = PageSteps::of(values, rows);
+        let rows = page.rows();
         // A short page is looked at as a whole.
         if fixed.len() > SAMPLE_PARTS * SAMPLE_VALUES && !repeat(&fixed, rows) {
             return Ok(());
         }
-        let (steps, unit_starts) = in_units(&fixed, rows);
+        let (steps, unit_starts) = page.in_units(&fixed);
         let (n_units, n_new) = (unit_starts.len().max(1), steps.n_new());
         let saved_bytes = (fixed.len() - n_new) * fixed.width();
         if !is_worth_it(n_new, fixed.len()) || saved_bytes < SAVED_BYTES_MIN {
@@ -61,15 +61,15 @@ impl EncodingWriter for Window {
         if !proposals.is_named() && of_new + of_steps as u128 >= to_beat.into() {
             return Ok(());
         }
-        let reference = best_reference(&steps, &unit_starts);
-        let differences = steps.differences(reference, &unit_starts);
+        let reference = best_reference(steps, unit_starts);
+        let differences = steps.differences(reference, unit_starts);
         let per_unit = |n: usize| n.div_ceil(n_units).max(1);
         let n_steps = per_unit(steps.len());
         let numbers = |numbers: &[u32]| {
             let numbers = Rc::new(narrow_numbers(numbers, 4));
             Part::owned(numbers, LogicalType::Unsigned).in_units_of(n_steps)
         };
-        let new_values = Rc::new(steps.new_values(&fixed));
+        let new_values = Rc::new(steps.new_values(&fixed, 0));
         proposals.push(Proposal {
             params: vec![reference.number()],
             children: vec![
@@ -95,10 +95,11 @@ impl EncodingWriter for Window {
     ) -> Result<Box<dyn PageEncoder>> {
         let reference = Reference::of(node)?;
         let fixed = values.as_fixed()?;
-        let row_starts = page.facts().rows.map(|rows| rows.row_starts());
-        let row_starts = row_starts.unwrap_or_default();
-        let found = OnceCell::new();
-        let steps = || found.get_or_init(|| in_units(&fixed, Rows::new(&row_starts)));
+        let of_page = match (page.statistics(), page.facts().rows) {
+            (Some(known), Some(rows)) => PageSteps::of(known, rows),
+            _ => Rc::default(),
+        };
+        let steps = || of_page.in_units(&fixed);
         // Blocks cut steps, and a block's first row copies from no row before it.
         let children = [
             page.block_child(0, || narrow_numbers(&steps().0.new, 4))?,
@@ -107,12 +108,12 @@ impl EncodingWriter for Window {
                 let (steps, unit_starts) = steps();
                 narrow_numbers(&steps.differences(reference, unit_starts), 4)
             })?,
-            page.block_child(3, || steps().0.new_values(&fixed))?,
+            page.block_child(3, || steps().0.new_values(&fixed, 0))?,
         ];
         Ok(Box::new(UnitEncoder {
             reference,
             n_values: fixed.len(),
-            row_starts,
+            row_starts: of_page.row_starts.clone(),
             children,
         }))
     }
@@ -147,6 +148,31 @@ impl EncodingWriter for Window {
     }
 }
 
+/// What a proposal finds out about a page, for preparing it. Without rows, all values are one.
+#[derive(Default)]
+struct PageSteps {
+    row_starts: Vec<u32>,
+    in_units: OnceCell<(Steps, Vec<usize>)>,
+}
+
+impl PageSteps {
+    fn of(values: &Statistics<'_>, rows: &dyn RowStarts) -> Rc<Self> {
+        values.cached(|| Self {
+            row_starts: rows.row_starts(),
+            in_units: OnceCell::new(),
+        })
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.row_starts)
+    }
+
+    /// The steps of all values, and the first step of each unit.
+    fn in_units(&self, values: &FixedSlice<'_>) -> &(Steps, Vec<usize>) {
+        self.in_units.get_or_init(|| in_units(values, self.rows()))
+    }
+}
+
 /// True if a quarter of the values of some parts of a page are copies.
 fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
     let n = values.len();
@@ -159,7 +185,7 @@ fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
         let end = ends.find(|(i, end)| *i >= 7 && end - start >= SAMPLE_VALUES);
         let end = end.map_or(n, |(_, end)| end);
         let mut steps = Steps::default();
-        finder.find(values, start..end, rows, &mut steps);
+        finder.find(&values.slice(start..end), start, rows, &mut steps);
         n_looked_at += end - start;
         n_new += steps.n_new();
     }
@@ -192,7 +218,7 @@ fn in_units(values: &FixedSlice<'_>, rows: Rows<'_>) -> (Steps, Vec<usize>) {
         let mut end = until(guess);
         loop {
             let mut of_unit = Steps::default();
-            finder.find(values, start..end, rows, &mut of_unit);
+            finder.find(&values.slice(start..end), start, rows, &mut of_unit);
             let bytes = of_unit.n_new() * width + of_unit.len() * STEP_BYTES;
             // New values get smaller, too.
             if bytes <= BLOCK_BYTES * 2 || end == until(0) {
@@ -238,28 +264,20 @@ impl PageEncoder for UnitEncoder {
         }
         // Rows are those of the page. A parent that derives values per block passes others: then they are a hint that
         // does not help.
-        let first = block.range().start as u32;
-        let rows: Vec<u32> = match block.range().end <= self.n_values {
-            true => {
-                let start = self.row_starts.partition_point(|at| *at <= first);
-                let later = self.row_starts.get(start..).unwrap_or_default();
-                let inside = later
-                    .iter()
-                    .take_while(|at| (**at as usize) < block.range().end);
-                inside.map(|at| at - first).collect()
-            }
-            false => Vec::new(),
+        let first = block.range().start;
+        let rows = match block.range().end <= self.n_values {
+            true => Rows::new(&self.row_starts),
+            false => Rows::new(&[]),
         };
         let mut steps = Steps::default();
         if !values.is_empty() {
-            let mut finder = Finder::new(values.len());
-            finder.find(&values, 0..values.len(), Rows::new(&rows), &mut steps);
+            Finder::new(values.len()).find(&values, first, rows, &mut steps);
         }
         let numbers = [
             narrow_numbers(&steps.new, 4),
             narrow_numbers(&steps.values, 4),
             narrow_numbers(&steps.differences(self.reference, &[]), 4),
-            steps.new_values(&values),
+            steps.new_values(&values, first),
         ];
         let unit_at = out.len();
         out.resize(unit_at + HEADER_BYTES, 0);

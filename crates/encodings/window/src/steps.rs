@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_bits::equal_bytes;
 use tarsia_codec::{AlignedBuf, FixedSlice, OwnedValues};
 
 use crate::layout::{Before, Reference, zigzag};
@@ -26,7 +27,7 @@ pub(crate) struct Steps {
     pub(crate) values: Vec<u32>,
     /// How far back the copied values lie, 0 where there are none.
     pub(crate) distances: Vec<u32>,
-    /// Where new values lie.
+    /// Where new values lie in the page.
     new_at: Vec<Range<usize>>,
 }
 
@@ -86,40 +87,39 @@ impl Finder {
         }
     }
 
-    /// Appends the steps of the unit `range` of `values`.
+    /// Appends the steps of a unit, whose first value is number `unit_at` of the page that has the rows.
     pub(crate) fn find(
         &mut self,
-        values: &FixedSlice<'_>,
-        range: Range<usize>,
+        unit: &FixedSlice<'_>,
+        unit_at: usize,
         rows: Rows<'_>,
         steps: &mut Steps,
     ) {
-        match values.width() {
-            4 => self.find_in::<4>(values, range, rows, steps),
-            8 => self.find_in::<8>(values, range, rows, steps),
-            _ => self.find_in::<0>(values, range, rows, steps),
+        match unit.width() {
+            4 => self.find_in::<4>(unit, unit_at, rows, steps),
+            8 => self.find_in::<8>(unit, unit_at, rows, steps),
+            _ => self.find_in::<0>(unit, unit_at, rows, steps),
         }
     }
 
     /// `W` is the width of values, or 0 for any.
     fn find_in<const W: usize>(
         &mut self,
-        values: &FixedSlice<'_>,
-        range: Range<usize>,
+        unit: &FixedSlice<'_>,
+        unit_at: usize,
         rows: Rows<'_>,
         steps: &mut Steps,
     ) {
         self.table.fill(0);
-        let width = if W > 0 { W } else { values.width() };
+        let width = if W > 0 { W } else { unit.width() };
         let near_values_min = COPIED_BYTES_MIN.div_ceil(width.max(1)).max(2);
-        let unit = values.slice(range.clone());
         let bytes = unit.bytes();
         // The row before starts here.
         let mut row_before = 0;
         // New values that no step has yet start here.
         let mut open = 0;
-        for row in rows.of(range.clone()) {
-            let row = row.start - range.start..row.end - range.start;
+        for row in rows.of(unit_at..unit_at + unit.len()) {
+            let row = row.start - unit_at..row.end - unit_at;
             let mut has_copy = false;
             let mut at = row.start;
             while at < row.end {
@@ -141,7 +141,7 @@ impl Finder {
                     at += 1;
                     continue;
                 }
-                steps.push(open, at, at + n, Some(at + 1 - place), range.start);
+                steps.push(open, at, at + n, Some(at + 1 - place), unit_at);
                 for later in at + 1..at + n {
                     if let Some(hash) = self.hash::<W>(bytes, width, later, row.end) {
                         self.put(hash, later);
@@ -154,13 +154,13 @@ impl Finder {
             // New values behind a copy go to the step of the next row, whose lists may get theirs at the tail. A row
             // of new values alone is a step.
             if !has_copy {
-                steps.push(open, row.end, row.end, None, range.start);
+                steps.push(open, row.end, row.end, None, unit_at);
                 open = row.end;
             }
             row_before = row.start;
         }
         if open < unit.len() {
-            steps.push(open, unit.len(), unit.len(), None, range.start);
+            steps.push(open, unit.len(), unit.len(), None, unit_at);
         }
     }
 
@@ -220,18 +220,7 @@ fn equal_values(bytes: &[u8], width: usize, from: usize, at: usize, most: usize)
         let part = bytes.get(start * width..(start + most) * width);
         part.unwrap_or_default()
     };
-    let (a, b) = (of(from), of(at));
-    // Eight bytes at a time; what differs is in the first pair of words that do.
-    let (whole_a, _) = a.as_chunks::<8>();
-    let (whole_b, _) = b.as_chunks::<8>();
-    let n_words = whole_a
-        .iter()
-        .zip(whole_b)
-        .take_while(|(a, b)| a == b)
-        .count();
-    let later = a.iter().zip(b).skip(n_words * 8);
-    let n_bytes = n_words * 8 + later.take_while(|(a, b)| a == b).count();
-    n_bytes / width.max(1)
+    equal_bytes(of(from), of(at)) / width.max(1)
 }
 
 impl Steps {
@@ -271,13 +260,13 @@ impl Steps {
         self.new_at.iter().map(Range::len).sum()
     }
 
-    /// The new values.
-    pub(crate) fn new_values(&self, values: &FixedSlice<'_>) -> OwnedValues {
+    /// The new values. The first of `values` is number `first` of the page.
+    pub(crate) fn new_values(&self, values: &FixedSlice<'_>, first: usize) -> OwnedValues {
         let (width, len) = (values.width(), self.n_new());
         let mut bytes = AlignedBuf::zeroed(len * width);
         let mut to: &mut [u8] = &mut bytes;
         for range in &self.new_at {
-            let from = values.slice(range.clone()).bytes();
+            let from = values.slice(range.start - first..range.end - first).bytes();
             let (here, later) = to.split_at_mut(from.len().min(to.len()));
             here.copy_from_slice(from.get(..here.len()).unwrap_or_default());
             to = later;
