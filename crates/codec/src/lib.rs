@@ -46,6 +46,7 @@ mod error;
 pub mod limits;
 mod memory;
 mod node;
+mod numbers;
 mod predicate;
 mod propose;
 mod read;
@@ -69,6 +70,7 @@ pub use encode::{
 pub use error::{Error, ErrorKind, Result};
 pub use memory::{ColumnMemory, MemoryKey};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
+pub use numbers::{Numbers, NumbersUnit, ends_from_lengths};
 pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
 pub use read::{Reader, check_zero};

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of,
+    Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
 };
 
 use crate::Bytes;
@@ -137,7 +137,7 @@ impl BytesDecoder {
         let from = self.sum_before(parts, start, scratch)?;
         // `ends` first holds the lengths, which are then summed in place.
         self.lengths_into(parts, start, ends, scratch)?;
-        let (bytes, fits) = running_sum(ends, base);
+        let (bytes, fits) = ends_from_lengths(ends, base);
         let reaches_end = u64::from(start) + n == u64::from(parts.lengths.len);
         let to = from.saturating_add(bytes);
         if to > parts.data.len() as u64 || reaches_end && to != parts.data.len() as u64 {
@@ -176,7 +176,7 @@ impl BytesDecoder {
             let chunk_at = data_at;
             data_at += self.with_lengths(parts, chunk_start, n_now, scratch, |lengths| {
                 // `lengths` become ends inside the data, which is shorter than 2^32 bytes.
-                let (bytes, fits) = running_sum(lengths, chunk_at as u32);
+                let (bytes, fits) = ends_from_lengths(lengths, chunk_at as u32);
                 let chunk_end = bytes.saturating_add(chunk_at);
                 if chunk_end > parts.data.len() as u64 || !fits {
                     return Err(Parts::bad_lengths(chunk_end));
@@ -267,17 +267,6 @@ impl BytesDecoder {
 
 fn sum(lengths: &[u32]) -> u64 {
     lengths.iter().map(|length| u64::from(*length)).sum()
-}
-
-/// Turns lengths into ends, starting at `base`. Returns the sum of the lengths, and true if the ends fit 32 bits;
-/// otherwise they are undefined.
-fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
-    let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
-        Ok(end) => (end.into(), true),
-        Err(tarsia_bits::Error::Overflow { sum }) => (sum, false),
-        Err(_) => (u64::MAX, false),
-    };
-    (end.saturating_sub(base.into()), fits)
 }
 
 /// Checks that the last end fits 32 bits; then all others do.

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of,
+    Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
 };
 
 use crate::Front;
@@ -157,7 +157,7 @@ impl UnitDecoder {
             for (end, (prefix, (suffix_start, suffix_end))) in ends.iter_mut().zip(selected) {
                 *end = prefix.wrapping_add(suffix_end.wrapping_sub(*suffix_start));
             }
-            let (n_bytes, fits) = running_sum(ends, base);
+            let (n_bytes, fits) = ends_from_lengths(ends, base);
             if let Some(bytes) = unit_bytes
                 && n_bytes != u64::from(bytes)
             {
@@ -300,17 +300,6 @@ fn with_numbers<R>(
     };
     scratch.give(buf);
     done
-}
-
-/// Turns lengths into ends, starting at `base`. Returns the sum of the lengths, and true if the ends fit 32 bits;
-/// otherwise they are undefined.
-fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
-    let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
-        Ok(end) => (end.into(), true),
-        Err(tarsia_bits::Error::Overflow { sum }) => (sum, false),
-        Err(_) => (u64::MAX, false),
-    };
-    (end.saturating_sub(base.into()), fits)
 }
 
 /// The `n_bytes` of `data` at `at`, for strings whose ends fit 32 bits or not.

@@ -4,16 +4,13 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use tarsia_codec::{
-    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, NumbersUnit, Output, Result,
+    Scratch, Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
 };
 
 use crate::Fsst;
-use crate::layout::{self, ID, NUMBER_BYTES, Parts, VERSION};
+use crate::layout::{self, ID, Parts, VERSION};
 use crate::symbols::{self, Symbols};
-
-/// The most counts in scratch memory at a time: 4 MiB. Only blocks of one huge row have more.
-const COUNTS_AT_ONCE: u32 = 1 << 20;
 
 impl Encoding for Fsst {
     fn id(&self) -> &'static str {
@@ -66,10 +63,10 @@ impl Decoder for UnitDecoder {
         let parts = Parts::parse(&unit)?;
         let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
         // The ends first hold the lengths.
-        numbers_into(&*self.lengths, parts.lengths, selection, ends, scratch)?;
+        NumbersUnit::new(&*self.lengths, parts.lengths).decode(selection, ends, scratch)?;
         let is_whole =
             n_selected == unit.len as usize && !matches!(selection, Selection::Indices(_));
-        let (total, fits) = running_sum(ends, base);
+        let (total, fits) = ends_from_lengths(ends, base);
         let all_bytes = u64::from(unit.decoded_bytes);
         if is_whole && total != all_bytes || total > all_bytes.saturating_mul(selection.repeats()) {
             return Err(Parts::bad_lengths(total));
@@ -120,12 +117,8 @@ impl Decoder for UnitDecoder {
             return Ok(Reach::Front(at));
         }
         let codes = self.codes_of(&parts, range.clone(), scratch)?;
-        let mut decoded_bytes = 0;
-        let add = &mut |lengths: Numbers<'_>| {
-            decoded_bytes += sum(lengths.numbers);
-            Ok(())
-        };
-        for_numbers(&*self.lengths, parts.lengths, range, scratch, add)?;
+        let lengths = NumbersUnit::new(&*self.lengths, parts.lengths);
+        let decoded_bytes = lengths.sum(range, scratch)?;
         Ok(Reach::Bytes {
             place: at + codes.start..at + codes.end,
             decoded_bytes: decoded_bytes.min(unit.decoded_bytes.into()),
@@ -185,32 +178,27 @@ impl UnitDecoder {
     ) -> Result<()> {
         let n_needed = indices.last().map_or(0, |last| last + 1);
         let (mut i, mut codes_before) = (0, 0);
-        for_numbers(
-            &*self.counts,
-            parts.counts,
-            0..n_needed,
-            scratch,
-            &mut |counts| {
-                let (total, fits) = running_sum(counts.numbers, 0);
-                let end = codes_before + total;
-                if !fits || end > parts.codes.len() as u64 {
-                    return Err(parts.bad_counts(end));
+        let of_counts = NumbersUnit::new(&*self.counts, parts.counts);
+        of_counts.for_parts(0..n_needed, scratch, &mut |counts, _| {
+            let (total, fits) = ends_from_lengths(counts.numbers, 0);
+            let end = codes_before + total;
+            if !fits || end > parts.codes.len() as u64 {
+                return Err(parts.bad_counts(end));
+            }
+            while let Some(index) = indices.get(i)
+                && let Some(codes) = counts.ends_of(*index)
+            {
+                let place = |end: u32| codes_before as usize + end as usize;
+                let codes = place(codes.start)..place(codes.end);
+                let found = self.decode_codes(parts, codes.clone(), strings.from(i))?;
+                if found != strings.length(i) {
+                    return Err(symbols::bad_lengths(parts.codes_at + codes.start, found));
                 }
-                while let Some(index) = indices.get(i)
-                    && let Some(codes) = counts.ends_of(*index)
-                {
-                    let place = |end: u32| codes_before as usize + end as usize;
-                    let codes = place(codes.start)..place(codes.end);
-                    let found = self.decode_codes(parts, codes.clone(), strings.from(i))?;
-                    if found != strings.length(i) {
-                        return Err(symbols::bad_lengths(parts.codes_at + codes.start, found));
-                    }
-                    i += 1;
-                }
-                codes_before = end;
-                Ok(())
-            },
-        )
+                i += 1;
+            }
+            codes_before = end;
+            Ok(())
+        })
     }
 
     /// Decodes some codes to the front of `data`. Returns how many bytes they stand for.
@@ -235,111 +223,17 @@ impl UnitDecoder {
         values: Range<u32>,
         scratch: &mut Scratch,
     ) -> Result<Range<usize>> {
-        let mut sum_of = |values: Range<u32>| {
-            let mut all = 0;
-            for_numbers(
-                &*self.counts,
-                parts.counts,
-                values,
-                scratch,
-                &mut |counts| {
-                    all += sum(counts.numbers);
-                    Ok(())
-                },
-            )?;
-            Ok::<u64, Error>(all)
-        };
+        let counts = NumbersUnit::new(&*self.counts, parts.counts);
         let reaches_end = values.end == parts.counts.len;
         let start = match values.start {
             0 => 0,
-            n_before => sum_of(0..n_before)?,
+            n_before => counts.sum(0..n_before, scratch)?,
         };
-        let end = start + sum_of(values)?;
+        let end = start + counts.sum(values, scratch)?;
         let n = parts.codes.len() as u64;
         if end > n || reaches_end && end != n {
             return Err(parts.bad_counts(end));
         }
         Ok(start as usize..end as usize)
     }
-}
-
-/// Numbers of consecutive values from `start` on.
-struct Numbers<'a> {
-    start: u32,
-    numbers: &'a mut [u32],
-}
-
-impl Numbers<'_> {
-    /// Where value `index` begins and ends, if the numbers are ends and the value is one of these.
-    fn ends_of(&self, index: u32) -> Option<Range<u32>> {
-        let i = index.checked_sub(self.start)? as usize;
-        let end = *self.numbers.get(i)?;
-        let before = i.checked_sub(1).and_then(|i| self.numbers.get(i));
-        Some(before.copied().unwrap_or(0)..end)
-    }
-}
-
-/// Decodes the numbers of some values into scratch memory, [`COUNTS_AT_ONCE`] at a time, and calls `with` with them.
-fn for_numbers(
-    decoder: &dyn Decoder,
-    unit: Unit<'_>,
-    values: Range<u32>,
-    scratch: &mut Scratch,
-    with: &mut dyn FnMut(Numbers<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut start = values.start;
-    loop {
-        let len = values.end.saturating_sub(start).min(COUNTS_AT_ONCE);
-        let mut buf = scratch.take(len as usize * NUMBER_BYTES);
-        let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-            Ok(numbers) => {
-                let selection = match len == unit.len {
-                    true => Selection::All,
-                    false => Selection::Range { start, len },
-                };
-                numbers_into(decoder, unit, selection, numbers, scratch)
-                    .and_then(|()| with(Numbers { start, numbers }))
-            }
-            Err(_) => Err(Error::invalid("scratch memory is not aligned")),
-        };
-        scratch.give(buf);
-        done?;
-        start += len;
-        // A child without values may still have bytes that are wrong.
-        if start >= values.end {
-            return Ok(());
-        }
-    }
-}
-
-/// Decodes the selected numbers of a child.
-#[inline(never)]
-fn numbers_into(
-    decoder: &dyn Decoder,
-    unit: Unit<'_>,
-    selection: Selection<'_>,
-    to: &mut [u32],
-    scratch: &mut Scratch,
-) -> Result<()> {
-    let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
-    decoder.decode(unit, selection, scratch, bytes)?;
-    for number in to {
-        *number = u32::from_le(*number);
-    }
-    Ok(())
-}
-
-/// Turns lengths into ends, starting at `base`. Returns the sum of the lengths, and true if the ends fit 32 bits;
-/// otherwise they are undefined.
-fn running_sum(lengths: &mut [u32], base: u32) -> (u64, bool) {
-    let (end, fits) = match tarsia_bits::prefix_sum(lengths, base) {
-        Ok(end) => (end.into(), true),
-        Err(tarsia_bits::Error::Overflow { sum }) => (sum, false),
-        Err(_) => (u64::MAX, false),
-    };
-    (end.saturating_sub(base.into()), fits)
-}
-
-fn sum(numbers: &[u32]) -> u64 {
-    numbers.iter().map(|number| u64::from(*number)).sum()
 }
