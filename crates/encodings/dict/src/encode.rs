@@ -39,6 +39,8 @@ impl EncodingWriter for Dict {
             return Ok(());
         };
         let n_entries = distinct.n_entries();
+        let ordered = values.cached(|| Ordered(ordered(&distinct, all)));
+        let distinct = ordered.0.as_ref().unwrap_or(&distinct);
         let entry_bytes = distinct.entry_bytes(all);
         let codes_bytes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
         // Frequent values have small codes, because entries are numbered by first appearance. So patches may save a bit
@@ -138,6 +140,22 @@ impl EncodingWriter for Dict {
     }
 }
 
+/// Entries are put in order where they are at least so many, and one of so many values.
+const ORDERED_ENTRIES_MIN: usize = 1 << 10;
+const ORDERED_ONE_IN: usize = 8;
+
+/// The same distinct values in order, where that makes them smaller: numbers in order have small differences, which
+/// counts where entries are many and take much of the bytes.
+fn ordered(distinct: &Distinct, values: Values<'_>) -> Option<Distinct> {
+    let n_entries = distinct.n_entries();
+    let are_many = n_entries >= ORDERED_ENTRIES_MIN
+        && n_entries.saturating_mul(ORDERED_ONE_IN) >= values.len();
+    are_many.then(|| distinct.ordered(values)).flatten()
+}
+
+/// What [`Statistics`] keeps of [`ordered`].
+struct Ordered(Option<Distinct>);
+
 /// Bits of a code for `n_entries`.
 fn code_bits(n_entries: usize) -> u32 {
     match n_entries {
@@ -187,7 +205,8 @@ fn too_many_entries() -> Error {
 fn distinct_of(values: Values<'_>, cap: usize, page: &Prepare<'_>) -> Result<Rc<Distinct>> {
     let known = page.statistics().and_then(|it| it.distinct(cap, u64::MAX));
     let found = known.or_else(|| Distinct::of(values, cap).map(Rc::new));
-    found.ok_or_else(too_many_entries)
+    let found = found.ok_or_else(too_many_entries)?;
+    Ok(ordered(&found, values).map_or(found, Rc::new))
 }
 
 /// Scope 1: all codes of the page, and the dictionary.

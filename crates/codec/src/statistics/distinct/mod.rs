@@ -5,13 +5,14 @@
 mod keys;
 mod numbers;
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use self::keys::{Key, Visitor, are_short, visit};
 use self::numbers::Numbers;
 use crate::{AlignedBuf, OwnedValues, ValueType, Values, limits};
 
-/// The distinct values in the order in which they first appear, and the code of every value.
+/// The distinct values, in the order in which they first appear or of their values, and the code of every value.
 #[derive(Debug, Clone)]
 pub struct Distinct {
     codes: Codes,
@@ -64,6 +65,50 @@ impl Distinct {
         visit(values, are_short(values), number)
     }
 
+    /// The same with the entries in the order of their values, taken as unsigned little-endian numbers. `values` are
+    /// the values that were searched; `None` where they are no numbers of up to 8 bytes.
+    pub fn ordered(&self, values: Values<'_>) -> Option<Self> {
+        let Values::Fixed(fixed) = values else {
+            return None;
+        };
+        if !(1..=8).contains(&fixed.width()) {
+            return None;
+        }
+        let number = |row: &u32| {
+            let mut bytes = [0; 8];
+            let value = fixed.get(*row as usize);
+            bytes
+                .iter_mut()
+                .zip(value)
+                .for_each(|(to, from)| *to = *from);
+            u64::from_le_bytes(bytes)
+        };
+        let entries = self.first_rows.iter().zip(0u32..);
+        let mut entries: Vec<_> = entries
+            .map(|(row, code)| (number(row), *row, code))
+            .collect();
+        entries.sort_unstable();
+        let mut codes = vec![0u32; entries.len()];
+        for ((_, _, before), code) in entries.iter().zip(0u32..) {
+            if let Some(to) = codes.get_mut(*before as usize) {
+                *to = code;
+            }
+        }
+        let code_of = |before: usize| codes.get(before).copied().unwrap_or_default();
+        Some(Self {
+            first_rows: entries.iter().map(|(_, row, _)| *row).collect(),
+            codes: match &self.codes {
+                Codes::Narrow(all) => {
+                    let all = all.iter();
+                    Codes::Narrow(all.map(|code| code_of((*code).into()) as u16).collect())
+                }
+                Codes::Wide(all) => {
+                    Codes::Wide(all.iter().map(|code| code_of(*code as usize)).collect())
+                }
+            },
+        })
+    }
+
     /// Number of distinct values among `n_samples` evenly spread values.
     pub fn count_sampled(values: Values<'_>, n_samples: usize) -> usize {
         visit(values, false, CountSampled { values, n_samples })
@@ -92,7 +137,8 @@ impl Distinct {
         }
     }
 
-    /// For each entry the index of the first value equal to it. They rise.
+    /// For each entry the index of the first value equal to it. They rise, unless the entries are
+    /// [`ordered`](Distinct::ordered).
     pub fn first_rows(&self) -> &[u32] {
         &self.first_rows
     }
@@ -339,6 +385,41 @@ mod tests {
     use super::*;
     use crate::{BitSlice, BytesSlice, FixedSlice};
     use alloc::collections::BTreeMap;
+
+    #[test]
+    fn entries_are_put_in_order() {
+        let check = |width: usize, n: u32, spread: u32| {
+            let values: Vec<u64> = (0..n).map(|i| u64::from(i * 7 % spread * 1000)).collect();
+            let bytes: Vec<u8> = values
+                .iter()
+                .flat_map(|value| value.to_le_bytes()[..width].to_vec())
+                .collect();
+            let values = Values::Fixed(FixedSlice::new(&bytes, width, values.len()).unwrap());
+            let ordered = Distinct::of(values, usize::MAX)
+                .unwrap()
+                .ordered(values)
+                .unwrap();
+            let entries = ordered.entries(values);
+            let entries = entries.as_values().unwrap();
+            let numbers = entries.as_fixed().unwrap();
+            let number = |i: usize| {
+                let mut bytes = [0; 8];
+                bytes[..width].copy_from_slice(numbers.get(i));
+                u64::from_le_bytes(bytes)
+            };
+            assert!((1..numbers.len()).all(|i| number(i - 1) < number(i)));
+            let codes = ordered.codes_of(4);
+            let codes = codes.as_values().unwrap().as_fixed().unwrap();
+            assert!(are_codes_of(codes.bytes(), 4, entries, values));
+        };
+        check(4, 1000, 300);
+        check(8, 70_000, 68_000);
+        check(1, 300, 256);
+        check(3, 50, 7);
+        let wide = FixedSlice::new(&[0; 32], 16, 2).unwrap();
+        let distinct = Distinct::of(Values::Fixed(wide), 2).unwrap();
+        assert!(distinct.ordered(Values::Fixed(wide)).is_none());
+    }
 
     /// The slow way: entries by first appearance.
     fn check(values: Values<'_>, keys: &[Vec<u8>]) {
