@@ -11,7 +11,7 @@ pub(crate) fn run(_: &Arguments) -> Result<()> {
 }
 
 #[cfg(feature = "tarsia")]
-pub(crate) use measuring::run;
+pub(crate) use measuring::{run, slowdown_of};
 
 #[cfg(feature = "tarsia")]
 mod measuring {
@@ -20,6 +20,7 @@ mod measuring {
     use std::time::{Duration, Instant};
 
     use anyhow::{Context, Result, ensure};
+    use arrow_array::RecordBatch;
     use serde::Serialize;
     use tarsia::{
         Checksums, EmbedKernels, File, Kernels, OpenOptions, Threads, WriteOptions, Writer,
@@ -79,16 +80,39 @@ mod measuring {
         let folder = over_tables::folder_in_memory()?;
         let path_of_table = path;
         let path = folder.path().join("t.tarsia");
+        let (native_seconds, kernel_seconds) =
+            slowdown_of(&path, &batches, WriteOptions::new(), reps)?;
+        let file = File::open(&path)?;
+        let layout = file.inspect()?.layout;
+        let kernels = layout.iter().find(|region| region.name == "kernels");
+        Ok(Row {
+            table: tables::name(path_of_table),
+            nested,
+            rows: file.num_rows(),
+            file_bytes: file.metadata().file_bytes,
+            kernel_bytes: kernels.map_or(0, |region| region.bytes),
+            native_seconds,
+            kernel_seconds,
+        })
+    }
+
+    /// Writes a table to `path` with a kernel. Returns the seconds of a scan, decoded natively and by that kernel.
+    pub(crate) fn slowdown_of(
+        path: &Path,
+        batches: &[RecordBatch],
+        options: WriteOptions,
+        reps: usize,
+    ) -> Result<(f64, f64)> {
         let schema = batches.first().context("an empty table")?.schema();
-        let options = WriteOptions::new().with_embed_kernels(EmbedKernels::Embed);
-        let mut writer = Writer::create(&path, schema, options)?;
-        for batch in &batches {
+        let options = options.with_embed_kernels(EmbedKernels::Embed);
+        let mut writer = Writer::create(path, schema, options)?;
+        for batch in batches {
             writer.write(batch)?;
         }
         writer.finish()?;
         let open = |kernels| {
             File::open_with(
-                &path,
+                path,
                 OpenOptions::new()
                     .with_threads(Threads::One)
                     .with_kernels(kernels)
@@ -119,19 +143,9 @@ mod measuring {
                 seconds.push(scan_seconds(file)?);
             }
         }
-        let [native_seconds, kernel_seconds] =
+        let [native, kernel] =
             seconds.map(|seconds| median(seconds.into_iter()).unwrap_or(f64::NAN));
-        let layout = native.inspect()?.layout;
-        let kernels = layout.iter().find(|region| region.name == "kernels");
-        Ok(Row {
-            table: tables::name(path_of_table),
-            nested,
-            rows: native.num_rows(),
-            file_bytes: native.metadata().file_bytes,
-            kernel_bytes: kernels.map_or(0, |region| region.bytes),
-            native_seconds,
-            kernel_seconds,
-        })
+        Ok((native, kernel))
     }
 
     /// Mean time of scans until a repetition is over.

@@ -3,6 +3,7 @@
 //! This crate is a workspace of its own, so that the peers' dependencies never enter Tarsia's. See
 //! the README for the rules.
 
+mod encodings;
 mod kernels;
 mod machine;
 mod over_tables;
@@ -34,6 +35,8 @@ enum Benchmark {
     Types(types::Arguments),
     /// What it costs to decode by the kernel in the file instead of natively.
     Kernels(over_tables::Arguments),
+    /// Each encoding on the column where it gains most: ratio, decoding natively and by a kernel.
+    Encodings(over_tables::Arguments),
     /// What part of writing the search for trees of encodings takes.
     Search(over_tables::Arguments),
     /// Size, scan and writing under each preset, beside Vortex and Parquet.
@@ -53,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Speed(arguments) => speed::run(&arguments),
         Benchmark::Types(arguments) => types::run(&arguments),
         Benchmark::Kernels(arguments) => kernels::run(&arguments),
+        Benchmark::Encodings(arguments) => encodings::run(&arguments),
         Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Limits => speed::limits::run(),

@@ -41,9 +41,14 @@ impl Arguments {
             if self.table.as_ref().is_some_and(|part| !name.contains(part)) {
                 continue;
             }
-            rows.push(measure(&path, self.reps.max(1)).with_context(|| name)?);
+            rows.push(measure(&path, self.reps()).with_context(|| name)?);
         }
         Ok(rows)
+    }
+
+    /// Repetitions, of which the median counts.
+    pub(crate) fn reps(&self) -> usize {
+        self.reps.max(1)
     }
 
     /// Prints the section, and keeps it and the results of a whole run under `name`.

@@ -42,7 +42,11 @@ mod measuring {
         ("compact", Preset::Compact),
     ];
     const VORTEX: &str = "vortex";
+    const VORTEX_COMPACT: &str = "vortex compact";
     const PARQUET: &str = "parquet";
+    const PARQUET_9: &str = "parquet zstd-9";
+
+    const PEERS: [&str; 4] = [VORTEX, VORTEX_COMPACT, PARQUET, PARQUET_9];
 
     /// One format, or Tarsia under one preset, over one table.
     #[derive(Serialize)]
@@ -91,9 +95,14 @@ mod measuring {
             formats.push((name, Box::new(ours::speed::Tarsia::with_preset(preset))));
         }
         formats.push((VORTEX, Box::new(vortex::speed::Vortex::new())));
-        let mut parquet = parquet::speed::Parquet::new();
-        parquet.tune(&folder.path().join("tuned"), &batches, Goal::Everything)?;
-        formats.push((PARQUET, Box::new(parquet)));
+        formats.push((VORTEX_COMPACT, Box::new(vortex::speed::Vortex::compact())));
+        for (name, mut parquet) in [
+            (PARQUET, parquet::speed::Parquet::new()),
+            (PARQUET_9, parquet::speed::Parquet::with_level(9)),
+        ] {
+            parquet.tune(&folder.path().join("tuned"), &batches, Goal::Everything)?;
+            formats.push((name, Box::new(parquet)));
+        }
 
         let mut write_seconds = vec![Vec::new(); formats.len()];
         let mut scan_seconds = vec![Vec::new(); formats.len()];
@@ -158,47 +167,35 @@ mod measuring {
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "Flat tables under each preset, beside Vortex (default) and Parquet (zstd 3, tuned): bytes of the file (of \
-             Tarsia\nwithout a kernel), and speed of scans of all columns and of writing, on one thread, in one process, \
-             in turns.\nGeometric means over {} tables: a size below 1 is smaller, a speed above 1 is faster. In one \
-             process the allocator\nkeeps the memory that a peer frees, so its scans are faster than in *Speed*, where \
-             each format has a process of its own.\nMeasured by `cargo run --release -- presets` in `benchmarks/`, which \
-             rewrites this section.\n\n{}.\n",
+            "Flat tables under each preset, beside Vortex (default and compact) and Parquet (zstd 3 and 9, tuned): bytes of \
+             the\nfile (of Tarsia without a kernel), and speed of scans of all columns and of writing, on one thread, in \
+             one process, in\nturns. Geometric means over {} tables: a size below 1 is smaller, a speed above 1 is \
+             faster. In one process the\nallocator keeps the memory that a peer frees, so its scans are faster than in \
+             *Speed*, where each format has a process\nof its own. Measured by `cargo run --release -- presets` in \
+             `benchmarks/`, which rewrites this section.\n\n{}.\n",
             report.rows.len(),
             report.environment.line()
         );
-        let header = [
-            "preset",
-            "size / Vortex",
-            "size / Parquet",
-            "scan / Vortex",
-            "scan / Parquet",
-            "write / Vortex",
-            "write / Parquet",
-        ];
+        let header = ["preset", "beside", "size", "scan", "write"];
         let mut cells = vec![header.map(str::to_owned)];
-        cells.extend(PRESETS.map(|(name, _)| {
-            let of = |peer, number| format!("{:.2}", ratio(report, name, peer, number));
-            [
-                name.to_owned(),
-                of(VORTEX, bytes),
-                of(PARQUET, bytes),
-                of(VORTEX, scans_per_second),
-                of(PARQUET, scans_per_second),
-                of(VORTEX, writes_per_second),
-                of(PARQUET, writes_per_second),
-            ]
-        }));
+        for (name, _) in PRESETS {
+            cells.extend(PEERS.map(|peer| {
+                let of = |number| format!("{:.2}", ratio(report, name, peer, number));
+                let (size, scan, write) =
+                    (of(bytes), of(scans_per_second), of(writes_per_second));
+                [name.to_owned(), peer.to_owned(), size, scan, write]
+            }));
+        }
         out.push_str(&table(&cells));
         out.push_str("\nBytes, and milliseconds of a scan:\n\n");
-        let names = ["fast", "balanced", "compact", VORTEX, PARQUET];
+        let names = PRESETS.map(|(name, _)| name).into_iter().chain(PEERS);
         let mut header = vec!["table".to_owned()];
-        header.extend(names.map(|name| format!("{name} bytes")));
-        header.extend(names.map(|name| format!("{name} ms")));
+        header.extend(names.clone().map(|name| format!("{name} bytes")));
+        header.extend(names.clone().map(|name| format!("{name} ms")));
         let mut cells = vec![header];
         for row in &report.rows {
             let mut line = vec![row.table.clone()];
-            let measured = || names.iter().filter_map(|name| row.formats.get(name));
+            let measured = || names.clone().filter_map(|name| row.formats.get(name));
             line.extend(measured().map(|it| it.file_bytes.to_string()));
             line.extend(measured().map(|it| format!("{:.3}", it.scan_seconds * 1e3)));
             cells.push(line);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use tarsia_codec::{EncodingWriter, Tried, ValueType};
+use tarsia_codec::{EncodingWriter, ValueType};
 use tarsia_encodings::{KERNELS, Row};
 
 use crate::outcome::Outcome;
@@ -114,10 +114,7 @@ impl Described {
             name,
             version: row.encoding.version().to_string(),
             kernels: kernels.join(", "),
-            tried: match row.tried {
-                Tried::Always => "always",
-                Tried::WhenNamed => "when named",
-            },
+            tried: row.tried.name(),
             value_types: value_types(row.writer),
             about,
             wins_on,
@@ -209,8 +206,9 @@ fn overview(encodings: &[Described]) -> String {
          Made by `cargo xtask docs` of the table in `crates/all-encodings`, the crates' descriptions and the pages; do not\n\
          edit. *GB/s* are decoded bytes by its own decoder on one core, without its children: of values of 8 bytes, of\n\
          strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate); kernels take about twice\n\
-         as long ([benchmarks.md](../../benchmarks.md)). *Tried* says whether a search for trees tries the encoding always, or\n\
-         only where a user names it (`--encode`). *Kernels* are the modules that decode the encoding; what *fit* and\n\
+         as long ([benchmarks.md](../../benchmarks.md)). *Tried* says whether a search for trees tries the encoding always,\n\
+         only where size counts more than time (the preset `compact`), or only where a user names it (`--encode`).\n\
+         *Kernels* are the modules that decode the encoding; what *fit* and\n\
          *residue* mean is in [erasure.md](../erasure.md).\n\n\
          | encoding | version | what it is | wins on | values | GB/s | tried | kernels | survivors of an erasure fit | residue |\n\
          |---|---|---|---|---|---:|---|---|---|---|\n{}",

@@ -32,7 +32,7 @@ impl Encoders {
     /// The encoders that a search tries by itself.
     pub(crate) fn searched(&self) -> impl Iterator<Item = &RegisteredWriter> {
         let all = self.registry.writers().iter();
-        all.filter(|known| known.tried == Tried::Always)
+        all.filter(|known| known.tried.by_search(self.weights.for_size))
     }
 
     /// An empty list for the proposals of an encoding.
@@ -72,7 +72,10 @@ impl Encoders {
             ValueType::Bytes => FALLBACK_VALUES * 16,
         };
         let mut best: Option<(u64, Tree)> = None;
-        for known in self.searched().filter(|_| depth_left > 0) {
+        // Of encodings that decode fast, whatever the weights.
+        let all = self.registry.writers().iter();
+        let fast = all.filter(|known| known.tried == Tried::Always);
+        for known in fast.filter(|_| depth_left > 0) {
             for sample in known.writer.samples() {
                 let node = Node {
                     value_type,

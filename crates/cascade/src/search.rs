@@ -1,8 +1,6 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{
-    EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, Tried, limits,
-};
+use tarsia_codec::{EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
@@ -124,7 +122,7 @@ impl<'a> Search<'a> {
             let is_again = place.parent == Some(id) && !is_named;
             let is_allowed = match place.outline {
                 Some(outline) if is_named => outline.allows(id),
-                _ => known.tried == Tried::Always,
+                _ => known.tried.by_search(weights.for_size),
             };
             if is_again || !is_allowed || decode_ps >= to_beat_ps {
                 continue;

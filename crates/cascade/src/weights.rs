@@ -23,6 +23,10 @@ pub struct Weights {
     pub shared_bytes_max: u64,
     /// Levels of a tree, the root counted.
     pub depth_max: u32,
+    /// Whether encodings are tried that make values smaller at the cost of much time ([`Tried::ForSize`]).
+    ///
+    /// [`Tried::ForSize`]: tarsia_codec::Tried::ForSize
+    pub for_size: bool,
     /// Only trees under which the survivors of an erasure always fit their old place.
     pub must_fit: bool,
 }
@@ -34,6 +38,7 @@ impl Objective {
             byte_ps: 5_000,
             shared_bytes_max: 64 << 10,
             depth_max: 4,
+            for_size: false,
             must_fit: false,
         };
         match self {
@@ -45,6 +50,7 @@ impl Objective {
             Self::Compact => Weights {
                 byte_ps: 50_000,
                 shared_bytes_max: 1 << 20,
+                for_size: true,
                 ..balanced
             },
         }

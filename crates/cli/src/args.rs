@@ -89,6 +89,11 @@ pub struct Import {
     /// encodings do not suit; may be given for several columns
     #[arg(long = "encode", value_name = "COLUMN=TREE", value_parser = parse_encode)]
     pub encodings: Vec<ColumnEncoding>,
+    /// Round the floating-point numbers of a column, or of a field inside it, to those that a smaller format has:
+    /// embedding=bf16; f32, f16, bf16, e4m3, e5m2, or multiples of a scale: int8, int4, int8-row, int4-row (of each
+    /// row's list). `tarsia inspect` shows the largest errors; may be given for several columns
+    #[arg(long = "round", value_name = "COLUMN=FORMAT", value_parser = parse_round)]
+    pub roundings: Vec<ColumnRounding>,
     /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]
@@ -114,6 +119,26 @@ fn parse_encode(text: &str) -> Result<ColumnEncoding, String> {
         outline: outline
             .parse()
             .map_err(|error: tarsia::codec::Error| error.to_string())?,
+    })
+}
+
+/// A column and what its numbers are rounded to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnRounding {
+    /// The column's name, or the path of one of its leaves.
+    pub column: String,
+    /// The name of the rounding.
+    pub rounding: String,
+}
+
+/// A name may hold `=`, a rounding does not.
+fn parse_round(text: &str) -> Result<ColumnRounding, String> {
+    let (column, rounding) = text
+        .rsplit_once('=')
+        .ok_or("a column, `=` and a format such as bf16")?;
+    Ok(ColumnRounding {
+        column: column.to_owned(),
+        rounding: rounding.to_owned(),
     })
 }
 

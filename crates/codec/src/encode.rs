@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::{
-    Encoding, Error, Facts, Node, NodeSpec, OwnedValues, Proposals, Result, SharedBuffers,
-    Statistics, ValueType, Values, Version, limits,
+    Encoding, Error, Facts, Node, NodeSpec, OwnedValues, Proposals, Result, Rounding,
+    SharedBuffers, Statistics, ValueType, Values, Version, limits,
 };
 
 /// The writing side of an encoding.
@@ -45,6 +45,11 @@ pub trait EncodingWriter: Encoding {
     /// node, provided that those of the children do. For columns that will be erased in place, the search uses only
     /// trees that return [`EraseFit::Always`].
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
+
+    /// The roundings whose results the encoding holds in fewer bytes.
+    fn roundings(&self) -> &'static [&'static dyn Rounding] {
+        &[]
+    }
 
     /// Nodes for tests: at least one for each type of values and each kind of parameters. Fuzzing, erasure tests and
     /// random trees use them.

@@ -51,6 +51,7 @@ mod predicate;
 mod propose;
 mod read;
 mod registry;
+mod rounding;
 mod shared;
 mod statistics;
 mod tree;
@@ -75,6 +76,7 @@ pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
 pub use read::{Reader, check_zero};
 pub use registry::{DecodeCost, RegisteredWriter, Registry, Tried, build_decoder, build_encoder};
+pub use rounding::{Rounding, RoundingError};
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
 pub use statistics::{
     Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,

@@ -6,8 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Decoder, Encoding, EncodingWriter, Error, ErrorKind, Node, PageEncoder, Result, SharedBuffer,
-    SharedBuffers, Tree, TreeWriter, ValueType, Values, Version, limits,
+    Decoder, Encoding, EncodingWriter, Error, ErrorKind, Node, PageEncoder, Result, Rounding,
+    SharedBuffer, SharedBuffers, Tree, TreeWriter, ValueType, Values, Version, limits,
 };
 
 /// How long a decoder takes, measured on one core with all data in the cache. A search for trees weighs these times
@@ -26,9 +26,32 @@ pub enum Tried {
     /// For all values.
     #[default]
     Always,
+    /// Where size counts more than time (the preset `Compact`), or where the user names it: its decoder takes long, or
+    /// its proposals do.
+    ForSize,
     /// Only where the user names it: other encodings are better on nearly all data, or its proposals cost too much
     /// time.
     WhenNamed,
+}
+
+impl Tried {
+    /// Whether a search tries the encoding by itself: one `for_size`, or another.
+    pub fn by_search(self, for_size: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::ForSize => for_size,
+            Self::WhenNamed => false,
+        }
+    }
+
+    /// The word for it in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::ForSize => "for size",
+            Self::WhenNamed => "when named",
+        }
+    }
 }
 
 /// An encoder with what a search for trees needs to know about it.
@@ -102,6 +125,12 @@ impl Registry {
             None => self.writers.push(added),
         }
         self.add(writer)
+    }
+
+    /// The roundings that the encoders offer, in the order of these.
+    pub fn roundings(&self) -> impl Iterator<Item = &'static dyn Rounding> {
+        let writers = self.writers.iter();
+        writers.flat_map(|known| known.writer.roundings().iter().copied())
     }
 
     /// Removes the encoder with this id: the encoding is no longer written, but still read. Returns true if there was

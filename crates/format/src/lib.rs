@@ -122,5 +122,5 @@ pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use write::{
     CapturedLayout, ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset,
-    WriteOptions, WriteSummary, Writer,
+    ROUNDED_KEY_PREFIX, WriteOptions, WriteSummary, Writer,
 };

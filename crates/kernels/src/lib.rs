@@ -6,7 +6,7 @@
 
 mod generated;
 
-pub use generated::{ALL, CORE, FULL, NESTED};
+pub use generated::{ALL, CORE, FULL, HEAVY, NESTED};
 
 use std::borrow::Cow;
 

@@ -96,14 +96,27 @@ const SETTINGS: [Settings; 4] = [
 const WITH_DICTIONARY: &Settings = &SETTINGS[0];
 const WITHOUT_DICTIONARY: &Settings = &SETTINGS[1];
 
+/// What it compresses with, unless another level is asked for.
+const ZSTD_LEVEL: i32 = 3;
+
 pub(crate) struct Parquet {
     settings: &'static Settings,
+    zstd_level: i32,
 }
 
 impl Parquet {
     pub(crate) fn new() -> Self {
         Self {
             settings: WITH_DICTIONARY,
+            zstd_level: ZSTD_LEVEL,
+        }
+    }
+
+    /// The same under another level of zstd.
+    pub(crate) fn with_level(zstd_level: i32) -> Self {
+        Self {
+            zstd_level,
+            ..Self::new()
         }
     }
 
@@ -111,7 +124,7 @@ impl Parquet {
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(self.settings.dictionary)
             .set_compression(match self.settings.compressed {
-                true => Compression::ZSTD(ZstdLevel::try_new(3)?),
+                true => Compression::ZSTD(ZstdLevel::try_new(self.zstd_level)?),
                 false => Compression::UNCOMPRESSED,
             });
         Ok(match self.settings.pages {

@@ -11,8 +11,11 @@ use vortex::VortexSessionDefault;
 use vortex::array::iter::ArrayIteratorAdapter;
 use vortex::arrow::ArrowSessionExt;
 use vortex::buffer::{Buffer, ByteBuffer};
+use vortex::compressor::BtrBlocksCompressorBuilder;
 use vortex::expr::{root, select};
-use vortex::file::{OpenOptionsSessionExt, VortexFile, WriteOptionsSessionExt};
+use vortex::file::{
+    OpenOptionsSessionExt, VortexFile, WriteOptionsSessionExt, WriteStrategyBuilder,
+};
 use vortex::io::runtime::BlockingRuntime;
 use vortex::io::runtime::current::{CurrentThreadRuntime, CurrentThreadWorkerPool};
 use vortex::io::session::RuntimeSessionExt;
@@ -26,6 +29,8 @@ use crate::speed::Threads;
 pub(crate) struct Vortex {
     one: Context,
     all: Context,
+    /// Whether it writes with the smallest of its encodings, Pco and zstd among them.
+    compact: bool,
     /// Its threads end when any copy of it is dropped.
     _workers: CurrentThreadWorkerPool,
 }
@@ -45,6 +50,13 @@ impl Context {
 }
 
 impl Vortex {
+    pub(crate) fn compact() -> Self {
+        Self {
+            compact: true,
+            ..Self::new()
+        }
+    }
+
     pub(crate) fn new() -> Self {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
         let all = Context::new();
@@ -54,6 +66,7 @@ impl Vortex {
         Self {
             one: Context::new(),
             all,
+            compact: false,
             _workers: workers,
         }
     }
@@ -78,7 +91,13 @@ impl Format for Vortex {
             .collect::<Vec<_>>();
         drop(arrow);
         let mut file = File::create(path)?;
-        session.write_options().blocking(runtime).write(
+        let mut options = session.write_options();
+        if self.compact {
+            let smallest = BtrBlocksCompressorBuilder::from_session(session).with_compact();
+            let strategy = WriteStrategyBuilder::from_session(session);
+            options = options.with_strategy(strategy.with_btrblocks_builder(smallest).build());
+        }
+        options.blocking(runtime).write(
             &mut file,
             ArrayIteratorAdapter::new(dtype, chunks.into_iter()),
         )?;

@@ -149,6 +149,7 @@ fn columns_that_are_erased_in_place_have_trees_that_always_fit() {
         time
     });
     let weights = Weights {
+        for_size: false,
         must_fit: true,
         ..Objective::Balanced.weights()
     };

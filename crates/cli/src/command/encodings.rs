@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use tarsia::codec::Tried;
-
 use crate::args::Encodings;
 use crate::failure::Failure;
 
@@ -36,10 +34,7 @@ pub(super) fn encodings(args: &Encodings) -> Result<(), Failure> {
                 id,
                 version: version.to_string(),
                 written: writer.is_some(),
-                tried: writer.map(|known| match known.tried {
-                    Tried::Always => "always",
-                    Tried::WhenNamed => "when named",
-                }),
+                tried: writer.map(|known| known.tried.name()),
                 kernels: decoding.map(|it| it.name.to_string()).collect(),
             }
         })

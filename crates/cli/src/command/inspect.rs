@@ -74,6 +74,8 @@ struct ColumnDocument {
     pages: u64,
     blocks: u64,
     trees: Vec<TreeDocument>,
+    /// What its numbers were rounded to, and the largest errors.
+    rounding: Option<String>,
     /// Pages and metadata.
     bytes: u64,
     encoded_bytes: u64,
@@ -122,6 +124,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
                 .into_iter()
                 .map(|(tree, blocks)| TreeDocument { tree, blocks })
                 .collect(),
+            rounding: column.rounding,
             bytes: column.encoded_bytes.saturating_add(column.metadata_bytes),
             encoded_bytes: column.encoded_bytes,
             metadata_bytes: column.metadata_bytes,
@@ -250,5 +253,12 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     }
     out.line("")?;
     out.table(&table)?;
+    for column in &document.columns {
+        if let Some(rounding) = &column.rounding {
+            let name = printable(&column.name, SHOWN_CHARS);
+            let rounding = printable(rounding, SHOWN_CHARS);
+            out.line(&format!("{name} was rounded: {rounding}"))?;
+        }
+    }
     out.finish()
 }

@@ -7,6 +7,7 @@ mod open;
 mod output;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -73,10 +74,8 @@ fn import(args: &Import) -> Result<(), Failure> {
         layouts = shared_layouts(&source.schema(), &like);
     }
     layouts.extend_from_slice(&args.layouts);
-    for of_column in &args.encodings {
-        let outline = of_column.outline.clone();
-        let own = tarsia::ColumnOptions::new().with_outline(outline);
-        options = options.with_column(&of_column.column, own);
+    for (column, own) in column_options(args) {
+        options = options.with_column(column, own);
     }
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
     let schema = with_layouts(source.schema(), &layouts)?;
@@ -102,6 +101,20 @@ fn import(args: &Import) -> Result<(), Failure> {
         ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
     ])?;
     out.finish()
+}
+
+/// The options of single columns. One column may have several.
+fn column_options(args: &Import) -> BTreeMap<&str, tarsia::ColumnOptions> {
+    let mut all: BTreeMap<&str, tarsia::ColumnOptions> = BTreeMap::new();
+    for of_column in &args.encodings {
+        let own = all.entry(&of_column.column).or_default();
+        *own = std::mem::take(own).with_outline(of_column.outline.clone());
+    }
+    for of_column in &args.roundings {
+        let own = all.entry(&of_column.column).or_default();
+        *own = std::mem::take(own).with_rounding(&of_column.rounding);
+    }
+    all
 }
 
 /// The kernels in a file that was written.

@@ -12,6 +12,7 @@ use crate::error::{Result, while_reading};
 use crate::exec::{OpenFile, blocks_of, prepare_shared};
 use crate::plan::PageNumber;
 use crate::table::{Column, FileMetadata, Page, Region};
+use crate::write::ROUNDED_KEY_PREFIX;
 
 /// The whole file.
 #[derive(Clone, Debug)]
@@ -67,6 +68,9 @@ pub struct ColumnInspection {
     /// Trees of encodings, and how many blocks each encodes; most used first. Those of full-zip pages begin with
     /// `full-zip `.
     pub trees: Vec<(String, u64)>,
+    /// If its values were rounded when they were written: to what, and the largest errors
+    /// ([`ColumnOptions::with_rounding`](crate::ColumnOptions::with_rounding)).
+    pub rounding: Option<String>,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
     /// Bytes of the column's record, block tables and digests.
@@ -174,8 +178,10 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
             .map(|page| u64::from(page.descriptor.length))
             .sum()
     };
+    let rounding = format!("{ROUNDED_KEY_PREFIX}{}", column.name());
     Ok(ColumnInspection {
         name: column.name().to_owned(),
+        rounding: file.catalog.schema_metadata().get(&rounding).cloned(),
         data_type: match column.packing {
             None => column.data_type.to_string(),
             Some(_) => format!("packed {}", column.data_type),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tarsia_arrow::LeafPath;
 use tarsia_cascade::{Chooser, Objective, Outline};
 use tarsia_codec::Statistics;
 use tarsia_page_writer::{Choice, Choose};
@@ -9,6 +10,7 @@ use tarsia_page_writer::{Choice, Choose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
+use crate::write::rounding::{ColumnRounding, is_rounded};
 
 /// What chooses a column's trees.
 pub(super) enum ColumnChooser {
@@ -52,6 +54,8 @@ pub(super) struct Choosers<'a> {
     base: Chooser,
     /// The names that options may have.
     known: HashSet<String>,
+    /// Those of them whose values are rounded.
+    rounded: HashSet<String>,
 }
 
 impl<'a> Choosers<'a> {
@@ -60,6 +64,7 @@ impl<'a> Choosers<'a> {
             options,
             base: Chooser::new(options.registry().clone(), options.preset().into()),
             known: HashSet::new(),
+            rounded: HashSet::new(),
         }
     }
 
@@ -113,6 +118,32 @@ impl<'a> Choosers<'a> {
         })
     }
 
+    /// How a leaf column is rounded: as the options of its own name say, or of its field's if it is of floating-point
+    /// numbers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for an unknown rounding, or one of a leaf without floating-point numbers.
+    pub(super) fn rounding(
+        &mut self,
+        name: &LeafName<'_>,
+        path: &LeafPath,
+    ) -> Result<Option<ColumnRounding>> {
+        let asked = |name| self.options.column(name).and_then(ColumnOptions::rounding);
+        let (of_leaf, of_field) = (asked(name.leaf), asked(name.field));
+        let Some(asked) = of_leaf.or(of_field) else {
+            return Ok(None);
+        };
+        let is_of_name = |error: Error| error.in_column(name.leaf);
+        let found = ColumnRounding::new(asked, path, self.options.registry());
+        let found = found.map_err(is_of_name)?;
+        if is_rounded(path) {
+            self.rounded.insert(name.leaf.to_owned());
+            self.rounded.insert(name.field.to_owned());
+            return Ok(Some(found));
+        }
+        Ok(None)
+    }
+
     /// That all options of columns are for columns that there are, and name encodings that are written.
     ///
     /// # Errors
@@ -129,6 +160,11 @@ impl<'a> Choosers<'a> {
         let mut names: Vec<_> = self.options.column_names().collect();
         names.sort_unstable();
         for name in names {
+            let rounding = self.options.column(name).and_then(ColumnOptions::rounding);
+            if rounding.is_some() && !self.rounded.contains(name) {
+                let what = "only floating-point numbers are rounded, and the column has none";
+                return refused(what.to_owned(), name);
+            }
             let outline = self.options.column(name).and_then(ColumnOptions::outline);
             if let Some(id) = outline.and_then(|outline| self.unwritten(outline)) {
                 return refused(format!("no encoding `{id}` is written"), name);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_schema::FieldRef;
 use tarsia_arrow::{LeafBuffer, LeafPath, Packing};
-use tarsia_codec::Registry;
+use tarsia_codec::{Registry, RoundingError};
 use tarsia_compliance as compliance;
 use tarsia_io::Sink;
 
@@ -15,6 +15,7 @@ use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{full_pages, whole_rows};
 use crate::write::memory::FirstPage;
 use crate::write::page::{self, DataPage, PageId};
+use crate::write::rounding::ColumnRounding;
 use crate::write::shared::SharedPages;
 
 /// A leaf column that is being written.
@@ -23,6 +24,8 @@ pub(super) struct ColumnWriter {
     pub(super) field: FieldRef,
     pub(super) index: usize,
     pub(super) leaf: u32,
+    /// Names from the top-level field down, joined by dots.
+    pub(super) name: String,
     pub(super) buffer: LeafBuffer,
     /// Of packed structs.
     pub(super) packing: Option<Packing>,
@@ -31,6 +34,9 @@ pub(super) struct ColumnWriter {
     /// The row of the table that the buffer's first is.
     next_row: u64,
     chooser: ColumnChooser,
+    rounding: Option<ColumnRounding>,
+    /// Of all pages so far.
+    rounding_error: RoundingError,
     first_page: FirstPage,
 }
 
@@ -56,8 +62,11 @@ impl ColumnWriter {
         stored: &Stored,
         path: LeafPath,
         chooser: ColumnChooser,
+        rounding: Option<ColumnRounding>,
     ) -> Self {
+        let names = std::iter::once(field.name()).chain(path.names());
         Self {
+            name: names.map(String::as_str).collect::<Vec<_>>().join("."),
             field,
             index,
             leaf,
@@ -67,6 +76,8 @@ impl ColumnWriter {
             shared: SharedPages::default(),
             next_row: 0,
             chooser,
+            rounding,
+            rounding_error: RoundingError::default(),
             first_page: FirstPage::default(),
         }
     }
@@ -109,9 +120,16 @@ impl ColumnWriter {
     /// # Errors
     /// [`ErrorKind::LimitExceeded`], and what encodings refuse.
     pub(super) fn encode(&self, cut: &Cut, registry: &Registry) -> Result<Option<DataPage>> {
-        let Some(input) = self.buffer.page(cut.rows.clone())? else {
+        let Some(mut input) = self.buffer.page(cut.rows.clone())? else {
             return Ok(None);
         };
+        let rounded = match &self.rounding {
+            None => None,
+            Some(rounding) => Some(rounding.round(&input)?),
+        };
+        if let Some(rounded) = &rounded {
+            input.values = rounded.values()?;
+        }
         let number = u32::try_from(cut.page)
             .ok()
             .filter(|number| *number < compliance::SHARED_PAGE_FIRST)
@@ -119,7 +137,8 @@ impl ColumnWriter {
         let leaf = self.leaf;
         let id = PageId { leaf, number };
         let memory = self.first_page.seen_by(cut.page);
-        let page = page::encode(input, id, registry, &self.chooser, &memory)?;
+        let mut page = page::encode(input, id, registry, &self.chooser, &memory)?;
+        page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
         Ok(Some(page))
     }
 
@@ -133,11 +152,18 @@ impl ColumnWriter {
         page: DataPage,
         body: &mut Body<dyn Sink + '_>,
     ) -> Result<()> {
+        self.rounding_error = self.rounding_error.and(page.rounding_error);
         let first_row = self.next_row + cut.rows.start as u64;
         let shared = self.shared.append(self.leaf, page.shared, body)?;
         let written = body.append_page(page.page, first_row, shared)?;
         self.pages.push(written);
         Ok(())
+    }
+
+    /// How it is rounded, if it is, and how far its values are from what they were.
+    pub(super) fn rounded(&self) -> Option<(&'static str, RoundingError)> {
+        let rounding = self.rounding.as_ref()?;
+        Some((rounding.name(), self.rounding_error))
     }
 
     /// Forgets the first rows of the buffer, whose pages were appended.

@@ -21,6 +21,7 @@ use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
 use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
+use crate::write::rounding;
 
 /// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
 /// nothing else.
@@ -47,6 +48,15 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// What the metadata of the schema says of the columns whose values were rounded.
+    pub(super) fn rounded(&self) -> Vec<(String, String)> {
+        let pair = |column: &ColumnWriter| {
+            let (name, error) = column.rounded()?;
+            Some(rounding::key_value(&column.name, name, error))
+        };
+        self.writers.iter().filter_map(pair).collect()
+    }
+
     /// The columns of `schema`, without rows.
     ///
     /// # Errors
@@ -250,8 +260,10 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
                 leaf: &names.join("."),
             };
             let chooser = choosers.of(&name, full_zip_bytes_min);
+            let rounding = choosers.rounding(&name, &path)?;
             let leaf = columns.len() as u32;
-            let column = ColumnWriter::new(field.clone(), index, leaf, &stored, path, chooser);
+            let field = field.clone();
+            let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
             columns.push(column);
         }
     }

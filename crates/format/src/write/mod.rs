@@ -16,6 +16,7 @@
 //! | `metas.rs` | page descriptions, each once |
 //! | `kernels.rs` | which kernels are embedded |
 //! | `output.rs` | the sink, and its length |
+//! | `rounding.rs` | values rounded before they are encoded |
 //! | `options.rs` | what callers may choose |
 //!
 //! The bytes are a function of the rows and the options: they depend neither on how rows are split into batches nor on
@@ -35,6 +36,7 @@ mod metas;
 mod options;
 mod output;
 mod page;
+mod rounding;
 mod shared;
 
 use std::path::Path;
@@ -55,7 +57,8 @@ use crate::write::output::Output;
 pub(crate) use captured::CapturedColumn;
 pub use captured::CapturedLayout;
 pub use options::{
-    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, WriteOptions,
+    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, ROUNDED_KEY_PREFIX,
+    WriteOptions,
 };
 
 /// What a finished file holds.
@@ -323,6 +326,8 @@ impl<W: Sink> Writer<W> {
     fn complete(&mut self) -> Result<WriteSummary> {
         self.check_whole()?;
         self.columns.flush_rest(&mut self.body)?;
+        let rounded = self.columns.rounded();
+        Arc::make_mut(&mut self.schema).metadata.extend(rounded);
         let columns = &mut self.columns.writers;
         let pages = columns.iter().map(|column| column.pages.len() as u64).sum();
         let table = Table {

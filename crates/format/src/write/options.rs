@@ -23,7 +23,8 @@ pub enum Preset {
     /// Smaller, if that costs little reading time.
     #[default]
     Balanced,
-    /// The smallest.
+    /// The smallest: encodings are tried that take much time to write or to read, general-purpose codecs among them.
+    /// Blocks of text may be as large as 256 KiB, all of which a read of one row decodes.
     Compact,
 }
 
@@ -134,6 +135,7 @@ pub struct ColumnOptions {
     tree: Option<Tree>,
     outline: Option<Outline>,
     chooser: Option<PageChooser>,
+    rounding: Option<String>,
 }
 
 impl ColumnOptions {
@@ -179,6 +181,32 @@ impl ColumnOptions {
     pub fn with_chooser(mut self, chooser: PageChooser) -> Self {
         self.chooser = Some(chooser);
         self
+    }
+
+    /// Rounds floating-point numbers to those that a smaller format has, before they are encoded: `f32` (of `float64`),
+    /// `f16`, `bf16`, `e4m3`, `e5m2`, or multiples of a scale, `int8` and `int4` of a page, `int8-row` and `int4-row`
+    /// of each row of a fixed-size list. Readers get numbers of the column's type. The file's metadata says how far
+    /// they are from what they were ([`ColumnInspection::rounding`](crate::ColumnInspection::rounding)). Source: Bullion
+    /// (CIDR 2025), section 2.4.
+    ///
+    /// The option of a struct or a list is for all floating-point numbers in it. The writer refuses unknown names, and
+    /// columns without floating-point numbers; a page with a number that cannot be rounded (an infinity to `int8`)
+    /// makes [`Writer::write`](crate::Writer::write) fail.
+    ///
+    /// ```
+    /// use tarsia::{ColumnOptions, WriteOptions};
+    ///
+    /// let options = WriteOptions::new().with_column("embedding", ColumnOptions::new().with_rounding("bf16"));
+    /// ```
+    #[must_use]
+    pub fn with_rounding(mut self, rounding: impl Into<String>) -> Self {
+        self.rounding = Some(rounding.into());
+        self
+    }
+
+    /// See [`ColumnOptions::with_rounding`].
+    pub fn rounding(&self) -> Option<&str> {
+        self.rounding.as_deref()
     }
 
     /// See [`ColumnOptions::with_preset`].
@@ -467,6 +495,10 @@ impl WriteOptions {
 /// The fields are flat (no dictionaries, no run-end arrays), structs of such, or fixed-size lists of values of fixed
 /// width. Without strings among them a row has a fixed width.
 pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;
+
+/// The metadata of a file's schema has a pair for each leaf column whose values were rounded: this and the column's
+/// name; the rounding and the largest errors.
+pub const ROUNDED_KEY_PREFIX: &str = "rounded.";
 
 /// The values that [`LAYOUT_KEY`] may have.
 pub const LAYOUTS: [&str; 3] = [

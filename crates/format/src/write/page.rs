@@ -1,7 +1,7 @@
 //! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
 //! pages can be made by many threads.
 
-use tarsia_codec::{ColumnMemory, LogicalType, Registry, ValueType};
+use tarsia_codec::{ColumnMemory, LogicalType, Registry, RoundingError, ValueType};
 use tarsia_compliance as compliance;
 use tarsia_metadata as metadata;
 use tarsia_page_writer::{BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
@@ -22,6 +22,8 @@ pub(super) struct PageId {
 pub(super) struct DataPage {
     pub(super) page: SealedPage,
     pub(super) shared: Vec<SharedPage>,
+    /// Where values were rounded, how far they are from what they were.
+    pub(super) rounding_error: RoundingError,
 }
 
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
@@ -70,7 +72,11 @@ pub(super) fn encode(
     let page = encode_page(input, &context)?;
     let shared = encode_shared(&page, column, &context, 0)?;
     let page = seal(page, id)?;
-    Ok(DataPage { page, shared })
+    Ok(DataPage {
+        page,
+        shared,
+        rounding_error: RoundingError::default(),
+    })
 }
 
 /// The pages of a page's shared buffers, and of theirs. What buffers of the column's type mean, its values do.

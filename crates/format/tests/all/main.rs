@@ -9,6 +9,7 @@ mod dictionaries;
 mod element;
 mod exhaustive;
 mod faults;
+mod features;
 mod first_page;
 mod golden;
 #[cfg(feature = "kernels")]
@@ -24,6 +25,7 @@ mod projection;
 mod reads;
 mod real_tables;
 mod round_trip;
+mod rounding;
 mod search_cache;
 mod shared;
 mod size;

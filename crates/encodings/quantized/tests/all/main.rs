@@ -1,0 +1,8 @@
+//! The tests of this crate, linked as one program.
+
+mod corrupt;
+mod formats;
+mod golden;
+mod laws;
+mod proposals;
+mod rounding;

@@ -1,0 +1,6 @@
+//! Ids as dense numbers.
+
+mod map;
+mod types;
+
+pub use map::IdMap;
