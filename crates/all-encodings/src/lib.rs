@@ -81,6 +81,7 @@ pub static HEAVY: &[Row] = &[
     row!(tarsia_bins::BINS, value_ps: 550, byte_ps: 25, ForSize),
     row!(tarsia_huffman::HUFFMAN, value_ps: 340, byte_ps: 0, ForSize),
     row!(tarsia_concat::CONCAT, value_ps: 600, byte_ps: 0, ForSize),
+    row!(tarsia_zstd::ZSTD, value_ps: 0, byte_ps: 700, ForSize),
 ];
 
 /// The other encodings of the kernel `full`: those that are written where a user names them.
@@ -92,6 +93,7 @@ pub static EXTRA: &[Row] = &[
     row!(tarsia_bitshuffle::BITSHUFFLE, value_ps: 0, byte_ps: 220, WhenNamed),
     row!(tarsia_front::FRONT, value_ps: 4000, byte_ps: 30, WhenNamed),
     row!(tarsia_varint::VARINT, value_ps: 2000, byte_ps: 0, WhenNamed),
+    row!(tarsia_lz4::LZ4, value_ps: 0, byte_ps: 230, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

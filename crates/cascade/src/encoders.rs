@@ -43,6 +43,7 @@ impl Encoders {
     ) -> Proposals<'v> {
         Proposals::new(bytes_to_beat, known.version_max)
             .that_fit(self.weights.must_fit)
+            .for_size(self.weights.for_size)
             .with_shared_bytes_max(self.weights.shared_bytes_max)
     }
 

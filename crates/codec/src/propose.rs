@@ -132,6 +132,8 @@ pub struct Part<'v> {
     pub all_distinct: bool,
     /// The most values in a unit: see [`Statistics::unit_values`](crate::Statistics::unit_values).
     pub unit_values: usize,
+    /// Whether units may have more values than the node's, such as the bytes of strings.
+    pub are_more: bool,
     /// How many of the node's values each of these stands for, rounded down: for one, a dictionary of them may be the
     /// larger. At least 1.
     pub stands_for: u64,
@@ -160,6 +162,7 @@ impl<'v> Part<'v> {
             logical_type,
             all_distinct: false,
             unit_values: usize::MAX,
+            are_more: false,
             stands_for: 1,
         }
     }
@@ -182,11 +185,21 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part with units of at most `unit_values`.
+    /// The same part with units of at most `unit_values`, and of no more values than the node's.
     #[must_use]
     pub fn in_units_of(self, unit_values: usize) -> Self {
         Self {
             unit_values,
+            ..self
+        }
+    }
+
+    /// The same part with units of at most `unit_values`, which may be more than the node's.
+    #[must_use]
+    pub fn in_longer_units_of(self, unit_values: usize) -> Self {
+        Self {
+            unit_values,
+            are_more: true,
             ..self
         }
     }
@@ -255,6 +268,7 @@ pub struct Proposals<'v> {
     must_fit: bool,
     shared_bytes_max: u64,
     is_named: bool,
+    for_size: bool,
 }
 
 impl<'v> Proposals<'v> {
@@ -268,6 +282,7 @@ impl<'v> Proposals<'v> {
             must_fit: false,
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
+            for_size: false,
         }
     }
 
@@ -308,6 +323,17 @@ impl<'v> Proposals<'v> {
     /// other encodings, or what takes long to compute.
     pub fn is_named(&self) -> bool {
         self.is_named
+    }
+
+    /// The same list, where size counts more than time or not.
+    #[must_use]
+    pub fn for_size(self, for_size: bool) -> Self {
+        Self { for_size, ..self }
+    }
+
+    /// True if size counts more than time, also that of a read of one row: blocks may be large.
+    pub fn is_for_size(&self) -> bool {
+        self.for_size
     }
 
     /// The size in bytes of the best tree so far, reduced if this encoding's decoder is slower. A proposal of this size

@@ -17,8 +17,8 @@ pub trait Rounding: Send + Sync {
     /// such as those of fixed-size lists.
     ///
     /// # Errors
-    /// A sentence that says why they are not rounded and which is to blame: numbers of other sizes, numbers that cannot be
-    /// rounded, rows of other lengths. The values are unchanged then.
+    /// A sentence that says why they are not rounded and which is to blame: numbers of other sizes, numbers that cannot
+    /// be rounded, rows of other lengths. The values are unchanged then.
     fn round(
         &self,
         values: &mut [u8],

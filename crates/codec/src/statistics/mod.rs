@@ -140,7 +140,10 @@ impl<'v> Statistics<'v> {
             memory: self.facts.memory.filter(|_| shared.is_some()),
         };
         Ok(Statistics {
-            unit_values: part.unit_values.min(self.unit_values),
+            unit_values: match part.are_more {
+                true => part.unit_values,
+                false => part.unit_values.min(self.unit_values),
+            },
             ..Statistics::new(part.values()?, facts)
         })
     }

@@ -33,7 +33,9 @@ impl EncodingWriter for Bins {
             false => VALUES_MIN,
         };
         let logical_type = values.facts().logical_type;
-        let are_numbers = logical_type.is_integer() || logical_type == LogicalType::Float;
+        // Codes of a dictionary are small where values are frequent, or near to each other where values are.
+        let is_other = matches!(logical_type, LogicalType::Float | LogicalType::Code);
+        let are_numbers = logical_type.is_integer() || is_other;
         let may_pay = match fixed.width() {
             // Without bins there are as few different ones: a child can tell them apart.
             1 => is_named,

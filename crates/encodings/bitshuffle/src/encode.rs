@@ -31,7 +31,7 @@ impl EncodingWriter for Bitshuffle {
         let unit_bytes = values.unit_values().saturating_mul(width);
         let child = Part::owned(Rc::new(planes), LogicalType::Unsigned);
         proposals.push(Proposal {
-            children: vec![child.in_units_of(unit_bytes)],
+            children: vec![child.in_longer_units_of(unit_bytes)],
             ..Proposal::leaf(self, 0)
         });
         Ok(())

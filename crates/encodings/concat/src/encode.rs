@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use tarsia_codec::{
     Block, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, PageEncoder,
     Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
-    lengths_of,
+    lengths_of, limits,
 };
 
 use crate::Concat;
@@ -18,7 +18,10 @@ use crate::layout::{DATA_TYPE, HEADER_BYTES, LENGTH_BYTES, LENGTHS_TYPE};
 const LENGTHS_PER_UNIT: usize = 1024;
 
 /// Fewer bytes than this do not pay for a child of their own.
-const DATA_BYTES_MIN: u32 = 1 << 10;
+const DATA_BYTES_MIN: u64 = 1 << 10;
+
+/// The strings must get smaller by at least one byte in so many.
+const GAIN_ONE_IN: u64 = 50;
 
 impl EncodingWriter for Concat {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
@@ -26,7 +29,8 @@ impl EncodingWriter for Concat {
             return Ok(());
         };
         let are_tokens = values.facts().shared == Some(SharedKind::TokenDictionary);
-        if strings.data_bytes() < DATA_BYTES_MIN || are_tokens {
+        let data_bytes = u64::from(strings.data_bytes());
+        if data_bytes < DATA_BYTES_MIN || are_tokens {
             return Ok(());
         }
         let Some(lengths) = values.lengths() else {
@@ -34,10 +38,14 @@ impl EncodingWriter for Concat {
         };
         let lengths = Part::owned(Rc::clone(lengths), LogicalType::Length);
         let data = Part::borrowed(data_of(&strings)?, LogicalType::Unknown);
+        // How many strings a block has depends on how small they get.
+        let data = data.in_longer_units_of(limits::UNIT_VALUES_MAX as usize);
         let n_units = values.n_units();
         proposals.push(Proposal {
             children: vec![lengths.in_units_of(LENGTHS_PER_UNIT), data],
             is_uniform: false,
+            // Strings that hardly get smaller are better left as they are, where rows can be read and borrowed.
+            bytes_max: data_bytes - data_bytes / GAIN_ONE_IN,
             ..Proposal::leaf(self, HEADER_BYTES as u64 * n_units)
         });
         Ok(())

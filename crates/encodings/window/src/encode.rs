@@ -19,6 +19,9 @@ use crate::steps::{Finder, Rows, Steps};
 /// What blocks aim at: in a larger one fewer rows have no row before them.
 const BLOCK_BYTES: usize = 4 * limits::UNIT_BYTES_TARGET;
 
+/// The same where size counts more than time.
+const LARGE_BLOCK_BYTES: usize = 256 << 10;
+
 /// Bytes that a step takes, for a guess at where blocks are cut.
 const STEP_BYTES: usize = 3;
 
@@ -81,7 +84,10 @@ impl EncodingWriter for Window {
                     .standing_for((fixed.len() / n_new.max(1)) as u64),
             ],
             is_uniform: false,
-            block_bytes: BLOCK_BYTES,
+            block_bytes: match proposals.is_for_size() {
+                true => LARGE_BLOCK_BYTES,
+                false => BLOCK_BYTES,
+            },
             ..Proposal::leaf(self, (n_units * HEADER_BYTES) as u64)
         });
         Ok(())

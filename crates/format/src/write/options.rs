@@ -186,8 +186,8 @@ impl ColumnOptions {
     /// Rounds floating-point numbers to those that a smaller format has, before they are encoded: `f32` (of `float64`),
     /// `f16`, `bf16`, `e4m3`, `e5m2`, or multiples of a scale, `int8` and `int4` of a page, `int8-row` and `int4-row`
     /// of each row of a fixed-size list. Readers get numbers of the column's type. The file's metadata says how far
-    /// they are from what they were ([`ColumnInspection::rounding`](crate::ColumnInspection::rounding)). Source: Bullion
-    /// (CIDR 2025), section 2.4.
+    /// they are from what they were ([`ColumnInspection::rounding`](crate::ColumnInspection::rounding)). Source:
+    /// Bullion (CIDR 2025), section 2.4.
     ///
     /// The option of a struct or a list is for all floating-point numbers in it. The writer refuses unknown names, and
     /// columns without floating-point numbers; a page with a number that cannot be rounded (an infinity to `int8`)

@@ -204,7 +204,7 @@ fn nothing_is_proposed_that_cannot_win() {
         let n = n_proposals(case, Asked::of(logical_type));
         assert_eq!(n, 0, "{logical_type:?}");
     };
-    none(&case, LogicalType::Code);
+    none(&case, LogicalType::Boolean);
     none(&case, LogicalType::Binary);
     none(&lognormal(4, 4000), LogicalType::Unsigned);
     none(&lognormal(1, 20_000), LogicalType::Unsigned);
@@ -222,7 +222,7 @@ fn nothing_is_proposed_that_cannot_win() {
 fn where_a_user_names_it_all_numbers_are_proposed() {
     let named = Asked {
         is_named: true,
-        ..Asked::of(LogicalType::Code)
+        ..Asked::of(LogicalType::Unknown)
     };
     for width in [1, 2, 4, 8] {
         for numbers in [&[7; 3][..], &[1, 2, 1 << 7], &[0, (1 << (8 * width)) - 1]] {

@@ -1,0 +1,54 @@
+//! Fields and checks that decoder and encoder share.
+
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, ValueType, Version, limits};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.lz4";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// The most bytes of a unit. Lengths in a block are sums of its bytes; for longer blocks they would not fit 32 bits.
+pub const UNIT_BYTES_MAX: usize = 8 << 20;
+
+/// The tree `lz4`, which has no children.
+pub fn tree() -> Tree {
+    Tree::leaf(ID, VERSION, &[])
+}
+
+/// What a node needs. Refuses parameters, and values without a fixed width.
+pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
+    value_bytes(node)?;
+    Ok(NodeSpec::LEAF)
+}
+
+/// Bytes of a value, at least 1.
+pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
+    node.without_params("lz4.params_len")?;
+    match node.value_type {
+        ValueType::Fixed(width @ 1..) => Ok(width as usize),
+        _ => Err(Error::unsupported(
+            "values without a fixed width of 1 byte or more in tarsia.lz4",
+        )),
+    }
+}
+
+/// Refuses values of more bytes than a unit decodes to.
+pub(crate) fn check_decoded(n_values: u64, value_bytes: usize) -> Result<()> {
+    let n_bytes = n_values.saturating_mul(value_bytes as u64);
+    let max = limits::UNIT_DECODED_BYTES_MAX;
+    at_most("UNIT_DECODED_BYTES_MAX", n_bytes, max)
+}
+
+/// Refuses a unit of more than [`UNIT_BYTES_MAX`].
+pub(crate) fn check_unit(n_bytes: usize) -> Result<()> {
+    let max = UNIT_BYTES_MAX as u64;
+    at_most("tarsia_lz4::UNIT_BYTES_MAX", n_bytes as u64, max)
+}
+
+fn at_most(limit: &'static str, found: u64, max: u64) -> Result<()> {
+    match found <= max {
+        true => Ok(()),
+        false => Err(Error::limit(limit, found, max)),
+    }
+}
