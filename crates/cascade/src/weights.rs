@@ -48,7 +48,7 @@ impl Objective {
             },
             Self::Balanced => balanced,
             Self::Compact => Weights {
-                byte_ps: 50_000,
+                byte_ps: 10_000,
                 shared_bytes_max: 1 << 20,
                 for_size: true,
                 ..balanced

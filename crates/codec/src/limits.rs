@@ -13,6 +13,10 @@ pub const UNIT_VALUES_MAX: u32 = 1 << 31;
 /// The most decoded bytes of one unit (one row of up to 2 GiB).
 pub const UNIT_DECODED_BYTES_MAX: u64 = 1 << 31;
 
+/// The most bytes that values of a general-purpose codec have in a unit: as many as those of a block of several rows.
+/// Such a decoder has no part of a unit without all of it, so a part takes memory for all, and the unit may be tiny.
+pub const CODEC_DECODED_BYTES_MAX: u64 = 16 << 20;
+
 /// The size in bytes that writers aim at for a unit.
 pub const UNIT_BYTES_TARGET: usize = 8192;
 

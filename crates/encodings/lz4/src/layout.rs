@@ -36,8 +36,8 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
 /// Refuses values of more bytes than a unit decodes to.
 pub(crate) fn check_decoded(n_values: u64, value_bytes: usize) -> Result<()> {
     let n_bytes = n_values.saturating_mul(value_bytes as u64);
-    let max = limits::UNIT_DECODED_BYTES_MAX;
-    at_most("UNIT_DECODED_BYTES_MAX", n_bytes, max)
+    let max = limits::CODEC_DECODED_BYTES_MAX;
+    at_most("CODEC_DECODED_BYTES_MAX", n_bytes, max)
 }
 
 /// Refuses a unit of more than [`UNIT_BYTES_MAX`].

@@ -14,7 +14,7 @@
 //! all of it in safe Rust, natively and in kernels.
 //!
 //! # Limits
-//! The values of a unit have at most 2^31 bytes ([`tarsia_codec::limits::UNIT_DECODED_BYTES_MAX`]), a unit has at most
+//! The values of a unit have at most 2^24 bytes ([`tarsia_codec::limits::CODEC_DECODED_BYTES_MAX`]), a unit has at most
 //! [`UNIT_BYTES_MAX`]. `encoded_bytes_max` is `b + b / 255 + 2` for `b` bytes of values. Decoding takes no memory. A
 //! range, or single values, decode the whole unit to scratch memory. After an erasure the remaining values may take
 //! more bytes: what was a copy of erased bytes has to be stored.

@@ -17,8 +17,9 @@ use crate::layout::{
     self, CODE_BYTES, COUNT_BYTES, ID, Parts, TOKEN_BYTES_MAX, TOKENS_MAX, VERSION,
 };
 
-/// The most codes in scratch memory at a time: 32 KiB. Blocks of mini-block pages have fewer.
-const CODES_AT_ONCE: u32 = 1 << 14;
+/// The most codes in scratch memory at a time: 512 KiB. Blocks of mini-block pages have fewer, mostly less than 32 KiB.
+/// A child may take as long for a part of its codes as for all of them.
+const CODES_AT_ONCE: u32 = 1 << 18;
 
 /// The most counts in scratch memory at a time: 4 MiB. Only blocks of one huge row have more.
 const COUNTS_AT_ONCE: usize = 1 << 20;

@@ -19,7 +19,7 @@
 //!
 //! # Limits
 //! `encoded_bytes_max` is 8 + the bounds of the children for `n` counts and a code per byte. Decoding takes scratch
-//! memory for 16,384 codes at a time. A range or a single value decodes the counts before it, and its own codes. After
+//! memory for 2^18 codes at a time. A range or a single value decodes the counts before it, and its own codes. After
 //! an erasure the remaining values fit the old place if those of the children do.
 //!
 //! # What this crate does not do

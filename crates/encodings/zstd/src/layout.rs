@@ -37,10 +37,10 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
 pub(crate) fn check_bytes(n_values: u64, value_bytes: usize) -> Result<()> {
     let (n_bytes, max) = (
         n_values.saturating_mul(value_bytes as u64),
-        limits::UNIT_DECODED_BYTES_MAX,
+        limits::CODEC_DECODED_BYTES_MAX,
     );
     match n_bytes <= max {
         true => Ok(()),
-        false => Err(Error::limit("UNIT_DECODED_BYTES_MAX", n_bytes, max)),
+        false => Err(Error::limit("CODEC_DECODED_BYTES_MAX", n_bytes, max)),
     }
 }

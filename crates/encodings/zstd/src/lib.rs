@@ -20,7 +20,7 @@
 //! where copies find all bytes before them.
 //!
 //! # Limits
-//! The values of a unit have at most 2^31 bytes ([`tarsia_codec::limits::UNIT_DECODED_BYTES_MAX`]).
+//! The values of a unit have at most 2^24 bytes ([`tarsia_codec::limits::CODEC_DECODED_BYTES_MAX`]).
 //! `encoded_bytes_max` is `b + b / 256` for `b` bytes of values, and up to 64 more below 128 KiB. Decoding takes
 //! scratch memory of 16 KiB for tables, and for the literals of a block, 128 KiB at most. A range, or single values,
 //! decode the whole unit to scratch memory. After an erasure the remaining values may take more bytes: what was a copy
