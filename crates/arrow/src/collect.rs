@@ -221,6 +221,7 @@ impl LeafBuffer {
             values,
             logical_type: logical_type(self.path.data_type()),
             shared: None,
+            shared_depth: 0,
         }))
     }
 

@@ -48,8 +48,6 @@ pub(crate) struct Search<'a> {
     /// Where the first that chance picks is taken instead of the cheapest.
     chance: Option<Chance>,
     n_nodes: u32,
-    /// Shared buffers that lead to the values at hand.
-    shared_depth: u32,
 }
 
 /// Where in a tree a node is searched for.
@@ -84,7 +82,6 @@ impl<'a> Search<'a> {
             encoders,
             chance: None,
             n_nodes: 0,
-            shared_depth: 0,
         }
     }
 
@@ -188,7 +185,8 @@ impl<'a> Search<'a> {
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
         let weights = self.encoders.weights;
-        let is_too_deep = !proposal.shared.is_empty() && self.shared_depth == SHARED_DEPTH_MAX;
+        let is_deep = values.facts().shared_depth >= SHARED_DEPTH_MAX;
+        let is_too_deep = is_deep && !proposal.shared.is_empty();
         let n_children = proposal.children.len();
         let has_part = |outline: &Outline| outline.n_parts() > n_children;
         if is_too_deep
@@ -238,11 +236,8 @@ impl<'a> Search<'a> {
                 parent: Some(id),
                 ..Place::ROOT
             };
-            self.shared_depth += 1;
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
-            let found = self.best_of_part(&shared, of_shared, to_beat_ps);
-            self.shared_depth -= 1;
-            let Some(shared) = found? else {
+            let Some(shared) = self.best_of_part(&shared, of_shared, to_beat_ps)? else {
                 return Ok(None);
             };
             all_bytes += shared.bytes;

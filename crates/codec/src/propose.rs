@@ -85,6 +85,8 @@ pub struct Facts<'a> {
     pub all_distinct: bool,
     /// The kind of shared buffer that the values are stored as, if they are one. A shared buffer is a page of its own.
     pub shared: Option<SharedKind>,
+    /// How many shared buffers lead to the values: 0 for a column's own, 1 for a buffer of those.
+    pub shared_depth: u32,
     /// Where rows begin; `None` if every value is a row.
     pub rows: Option<&'a dyn RowStarts>,
     /// What earlier pages of the column have left; `None` for values that are not a column's own or a shared buffer's.
@@ -116,6 +118,7 @@ impl core::fmt::Debug for Facts<'_> {
             .field("logical_type", &self.logical_type)
             .field("all_distinct", &self.all_distinct)
             .field("shared", &self.shared)
+            .field("shared_depth", &self.shared_depth)
             .field("rows", &self.rows.is_some())
             .field("memory", &self.memory.is_some())
             .finish()

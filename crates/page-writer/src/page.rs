@@ -34,6 +34,8 @@ pub struct PageInput<'a> {
     pub logical_type: LogicalType,
     /// The kind of shared buffer that the values are, if they are one. Such a page is always of mini-blocks.
     pub shared: Option<SharedKind>,
+    /// How many shared buffers lead to them: 0 for a column's own values.
+    pub shared_depth: u32,
 }
 
 impl<'a> PageInput<'a> {
@@ -45,6 +47,7 @@ impl<'a> PageInput<'a> {
             values,
             logical_type: LogicalType::Unknown,
             shared: None,
+            shared_depth: 0,
         }
     }
 }
@@ -61,6 +64,7 @@ impl PageInput<'_> {
             logical_type: self.logical_type,
             all_distinct: self.shared == Some(SharedKind::Dictionary),
             shared: self.shared,
+            shared_depth: self.shared_depth,
             rows,
             memory: context.memory,
         };

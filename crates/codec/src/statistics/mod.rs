@@ -136,6 +136,7 @@ impl<'v> Statistics<'v> {
             logical_type: part.logical_type,
             all_distinct: part.all_distinct,
             shared,
+            shared_depth: self.facts.shared_depth + u32::from(shared.is_some()),
             rows: None,
             memory: self.facts.memory.filter(|_| shared.is_some()),
         };

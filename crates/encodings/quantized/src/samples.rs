@@ -21,15 +21,15 @@ pub(crate) fn all() -> Vec<Sample> {
     let one = Scale::Vector(NonZero::<u32>::MIN);
     let vector = |format, value_bytes, fit| of(format, one, value_bytes, fit);
     vec![
-        float(Format::Bf16, 4, |it| rounded::<f32>(it, Format::Bf16)),
-        float(Format::F32, 8, |it| rounded::<f64>(it, Format::F32)),
-        float(Format::F16, 4, |it| rounded::<f32>(it, Format::F16)),
-        float(Format::E4m3, 2, |it| rounded::<u16>(it, Format::E4m3)),
-        float(Format::E5m2, 8, |it| rounded::<f64>(it, Format::E5m2)),
-        page(Format::Int8, 4, |it| multiples::<f32>(it, Format::Int8)),
-        page(Format::Int4, 8, |it| multiples::<f64>(it, Format::Int4)),
-        vector(Format::Int8, 4, |it| rounded::<f32>(it, Format::Int8)),
-        vector(Format::Int4, 2, |it| rounded::<u16>(it, Format::Int4)),
+        float(Format::Bf16, 4, |it| rounded(it, Format::Bf16)),
+        float(Format::F32, 8, |it| rounded(it, Format::F32)),
+        float(Format::F16, 4, |it| rounded(it, Format::F16)),
+        float(Format::E4m3, 2, |it| rounded(it, Format::E4m3)),
+        float(Format::E5m2, 8, |it| rounded(it, Format::E5m2)),
+        page(Format::Int8, 4, |it| multiples(it, Format::Int8)),
+        page(Format::Int4, 8, |it| multiples(it, Format::Int4)),
+        vector(Format::Int8, 4, |it| rounded(it, Format::Int8)),
+        vector(Format::Int4, 2, |it| rounded(it, Format::Int4)),
     ]
 }
 
@@ -48,20 +48,37 @@ fn of(
     Sample::fitting(value_type, &params.to_bytes(), fit)
 }
 
-/// Any values, rounded to a format: to floating-point numbers, or to integers with a scale for each value.
-fn rounded<V: Value>(values: Values<'_>, format: Format) -> OwnedValues {
-    let dim = format.small().is_none().then_some(1);
-    changed(values, |value: &mut [V]| round(value, format, dim).is_ok())
+/// Any values, rounded to a format: to floating-point numbers, or to integers with a scale for each value. A node for
+/// values of some bytes is one for those of others, too, so these count.
+fn rounded(values: Values<'_>, format: Format) -> OwnedValues {
+    fn all<V: Value>(values: Values<'_>, format: Format) -> OwnedValues {
+        let dim = format.small().is_none().then_some(1);
+        changed(values, |value: &mut [V]| round(value, format, dim).is_ok())
+    }
+    match values.value_type() {
+        ValueType::Fixed(2) => all::<u16>(values, format),
+        ValueType::Fixed(4) => all::<f32>(values, format),
+        ValueType::Fixed(8) => all::<f64>(values, format),
+        _ => OwnedValues::copy_of(values),
+    }
 }
 
 /// Any values, rounded to multiples of the scale of pages.
-fn multiples<V: Value>(values: Values<'_>, format: Format) -> OwnedValues {
-    changed(values, |value: &mut [V]| {
-        let is_finite = value.iter().all(|it| it.magnitude() < V::INFINITY);
-        let grid = Grid::of(format, false).filter(|_| is_finite);
-        grid.map(|grid| round_to_multiples(value, grid, PAGE_SCALE))
-            .is_some()
-    })
+fn multiples(values: Values<'_>, format: Format) -> OwnedValues {
+    fn all<V: Value>(values: Values<'_>, format: Format) -> OwnedValues {
+        changed(values, |value: &mut [V]| {
+            let is_finite = value.iter().all(|it| it.magnitude() < V::INFINITY);
+            let grid = Grid::of(format, false).filter(|_| is_finite);
+            grid.map(|grid| round_to_multiples(value, grid, PAGE_SCALE))
+                .is_some()
+        })
+    }
+    match values.value_type() {
+        ValueType::Fixed(2) => all::<u16>(values, format),
+        ValueType::Fixed(4) => all::<f32>(values, format),
+        ValueType::Fixed(8) => all::<f64>(values, format),
+        _ => OwnedValues::copy_of(values),
+    }
 }
 
 /// The values, each changed by `change`, or zero where that is false.

@@ -51,6 +51,22 @@ pub(crate) enum Content {
     Stored,
 }
 
+/// What is known of a table beside its entries.
+#[derive(Clone, Copy)]
+pub(crate) struct TableKind {
+    /// It has 2^log entries.
+    pub(crate) log: u32,
+    pub(crate) content: Content,
+}
+
+impl TableKind {
+    /// Of a table that was not read yet.
+    pub(crate) const NONE: Self = Self {
+        log: 0,
+        content: Content::None,
+    };
+}
+
 /// One of the three kinds of codes.
 pub(crate) struct Codes {
     field: &'static str,
@@ -93,18 +109,18 @@ pub(crate) static CODES: [Codes; 3] = [
 ];
 
 impl Codes {
-    /// Section 3.1.1.3.2.1: the table of the next block, as the lowest two bits of `mode` say. Takes and returns the
-    /// log and the content of what is in `entries`.
+    /// Section 3.1.1.3.2.1: the table of the next block, as the lowest two bits of `mode` say. `before` and the
+    /// result are what is in `entries`.
     pub(crate) fn read(
         &self,
         mode: u8,
         entries: &mut [u64; STATES],
-        before: (u32, Content),
+        before: TableKind,
         reader: &mut Reader<'_>,
-    ) -> Result<(u32, Content)> {
+    ) -> Result<TableKind> {
         let at_byte = reader.position();
         let (counts, content) = match mode % 4 {
-            0 if before.1 == Content::Default => return Ok(before),
+            0 if before.content == Content::Default => return Ok(before),
             0 => {
                 let counts = Counts::of(self.default, self.default_log);
                 (counts, Content::Default)
@@ -116,20 +132,26 @@ impl Codes {
                     return Err(Error::corrupt(self.field, at_byte, symbol, allowed));
                 }
                 fse::build_one(entries, (self.symbol)(symbol));
-                return Ok((0, Content::Stored));
+                return Ok(TableKind {
+                    log: 0,
+                    content: Content::Stored,
+                });
             }
             2 => {
                 let counts = Counts::read(reader, self.n_symbols, self.log_max)?;
                 (counts, Content::Stored)
             }
-            _ if before.1 == Content::None => {
+            _ if before.content == Content::None => {
                 let allowed = "no table of an earlier block in the first with sequences";
                 return Err(Error::corrupt(self.field, at_byte, mode % 4, allowed));
             }
             _ => return Ok(before),
         };
         fse::build(&counts, entries, self.symbol);
-        Ok((counts.log, content))
+        Ok(TableKind {
+            log: counts.log,
+            content,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use tarsia_codec::{Error, Reader, Result};
 
 use crate::bits::{BackBits, WORD_BITS, long_word, low_bits, top_word, word};
-use crate::codes::{CODES, Content, STATES};
+use crate::codes::{CODES, STATES, TableKind};
 use crate::copy::{self, Places, Sequence, Source};
 use crate::fse::Entry;
 
@@ -13,8 +13,7 @@ pub(crate) type Tables = [[u64; STATES]; 3];
 /// What the blocks of a frame hand on.
 pub(crate) struct History<'m> {
     tables: &'m mut Tables,
-    logs: [u32; 3],
-    contents: [Content; 3],
+    kinds: [TableKind; 3],
     /// Offsets of the last copies, the latest first.
     repeats: [u32; 3],
 }
@@ -47,8 +46,7 @@ impl<'m> History<'m> {
     pub(crate) fn new(tables: &'m mut Tables) -> Self {
         Self {
             tables,
-            logs: [0; 3],
-            contents: [Content::None; 3],
+            kinds: [TableKind::NONE; 3],
             repeats: [1, 4, 8],
         }
     }
@@ -61,10 +59,9 @@ impl<'m> History<'m> {
             let allowed = "zero (reserved) in the lowest two bits";
             return Err(Error::corrupt("zstd.modes", at_byte, modes, allowed));
         }
-        let tables = self.tables.iter_mut().zip(&mut self.logs);
-        let tables = tables.zip(&mut self.contents).zip(&CODES);
-        for ((((entries, log), content), codes), shift) in tables.zip([6, 4, 2]) {
-            (*log, *content) = codes.read(modes >> shift, entries, (*log, *content), reader)?;
+        let tables = self.tables.iter_mut().zip(&mut self.kinds).zip(&CODES);
+        for (((entries, kind), codes), shift) in tables.zip([6, 4, 2]) {
+            *kind = codes.read(modes >> shift, entries, *kind, reader)?;
         }
         Ok(())
     }
@@ -104,9 +101,9 @@ impl<'m> History<'m> {
     ) -> Option<Places> {
         let mut bits = BackBits::open(stream)?;
         let mut cursor = Cursor {
-            literals: bits.read(self.logs[0])? as usize,
-            offsets: bits.read(self.logs[1])? as usize,
-            matches: bits.read(self.logs[2])? as usize,
+            literals: bits.read(self.kinds[0].log)? as usize,
+            offsets: bits.read(self.kinds[1].log)? as usize,
+            matches: bits.read(self.kinds[2].log)? as usize,
             left: bits.left,
         };
         let mut batch = [Sequence::default(); BATCH];

@@ -96,6 +96,7 @@ fn encode_shared(
     for (spec, values) in page.meta.shared.iter().zip(&page.shared) {
         let input = PageInput {
             shared: Some(spec.kind),
+            shared_depth: depth + 1,
             logical_type: match spec.value_type == column.value_type {
                 true => column.logical_type,
                 false => LogicalType::Unknown,
