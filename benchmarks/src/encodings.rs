@@ -90,12 +90,19 @@ mod measuring {
         bytes_without: u64,
         tree: String,
         outline: String,
+        /// Whether the encoding is the root of the tree, or stands where the outline says.
+        is_asked_for: bool,
         /// Of scans on one thread.
         native_seconds: f64,
         kernel_seconds: f64,
     }
 
     impl Row {
+        /// Columns that have it where it was asked for count before others.
+        fn rank(&self) -> (bool, f64) {
+            (self.is_asked_for, self.gain())
+        }
+
         fn gain(&self) -> f64 {
             self.bytes_without as f64 / self.bytes as f64
         }
@@ -118,7 +125,9 @@ mod measuring {
                 let searched = stored(&path, &column, &WriteOptions::new())?;
                 for id in &ids {
                     if let Some(row) = gain_on(&path, &column, id, &searched)?
-                        && best.get(id).is_none_or(|(known, _)| row.gain() > known.gain())
+                        && best
+                            .get(id)
+                            .is_none_or(|(known, _)| row.rank() > known.rank())
                     {
                         best.insert(id, (row, column.batches.clone()));
                     }
@@ -172,6 +181,12 @@ mod measuring {
     }
 
     impl Stored {
+        /// Whether each tree begins with an encoding.
+        fn is_root(&self, name: &str) -> bool {
+            let first = |tree: &String| tree.split('(').next() == Some(name);
+            self.trees.iter().all(first)
+        }
+
         fn has(&self, id: &str) -> bool {
             let short = id.strip_prefix("tarsia.").unwrap_or(id);
             let mut words = self.trees.iter().flat_map(|tree| {
@@ -195,7 +210,8 @@ mod measuring {
         }
         writer.finish()?;
         let leaves = File::open(path)?.inspect()?.columns;
-        let first = |leaf: &tarsia::ColumnInspection| leaf.trees.first().map(|(tree, _)| tree.clone());
+        let first =
+            |leaf: &tarsia::ColumnInspection| leaf.trees.first().map(|(tree, _)| tree.clone());
         Ok(Stored {
             bytes: leaves.iter().map(|leaf| leaf.encoded_bytes).sum(),
             trees: leaves.iter().filter_map(first).collect(),
@@ -222,7 +238,11 @@ mod measuring {
         let mut least: Option<(Stored, &str)> = None;
         for outline in outlines {
             let found = stored(path, column, &named(&column.batches, outline)?)?;
-            if found.has(id) && least.as_ref().is_none_or(|(least, _)| found.bytes < least.bytes) {
+            if found.has(id)
+                && least
+                    .as_ref()
+                    .is_none_or(|(least, _)| found.bytes < least.bytes)
+            {
                 least = Some((found, outline));
             }
         }
@@ -249,6 +269,7 @@ mod measuring {
             bytes: found.bytes.max(1),
             bytes_without,
             tree: found.trees.join(", "),
+            is_asked_for: outline != short || found.is_root(short),
             outline: outline.to_owned(),
             native_seconds: f64::NAN,
             kernel_seconds: f64::NAN,

@@ -181,8 +181,7 @@ mod measuring {
         for (name, _) in PRESETS {
             cells.extend(PEERS.map(|peer| {
                 let of = |number| format!("{:.2}", ratio(report, name, peer, number));
-                let (size, scan, write) =
-                    (of(bytes), of(scans_per_second), of(writes_per_second));
+                let (size, scan, write) = (of(bytes), of(scans_per_second), of(writes_per_second));
                 [name.to_owned(), peer.to_owned(), size, scan, write]
             }));
         }
