@@ -205,11 +205,11 @@ fn overview(encodings: &[Described]) -> String {
         "# Encodings\n\n\
          Made by `cargo xtask docs` of the table in `crates/all-encodings`, the crates' descriptions and the pages; do not\n\
          edit. *GB/s* are decoded bytes by its own decoder on one core, without its children: of values of 8 bytes, of\n\
-         strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate); kernels take about twice\n\
-         as long ([benchmarks.md](../../benchmarks.md)). *Tried* says whether a search for trees tries the encoding always,\n\
-         only where size counts more than time (the preset `compact`), or only where a user names it (`--encode`).\n\
-         *Kernels* are the modules that decode the encoding; what *fit* and\n\
-         *residue* mean is in [erasure.md](../erasure.md).\n\n\
+         strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate). Kernels take about twice\n\
+         as long; [benchmarks.md](../../benchmarks.md#encodings) has both for each encoding. *Tried* says whether a search\n\
+         for trees tries the encoding always, only where size counts more than time (the preset `compact`), or only where\n\
+         a user names it (`--encode`). *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean\n\
+         is in [erasure.md](../erasure.md).\n\n\
          | encoding | version | what it is | wins on | values | GB/s | tried | kernels | survivors of an erasure fit | residue |\n\
          |---|---|---|---|---|---:|---|---|---|---|\n{}",
         rows.collect::<String>()

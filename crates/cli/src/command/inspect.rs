@@ -256,7 +256,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     for column in &document.columns {
         if let Some(rounding) = &column.rounding {
             let name = printable(&column.name, SHOWN_CHARS);
-            let rounding = printable(rounding, SHOWN_CHARS);
+            let rounding = printable(rounding, NAME_CHARS);
             out.line(&format!("{name} was rounded: {rounding}"))?;
         }
     }
