@@ -31,7 +31,7 @@ const BYTES_MIN: u64 = 2 << 10;
 const PAYLOAD_BYTES: usize = 256 << 10;
 
 /// The most bytes of each of two pieces of a page that a proposal compresses.
-const PIECE_BYTES: usize = 512 << 10;
+const PIECE_BYTES: usize = 128 << 10;
 
 impl EncodingWriter for Zstd {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {

@@ -55,7 +55,11 @@ fn long_pages_are_estimated() {
     let of_parent = parent.of_part(&data, None).unwrap();
     let mut proposals = Proposals::new(u64::MAX, Version::new(1, 0));
     ZSTD.propose(&of_parent, &mut proposals).unwrap();
-    assert_eq!(proposals.into_vec()[0].bytes, encoded_bytes(&case));
+    let (stated, written) = (proposals.into_vec()[0].bytes, encoded_bytes(&case));
+    assert!(
+        stated.abs_diff(written) * 20 < written,
+        "{stated} instead of {written}"
+    );
     let stated = propose(&case, u64::MAX, false).unwrap().bytes;
     let bytes = text(n, 2);
     let units = bytes.chunks(1 << 16);
