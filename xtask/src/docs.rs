@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::spec;
 
 const OVERVIEW: &str = "docs/spec/encodings/README.md";
+const MEASURED: &str = "benchmarks/results/encodings.json";
 const ERASURE: &str = "docs/spec/erasure.md";
 
 /// What stands between these lines of [`ERASURE`] is made.
@@ -54,8 +55,11 @@ fn reader(root: &Path) -> impl Fn(&str) -> Result<String, String> {
 fn make(
     read: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<[(&'static str, String); 2], String> {
+    let measured = read(MEASURED)?;
+    let measured =
+        serde_json::from_str(&measured).map_err(|error| format!("{MEASURED}: {error}"))?;
     let mut encodings = tarsia_encodings::rows()
-        .map(|row| Described::new(row, read))
+        .map(|row| Described::new(row, read, &measured))
         .collect::<Result<Vec<_>, _>>()?;
     encodings.sort_by(|a, b| a.id.cmp(b.id));
     let erasure = replaced(&read(ERASURE)?, &erasure_table(&encodings))?;
@@ -76,11 +80,17 @@ struct Described {
     wins_on: String,
     /// Decoded values of its own decoder, in 10^9 bytes per second.
     speed: String,
+    /// The same of a scan of the column where it gains most, natively and by a kernel.
+    scanned: String,
     erasure: spec::Erasure,
 }
 
 impl Described {
-    fn new(row: &Row, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, String> {
+    fn new(
+        row: &Row,
+        read: &dyn Fn(&str) -> Result<String, String>,
+        measured: &serde_json::Value,
+    ) -> Result<Self, String> {
         let id = row.encoding.id();
         let name = id.strip_prefix("tarsia.");
         let name =
@@ -119,6 +129,7 @@ impl Described {
             about,
             wins_on,
             speed: speed(row),
+            scanned: scanned(name, measured),
             erasure,
         })
     }
@@ -135,6 +146,25 @@ fn speed(row: &Row) -> String {
     let bytes = widths.fold(0.0, f64::max);
     let ps = f64::from(row.cost.value_ps) + f64::from(row.cost.byte_ps) * bytes;
     format!("{:.0}", (bytes * 1000.0 / ps).max(1.0))
+}
+
+/// Gigabytes per second of a scan, natively and by a kernel, as the benchmark of encodings found them.
+fn scanned(name: &str, measured: &serde_json::Value) -> String {
+    let rows = measured["rows"].as_array();
+    let of_name = |row: &&serde_json::Value| row["encoding"] == name;
+    let rate = |row: &serde_json::Value, seconds: &str| {
+        let (bytes, seconds) = (row["arrow_bytes"].as_f64()?, row[seconds].as_f64()?);
+        Some(bytes / seconds / 1e9)
+    };
+    let row = rows.and_then(|rows| rows.iter().find(of_name));
+    let rates = row.and_then(|row| {
+        let native = rate(row, "native_seconds")?;
+        Some((native, rate(row, "kernel_seconds")?))
+    });
+    match rates {
+        Some((native, kernel)) => format!("{native:.1}, {kernel:.1}"),
+        None => "-".to_owned(),
+    }
 }
 
 /// The description in a crate's manifest.
@@ -195,6 +225,7 @@ fn overview(encodings: &[Described]) -> String {
             &it.wins_on,
             &it.value_types,
             &it.speed,
+            &it.scanned,
             it.tried,
             &it.kernels,
             &it.erasure.fit,
@@ -205,13 +236,14 @@ fn overview(encodings: &[Described]) -> String {
         "# Encodings\n\n\
          Made by `cargo xtask docs` of the table in `crates/all-encodings`, the crates' descriptions and the pages; do not\n\
          edit. *GB/s* are decoded bytes by its own decoder on one core, without its children: of values of 8 bytes, of\n\
-         strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate). Kernels take about twice\n\
-         as long; [benchmarks.md](../../benchmarks.md#encodings) has both for each encoding. *Tried* says whether a search\n\
-         for trees tries the encoding always, only where size counts more than time (the preset `compact`), or only where\n\
-         a user names it (`--encode`). *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean\n\
-         is in [erasure.md](../erasure.md).\n\n\
-         | encoding | version | what it is | wins on | values | GB/s | tried | kernels | survivors of an erasure fit | residue |\n\
-         |---|---|---|---|---|---:|---|---|---|---|\n{}",
+         strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate). *Scanned* are those of\n\
+         whole scans of the column where the encoding gains most, natively and by a kernel\n\
+         ([benchmarks.md](../../benchmarks.md#encodings)). *Tried* says whether a search for trees tries the encoding\n\
+         always, only where size counts more than time (the preset `compact`), or only where a user names it\n\
+         (`--encode`). *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean is in\n\
+         [erasure.md](../erasure.md).\n\n\
+         | encoding | version | what it is | wins on | values | GB/s | scanned: native, kernel | tried | kernels | survivors of an erasure fit | residue |\n\
+         |---|---|---|---|---|---:|---:|---|---|---|---|\n{}",
         rows.collect::<String>()
     )
 }
