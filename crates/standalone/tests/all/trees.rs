@@ -25,13 +25,28 @@ fn small_cases(value_type: ValueType) -> Vec<Case> {
     small
 }
 
-/// Calls `check` with the buffer of every case under every tree that holds it.
+/// Trees that differ from others in a child alone are checked with one case in so many, each with others.
+const CASES_ONE_IN: usize = 4;
+
+/// Calls `check` with the buffer of every case under the first tree of each kind of node, and of some cases under the
+/// others, where these hold them.
 fn for_each_buffer(mut check: impl FnMut(&Registry, &Tree, &Case, Vec<u8>)) {
     let registry = tarsia_encodings::registry();
     for value_type in value_types() {
-        for (tree, fit) in sample_trees(&registry, value_type) {
+        let mut roots = Vec::new();
+        for (number, (tree, fit)) in sample_trees(&registry, value_type).into_iter().enumerate() {
+            let root = (tree.id.clone(), tree.params.clone());
+            let is_first = !roots.contains(&root);
+            roots.push(root);
             let mut held = 0;
-            for case in small_cases(value_type) {
+            // Those of its turn first, and others until it holds one.
+            let mut cases: Vec<_> = small_cases(value_type).into_iter().enumerate().collect();
+            let is_of_turn = |i: usize| is_first || i % CASES_ONE_IN == number % CASES_ONE_IN;
+            cases.sort_by_key(|(i, _)| !is_of_turn(*i));
+            for (i, case) in cases {
+                if held > 0 && !is_of_turn(i) {
+                    break;
+                }
                 let case = fitted(&case, fit);
                 match encode(&registry, &tree, case.values()) {
                     Ok(bytes) => {
