@@ -10,6 +10,7 @@ use tarsia_codec::{
 };
 
 use crate::cases::{Case, CaseValues};
+use crate::laws::existing;
 
 /// The unit of all values, and the shared buffers that the encoder made.
 ///
@@ -88,27 +89,63 @@ pub fn decode(
 /// # Panics
 /// Where the bytes or the values differ, or where there is no such file.
 pub fn check_golden(folder: &str, registry: &Registry, tree: &Tree, name: &str, case: &Case) {
-    let values = case.values();
-    let (encoded, shared) = encode(registry, tree, values).expect("encode");
-    let path = Path::new(folder).join(format!("tests/golden/v1/{name}.bin"));
-    if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("create the folder");
-        fs::write(&path, &encoded).expect("write the golden file");
-    }
-    let frozen = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(encoded, frozen, "{name}: the encoder's bytes changed");
-    let decoded = decode(
+    let (encoded, shared) = encode(registry, tree, case.values()).expect("encode");
+    let golden = Golden {
+        folder,
         registry,
         tree,
-        values.value_type(),
-        unit_of(&frozen, &values),
-        &shared,
-    )
-    .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let expected = &case.values;
-    assert_eq!(
-        format!("{decoded:?}"),
-        format!("{expected:?}"),
-        "{name}: the frozen bytes decode to other values"
-    );
+        shared: &shared,
+    };
+    golden.check_unit(name, case, &encoded);
+}
+
+/// Golden files under given shared buffers: which ones an encoder makes may change, what they mean may not.
+pub struct Golden<'a> {
+    /// The crate's folder.
+    pub folder: &'a str,
+    /// The encodings of the tree.
+    pub registry: &'a Registry,
+    /// The tree.
+    pub tree: &'a Tree,
+    /// Its shared buffers.
+    pub shared: &'a [SharedBuffer],
+}
+
+impl Golden<'_> {
+    /// As [`check_golden`].
+    ///
+    /// # Panics
+    /// As [`check_golden`].
+    pub fn check(&self, name: &str, case: &Case) {
+        let values = case.values();
+        let mut shared = existing(self.shared);
+        let encoder = build_encoder(self.registry, self.tree, values, &mut shared);
+        let mut encoded = vec![];
+        let block = Block::all(values).expect("a block");
+        let done = encoder.expect("prepare").encode(block, &mut encoded);
+        done.expect("encode");
+        self.check_unit(name, case, &encoded);
+    }
+
+    /// Compares the unit of the values with its file, and what that decodes to with the values.
+    fn check_unit(&self, name: &str, case: &Case, encoded: &[u8]) {
+        let values = case.values();
+        let path = Path::new(self.folder).join(format!("tests/golden/v1/{name}.bin"));
+        if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
+            fs::create_dir_all(path.parent().expect("a folder")).expect("create the folder");
+            fs::write(&path, encoded).expect("write the golden file");
+        }
+        let frozen = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(encoded, frozen, "{name}: the encoder's bytes changed");
+        let unit = unit_of(&frozen, &values);
+        let (value_type, shared) = (values.value_type(), self.shared);
+        let decoded = decode(self.registry, self.tree, value_type, unit, shared)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let expected = &case.values;
+        assert_eq!(
+            format!("{decoded:?}"),
+            format!("{expected:?}"),
+            "{name}: the frozen bytes decode to other values"
+        );
+    }
 }

@@ -1,44 +1,21 @@
 //! Frozen bytes, in both directions, under given bins: which ones are found may change, what they mean may not.
 //! `TARSIA_BLESS=1` writes missing files; existing files never change.
 
-use std::fs;
-use std::path::Path;
-
 use tarsia_bins::NUMBER_BITS_MAX;
-use tarsia_codec::{Block, build_encoder};
 use tarsia_testkit::cases::Case;
-use tarsia_testkit::laws::existing;
-use tarsia_testkit::units;
+use tarsia_testkit::units::Golden;
 
 use super::tables::{registry, table};
 
 fn check(name: &str, bins: &[(u64, u8)], case: &Case) {
-    let (registry, values) = (registry(), case.values());
-    let tree = tarsia_bins::tree(NUMBER_BITS_MAX, tarsia_plain::tree());
-    let width = values.as_fixed().expect("numbers").width();
-    let shared = [table(width, bins)];
-    let encoder = build_encoder(&registry, &tree, values, &mut existing(&shared)).expect("prepare");
-    let mut encoded = vec![];
-    let block = Block::all(values).expect("a block");
-    encoder.encode(block, &mut encoded).expect("encode");
-
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1");
-    let path = folder.join(format!("{name}.bin"));
-    if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
-        fs::create_dir_all(&folder).expect("create the folder");
-        fs::write(&path, &encoded).expect("write the golden file");
-    }
-    let frozen = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(encoded, frozen, "{name}: the encoder's bytes changed");
-    let unit = units::unit_of(&frozen, &values);
-    let decoded = units::decode(&registry, &tree, values.value_type(), unit, &shared)
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let expected = &case.values;
-    assert_eq!(
-        format!("{decoded:?}"),
-        format!("{expected:?}"),
-        "{name}: the frozen bytes decode to other values"
-    );
+    let width = case.values().as_fixed().expect("numbers").width();
+    let golden = Golden {
+        folder: env!("CARGO_MANIFEST_DIR"),
+        registry: &registry(),
+        tree: &tarsia_bins::tree(NUMBER_BITS_MAX, tarsia_plain::tree()),
+        shared: &[table(width, bins)],
+    };
+    golden.check(name, case);
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! Frozen bytes, in both directions, under given codes: how long the best ones are may change, what they mean may not.
 //! `TARSIA_BLESS=1` writes missing files; existing files never change.
 
-use std::fs;
-use std::path::Path;
-
-use tarsia_codec::{Block, DecodeCost, Registry, build_encoder};
+use tarsia_codec::{DecodeCost, Registry};
 use tarsia_huffman::{HUFFMAN, tree};
 use tarsia_testkit::cases::Case;
-use tarsia_testkit::laws::existing;
-use tarsia_testkit::units;
+use tarsia_testkit::units::Golden;
 
 use crate::reference::{steep, table};
 
@@ -16,29 +12,13 @@ fn check(name: &str, lengths: &[u8], values: &[u8]) {
     let mut registry = Registry::new();
     registry.add_writer(&HUFFMAN, DecodeCost::default());
     let case = Case::fixed("", 1, values.len(), values.to_vec());
-    let (tree, shared, values) = (tree(), [table(lengths)], case.values());
-    let encoder = build_encoder(&registry, &tree, values, &mut existing(&shared)).expect("prepare");
-    let mut encoded = vec![];
-    let block = Block::all(values).expect("a block");
-    encoder.encode(block, &mut encoded).expect("encode");
-
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1");
-    let path = folder.join(format!("{name}.bin"));
-    if std::env::var_os("TARSIA_BLESS").is_some() && !path.exists() {
-        fs::create_dir_all(&folder).expect("create the folder");
-        fs::write(&path, &encoded).expect("write the golden file");
-    }
-    let frozen = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(encoded, frozen, "{name}: the encoder's bytes changed");
-    let unit = units::unit_of(&frozen, &values);
-    let decoded = units::decode(&registry, &tree, values.value_type(), unit, &shared)
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let expected = &case.values;
-    assert_eq!(
-        format!("{decoded:?}"),
-        format!("{expected:?}"),
-        "{name}: the frozen bytes decode to other values"
-    );
+    let golden = Golden {
+        folder: env!("CARGO_MANIFEST_DIR"),
+        registry: &registry,
+        tree: &tree(),
+        shared: &[table(lengths)],
+    };
+    golden.check(name, &case);
 }
 
 #[test]
