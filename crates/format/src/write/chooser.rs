@@ -133,15 +133,13 @@ impl<'a> Choosers<'a> {
         let Some(asked) = of_leaf.or(of_field) else {
             return Ok(None);
         };
-        let is_of_name = |error: Error| error.in_column(name.leaf);
-        let found = ColumnRounding::new(asked, path, self.options.registry());
-        let found = found.map_err(is_of_name)?;
-        if is_rounded(path) {
-            self.rounded.insert(name.leaf.to_owned());
-            self.rounded.insert(name.field.to_owned());
-            return Ok(Some(found));
+        let found = ColumnRounding::new(asked, name.leaf, path, self.options.registry())?;
+        if !is_rounded(path) {
+            return Ok(None);
         }
-        Ok(None)
+        self.rounded.insert(name.leaf.to_owned());
+        self.rounded.insert(name.field.to_owned());
+        Ok(Some(found))
     }
 
     /// That all options of columns are for columns that there are, and name encodings that are written.

@@ -24,8 +24,6 @@ pub(super) struct ColumnWriter {
     pub(super) field: FieldRef,
     pub(super) index: usize,
     pub(super) leaf: u32,
-    /// Names from the top-level field down, joined by dots.
-    pub(super) name: String,
     pub(super) buffer: LeafBuffer,
     /// Of packed structs.
     pub(super) packing: Option<Packing>,
@@ -64,9 +62,7 @@ impl ColumnWriter {
         chooser: ColumnChooser,
         rounding: Option<ColumnRounding>,
     ) -> Self {
-        let names = std::iter::once(field.name()).chain(path.names());
         Self {
-            name: names.map(String::as_str).collect::<Vec<_>>().join("."),
             field,
             index,
             leaf,
@@ -160,10 +156,10 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// How it is rounded, if it is, and how far its values are from what they were.
-    pub(super) fn rounded(&self) -> Option<(&'static str, RoundingError)> {
+    /// What the metadata of the schema says of it if it is rounded.
+    pub(super) fn rounded(&self) -> Option<(String, String)> {
         let rounding = self.rounding.as_ref()?;
-        Some((rounding.name(), self.rounding_error))
+        Some(rounding.key_value(self.rounding_error))
     }
 
     /// Forgets the first rows of the buffer, whose pages were appended.

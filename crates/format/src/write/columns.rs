@@ -21,7 +21,6 @@ use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
 use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
-use crate::write::rounding;
 
 /// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
 /// nothing else.
@@ -50,11 +49,8 @@ pub(super) struct Columns {
 impl Columns {
     /// What the metadata of the schema says of the columns whose values were rounded.
     pub(super) fn rounded(&self) -> Vec<(String, String)> {
-        let pair = |column: &ColumnWriter| {
-            let (name, error) = column.rounded()?;
-            Some(rounding::key_value(&column.name, name, error))
-        };
-        self.writers.iter().filter_map(pair).collect()
+        let columns = self.writers.iter();
+        columns.filter_map(ColumnWriter::rounded).collect()
     }
 
     /// The columns of `schema`, without rows.

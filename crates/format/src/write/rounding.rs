@@ -11,8 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::write::options::ROUNDED_KEY_PREFIX;
 
 /// How a leaf column is rounded.
-#[derive(Clone, Copy)]
 pub(super) struct ColumnRounding {
+    /// Names from the top-level field down, joined by dots.
+    column: String,
     rounding: &'static dyn Rounding,
     /// Values of a row, where all rows have as many.
     row_values: Option<NonZero<usize>>,
@@ -26,26 +27,27 @@ pub(super) struct Rounded {
 }
 
 impl ColumnRounding {
-    /// The rounding of this name, for a leaf column of a field.
+    /// The rounding `name` of the leaf column `column`, which lies at `path`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for an unknown name.
-    pub(super) fn new(name: &str, path: &LeafPath, registry: &Registry) -> Result<Self> {
+    pub(super) fn new(
+        name: &str,
+        column: &str,
+        path: &LeafPath,
+        registry: &Registry,
+    ) -> Result<Self> {
         let found = registry.roundings().find(|known| known.name() == name);
         let Some(rounding) = found else {
             let names: Vec<&str> = registry.roundings().map(|known| known.name()).collect();
             let what = format!("no rounding `{name}`; there are {}", names.join(", "));
-            return Err(Error::new(ErrorKind::InvalidInput, what));
+            return Err(Error::new(ErrorKind::InvalidInput, what).in_column(column));
         };
         Ok(Self {
+            column: column.to_owned(),
             rounding,
             row_values: row_values(path),
         })
-    }
-
-    /// The name by which the user asks for it.
-    pub(super) fn name(&self) -> &'static str {
-        self.rounding.name()
     }
 
     /// Rounds the values of a page, with zero for each null.
@@ -65,7 +67,8 @@ impl ColumnRounding {
         }
         let error = self.rounding.round(&mut bytes, width, self.row_values);
         let error = error.map_err(|what| {
-            let what = format!("a page cannot be rounded to {}: {what}", self.name());
+            let name = self.rounding.name();
+            let what = format!("a page cannot be rounded to {name}: {what}");
             Error::new(ErrorKind::InvalidInput, what)
         })?;
         Ok(Rounded {
@@ -73,6 +76,13 @@ impl ColumnRounding {
             width,
             error,
         })
+    }
+
+    /// What the metadata of the schema says of the column, whose largest errors these are.
+    pub(super) fn key_value(&self, error: RoundingError) -> (String, String) {
+        let (name, RoundingError { absolute, relative }) = (self.rounding.name(), error);
+        let value = format!("{name}, largest error {absolute:e}, relative {relative:e}");
+        (format!("{ROUNDED_KEY_PREFIX}{}", self.column), value)
     }
 }
 
@@ -100,11 +110,4 @@ fn row_values(path: &LeafPath) -> Option<NonZero<usize>> {
         (Some(LevelForm::ConstantLength(length)), None) => NonZero::new(*length as usize),
         _ => None,
     }
-}
-
-/// What the metadata of the schema says of a rounded column.
-pub(super) fn key_value(column: &str, name: &str, error: RoundingError) -> (String, String) {
-    let RoundingError { absolute, relative } = error;
-    let value = format!("{name}, largest error {absolute:e}, relative {relative:e}");
-    (format!("{ROUNDED_KEY_PREFIX}{column}"), value)
 }
