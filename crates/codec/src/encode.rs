@@ -210,6 +210,27 @@ pub trait PageEncoder: Send + Sync {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
+/// Appends what `append` appends, with its length in bytes before it, as a little-endian number of 4 bytes.
+///
+/// # Errors
+/// Those of `append`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) with the sentence `too_long` from
+/// 4 GiB on.
+pub fn append_sized(
+    out: &mut Vec<u8>,
+    too_long: &'static str,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let len_at = out.len();
+    out.extend_from_slice(&[0; size_of::<u32>()]);
+    let start = out.len();
+    append(out)?;
+    let len = u32::try_from(out.len() - start).map_err(|_| Error::invalid(too_long))?;
+    if let Some(field) = out.get_mut(len_at..start) {
+        field.copy_from_slice(&len.to_le_bytes());
+    }
+    Ok(())
+}
+
 /// A tree with its encoders. Its nodes were checked: a tree that a reader would refuse is refused here.
 #[derive(Clone)]
 pub struct TreeWriter {

@@ -67,6 +67,7 @@ pub use decode::{
 };
 pub use encode::{
     Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
+    append_sized,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use memory::{ColumnMemory, MemoryKey};

@@ -1,5 +1,7 @@
 //! All limits that decoders rely on. A writer refuses what a reader would refuse.
 
+use crate::{Error, Result};
+
 /// The most values in a block of several rows, so that a position inside it fits in 16 bits. A block that is one row
 /// may hold more (see [`UNIT_VALUES_MAX`]).
 pub const BLOCK_VALUES_MAX: u32 = 1 << 16;
@@ -16,6 +18,22 @@ pub const UNIT_DECODED_BYTES_MAX: u64 = 1 << 31;
 /// The most bytes that values of a general-purpose codec have in a unit: as many as those of a block of several rows.
 /// Such a decoder has no part of a unit without all of it, so a part takes memory for all, and the unit may be tiny.
 pub const CODEC_DECODED_BYTES_MAX: u64 = 16 << 20;
+
+/// Refuses values that have more bytes than a general-purpose codec holds in a unit.
+///
+/// # Errors
+/// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded).
+pub fn check_codec_bytes(n_values: u64, value_bytes: usize) -> Result<()> {
+    let n_bytes = n_values.saturating_mul(value_bytes as u64);
+    match n_bytes <= CODEC_DECODED_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Error::limit(
+            "CODEC_DECODED_BYTES_MAX",
+            n_bytes,
+            CODEC_DECODED_BYTES_MAX,
+        )),
+    }
+}
 
 /// The size in bytes that writers aim at for a unit.
 pub const UNIT_BYTES_TARGET: usize = 8192;

@@ -136,7 +136,7 @@ pub struct Part<'v> {
     /// The most values in a unit: see [`Statistics::unit_values`](crate::Statistics::unit_values).
     pub unit_values: usize,
     /// Whether units may have more values than the node's, such as the bytes of strings.
-    pub are_more: bool,
+    pub units_may_be_longer: bool,
     /// How many of the node's values each of these stands for, rounded down: for one, a dictionary of them may be the
     /// larger. At least 1.
     pub stands_for: u64,
@@ -165,7 +165,7 @@ impl<'v> Part<'v> {
             logical_type,
             all_distinct: false,
             unit_values: usize::MAX,
-            are_more: false,
+            units_may_be_longer: false,
             stands_for: 1,
         }
     }
@@ -202,7 +202,7 @@ impl<'v> Part<'v> {
     pub fn in_longer_units_of(self, unit_values: usize) -> Self {
         Self {
             unit_values,
-            are_more: true,
+            units_may_be_longer: true,
             ..self
         }
     }

@@ -141,7 +141,7 @@ impl<'v> Statistics<'v> {
             memory: self.facts.memory.filter(|_| shared.is_some()),
         };
         Ok(Statistics {
-            unit_values: match part.are_more {
+            unit_values: match part.units_may_be_longer {
                 true => part.unit_values,
                 false => part.unit_values.min(self.unit_values),
             },

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    append_sized,
 };
 
 use crate::Alprd;
@@ -213,14 +214,9 @@ impl PageEncoder for AlprdPage {
 
 impl AlprdPage {
     fn append(&self, left: Block<'_>, right: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let at = out.len();
-        out.extend_from_slice(&[0; LEFT_AT]);
-        self.left.encode(left, out)?;
-        let too_long = |_| Error::invalid("left parts of 4 GiB and more");
-        let left_len = u32::try_from(out.len() - at - LEFT_AT).map_err(too_long)?;
-        if let Some(field) = out.get_mut(at..at + LEFT_AT) {
-            field.copy_from_slice(&left_len.to_le_bytes());
-        }
+        append_sized(out, "left parts of 4 GiB and more", |out| {
+            self.left.encode(left, out)
+        })?;
         self.right.encode(right, out)
     }
 }

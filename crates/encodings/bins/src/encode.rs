@@ -6,8 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues, PageEncoder, Part,
+    Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, append_sized,
     limits,
 };
 
@@ -165,13 +165,8 @@ impl UnitEncoder {
         values: &FixedSlice<'_>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let start = out.len();
-        out.extend_from_slice(&[0; HEADER_BYTES]);
-        self.child.encode(block, out)?;
-        let numbers_at = start + HEADER_BYTES;
-        let numbers_len = u32::try_from(out.len() - numbers_at)
-            .map_err(|_| Error::invalid("the numbers of the bins of a unit take 4 GiB"))?;
-        out[start..numbers_at].copy_from_slice(&numbers_len.to_le_bytes());
+        let too_long = "the numbers of the bins of a unit take 4 GiB";
+        append_sized(out, too_long, |out| self.child.encode(block, out))?;
         self.encoder.push_offsets(numbers, values, out);
         Ok(())
     }

@@ -4,16 +4,12 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use tarsia_codec::{
-    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, NumbersUnit, Output, Result,
+    Scratch, Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
 };
 
 use crate::Bytes;
-use crate::layout::{self, ID, LENGTH_BYTES, LENGTHS_TYPE, Parts, VERSION};
-
-/// The most lengths in scratch memory at a time. Only blocks of one huge row have more and are processed in pieces, so
-/// that a unit that claims 2^31 strings in a few bytes does not cause an allocation of 8 GiB.
-const LENGTHS_AT_ONCE: usize = 1 << 20;
+use crate::layout::{self, ID, LENGTHS_TYPE, Parts, VERSION};
 
 /// Strings up to this length, in bytes, are copied with one load and one store.
 const SHORT_BYTES: usize = 16;
@@ -75,7 +71,7 @@ impl Decoder for BytesDecoder {
         &self,
         unit: Unit<'_>,
         front: usize,
-        range: core::ops::Range<u32>,
+        range: Range<u32>,
         scratch: &mut Scratch,
     ) -> Result<tarsia_codec::Reach> {
         use tarsia_codec::Reach;
@@ -90,7 +86,7 @@ impl Decoder for BytesDecoder {
         if front < data_at {
             return Ok(Reach::Front(data_at));
         }
-        let start = self.sum_before(&parts, range.start, scratch)?;
+        let start = self.sum_of(&parts, 0..range.start, scratch)?;
         let bytes = self.sum_of(&parts, range, scratch)?;
         let end = start.saturating_add(bytes);
         if end > parts.data.len() as u64 {
@@ -124,6 +120,18 @@ impl Decoder for BytesDecoder {
 }
 
 impl BytesDecoder {
+    fn lengths_of<'a>(&'a self, parts: &Parts<'a>) -> NumbersUnit<'a> {
+        NumbersUnit::new(&*self.lengths, parts.lengths)
+    }
+
+    /// Total bytes of the values in `range`.
+    fn sum_of(&self, parts: &Parts<'_>, range: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
+        match range.is_empty() {
+            true => Ok(0),
+            false => self.lengths_of(parts).sum(range, scratch),
+        }
+    }
+
     fn decode_range(
         &self,
         parts: &Parts<'_>,
@@ -134,9 +142,17 @@ impl BytesDecoder {
         scratch: &mut Scratch,
     ) -> Result<usize> {
         let n = ends.len() as u64;
-        let from = self.sum_before(parts, start, scratch)?;
+        let from = self.sum_of(parts, 0..start, scratch)?;
         // `ends` first holds the lengths, which are then summed in place.
-        self.lengths_into(parts, start, ends, scratch)?;
+        let lengths = self.lengths_of(parts);
+        let selection = match start {
+            0 if n == u64::from(lengths.len()) => Selection::All,
+            _ => Selection::Range {
+                start,
+                len: ends.len() as u32,
+            },
+        };
+        lengths.decode(selection, ends, scratch)?;
         let (bytes, fits) = ends_from_lengths(ends, base);
         let reaches_end = u64::from(start) + n == u64::from(parts.lengths.len);
         let to = from.saturating_add(bytes);
@@ -165,108 +181,37 @@ impl BytesDecoder {
         data: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<usize> {
-        let n_needed = indices.last().map_or(0, |last| *last as usize + 1);
+        let Some(last) = indices.last() else {
+            return Ok(0);
+        };
         let mut selected = indices.iter().zip(ends).peekable();
-        let mut n_done = 0;
         let mut data_at = 0u64;
         let mut written = 0usize;
-        while n_done < n_needed {
-            let n_now = (n_needed - n_done).min(LENGTHS_AT_ONCE);
-            let chunk_start = n_done as u32;
-            let chunk_at = data_at;
-            data_at += self.with_lengths(parts, chunk_start, n_now, scratch, |lengths| {
-                // `lengths` become ends inside the data, which is shorter than 2^32 bytes.
-                let (bytes, fits) = ends_from_lengths(lengths, chunk_at as u32);
-                let chunk_end = bytes.saturating_add(chunk_at);
-                if chunk_end > parts.data.len() as u64 || !fits {
-                    return Err(Parts::bad_lengths(chunk_end));
-                }
-                while let Some((index, end)) =
-                    selected.next_if(|(index, _)| (**index as usize) < n_done + n_now)
-                {
-                    let i = (index - chunk_start) as usize;
-                    let from = match i {
-                        0 => chunk_at as usize,
-                        _ => lengths.get(i - 1).map_or(0, |end| *end as usize),
-                    };
-                    let to = lengths.get(i).map_or(0, |end| *end as usize);
-                    written = copy_string(parts.data, from, to, data, written)?;
-                    *end = base.wrapping_add(written as u32);
-                }
-                Ok(bytes)
-            })?;
-            n_done += n_now;
-        }
+        let lengths = self.lengths_of(parts);
+        lengths.for_parts(0..last + 1, scratch, &mut |lengths, _| {
+            // `lengths` become ends inside the data, which is shorter than 2^32 bytes.
+            let part_at = data_at;
+            let (bytes, fits) = ends_from_lengths(lengths.numbers, part_at as u32);
+            data_at = bytes.saturating_add(part_at);
+            if data_at > parts.data.len() as u64 || !fits {
+                return Err(Parts::bad_lengths(data_at));
+            }
+            let part_end = lengths.start + lengths.numbers.len() as u32;
+            while let Some((index, end)) = selected.next_if(|(index, _)| **index < part_end) {
+                let i = (index - lengths.start) as usize;
+                let from = match i {
+                    0 => part_at as usize,
+                    _ => lengths.numbers.get(i - 1).map_or(0, |end| *end as usize),
+                };
+                let to = lengths.numbers.get(i).map_or(0, |end| *end as usize);
+                written = copy_string(parts.data, from, to, data, written)?;
+                *end = base.wrapping_add(written as u32);
+            }
+            Ok(())
+        })?;
         check_ends(base, written)?;
         Ok(written)
     }
-}
-
-impl BytesDecoder {
-    /// Total bytes of the values before `start`.
-    fn sum_before(&self, parts: &Parts<'_>, start: u32, scratch: &mut Scratch) -> Result<u64> {
-        self.sum_of(parts, 0..start, scratch)
-    }
-
-    /// Total bytes of the values in `range`.
-    fn sum_of(&self, parts: &Parts<'_>, range: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
-        let mut bytes = 0u64;
-        let mut next = range.start;
-        while next < range.end {
-            let n_now = ((range.end - next) as usize).min(LENGTHS_AT_ONCE);
-            let more =
-                self.with_lengths(parts, next, n_now, scratch, |lengths| Ok(sum(lengths)))?;
-            bytes = bytes.saturating_add(more);
-            next += n_now as u32;
-        }
-        Ok(bytes)
-    }
-
-    /// Calls `with` with the `n` lengths from value `start` on, in scratch memory.
-    fn with_lengths<R>(
-        &self,
-        parts: &Parts<'_>,
-        start: u32,
-        n: usize,
-        scratch: &mut Scratch,
-        with: impl FnOnce(&mut [u32]) -> Result<R>,
-    ) -> Result<R> {
-        let mut buf = scratch.take(n * LENGTH_BYTES);
-        let result = match bytemuck::try_cast_slice_mut(&mut buf) {
-            Ok(lengths) => self
-                .lengths_into(parts, start, lengths, scratch)
-                .and_then(|()| with(lengths)),
-            Err(_) => Err(Error::invalid("scratch memory is not aligned")),
-        };
-        scratch.give(buf);
-        result
-    }
-
-    /// Decodes the lengths from value `start` on.
-    fn lengths_into(
-        &self,
-        parts: &Parts<'_>,
-        start: u32,
-        to: &mut [u32],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let n = to.len() as u32;
-        let selection = match start {
-            0 if n == parts.lengths.len => Selection::All,
-            _ => Selection::Range { start, len: n },
-        };
-        let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
-        self.lengths
-            .decode(parts.lengths, selection, scratch, bytes)?;
-        for length in to {
-            *length = u32::from_le(*length);
-        }
-        Ok(())
-    }
-}
-
-fn sum(lengths: &[u32]) -> u64 {
-    lengths.iter().map(|length| u64::from(*length)).sum()
 }
 
 /// Checks that the last end fits 32 bits; then all others do.

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    Block, BytesSlice, EncodingWriter, EraseFit, LogicalType, Node, OwnedValues, PageEncoder, Part,
+    Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, append_sized,
     lengths_of,
 };
 
@@ -97,22 +97,16 @@ impl BytesPage {
 impl PageEncoder for BytesPage {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_bytes()?;
-        let start = out.len();
-        out.extend_from_slice(&[0; HEADER_BYTES]);
-        if self.has_lengths_of(block.range(), &values) {
-            let lengths = block.of(self.lengths.as_values()?)?;
-            self.child.encode(lengths, out)?;
-        } else {
+        append_sized(out, "the lengths of a unit take 4 GiB", |out| {
+            if self.has_lengths_of(block.range(), &values) {
+                let lengths = block.of(self.lengths.as_values()?)?;
+                return self.child.encode(lengths, out);
+            }
             // A parent that derives values per block (the entries of a block's dictionary) passes other values than it
             // prepared with. So the lengths of the page are used only after a comparison.
             let lengths = lengths_of(&values);
-            self.child.encode(Block::all(lengths.as_values()?)?, out)?;
-        }
-        let lengths_len = u32::try_from(out.len() - start - HEADER_BYTES)
-            .map_err(|_| Error::invalid("the lengths of a unit take 4 GiB"))?;
-        if let Some(field) = out.get_mut(start..start + HEADER_BYTES) {
-            field.copy_from_slice(&lengths_len.to_le_bytes());
-        }
+            self.child.encode(Block::all(lengths.as_values()?)?, out)
+        })?;
         out.extend_from_slice(values.value_data());
         Ok(())
     }

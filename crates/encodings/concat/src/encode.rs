@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, PageEncoder,
-    Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
-    lengths_of, limits,
+    Block, BytesSlice, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, PageEncoder, Part,
+    Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
+    append_sized, lengths_of, limits,
 };
 
 use crate::Concat;
@@ -101,16 +101,10 @@ struct UnitEncoder {
 impl PageEncoder for UnitEncoder {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let strings = block.values().as_bytes()?;
-        let start = out.len();
-        out.extend_from_slice(&[0; HEADER_BYTES]);
-        let lengths = lengths_of(&strings);
-        self.lengths
-            .encode(Block::all(lengths.as_values()?)?, out)?;
-        let lengths_len = u32::try_from(out.len() - start - HEADER_BYTES)
-            .map_err(|_| Error::invalid("the lengths of a unit take 4 GiB"))?;
-        if let Some(field) = out.get_mut(start..start + HEADER_BYTES) {
-            field.copy_from_slice(&lengths_len.to_le_bytes());
-        }
+        append_sized(out, "the lengths of a unit take 4 GiB", |out| {
+            let lengths = lengths_of(&strings);
+            self.lengths.encode(Block::all(lengths.as_values()?)?, out)
+        })?;
         self.data.encode(Block::all(data_of(&strings)?)?, out)
     }
 }

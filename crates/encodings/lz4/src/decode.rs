@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use lz4_flex::block::decompress_into;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather,
+    SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather, limits,
 };
 
 use crate::Lz4;
@@ -52,7 +52,7 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        layout::check_decoded(unit.len.into(), self.width)?;
+        limits::check_codec_bytes(unit.len.into(), self.width)?;
         layout::check_unit(unit.bytes.len())?;
         let n_bytes = unit.len as usize * self.width;
         let needed_bytes = n_bytes.div_ceil(BYTES_PER_BYTE_MAX).max(1);

@@ -1,6 +1,6 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, ValueType, Version, limits};
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.lz4";
@@ -33,22 +33,11 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
     }
 }
 
-/// Refuses values of more bytes than a unit decodes to.
-pub(crate) fn check_decoded(n_values: u64, value_bytes: usize) -> Result<()> {
-    let n_bytes = n_values.saturating_mul(value_bytes as u64);
-    let max = limits::CODEC_DECODED_BYTES_MAX;
-    at_most("CODEC_DECODED_BYTES_MAX", n_bytes, max)
-}
-
 /// Refuses a unit of more than [`UNIT_BYTES_MAX`].
 pub(crate) fn check_unit(n_bytes: usize) -> Result<()> {
-    let max = UNIT_BYTES_MAX as u64;
-    at_most("tarsia_lz4::UNIT_BYTES_MAX", n_bytes as u64, max)
-}
-
-fn at_most(limit: &'static str, found: u64, max: u64) -> Result<()> {
-    match found <= max {
+    let (n_bytes, max) = (n_bytes as u64, UNIT_BYTES_MAX as u64);
+    match n_bytes <= max {
         true => Ok(()),
-        false => Err(Error::limit(limit, found, max)),
+        false => Err(Error::limit("tarsia_lz4::UNIT_BYTES_MAX", n_bytes, max)),
     }
 }

@@ -10,7 +10,7 @@ use core::ops::Range;
 use tarsia_codec::{
     Block, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics,
-    ValueType, Values, limits, narrow_numbers,
+    ValueType, Values, append_sized, limits, narrow_numbers,
 };
 
 use crate::Onpair;
@@ -391,15 +391,10 @@ impl PageEncoder for PageStrings {
 
 impl PageStrings {
     fn encode_unit(&self, counts: Block<'_>, codes: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let start = out.len();
         out.extend_from_slice(&(codes.len() as u32).to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        self.counts.encode(counts, out)?;
-        let counts_len = u32::try_from(out.len() - start - HEADER_BYTES)
-            .map_err(|_| Error::invalid("the counts of a unit take 4 GiB"))?;
-        if let Some(field) = out.get_mut(start + 4..start + HEADER_BYTES) {
-            field.copy_from_slice(&counts_len.to_le_bytes());
-        }
+        append_sized(out, "the counts of a unit take 4 GiB", |out| {
+            self.counts.encode(counts, out)
+        })?;
         self.codes.encode(codes, out)
     }
 }

@@ -9,7 +9,7 @@ use core::ops::Range;
 use tarsia_codec::{
     AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Rounding, RowStarts, Sample,
-    Statistics, ValueType, Values,
+    Statistics, ValueType, Values, append_sized,
 };
 
 use crate::Quantized;
@@ -229,28 +229,15 @@ impl PageEncoder for QuantizedPage {
             false => Some(held(self.params, &values)?),
         };
         if let Some(scales) = &self.scales {
-            let len_at = out.len();
-            out.resize(len_at + SCALES_LEN_BYTES, 0);
-            match other.as_ref().and_then(|other| other.scales.as_ref()) {
+            let other = other.as_ref().and_then(|other| other.scales.as_ref());
+            append_sized(out, "the scales of a block take 4 GiB", |out| match other {
                 None => scales.encode(range.start / dim..range.end / dim, out),
                 Some(other) => scales.encode_other(other, out),
-            }?;
-            write_len(out, len_at)?;
+            })?;
         }
         match other {
             None => self.numbers.encode(range, out),
             Some(other) => self.numbers.encode_other(&other.numbers, out),
         }
     }
-}
-
-/// Writes at `len_at` how many bytes were appended behind that field.
-fn write_len(out: &mut [u8], len_at: usize) -> Result<()> {
-    let start = len_at + SCALES_LEN_BYTES;
-    let len = u32::try_from(out.len() - start);
-    let len = len.map_err(|_| Error::invalid("the scales of a block take 4 GiB"))?;
-    if let Some(to) = out.get_mut(len_at..start) {
-        to.copy_from_slice(&len.to_le_bytes());
-    }
-    Ok(())
 }

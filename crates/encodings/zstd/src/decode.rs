@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather,
+    SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather, limits,
 };
 
 use crate::Zstd;
@@ -54,7 +54,7 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
-        layout::check_bytes(unit.len.into(), self.width)?;
+        limits::check_codec_bytes(unit.len.into(), self.width)?;
         let Selection::All = selection else {
             frame::check(unit.bytes, unit.len as usize * self.width)?;
             let value_type = ValueType::Fixed(self.width as u32);

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use tarsia_codec::{
     Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
-    Proposals, Result, Sample, Statistics, ValueType, Values,
+    Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 use zstd::zstd_safe::{CCtx, CParameter};
 
@@ -38,9 +38,9 @@ impl EncodingWriter for Zstd {
         let Values::Fixed(fixed) = values.values() else {
             return Ok(());
         };
-        let n_bytes = fixed.bytes().len() as u64;
+        let to_beat = proposals.bytes_to_beat().min(fixed.bytes().len() as u64);
         // Children of dictionaries and lists come here, too, with few values.
-        if n_bytes.min(proposals.bytes_to_beat()) < BYTES_MIN || proposals.must_fit() {
+        if to_beat < BYTES_MIN || proposals.must_fit() {
             return Ok(());
         }
         let unit_bytes = values.unit_values().saturating_mul(fixed.width());
@@ -49,7 +49,7 @@ impl EncodingWriter for Zstd {
             FirstTrial(trial_bytes(&fixed, pieces, FIRST_LEVEL))
         });
         let bytes = first.0.clone()?;
-        if bytes - bytes / LESS_BY_ONE_IN >= n_bytes.min(proposals.bytes_to_beat()) {
+        if bytes - bytes / LESS_BY_ONE_IN >= to_beat {
             return Ok(());
         }
         let trial = values.cached(|| {
@@ -57,7 +57,7 @@ impl EncodingWriter for Zstd {
             Trial(trial_bytes(&fixed, pieces, LEVEL))
         });
         let bytes = trial.0.clone()?;
-        if bytes < n_bytes.min(proposals.bytes_to_beat()) {
+        if bytes < to_beat {
             proposals.push(Proposal {
                 is_uniform: false,
                 block_bytes: PAYLOAD_BYTES,
@@ -191,7 +191,7 @@ struct UnitEncoder {
 impl PageEncoder for UnitEncoder {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
-        layout::check_bytes(values.len() as u64, self.value_bytes)?;
+        limits::check_codec_bytes(values.len() as u64, self.value_bytes)?;
         compress(values.bytes(), LEVEL, out)
     }
 }

@@ -1,6 +1,6 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, ValueType, Version, limits};
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.zstd";
@@ -30,17 +30,5 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
         _ => Err(Error::unsupported(
             "values without a fixed width of 1 byte or more in tarsia.zstd",
         )),
-    }
-}
-
-/// Refuses values of more bytes than a unit decodes to.
-pub(crate) fn check_bytes(n_values: u64, value_bytes: usize) -> Result<()> {
-    let (n_bytes, max) = (
-        n_values.saturating_mul(value_bytes as u64),
-        limits::CODEC_DECODED_BYTES_MAX,
-    );
-    match n_bytes <= max {
-        true => Ok(()),
-        false => Err(Error::limit("CODEC_DECODED_BYTES_MAX", n_bytes, max)),
     }
 }
