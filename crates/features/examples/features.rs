@@ -1,15 +1,18 @@
-//! Embeddings in halves and ids as numbers: `cargo run -p tarsia-features --example features`.
+//! Embeddings in halves, floats in 16 bits and ids as numbers: `cargo run -p tarsia-features --example features`.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, Int64Array, ListArray, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Int64Array, ListArray, RecordBatch,
+};
 use arrow_schema::{ArrowError, DataType};
-use tarsia_features::{IdMap, dual};
+use tarsia_features::{IdMap, dual, stored};
 
 fn main() -> Result<(), ArrowError> {
     embeddings()?;
+    rounded_floats()?;
     ids()
 }
 
@@ -41,6 +44,28 @@ fn embeddings() -> Result<(), ArrowError> {
     let largest = errors.fold(0.0, f32::max);
     println!("largest relative error of `high` alone: {largest:.5}");
     assert!(largest <= 1.0 / 256.0);
+    Ok(())
+}
+
+/// Floats that a writer rounded to bfloat16, in the 16 bits that each of them has.
+fn rounded_floats() -> Result<(), ArrowError> {
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5, 0.25, -3.0]));
+    let batch = RecordBatch::try_from_iter([("weight", floats)])?;
+    // What the reader of a Tarsia file has in its schema.
+    let rounded = [(
+        "rounded.weight".to_owned(),
+        "bf16, largest error 0e0, relative 0e0".to_owned(),
+    )];
+    let schema = batch
+        .schema()
+        .as_ref()
+        .clone()
+        .with_metadata(rounded.into());
+    let batch = batch.with_schema(Arc::new(schema))?;
+
+    let narrowed = stored::narrow_columns(&batch)?;
+    println!("{}", narrowed.schema().field(0));
+    assert_eq!(stored::widen_columns(&narrowed)?, batch);
     Ok(())
 }
 

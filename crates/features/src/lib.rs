@@ -6,6 +6,7 @@
 //! | for | what | how |
 //! |---|---|---|
 //! | floats, embeddings | [`dual`] | a struct of two fields of half the width; the first alone is a rounded value |
+//! | rounded floats | [`stored`] | the 16 or 8 bits that they were rounded to, as columns of that width |
 //! | ids | [`IdMap`] | dense numbers from 0 on, in the order in which ids first appear |
 //!
 //! Both take values themselves and lists of them: `List`, `LargeList` and `FixedSizeList`, in each other as well.
@@ -15,12 +16,15 @@
 //!
 //! # What this crate does not do
 //! It reads and writes no files, and encodes nothing: that small numbers take few bits is the work of encodings. It
-//! does not look into structs, maps, dictionaries and list views. It rounds nothing away: for that, cast the array.
+//! does not look into structs, maps, dictionaries and list views. It rounds nothing away: writers do, for columns that
+//! their user names.
 #![forbid(unsafe_code)]
 
+mod columns;
 pub mod dual;
 mod error;
 mod ids;
 mod nested;
+pub mod stored;
 
 pub use ids::IdMap;

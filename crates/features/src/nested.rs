@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType, FieldRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use crate::error::invalid;
 
@@ -100,6 +100,17 @@ impl Nested {
     pub(crate) fn close(&self, leaf: ArrayRef) -> Result<ArrayRef, ArrowError> {
         let around = |items: ArrayRef, level: &Level| level.around(items);
         self.levels.iter().rev().try_fold(leaf, around)
+    }
+
+    /// Changes the field of the leaf's items, where there are lists: its metadata, since `close` sets the type.
+    pub(crate) fn map_items_field(
+        &mut self,
+        map: impl Fn(&Field) -> Result<Field, ArrowError>,
+    ) -> Result<(), ArrowError> {
+        if let Some(level) = self.levels.last_mut() {
+            level.field = Arc::new(map(&level.field)?);
+        }
+        Ok(())
     }
 
     /// Which items are neither null nor inside of a null list; `None` if all are.

@@ -6,3 +6,4 @@ mod fields;
 mod halves;
 mod ids;
 mod lists;
+mod stored;

@@ -140,6 +140,40 @@ fn vectors_take_half_the_bytes_within_the_stated_error() {
 }
 
 #[test]
+fn rounded_columns_can_be_had_in_their_format() {
+    use tarsia_features::stored::{Format, narrow_columns, rounded_columns, widen_columns};
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("v", vectors(500), true),
+        ("w", vectors(500), true),
+        ("x", vectors(500), true),
+    ]);
+    let options = rounded(&[("v", "bf16"), ("w", "e4m3"), ("x", "int8")]);
+    let file = written(&batch.unwrap(), options);
+    let schema = file.schema().unwrap();
+    let formats = rounded_columns(&schema).into_iter();
+    let formats: Vec<_> = formats
+        .map(|(field, format)| (field.name().as_str(), format))
+        .collect();
+    assert_eq!(formats, [("v", Format::Bf16), ("w", Format::E4M3)]);
+    let back = read(&file);
+    let narrowed = narrow_columns(&back).unwrap();
+    let bytes = |i: usize| {
+        narrowed
+            .column(i)
+            .as_fixed_size_list()
+            .values()
+            .to_data()
+            .buffers()[0]
+            .len()
+    };
+    assert_eq!(
+        [bytes(0), bytes(1), bytes(2)],
+        [2, 1, 4].map(|n| n * 500 * DIM)
+    );
+    assert_eq!(widen_columns(&narrowed).unwrap(), back);
+}
+
+#[test]
 fn rows_have_scales_of_their_own() {
     let mut rng = Rng::new(9);
     let mut builder = FixedSizeListBuilder::new(Float32Builder::new(), DIM as i32);
