@@ -4,8 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tarsia::LAYOUTS;
+
+use crate::budget::Limit;
+use crate::source::Format;
 
 const CODES: &str = "\
 Exit codes:
@@ -70,7 +74,8 @@ pub struct Import {
     /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// File to write; it appears under this name only when it is complete, and replaces what was there
+    /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
+    /// standard output
     #[arg(value_name = "OUT.tarsia")]
     pub output: PathBuf,
     /// What matters more: time to write, or size
@@ -98,6 +103,25 @@ pub struct Import {
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]
     pub like: Option<PathBuf>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub limits: Limits,
+}
+
+/// What reading the file of another format may take.
+#[derive(Debug, Args)]
+pub struct Limits {
+    /// Memory that the command may take, such as 8GiB, or none for no limit; unless given 1 GiB, and more for a large
+    /// input and many columns
+    #[arg(long, value_name = "SIZE")]
+    pub memory_limit: Option<Limit<ByteSize>>,
+    /// Seconds of processor time in which the input must give rows, or none for no limit; unless given 60, and more for
+    /// a large input
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<Limit<u64>>,
 }
 
 /// A column and the encodings of its tree.
@@ -167,6 +191,12 @@ pub struct Explain {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// A column and its layout.
@@ -246,9 +276,12 @@ pub struct Export {
     #[arg(value_name = "IN.tarsia")]
     pub input: PathBuf,
     /// File to write: .parquet, .arrow or .feather, .csv, .jsonl or .ndjson; it appears under this name only when it is
-    /// complete, and replaces what was there
+    /// complete, and replaces what was there; - is the standard output
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
+    /// What to write, whatever the name ends in
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"

@@ -6,6 +6,8 @@
 //! | [`failure`] | why a command stops, and with which exit code                               |
 //! | [`source`]  | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
 //! | [`target`]  | record batches to files: Parquet, Arrow IPC, CSV, JSON lines                |
+//! | [`destination`] | where files are written: regular files, pipes, the standard output      |
+//! | [`budget`]  | how much memory and time reading a foreign file may take                    |
 //! | [`text`]    | one Arrow value as JSON or as a CSV field                                   |
 //! | [`command`] | one function per command                                                    |
 //!
@@ -19,6 +21,8 @@
 //! It does not know the file format: the crate `tarsia` reads and writes every byte of a Tarsia file.
 
 pub mod args;
+pub mod budget;
+pub mod destination;
 pub mod failure;
 pub mod source;
 pub mod target;
@@ -28,5 +32,6 @@ pub mod command;
 
 mod foreign;
 mod progress;
+mod stop;
 
 pub use foreign::quiet_foreign_panics;

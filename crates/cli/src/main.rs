@@ -3,7 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use tarsia_cli::budget::CountingAllocator;
 use tarsia_cli::{args, command};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     tarsia_cli::quiet_foreign_panics();

@@ -51,7 +51,8 @@ impl FileSink {
     ///
     /// # Errors
     /// What the system reports, say that the directory does not exist; [`io::ErrorKind::InvalidInput`] for a path
-    /// without a file name, [`io::ErrorKind::IsADirectory`] where the target is one.
+    /// without a file name and where the target is a device, a pipe or a socket, [`io::ErrorKind::IsADirectory`] where
+    /// it is a directory.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let target = resolve(path.as_ref())?;
         let open = create_temporary(&target)?;
@@ -62,6 +63,13 @@ impl FileSink {
             flushed: 0,
             failed: false,
         })
+    }
+
+    /// The file that is written until the commit, for programs that remove it when they are stopped by a signal; `None`
+    /// after the commit.
+    #[must_use]
+    pub fn temporary(&self) -> Option<&Path> {
+        self.open.as_ref().map(|open| open.temporary.as_path())
     }
 
     /// Runs a step on the file; after a step that failed the content is unknown, and every further one is
@@ -191,10 +199,20 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
         true => fs::canonicalize(path)?,
         false => path.to_owned(),
     };
-    if target.is_dir() {
+    let Ok(found) = fs::metadata(&target) else {
+        return Ok(target);
+    };
+    if found.is_dir() {
         return Err(io::Error::new(
             io::ErrorKind::IsADirectory,
             format!("{} is a directory", target.display()),
+        ));
+    }
+    // Renaming a file over it would remove a device or a pipe that others use.
+    if !found.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{} is no regular file", target.display()),
         ));
     }
     Ok(target)

@@ -19,6 +19,7 @@ use crate::progress::Bar;
 use crate::source::Source;
 use crate::text::printable;
 
+use super::budget_of;
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, json_number, new_table, ratio};
 
 /// Scans of a candidate; the fastest counts.
@@ -46,8 +47,11 @@ struct CandidateDocument {
 }
 
 pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
+    // Of reading alone.
+    let budget = budget_of(&args.input, &args.limits);
     let mut source = Source::open(&args.input)?;
     let schema = source.schema();
+    budget.has_columns(schema.fields().len());
     let columns: Vec<usize> = match &args.column {
         None => (0..schema.fields().len()).collect(),
         Some(name) => {
@@ -63,6 +67,7 @@ pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
         }
     };
     let batches = first_rows(&mut source, args.n_rows)?;
+    drop(budget);
     let bar = Bar::new("weighing");
     let mut leaves = Vec::new();
     for (n_done, column) in columns.iter().enumerate() {

@@ -18,8 +18,11 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Names, Rows, Scan, Schema as SchemaArgs, Take,
+    ColumnLayout, Command, Export, Head, Import, Limits, Names, Rows, Scan, Schema as SchemaArgs,
+    Take,
 };
+use crate::budget::Budget;
+use crate::destination::{Destination, is_standard_output};
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::source::{Format, Source};
@@ -60,7 +63,9 @@ fn import(args: &Import) -> Result<(), Failure> {
         )));
     }
     let started = Instant::now();
+    let budget = budget_of(&args.input, &args.limits);
     let mut source = Source::open(&args.input)?;
+    budget.has_columns(source.schema().fields().len());
     let bar = Bar::new("importing");
     let mut options = tarsia::WriteOptions::new()
         .with_preset(args.preset.into())
@@ -79,10 +84,12 @@ fn import(args: &Import) -> Result<(), Failure> {
     }
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
     let schema = with_layouts(source.schema(), &layouts)?;
+    let destination = Destination::open(&args.output, &args.input)?;
     let mut writer =
-        tarsia::Writer::create(&args.output, schema, options).map_err(|error| refused(&error))?;
+        tarsia::Writer::new(destination, schema, options).map_err(|error| refused(&error))?;
     let mut rows = 0;
     while let Some(batch) = source.next_batch()? {
+        budget.progress();
         writer.write(&batch).map_err(|error| refused(&error))?;
         rows += batch.num_rows() as u64;
         let (done, total) = source.progress();
@@ -90,16 +97,32 @@ fn import(args: &Import) -> Result<(), Failure> {
     }
     let summary = writer.finish().map_err(|error| refused(&error))?;
     drop(bar);
-    let mut out = Out::new();
-    out.facts(&[
-        ("rows", summary.rows.to_string()),
-        ("columns", summary.columns.to_string()),
-        ("bytes in", source.bytes().to_string()),
-        ("bytes out", summary.file_bytes.to_string()),
-        ("ratio", ratio(source.bytes(), summary.file_bytes)),
-        ("kernels", kernels_text(&summary)),
-        ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
-    ])?;
+    summarise(
+        &args.output,
+        &[
+            ("rows", summary.rows.to_string()),
+            ("columns", summary.columns.to_string()),
+            ("bytes in", source.bytes().to_string()),
+            ("bytes out", summary.file_bytes.to_string()),
+            ("ratio", ratio(source.bytes(), summary.file_bytes)),
+            ("kernels", kernels_text(&summary)),
+            ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
+        ],
+    )
+}
+
+/// The limits of a command that reads a file of another format.
+fn budget_of(input: &Path, limits: &Limits) -> Budget {
+    Budget::start(input, limits.memory_limit, limits.time_limit)
+}
+
+/// What a command did that wrote a file: on the standard output, unless the file is there.
+fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), Failure> {
+    let mut out = match is_standard_output(written) {
+        true => Out::to_standard_error(),
+        false => Out::new(),
+    };
+    out.facts(facts)?;
     out.finish()
 }
 
@@ -169,7 +192,14 @@ fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure
 }
 
 fn export(args: &Export) -> Result<(), Failure> {
-    let format = Format::of_or_usage(&args.output)?;
+    let format = match args.format {
+        Some(format) => format,
+        None if is_standard_output(&args.output) => {
+            let what = "-: has no extension that says what to write; --format does";
+            return Err(Failure::Usage(what.to_owned()));
+        }
+        None => Format::of_or_usage(&args.output)?,
+    };
     let started = Instant::now();
     let file = open_with(&args.input, trusting(&args.trust))?;
     let bar = Bar::new("exporting");
@@ -183,7 +213,13 @@ fn export(args: &Export) -> Result<(), Failure> {
         dictionaries = merged_dictionaries(&args.input, &file, &schema, &args.rows)?;
         scan = build_scan(&args.input, &file, names, &args.rows)?;
     }
-    let mut target = Target::create(&args.output, format, schema.clone(), dictionaries)?;
+    let mut target = Target::create(
+        &args.output,
+        &args.input,
+        format,
+        schema.clone(),
+        dictionaries,
+    )?;
     let total = selected_rows(&file, &args.rows);
     let mut rows = 0;
     for batch in scan {
@@ -195,16 +231,17 @@ fn export(args: &Export) -> Result<(), Failure> {
     let bytes_out = target.finish()?;
     drop(bar);
     let bytes_in = file.metadata().file_bytes;
-    let mut out = Out::new();
-    out.facts(&[
-        ("rows", rows.to_string()),
-        ("columns", schema.fields().len().to_string()),
-        ("bytes in", bytes_in.to_string()),
-        ("bytes out", bytes_out.to_string()),
-        ("ratio", ratio(bytes_in, bytes_out)),
-        ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
-    ])?;
-    out.finish()
+    summarise(
+        &args.output,
+        &[
+            ("rows", rows.to_string()),
+            ("columns", schema.fields().len().to_string()),
+            ("bytes in", bytes_in.to_string()),
+            ("bytes out", bytes_out.to_string()),
+            ("ratio", ratio(bytes_in, bytes_out)),
+            ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
+        ],
+    )
 }
 
 /// The dictionaries of all batches of an export, from a first pass over the columns that have one.

@@ -1,6 +1,6 @@
 //! What commands print.
 
-use std::io::{BufWriter, StdoutLock, Write, stdout};
+use std::io::{BufWriter, Write, stderr, stdout};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -50,11 +50,16 @@ pub(super) fn align_right(table: &mut Table, column: usize) {
 }
 
 /// The standard output, buffered. The program that reads it may close it at any time.
-pub(super) struct Out(BufWriter<StdoutLock<'static>>);
+pub(super) struct Out(BufWriter<Box<dyn Write>>);
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out(BufWriter::with_capacity(1 << 16, stdout().lock()))
+        Out(BufWriter::with_capacity(1 << 16, Box::new(stdout().lock())))
+    }
+
+    /// The standard error instead, where the standard output has other things.
+    pub(super) fn to_standard_error() -> Out {
+        Out(BufWriter::new(Box::new(stderr())))
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use clap::ValueEnum;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 pub use limits::INFERENCE_ROWS;
@@ -24,15 +25,16 @@ use crate::failure::Failure;
 use crate::foreign::guarded;
 
 /// The kinds of file that can be imported and exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Apache Parquet.
+    /// Apache Parquet
     Parquet,
-    /// Arrow IPC: the file format, when reading also the stream format.
+    /// Arrow IPC: the file format, when reading also the stream format
     Arrow,
-    /// Comma-separated values with a header line (RFC 4180).
+    /// Comma-separated values with a header line (RFC 4180)
     Csv,
-    /// One JSON object per line.
+    /// One JSON object per line
+    #[value(name = "jsonl")]
     JsonLines,
 }
 

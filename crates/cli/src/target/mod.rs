@@ -18,10 +18,10 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use tempfile::NamedTempFile;
 
 pub use dictionary::Dictionaries;
 
+use crate::destination::{Counted, Destination};
 use crate::failure::Failure;
 use crate::foreign::guarded;
 use crate::source::Format;
@@ -40,38 +40,39 @@ pub struct Target {
     writer: Writer,
 }
 
-/// The writers of the four formats, over a file that has a temporary name.
+/// The writers of the four formats.
 enum Writer {
-    Parquet(Box<ArrowWriter<NamedTempFile>>),
+    Parquet(Box<ArrowWriter<Counted>>),
     Arrow {
-        writer: Box<FileWriter<BufWriter<NamedTempFile>>>,
+        writer: Box<FileWriter<BufWriter<Counted>>>,
         dictionaries: Dictionaries,
     },
     Csv {
-        file: NamedTempFile,
+        file: Counted,
         buffer: Vec<u8>,
     },
     JsonLines {
-        file: NamedTempFile,
+        file: Counted,
         buffer: Vec<u8>,
     },
 }
 
 impl Target {
-    /// A temporary file beside `path`, for batches of this schema. `dictionaries` are those of all batches to come,
-    /// merged; only [`Format::Arrow`] needs them.
+    /// A file at `path` of what is read from `input`, for batches of this schema. `dictionaries` are those of all
+    /// batches to come, merged; only [`Format::Arrow`] needs them.
     ///
     /// # Errors
-    /// [`Failure::Bad`] that names the column whose type the format cannot hold, or when the file cannot be made.
+    /// [`Failure::Bad`] that names the column whose type the format cannot hold; those of [`Destination::open`].
     pub fn create(
         path: &Path,
+        input: &Path,
         format: Format,
         schema: SchemaRef,
         dictionaries: Dictionaries,
     ) -> Result<Target, Failure> {
         check(format, &schema).map_err(|what| Failure::bad(path, what))?;
         let bad = |error: &dyn std::fmt::Display| Failure::bad(path, error);
-        let file = temporary_beside(path).map_err(|error| bad(&error))?;
+        let file = Counted::new(Destination::open(path, input)?);
         let writer = match format {
             Format::Parquet => {
                 let writer =
@@ -133,12 +134,11 @@ impl Target {
     /// # Errors
     /// [`Failure::Bad`] when the file cannot be written or renamed.
     pub fn finish(self) -> Result<u64, Failure> {
-        let path = self.path;
-        complete(self.writer, &path).map_err(|what| Failure::bad(&path, what))
+        complete(self.writer).map_err(|what| Failure::bad(&self.path, what))
     }
 }
 
-fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
+fn complete(writer: Writer) -> Result<u64, String> {
     let file = match writer {
         Writer::Parquet(writer) => writer.into_inner().map_err(|error| error.to_string())?,
         Writer::Arrow { mut writer, .. } => {
@@ -151,42 +151,8 @@ fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
             file
         }
     };
-    file.as_file()
-        .sync_all()
-        .map_err(|error| error.to_string())?;
-    let bytes = file
-        .as_file()
-        .metadata()
-        .map_err(|error| error.to_string())?
-        .len();
-    file.persist(path).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    file.commit().map_err(|error| error.to_string())
 }
-
-/// A file in the same folder, since a rename is atomic only within a file system. It has the usual permissions of a new
-/// file, not the narrower ones of temporary files.
-fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".tmp-");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&name);
-    widen(&mut builder);
-    builder.tempfile_in(folder)
-}
-
-#[cfg(unix)]
-fn widen(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn widen(_: &mut tempfile::Builder<'_, '_>) {}
 
 /// Refuses a schema that the format cannot hold, with the name of the column.
 fn check(format: Format, schema: &Schema) -> Result<(), String> {
@@ -309,10 +275,7 @@ fn parquet_properties(schema: &Schema) -> WriterProperties {
         .build()
 }
 
-fn write_parquet(
-    writer: &mut ArrowWriter<NamedTempFile>,
-    batch: &RecordBatch,
-) -> Result<(), String> {
+fn write_parquet(writer: &mut ArrowWriter<Counted>, batch: &RecordBatch) -> Result<(), String> {
     for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         check_precision(array.as_ref())
             .map_err(|what| format!("column `{}`: {what}", field.name()))?;
@@ -348,11 +311,7 @@ fn check_precision(array: &dyn Array) -> Result<(), String> {
     .map_err(|error| error.to_string())
 }
 
-fn write_csv(
-    file: &mut NamedTempFile,
-    buffer: &mut Vec<u8>,
-    batch: &RecordBatch,
-) -> Result<(), String> {
+fn write_csv(file: &mut Counted, buffer: &mut Vec<u8>, batch: &RecordBatch) -> Result<(), String> {
     let mut columns: Vec<(&str, Cell<'_>)> = Vec::with_capacity(batch.num_columns());
     for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         let cell = cell(Style::Csv, array.as_ref())
@@ -373,7 +332,7 @@ fn write_csv(
 }
 
 fn write_json_lines(
-    file: &mut NamedTempFile,
+    file: &mut Counted,
     buffer: &mut Vec<u8>,
     batch: &RecordBatch,
 ) -> Result<(), String> {
@@ -386,7 +345,7 @@ fn write_json_lines(
     Ok(())
 }
 
-fn hand_over(file: &mut NamedTempFile, buffer: &mut Vec<u8>) -> Result<(), String> {
+fn hand_over(file: &mut Counted, buffer: &mut Vec<u8>) -> Result<(), String> {
     if buffer.len() >= TEXT_BYTES {
         file.write_all(buffer).map_err(|error| error.to_string())?;
         buffer.clear();

@@ -1,5 +1,6 @@
 //! Readers and writers of other formats, without a Tarsia file in between.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray, new_null_array};
@@ -42,6 +43,7 @@ fn create(folder: &Folder, name: &str, data_type: &DataType) -> Result<(), Strin
     let path = folder.path(name);
     let made = Target::create(
         &path,
+        Path::new(""),
         Format::of(&path).unwrap(),
         schema.clone(),
         Dictionaries::default(),
@@ -98,6 +100,7 @@ fn parquet_files_give_every_type_back_or_refuse_it() {
         let path = folder.path("p.parquet");
         let mut target = Target::create(
             &path,
+            Path::new(""),
             Format::Parquet,
             table.0.clone(),
             Dictionaries::default(),
@@ -154,6 +157,7 @@ fn a_decimal_beyond_its_precision_is_refused_by_parquet() {
     let path = folder.path("p.parquet");
     let mut target = Target::create(
         &path,
+        Path::new(""),
         Format::Parquet,
         batch.schema(),
         Dictionaries::default(),
@@ -384,6 +388,7 @@ fn json_lines_refuse_a_name_that_is_there_twice() {
     ]));
     let made = Target::create(
         &folder.path("t.jsonl"),
+        Path::new(""),
         Format::JsonLines,
         schema,
         Dictionaries::default(),
@@ -403,8 +408,14 @@ fn a_finished_target_replaces_the_file_and_an_unfinished_one_does_not() {
         RecordBatch::try_from_iter([("a", Arc::new(StringArray::from(vec!["new"])) as ArrayRef)])
             .unwrap();
     let path = folder.path("t.csv");
-    let mut target =
-        Target::create(&path, Format::Csv, batch.schema(), Dictionaries::default()).unwrap();
+    let mut target = Target::create(
+        &path,
+        Path::new(""),
+        Format::Csv,
+        batch.schema(),
+        Dictionaries::default(),
+    )
+    .unwrap();
     target.write(&batch).unwrap();
     assert_eq!(
         (folder.read("t.csv").as_str(), folder.names().len()),

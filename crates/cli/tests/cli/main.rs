@@ -1,7 +1,10 @@
 //! Runs the `tarsia` command as scripts do, and the library's readers and writers of other formats.
 
+mod budget;
 mod commands;
 mod errors;
 mod files;
+#[cfg(unix)]
+mod outputs;
 mod round_trip;
 mod run;

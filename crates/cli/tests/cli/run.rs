@@ -141,6 +141,7 @@ pub(crate) fn write_table(path: &Path, schema: &SchemaRef, batches: &[RecordBatc
     }
     let mut target = Target::create(
         path,
+        Path::new(""),
         Format::of(path).unwrap(),
         schema.clone(),
         dictionaries,

@@ -82,6 +82,28 @@ fn targets_that_cannot_be_are_refused_at_once() {
     assert_eq!(names(directory.path()), ["table.tarsia"]);
 }
 
+/// A rename over it would replace what other programs use by a file.
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_replaced() {
+    let (directory, target) = place();
+    let socket = std::os::unix::net::UnixListener::bind(&target).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    for path in [&target, &link] {
+        let error = FileSink::create(path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(
+            error
+                .to_string()
+                .ends_with("table.tarsia is no regular file"),
+            "{error}"
+        );
+    }
+    assert_eq!(names(directory.path()), ["link", "table.tarsia"]);
+    drop(socket);
+}
+
 #[test]
 fn a_commit_that_fails_leaves_nothing_behind() {
     let (directory, target) = place();

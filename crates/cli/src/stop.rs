@@ -1,0 +1,108 @@
+//! Ending the process before a command is done: by a signal, or because a limit is reached. Files under temporary names
+//! are removed first.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::failure::Failure;
+
+/// The files to remove. Who holds the lock may make or rename one, or ends the process.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Runs a step that makes a file, and has the file removed if the process ends before [`forget`]. No signal comes
+/// between the two.
+pub(crate) fn remove_if_stopped<T, E>(
+    make: impl FnOnce() -> Result<T, E>,
+    temporary: impl FnOnce(&T) -> Option<&Path>,
+) -> Result<T, E> {
+    watch_signals();
+    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = make()?;
+    temporaries.extend(temporary(&made).map(Path::to_owned));
+    Ok(made)
+}
+
+/// The file is gone, or has its name.
+pub(crate) fn forget(temporary: &Path) {
+    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    temporaries.retain(|path| path != temporary);
+}
+
+/// Removes all temporary files, shows the failure and ends the process.
+///
+/// It is called where nothing can be returned: inside of an allocation, or while another thread works.
+pub(crate) fn stop(failure: &Failure) -> ! {
+    // The thread that allocates may hold the lock itself.
+    if let Ok(temporaries) = TEMPORARIES.try_lock() {
+        remove(&temporaries);
+    }
+    if let Some(line) = failure.line() {
+        // If the standard error is closed, the exit code alone reports the failure.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+    std::process::exit(failure.exit_code().into())
+}
+
+/// Where one cannot be removed, nobody is left to tell; its name says what it is.
+fn remove(temporaries: &[PathBuf]) {
+    for path in temporaries {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(unix)]
+fn watch_signals() {
+    use std::sync::Once;
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        // Without them, a signal leaves a temporary file behind, and everything else works.
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(ending_signals()) else {
+            return;
+        };
+        let watch = move || {
+            if let Some(signal) = signals.forever().next() {
+                // Held until the end, so that no file is made after this.
+                let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+                remove(&temporaries);
+                // The parent process sees which signal it was.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                std::process::exit(128 + signal);
+            }
+        };
+        let _ = std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(watch);
+    });
+}
+
+#[cfg(not(unix))]
+fn watch_signals() {}
+
+/// Signals that end a process, unless whoever started it has it ignore them, as `nohup` does. Those of errors in the
+/// program itself and SIGKILL are not among them.
+#[cfg(unix)]
+fn ending_signals() -> Vec<i32> {
+    use signal_hook::consts::{
+        SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    };
+    let mut signals = vec![
+        SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    ];
+    match ignored_signals() {
+        Some(ignored) => signals.retain(|signal| ignored >> (signal - 1) & 1 == 0),
+        None => signals.retain(|signal| *signal != SIGHUP),
+    }
+    signals
+}
+
+/// The signals that the process ignores, a bit for each, from the lowest on for signal 1; `None` where the system does
+/// not say. Linux says it in a file.
+#[cfg(unix)]
+fn ignored_signals() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
