@@ -4,6 +4,7 @@ mod builders;
 mod csv;
 mod json;
 mod limits;
+mod parquet;
 mod timestamp;
 
 use std::cell::Cell;
@@ -15,10 +16,8 @@ use std::rc::Rc;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 pub use limits::INFERENCE_ROWS;
-use limits::{BATCH_BYTES, BATCH_ROWS};
 
 use crate::failure::Failure;
 use crate::foreign::guarded;
@@ -81,7 +80,7 @@ pub struct Source {
 
 /// The readers of the four formats. Each yields `None` at its end.
 enum Batches {
-    Parquet(ParquetRecordBatchReader),
+    Parquet(parquet::Reader),
     IpcFile(FileReader<BufReader<Counted>>),
     IpcStream(StreamReader<BufReader<Counted>>),
     Csv(csv::Reader<BufReader<Counted>>),
@@ -116,28 +115,12 @@ impl Source {
         let mut position = Position::Bytes(Rc::clone(&read_bytes));
         let (schema, batches) = match format {
             Format::Parquet => guarded(|| {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-                    .map_err(|error| error.to_string())?;
-                let metadata = builder.metadata();
-                let rows = u64::try_from(metadata.file_metadata().num_rows())
-                    .map_err(|_| "negative number of rows")?;
-                let decoded_bytes: u64 = metadata
-                    .row_groups()
-                    .iter()
-                    .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0))
-                    .sum();
-                let schema = builder.schema().clone();
-                let reader = builder
-                    .with_batch_size(batch_rows(rows, decoded_bytes))
-                    .build();
+                let reader = parquet::Reader::new(file)?;
                 position = Position::Rows {
                     done: 0,
-                    total: rows,
+                    total: reader.n_rows(),
                 };
-                Ok((
-                    schema,
-                    Batches::Parquet(reader.map_err(|error| error.to_string())?),
-                ))
+                Ok((reader.schema(), Batches::Parquet(reader)))
             }),
             Format::Arrow => guarded(|| {
                 let mut magic = [0; 6];
@@ -212,7 +195,7 @@ impl Source {
     /// [`Failure::Bad`] with the file's name and, for CSV and JSON lines, the line and column.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         let next = match &mut self.batches {
-            Batches::Parquet(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::Parquet(reader) => guarded(|| reader.next_batch()),
             Batches::IpcFile(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
             Batches::IpcStream(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
             Batches::Csv(reader) => reader.next_batch(),
@@ -256,14 +239,6 @@ fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>
     )
 }
 
-/// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
-fn batch_rows(rows: u64, bytes: u64) -> usize {
-    let row_bytes = (bytes / rows.max(1)).max(1);
-    usize::try_from(BATCH_BYTES / row_bytes)
-        .unwrap_or(BATCH_ROWS)
-        .clamp(1, BATCH_ROWS)
-}
-
 /// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.
 fn arrow_text(error: ArrowError) -> String {
     match error {
@@ -271,18 +246,5 @@ fn arrow_text(error: ArrowError) -> String {
         | ArrowError::IpcError(text)
         | ArrowError::ParseError(text) => text,
         other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_rows_make_small_batches() {
-        assert_eq!(batch_rows(0, 0), BATCH_ROWS);
-        assert_eq!(batch_rows(1_000_000, 8_000_000), BATCH_ROWS);
-        assert_eq!(batch_rows(1_000, 1_000 << 20), 16);
-        assert_eq!(batch_rows(1, u64::MAX), 1);
     }
 }

@@ -1,0 +1,129 @@
+//! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: that the numbers of rows agree.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use super::arrow_text;
+use super::limits::{BATCH_BYTES, BATCH_ROWS};
+
+/// Reads a file whose numbers of rows agree.
+pub(super) struct Reader {
+    batches: ParquetRecordBatchReader,
+    schema: SchemaRef,
+    n_rows: u64,
+    rows_read: u64,
+}
+
+impl Reader {
+    /// # Errors
+    /// The file is no Parquet file, or its metadata contradict themselves.
+    pub(super) fn new(file: File) -> Result<Reader, String> {
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&file)
+            .map_err(|error| error.to_string())?;
+        let n_rows = rows_in_row_groups(&metadata)?;
+        let decoded_bytes: u64 = metadata
+            .row_groups()
+            .iter()
+            .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0))
+            .sum();
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+            .map_err(|error| error.to_string())?;
+        let schema = metadata.schema().clone();
+        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_batch_size(batch_rows(n_rows, decoded_bytes))
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Reader {
+            batches,
+            schema,
+            n_rows,
+            rows_read: 0,
+        })
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Rows in the file, as its metadata say.
+    pub(super) fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// # Errors
+    /// A page is bad, or the file ends with another number of rows than it states.
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>, String> {
+        let batch = self.batches.next().transpose().map_err(arrow_text)?;
+        self.rows_read += batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+        let (read, stated) = (self.rows_read, self.n_rows);
+        if read > stated || (batch.is_none() && read < stated) {
+            let read = if read > stated {
+                "more"
+            } else {
+                &read.to_string()
+            };
+            return Err(format!(
+                "the footer states {stated} rows, the pages have {read}"
+            ));
+        }
+        Ok(batch)
+    }
+}
+
+/// The number of rows. The footer states it three times: for the file, for each row group, and as the number of values
+/// of each column that is not repeated. The reader goes by one of them and would lose rows without a word.
+fn rows_in_row_groups(metadata: &ParquetMetaData) -> Result<u64, String> {
+    let mut n_rows = 0_u64;
+    for (i, group) in metadata.row_groups().iter().enumerate() {
+        let of_group = u64::try_from(group.num_rows())
+            .map_err(|_| format!("row group {i}: {} rows", group.num_rows()))?;
+        let flat = group.columns().iter();
+        let mut flat = flat.filter(|column| column.column_descr().max_rep_level() == 0);
+        if let Some(other) = flat.find(|column| column.num_values() != group.num_rows()) {
+            return Err(format!(
+                "row group {i}: the footer states {of_group} rows, and {} values of column `{}`",
+                other.num_values(),
+                other.column_path().string()
+            ));
+        }
+        let sum = n_rows.checked_add(of_group);
+        n_rows = sum.ok_or("row groups of more than 2^64 rows")?;
+    }
+    let of_file = metadata.file_metadata().num_rows();
+    if u64::try_from(of_file) != Ok(n_rows) {
+        return Err(format!(
+            "the footer states {of_file} rows for the file, and {n_rows} for its row groups"
+        ));
+    }
+    Ok(n_rows)
+}
+
+/// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
+fn batch_rows(rows: u64, bytes: u64) -> usize {
+    let row_bytes = (bytes / rows.max(1)).max(1);
+    usize::try_from(BATCH_BYTES / row_bytes)
+        .unwrap_or(BATCH_ROWS)
+        .clamp(1, BATCH_ROWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_rows_make_small_batches() {
+        assert_eq!(batch_rows(0, 0), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000_000, 8_000_000), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000, 1_000 << 20), 16);
+        assert_eq!(batch_rows(1, u64::MAX), 1);
+    }
+}
