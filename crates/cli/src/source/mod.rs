@@ -2,6 +2,7 @@
 
 mod builders;
 mod csv;
+mod int96;
 mod json;
 mod limits;
 mod parquet;

@@ -1,18 +1,19 @@
-//! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: that the numbers of rows agree.
+//! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: numbers of rows, and timestamps that
+//! do not fit.
 
 use std::fs::File;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use super::arrow_text;
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
+use super::{arrow_text, int96};
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct Reader {
@@ -24,7 +25,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// # Errors
-    /// The file is no Parquet file, or its metadata contradict themselves.
+    /// The file is no Parquet file, its metadata contradict themselves, or a column of INT96 has no unit.
     pub(super) fn new(file: File) -> Result<Reader, String> {
         let metadata = ParquetMetaDataReader::new()
             .parse_and_finish(&file)
@@ -35,8 +36,7 @@ impl Reader {
             .iter()
             .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0))
             .sum();
-        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
-            .map_err(|error| error.to_string())?;
+        let metadata = arrow_metadata(&file, Arc::new(metadata))?;
         let schema = metadata.schema().clone();
         let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_batch_size(batch_rows(n_rows, decoded_bytes))
@@ -105,6 +105,22 @@ fn rows_in_row_groups(metadata: &ParquetMetaData) -> Result<u64, String> {
         ));
     }
     Ok(n_rows)
+}
+
+/// The Arrow schema, in which columns of INT96 have a unit that holds them.
+fn arrow_metadata(
+    file: &File,
+    metadata: Arc<ParquetMetaData>,
+) -> Result<ArrowReaderMetadata, String> {
+    let options = ArrowReaderOptions::new();
+    let plain = ArrowReaderMetadata::try_new(metadata.clone(), options.clone())
+        .map_err(|error| error.to_string())?;
+    let Some(fields) = int96::fields_that_hold(file, &metadata, plain.schema().fields())? else {
+        return Ok(plain);
+    };
+    let schema = Schema::new_with_metadata(fields, plain.schema().metadata().clone());
+    ArrowReaderMetadata::try_new(metadata, options.with_schema(Arc::new(schema)))
+        .map_err(|error| error.to_string())
 }
 
 /// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
