@@ -46,7 +46,7 @@ struct CandidateDocument {
 }
 
 pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
-    let mut source = Source::open(&args.input)?;
+    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
     let schema = source.schema();
     let columns: Vec<usize> = match &args.column {
         None => (0..schema.fields().len()).collect(),

@@ -60,7 +60,7 @@ fn import(args: &Import) -> Result<(), Failure> {
         )));
     }
     let started = Instant::now();
-    let mut source = Source::open(&args.input)?;
+    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
     let bar = Bar::new("importing");
     let mut options = tarsia::WriteOptions::new()
         .with_preset(args.preset.into())

@@ -5,8 +5,10 @@ mod csv;
 mod int96;
 mod json;
 mod limits;
+mod number;
 mod parquet;
 mod timestamp;
+mod types;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,6 +21,7 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
 pub use limits::INFERENCE_ROWS;
+pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::failure::Failure;
 use crate::foreign::guarded;
@@ -104,7 +107,22 @@ impl Source {
     /// [`Failure::Usage`] for an unknown extension; [`Failure::Bad`] when the file is missing or not what its name
     /// says.
     pub fn open(path: &Path) -> Result<Source, Failure> {
+        Source::open_as(path, &Types::default())
+    }
+
+    /// As [`Source::open`], with types for columns of CSV and JSON lines.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`], and [`Failure::Usage`] for a column that the file does not have or a format whose
+    /// files have types.
+    pub fn open_as(path: &Path, types: &Types) -> Result<Source, Failure> {
         let format = Format::of_or_usage(path)?;
+        if !types.is_empty() && matches!(format, Format::Parquet | Format::Arrow) {
+            return Err(Failure::Usage(format!(
+                "{}: --types is for CSV and JSON lines; columns of Parquet and Arrow keep their types",
+                path.display()
+            )));
+        }
         let bad = |what: String| Failure::bad(path, what);
         let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
         let metadata = file.metadata().map_err(|error| bad(error.to_string()))?;
@@ -143,23 +161,24 @@ impl Source {
                 }
             }),
             Format::Csv => (|| {
-                let columns = csv::infer(&mut counted(&mut file, &read_bytes))?;
+                let columns = csv::infer(&mut counted(&mut file, &read_bytes), types)?;
                 file.seek(SeekFrom::Start(0))
                     .map_err(|error| error.to_string())?;
                 read_bytes.set(0);
-                let reader = csv::Reader::new(counted(file, &read_bytes), columns)?;
+                let reader = csv::Reader::new(counted(file, &read_bytes), columns, types.clone())?;
                 Ok((reader.schema(), Batches::Csv(reader)))
             })(),
             Format::JsonLines => (|| {
-                let columns = json::infer(&mut counted(&mut file, &read_bytes))?;
+                let columns = json::infer(&mut counted(&mut file, &read_bytes), types)?;
                 file.seek(SeekFrom::Start(0))
                     .map_err(|error| error.to_string())?;
                 read_bytes.set(0);
-                let reader = json::Reader::new(counted(file, &read_bytes), columns);
+                let reader = json::Reader::new(counted(file, &read_bytes), &columns);
                 Ok((reader.schema(), Batches::Json(reader)))
             })(),
         }
         .map_err(bad)?;
+        types.check_names(path, &schema)?;
         Ok(Source {
             path: path.to_owned(),
             schema,

@@ -6,3 +6,4 @@ mod files;
 mod parquet_files;
 mod round_trip;
 mod run;
+mod text_files;
