@@ -66,7 +66,8 @@ pub struct Encodings {
 Example:
   tarsia import trips.parquet trips.tarsia --preset compact
 
-Types: Parquet and Arrow files keep theirs, with all metadata. INT96 timestamps of Parquet become nanoseconds, or
+Types: Parquet and Arrow files keep theirs, with all metadata; a value of metadata that is no UTF-8 becomes base64, and its
+key gets the suffix .base64. INT96 timestamps of Parquet become nanoseconds, or
 microseconds where nanoseconds do not reach. The types of CSV and JSON lines come from the first 10,000
 rows; a later value that does not fit, or a key that was not there, is an error with its line. Objects of JSON are
 structures, arrays are lists. CSV has a header line; an empty field is null, \"\" an empty text; lines end as the first one

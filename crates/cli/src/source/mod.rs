@@ -3,6 +3,7 @@
 mod builders;
 mod csv;
 mod int96;
+mod ipc;
 mod json;
 mod limits;
 mod number;
@@ -17,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use tarsia::codec::limits::SCHEMA_DEPTH_MAX;
 
 pub use limits::INFERENCE_ROWS;
 pub use types::{TYPE_NAMES, Types, parse_type};
@@ -85,8 +86,7 @@ pub struct Source {
 /// The readers of the four formats. Each yields `None` at its end.
 enum Batches {
     Parquet(parquet::Reader),
-    IpcFile(FileReader<BufReader<Counted>>),
-    IpcStream(StreamReader<BufReader<Counted>>),
+    Ipc(ipc::Reader<BufReader<Counted>>),
     Csv(csv::Reader<BufReader<Counted>>),
     Json(json::Reader<BufReader<Counted>>),
 }
@@ -124,11 +124,16 @@ impl Source {
             )));
         }
         let bad = |what: String| Failure::bad(path, what);
-        let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
-        let metadata = file.metadata().map_err(|error| bad(error.to_string()))?;
+        // Before the file is opened, since a pipe would wait for a writer.
+        let metadata = path.metadata().map_err(|error| bad(error.to_string()))?;
         if metadata.is_dir() {
             return Err(bad("is a directory".into()));
         }
+        if !metadata.is_file() {
+            let what = "is a pipe or a device; a file is read more than once, so write it to a regular file first";
+            return Err(bad(what.into()));
+        }
+        let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
         let bytes = metadata.len();
         let read_bytes = Rc::new(Cell::new(0));
         let mut position = Position::Bytes(Rc::clone(&read_bytes));
@@ -142,23 +147,8 @@ impl Source {
                 Ok((reader.schema(), Batches::Parquet(reader)))
             }),
             Format::Arrow => guarded(|| {
-                let mut magic = [0; 6];
-                let is_file = match file.read_exact(&mut magic) {
-                    Ok(()) => magic == *b"ARROW1",
-                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
-                    Err(error) => return Err(error.to_string()),
-                };
-                file.seek(SeekFrom::Start(0))
-                    .map_err(|error| error.to_string())?;
-                if is_file {
-                    let reader = FileReader::try_new(counted(file, &read_bytes), None)
-                        .map_err(arrow_text)?;
-                    Ok((reader.schema(), Batches::IpcFile(reader)))
-                } else {
-                    let reader = StreamReader::try_new(counted(file, &read_bytes), None)
-                        .map_err(arrow_text)?;
-                    Ok((reader.schema(), Batches::IpcStream(reader)))
-                }
+                let reader = ipc::Reader::new(counted(file, &read_bytes), bytes)?;
+                Ok((reader.schema(), Batches::Ipc(reader)))
             }),
             Format::Csv => (|| {
                 let columns = csv::infer(&mut counted(&mut file, &read_bytes), types)?;
@@ -179,6 +169,13 @@ impl Source {
         }
         .map_err(bad)?;
         types.check_names(path, &schema)?;
+        if let Some(field) = schema.fields().iter().find(|f| depth(f) > SCHEMA_DEPTH_MAX) {
+            return Err(bad(format!(
+                "column `{}`: {} types inside each other, at most {SCHEMA_DEPTH_MAX} are stored",
+                field.name(),
+                depth(field)
+            )));
+        }
         Ok(Source {
             path: path.to_owned(),
             schema,
@@ -216,8 +213,7 @@ impl Source {
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         let next = match &mut self.batches {
             Batches::Parquet(reader) => guarded(|| reader.next_batch()),
-            Batches::IpcFile(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
-            Batches::IpcStream(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::Ipc(reader) => guarded(|| reader.next_batch()),
             Batches::Csv(reader) => reader.next_batch(),
             Batches::Json(reader) => reader.next_batch(),
         };
@@ -257,6 +253,23 @@ fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>
             read_bytes: Rc::clone(read_bytes),
         },
     )
+}
+
+/// How many types are inside each other.
+fn depth(field: &Field) -> usize {
+    let below = match field.data_type() {
+        DataType::Struct(fields) => fields.iter().map(|f| depth(f)).max(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, f)| depth(f)).max(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => Some(depth(item)),
+        _ => None,
+    };
+    1 + below.unwrap_or(0)
 }
 
 /// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.

@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
-use super::{arrow_text, int96};
+use super::{arrow_text, int96, ipc};
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct Reader {
@@ -31,6 +34,7 @@ impl Reader {
             .parse_and_finish(&file)
             .map_err(|error| error.to_string())?;
         let n_rows = rows_in_row_groups(&metadata)?;
+        let metadata = with_readable_schema(metadata)?;
         let decoded_bytes: u64 = metadata
             .row_groups()
             .iter()
@@ -105,6 +109,36 @@ fn rows_in_row_groups(metadata: &ParquetMetaData) -> Result<u64, String> {
         ));
     }
     Ok(n_rows)
+}
+
+/// The same metadata, in which those of the file's Arrow schema are UTF-8 (see [`ipc`]).
+fn with_readable_schema(metadata: ParquetMetaData) -> Result<ParquetMetaData, String> {
+    let file = metadata.file_metadata();
+    let mut pairs = file.key_value_metadata().cloned();
+    let schema = pairs.iter_mut().flatten();
+    let mut schema = schema.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    let Some(value) = schema.find_map(|pair| pair.value.as_mut()) else {
+        return Ok(metadata);
+    };
+    // What is no base64 is the reader's to refuse.
+    let Ok(message) = STANDARD.decode(&value) else {
+        return Ok(metadata);
+    };
+    let readable = ipc::readable_schema(&message);
+    let Some(readable) = readable.map_err(|what| format!("{ARROW_SCHEMA_META_KEY}: {what}"))?
+    else {
+        return Ok(metadata);
+    };
+    *value = STANDARD.encode(readable);
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        pairs,
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    Ok(ParquetMetaData::new(file, metadata.row_groups().to_vec()))
 }
 
 /// The Arrow schema, in which columns of INT96 have a unit that holds them.

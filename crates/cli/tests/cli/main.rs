@@ -3,6 +3,7 @@
 mod commands;
 mod errors;
 mod files;
+mod ipc_files;
 mod parquet_files;
 mod round_trip;
 mod run;
