@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use arrow_schema::DataType;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tarsia::LAYOUTS;
 
 use crate::budget::Limit;
-use crate::source::Format;
+use crate::failure::Failure;
+use crate::source::{Format, Types, parse_type};
 
 const CODES: &str = "\
 Exit codes:
@@ -66,10 +68,18 @@ pub struct Encodings {
 Example:
   tarsia import trips.parquet trips.tarsia --preset compact
 
-Types: Parquet and Arrow files keep theirs, with all metadata. The types of CSV and JSON lines come from the first 10,000
+Types: Parquet and Arrow files keep theirs, with all metadata; a value of metadata that is no UTF-8 becomes base64, and its
+key gets the suffix .base64. INT96 timestamps of Parquet become nanoseconds, or
+microseconds where nanoseconds do not reach. The types of CSV and JSON lines come from the first 10,000
 rows; a later value that does not fit, or a key that was not there, is an error with its line. Objects of JSON are
-structures, arrays are lists. CSV has a header line; an empty field is null, \"\" an empty text. Columns of CSV become Boolean, Int64, UInt64, Float64, Date32, Timestamp
-(microseconds; nanoseconds where needed; UTC where values have an offset) or Utf8.")]
+structures, arrays are lists. CSV has a header line; an empty field is null, \"\" an empty text; lines end as the first one
+does. Columns of CSV become Boolean, Int64, UInt64, Float64, Date32, Timestamp (microseconds; nanoseconds where needed;
+UTC where values have an offset) or Utf8; --types asks for another type.
+
+Numbers: an import never changes a whole number. A column is Utf8, with its numbers as they are written, where its first
+rows have a whole number of more than 64 bits, one that a Float64 does not hold exactly beside decimals (most beyond
+2^53), or a decimal beyond the largest Float64 (1e400). A later one is an error. Decimals are rounded to the nearest
+Float64; --types price=decimal(18,2) keeps every digit.")]
 pub struct Import {
     /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
     #[arg(value_name = "IN")]
@@ -108,6 +118,12 @@ pub struct Import {
         reason = "a doc comment here would be taken as help text"
     )]
     #[command(flatten)]
+    pub types: AskedTypes,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
     pub limits: Limits,
 }
 
@@ -122,6 +138,48 @@ pub struct Limits {
     /// a large input
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<Limit<u64>>,
+}
+
+/// The option `--types` of commands that read CSV and JSON lines.
+#[derive(Debug, Default, Args)]
+pub struct AskedTypes {
+    /// The type of a column of CSV or JSON lines, instead of what its first rows suggest: zip=utf8, user.id=uint64 (a
+    /// field of objects; a list is named as its items). bool, int8 to int64, uint8 to uint64, float32, float64,
+    /// decimal(PRECISION,SCALE), date32, utf8, timestamp-s, timestamp-ms, timestamp-us, timestamp-ns, the same with
+    /// -utc where values have an offset; may be given for several columns
+    #[arg(long = "types", value_name = "COLUMN=TYPE", value_parser = parse_column_type)]
+    pub columns: Vec<ColumnType>,
+}
+
+impl AskedTypes {
+    /// As a source takes them.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a column that is named twice.
+    pub fn types(&self) -> Result<Types, Failure> {
+        let columns = self.columns.iter();
+        Types::new(columns.map(|asked| (asked.column.as_str(), &asked.data_type)))
+    }
+}
+
+/// A column and its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnType {
+    /// The column's name, or the path of a field inside it.
+    pub column: String,
+    /// A type that [`parse_type`] knows.
+    pub data_type: DataType,
+}
+
+/// A name may hold `=`, a type does not.
+fn parse_column_type(text: &str) -> Result<ColumnType, String> {
+    let (column, name) = text
+        .rsplit_once('=')
+        .ok_or("a column, `=` and a type such as utf8")?;
+    Ok(ColumnType {
+        column: column.to_owned(),
+        data_type: parse_type(name)?,
+    })
 }
 
 /// A column and the encodings of its tree.
@@ -197,6 +255,12 @@ pub struct Explain {
     )]
     #[command(flatten)]
     pub limits: Limits,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub types: AskedTypes,
 }
 
 /// A column and its layout.

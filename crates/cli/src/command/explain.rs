@@ -49,7 +49,7 @@ struct CandidateDocument {
 pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
     // Of reading alone.
     let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open(&args.input)?;
+    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
     let schema = source.schema();
     budget.has_columns(schema.fields().len());
     let columns: Vec<usize> = match &args.column {

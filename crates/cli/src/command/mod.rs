@@ -64,7 +64,7 @@ fn import(args: &Import) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open(&args.input)?;
+    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
     budget.has_columns(source.schema().fields().len());
     let bar = Bar::new("importing");
     let mut options = tarsia::WriteOptions::new()

@@ -2,9 +2,14 @@
 
 mod builders;
 mod csv;
+mod int96;
+mod ipc;
 mod json;
 mod limits;
+mod number;
+mod parquet;
 mod timestamp;
+mod types;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,13 +18,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use clap::ValueEnum;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use tarsia::codec::limits::SCHEMA_DEPTH_MAX;
 
 pub use limits::INFERENCE_ROWS;
-use limits::{BATCH_BYTES, BATCH_ROWS};
+pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::failure::Failure;
 use crate::foreign::guarded;
@@ -83,9 +87,8 @@ pub struct Source {
 
 /// The readers of the four formats. Each yields `None` at its end.
 enum Batches {
-    Parquet(ParquetRecordBatchReader),
-    IpcFile(FileReader<BufReader<Counted>>),
-    IpcStream(StreamReader<BufReader<Counted>>),
+    Parquet(parquet::Reader),
+    Ipc(ipc::Reader<BufReader<Counted>>),
     Csv(csv::Reader<BufReader<Counted>>),
     Json(json::Reader<BufReader<Counted>>),
 }
@@ -106,78 +109,75 @@ impl Source {
     /// [`Failure::Usage`] for an unknown extension; [`Failure::Bad`] when the file is missing or not what its name
     /// says.
     pub fn open(path: &Path) -> Result<Source, Failure> {
+        Source::open_as(path, &Types::default())
+    }
+
+    /// As [`Source::open`], with types for columns of CSV and JSON lines.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`], and [`Failure::Usage`] for a column that the file does not have or a format whose
+    /// files have types.
+    pub fn open_as(path: &Path, types: &Types) -> Result<Source, Failure> {
         let format = Format::of_or_usage(path)?;
+        if !types.is_empty() && matches!(format, Format::Parquet | Format::Arrow) {
+            return Err(Failure::Usage(format!(
+                "{}: --types is for CSV and JSON lines; columns of Parquet and Arrow keep their types",
+                path.display()
+            )));
+        }
         let bad = |what: String| Failure::bad(path, what);
-        let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
-        let metadata = file.metadata().map_err(|error| bad(error.to_string()))?;
+        // Before the file is opened, since a pipe would wait for a writer.
+        let metadata = path.metadata().map_err(|error| bad(error.to_string()))?;
         if metadata.is_dir() {
             return Err(bad("is a directory".into()));
         }
+        if !metadata.is_file() {
+            let what = "is a pipe or a device; a file is read more than once, so write it to a regular file first";
+            return Err(bad(what.into()));
+        }
+        let mut file = File::open(path).map_err(|error| bad(error.to_string()))?;
         let bytes = metadata.len();
         let read_bytes = Rc::new(Cell::new(0));
         let mut position = Position::Bytes(Rc::clone(&read_bytes));
         let (schema, batches) = match format {
             Format::Parquet => guarded(|| {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-                    .map_err(|error| error.to_string())?;
-                let metadata = builder.metadata();
-                let rows = u64::try_from(metadata.file_metadata().num_rows())
-                    .map_err(|_| "negative number of rows")?;
-                let decoded_bytes: u64 = metadata
-                    .row_groups()
-                    .iter()
-                    .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0))
-                    .sum();
-                let schema = builder.schema().clone();
-                let reader = builder
-                    .with_batch_size(batch_rows(rows, decoded_bytes))
-                    .build();
+                let reader = parquet::Reader::new(file)?;
                 position = Position::Rows {
                     done: 0,
-                    total: rows,
+                    total: reader.n_rows(),
                 };
-                Ok((
-                    schema,
-                    Batches::Parquet(reader.map_err(|error| error.to_string())?),
-                ))
+                Ok((reader.schema(), Batches::Parquet(reader)))
             }),
             Format::Arrow => guarded(|| {
-                let mut magic = [0; 6];
-                let is_file = match file.read_exact(&mut magic) {
-                    Ok(()) => magic == *b"ARROW1",
-                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
-                    Err(error) => return Err(error.to_string()),
-                };
-                file.seek(SeekFrom::Start(0))
-                    .map_err(|error| error.to_string())?;
-                if is_file {
-                    let reader = FileReader::try_new(counted(file, &read_bytes), None)
-                        .map_err(arrow_text)?;
-                    Ok((reader.schema(), Batches::IpcFile(reader)))
-                } else {
-                    let reader = StreamReader::try_new(counted(file, &read_bytes), None)
-                        .map_err(arrow_text)?;
-                    Ok((reader.schema(), Batches::IpcStream(reader)))
-                }
+                let reader = ipc::Reader::new(counted(file, &read_bytes), bytes)?;
+                Ok((reader.schema(), Batches::Ipc(reader)))
             }),
             Format::Csv => (|| {
-                let columns = csv::infer(&mut counted(&mut file, &read_bytes))?;
+                let columns = csv::infer(&mut counted(&mut file, &read_bytes), types)?;
                 file.seek(SeekFrom::Start(0))
                     .map_err(|error| error.to_string())?;
                 read_bytes.set(0);
-                let reader = csv::Reader::new(counted(file, &read_bytes), columns)?;
+                let reader = csv::Reader::new(counted(file, &read_bytes), columns, types.clone())?;
                 Ok((reader.schema(), Batches::Csv(reader)))
             })(),
             Format::JsonLines => (|| {
-                let columns = json::infer(&mut counted(&mut file, &read_bytes))?;
+                let columns = json::infer(&mut counted(&mut file, &read_bytes), types)?;
                 file.seek(SeekFrom::Start(0))
                     .map_err(|error| error.to_string())?;
                 read_bytes.set(0);
-                let reader = json::Reader::new(counted(file, &read_bytes), columns);
+                let reader = json::Reader::new(counted(file, &read_bytes), &columns);
                 Ok((reader.schema(), Batches::Json(reader)))
             })(),
         }
         .map_err(bad)?;
+        types.check_names(path, &schema)?;
+        if let Some(field) = schema.fields().iter().find(|f| depth(f) > SCHEMA_DEPTH_MAX) {
+            return Err(bad(format!(
+                "column `{}`: {} types inside each other, at most {SCHEMA_DEPTH_MAX} are stored",
+                field.name(),
+                depth(field)
+            )));
+        }
         Ok(Source {
             path: path.to_owned(),
             schema,
@@ -214,9 +214,8 @@ impl Source {
     /// [`Failure::Bad`] with the file's name and, for CSV and JSON lines, the line and column.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
         let next = match &mut self.batches {
-            Batches::Parquet(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
-            Batches::IpcFile(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
-            Batches::IpcStream(reader) => guarded(|| reader.next().transpose().map_err(arrow_text)),
+            Batches::Parquet(reader) => guarded(|| reader.next_batch()),
+            Batches::Ipc(reader) => guarded(|| reader.next_batch()),
             Batches::Csv(reader) => reader.next_batch(),
             Batches::Json(reader) => reader.next_batch(),
         };
@@ -258,12 +257,21 @@ fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>
     )
 }
 
-/// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
-fn batch_rows(rows: u64, bytes: u64) -> usize {
-    let row_bytes = (bytes / rows.max(1)).max(1);
-    usize::try_from(BATCH_BYTES / row_bytes)
-        .unwrap_or(BATCH_ROWS)
-        .clamp(1, BATCH_ROWS)
+/// How many types are inside each other.
+fn depth(field: &Field) -> usize {
+    let below = match field.data_type() {
+        DataType::Struct(fields) => fields.iter().map(|f| depth(f)).max(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, f)| depth(f)).max(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => Some(depth(item)),
+        _ => None,
+    };
+    1 + below.unwrap_or(0)
 }
 
 /// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.
@@ -273,18 +281,5 @@ fn arrow_text(error: ArrowError) -> String {
         | ArrowError::IpcError(text)
         | ArrowError::ParseError(text) => text,
         other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_rows_make_small_batches() {
-        assert_eq!(batch_rows(0, 0), BATCH_ROWS);
-        assert_eq!(batch_rows(1_000_000, 8_000_000), BATCH_ROWS);
-        assert_eq!(batch_rows(1_000, 1_000 << 20), 16);
-        assert_eq!(batch_rows(1, u64::MAX), 1);
     }
 }

@@ -4,7 +4,10 @@ mod budget;
 mod commands;
 mod errors;
 mod files;
+mod ipc_files;
 #[cfg(unix)]
 mod outputs;
+mod parquet_files;
 mod round_trip;
 mod run;
+mod text_files;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{BufRead, Read};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, JsonType, Peek};
 
-use crate::source::builders::quoted;
+use crate::source::builders::{quoted, short};
 
 /// A longer line is refused.
 const LINE_BYTES_MAX: u64 = 256 << 20;
@@ -14,9 +14,15 @@ const LINE_BYTES_MAX: u64 = 256 << 20;
 /// A line with more commas is refused, too: each may separate values, and a value takes more memory than its text.
 pub(super) const COMMAS_MAX: usize = 16 << 20;
 
-/// A line's object: keys and values in their order.
+/// Arrays and objects inside each other, below a line's object. With a value inside they are as deep as a column may be.
+pub(super) const DEPTH_MAX: usize = tarsia::codec::limits::SCHEMA_DEPTH_MAX - 1;
+
+/// Keys and values in their order.
+pub(super) type Entries<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
+
+/// A line's object.
 pub(super) struct Row<'a> {
-    pub(super) values: Vec<(Cow<'a, str>, Value<'a>)>,
+    pub(super) values: Entries<'a>,
     /// Length of the line.
     pub(super) bytes: u64,
 }
@@ -26,13 +32,11 @@ pub(super) struct Row<'a> {
 pub(super) enum Value<'a> {
     Null,
     Boolean(bool),
-    /// Wide enough for both kinds of 64-bit integers.
-    Whole(i128),
-    Float(f64),
+    /// As it is written.
+    Number(&'a str),
     Text(Cow<'a, str>),
     Array(Vec<Value<'a>>),
-    /// Keys and values in their order.
-    Object(Vec<(Cow<'a, str>, Value<'a>)>),
+    Object(Entries<'a>),
 }
 
 impl fmt::Display for Value<'_> {
@@ -40,8 +44,7 @@ impl fmt::Display for Value<'_> {
         match self {
             Value::Null => f.write_str("null"),
             Value::Boolean(value) => write!(f, "{value}"),
-            Value::Whole(value) => write!(f, "{value}"),
-            Value::Float(value) => write!(f, "{value:?}"),
+            Value::Number(text) => f.write_str(&short(text)),
             Value::Text(text) => f.write_str(&quoted(text)),
             Value::Array(_) => f.write_str("an array"),
             Value::Object(_) => f.write_str("an object"),
@@ -49,91 +52,137 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Rows;
-        impl<'de> Visitor<'de> for Rows {
-            type Value = Row<'de>;
+/// Parses a line. Unlike `serde_json` the parser returns numbers as they are written, so that none is rounded before its
+/// column is known.
+struct Parser<'a> {
+    text: &'a [u8],
+    tokens: Jiter<'a>,
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+/// What is wrong with a line, and at which byte of it, counted from 0.
+struct Fault {
+    what: String,
+    index: usize,
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
-                let mut row = Vec::new();
-                while let Some(key) = map.next_key::<Key<'de>>()? {
-                    row.push((key.0, map.next_value()?));
-                }
-                Ok(Row {
-                    values: row,
-                    bytes: 0,
-                })
+impl From<JiterError> for Fault {
+    fn from(error: JiterError) -> Self {
+        let what = match error.error_type {
+            JiterErrorType::JsonError(JsonErrorType::NumberOutOfRange) => {
+                "a whole number of more than 4300 digits".to_owned()
             }
+            JiterErrorType::JsonError(what) => what.to_string(),
+            JiterErrorType::WrongType { expected, actual } => match expected {
+                JsonType::Object => format!("expected an object, not {actual}"),
+                _ => format!("expected {expected}, not {actual}"),
+            },
+        };
+        Fault {
+            what,
+            index: error.index,
         }
-        deserializer.deserialize_map(Rows)
     }
 }
 
-/// A key, borrowed where it has no escapes; `Cow` by itself is always owned.
-#[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Values;
-        impl<'de> Visitor<'de> for Values {
-            type Value = Value<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-
-            fn visit_unit<E>(self) -> Result<Value<'de>, E> {
-                Ok(Value::Null)
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Value<'de>, E> {
-                Ok(Value::Boolean(value))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Value<'de>, E> {
-                Ok(Value::Whole(value.into()))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Value<'de>, E> {
-                Ok(Value::Whole(value.into()))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Value<'de>, E> {
-                Ok(Value::Float(value))
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
-                Ok(Value::Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
-                Ok(Value::Text(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value<'de>, A::Error> {
-                let mut values = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    values.push(item);
-                }
-                Ok(Value::Array(values))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value<'de>, A::Error> {
-                let mut values = Vec::new();
-                while let Some(key) = entries.next_key::<Key<'de>>()? {
-                    values.push((key.0, entries.next_value()?));
-                }
-                Ok(Value::Object(values))
-            }
+impl<'a> Parser<'a> {
+    fn row(text: &'a [u8]) -> Result<Entries<'a>, Fault> {
+        let mut parser = Parser {
+            text,
+            tokens: Jiter::new(text),
+        };
+        let peek = parser.tokens.peek()?;
+        if peek != Peek::Object {
+            let index = parser.tokens.current_index();
+            let found = parser.value(peek, 0)?;
+            let what = format!("{found} is no object");
+            return Err(Fault { what, index });
         }
-        deserializer.deserialize_any(Values)
+        let row = parser.object(0)?;
+        parser.tokens.finish()?;
+        Ok(row)
     }
+
+    fn value(&mut self, peek: Peek, depth: usize) -> Result<Value<'a>, Fault> {
+        Ok(match peek {
+            Peek::Null => {
+                self.tokens.known_null()?;
+                Value::Null
+            }
+            Peek::True | Peek::False => Value::Boolean(self.tokens.known_bool(peek)?),
+            Peek::String => {
+                let raw = self.tokens.known_bytes()?;
+                let raw = within(self.text, raw);
+                Value::Text(self.unescaped(raw)?)
+            }
+            Peek::Array | Peek::Object if depth == DEPTH_MAX => {
+                let what = format!("nested deeper than {DEPTH_MAX} arrays and objects");
+                let index = self.tokens.current_index();
+                return Err(Fault { what, index });
+            }
+            Peek::Array => {
+                let mut items = Vec::new();
+                let mut next = self.tokens.known_array()?;
+                while let Some(peek) = next {
+                    items.push(self.value(peek, depth + 1)?);
+                    next = self.tokens.array_step()?;
+                }
+                Value::Array(items)
+            }
+            Peek::Object => Value::Object(self.object(depth + 1)?),
+            number => {
+                let text = self.tokens.known_number_bytes(number)?;
+                let text = within(self.text, text);
+                Value::Number(str::from_utf8(text).unwrap_or_default())
+            }
+        })
+    }
+
+    /// The object that begins here. `depth` is that of its values.
+    fn object(&mut self, depth: usize) -> Result<Entries<'a>, Fault> {
+        let mut entries = Vec::new();
+        let mut next = self.tokens.next_object_bytes()?;
+        while let Some(raw) = next {
+            let raw = within(self.text, raw);
+            let key = self.unescaped(raw)?;
+            let peek = self.tokens.peek()?;
+            entries.push((key, self.value(peek, depth)?));
+            next = self.tokens.next_key_bytes()?;
+        }
+        Ok(entries)
+    }
+
+    /// A string of which this stands between the quotes. Most have no escapes and are not copied.
+    fn unescaped(&self, raw: &'a [u8]) -> Result<Cow<'a, str>, Fault> {
+        let start = offset(self.text, raw);
+        if !raw.contains(&b'\\') {
+            return str::from_utf8(raw)
+                .map(Cow::Borrowed)
+                .map_err(|error| Fault {
+                    what: "a string that is not UTF-8".to_owned(),
+                    index: start + error.valid_up_to(),
+                });
+        }
+        let quote = start.saturating_sub(1);
+        let with_quotes = self.text.get(quote..=start + raw.len());
+        let mut string = Jiter::new(with_quotes.unwrap_or_default());
+        let text = string.known_str().map_err(Fault::from);
+        let text = text.map_err(|fault| Fault {
+            index: quote + fault.index,
+            ..fault
+        })?;
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// The same bytes with the lifetime of the whole that they are a part of; the parser's methods shorten it.
+fn within<'a>(whole: &'a [u8], part: &[u8]) -> &'a [u8] {
+    let start = offset(whole, part);
+    whole.get(start..start + part.len()).unwrap_or_default()
+}
+
+/// Where a part of a whole begins.
+fn offset(whole: &[u8], part: &[u8]) -> usize {
+    part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }
 
 /// The lines of a file that are not empty, as objects.
@@ -188,15 +237,9 @@ impl<R: BufRead> Lines<R> {
                 .unwrap_or(&self.text),
             _ => &self.text,
         };
-        let row = serde_json::from_slice::<Row<'_>>(text).map_err(|error| {
-            // The parser counts lines too, always 1 here.
-            let what = error.to_string();
-            let what = what.split(" at line ").next().unwrap_or_default();
-            match error.column() {
-                0 => format!("line {}: {what}", self.line),
-                byte => format!("line {}, byte {byte}: {what}", self.line),
-            }
+        let values = Parser::row(text).map_err(|Fault { what, index }| {
+            format!("line {}, byte {}: {what}", self.line, index + 1)
         })?;
-        Ok(Some((self.line, Row { bytes, ..row })))
+        Ok(Some((self.line, Row { values, bytes })))
     }
 }

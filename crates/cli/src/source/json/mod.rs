@@ -4,16 +4,17 @@
 //! of integers.
 //!
 //! Columns are the keys, in the order in which the first rows bring them; a missing key is null. Numbers are Int64,
-//! UInt64 or Float64, in a column of floats also the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Strings stay
-//! text, also where they look like dates. A key that was null in all of the first rows is a column of type Null. Empty
-//! lines are skipped.
+//! UInt64, Float64 or text as in CSV (see `number`), in a column of floats also the strings `"NaN"`, `"Infinity"` and
+//! `"-Infinity"`. Strings stay text, also where they look like dates. A key that was null in all of the first rows is a
+//! column of type Null. Empty lines are skipped.
+//!
+//! In a column whose type is asked for, numbers, strings, `true` and `false` are read by their text, as in CSV.
 //!
 //! Objects are structs and arrays are lists, to any depth, by the same rules: a struct has the keys that any of the
 //! first rows have, and all items of a list have one type.
 
 mod lines;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::BufRead;
@@ -23,15 +24,17 @@ use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructAr
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use crate::source::builders::Column;
+use crate::source::builders::{self, Column, as_text};
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
-use lines::{Lines, Value};
+use crate::source::number::{Number, Numbers};
+use crate::source::types::Types;
+use lines::{Entries, Lines, Value};
 
-/// Reads the first rows and returns name and type of each column.
+/// Reads the first rows and returns what they say of the columns.
 ///
 /// # Errors
 /// A line is no JSON object, or its values do not fit those of earlier lines.
-pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
+pub(super) fn infer(input: &mut impl BufRead, types: &Types) -> Result<Columns, String> {
     let mut lines = Lines::new(input);
     let mut columns = Keys::default();
     for _ in 0..INFERENCE_ROWS {
@@ -39,15 +42,17 @@ pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
             break;
         };
         columns
-            .see(&row.values)
+            .see(&row.values, types)
             .map_err(|misfit| format!("line {line}: {misfit}"))?;
     }
-    let fields = columns.fields();
-    if fields.is_empty() {
+    if columns.names.is_empty() {
         return Err("no JSON object with a key in it, so there are no columns".into());
     }
-    Ok(Arc::new(Schema::new(fields)))
+    Ok(Columns(columns))
 }
+
+/// The columns of a file and how to read them.
+pub(super) struct Columns(Keys);
 
 /// The error for a value that does not fit, and where it is.
 #[derive(Debug)]
@@ -55,12 +60,17 @@ struct Misfit {
     /// Keys from the column down, joined by dots.
     name: String,
     what: String,
+    /// Whether text would be a type for all values.
+    suits_text: bool,
 }
 
 impl Misfit {
     fn new(what: String) -> Self {
-        let name = String::new();
-        Self { name, what }
+        Self {
+            name: String::new(),
+            what,
+            suits_text: false,
+        }
     }
 
     /// The same error with a key added in front of the path.
@@ -75,7 +85,11 @@ impl Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "column `{}`{}", self.name, self.what)
+        write!(f, "column `{}`{}", self.name, self.what)?;
+        match self.suits_text {
+            true => f.write_str(&as_text(&self.name)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -87,11 +101,12 @@ pub(super) struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    pub(super) fn new(input: R, schema: SchemaRef) -> Reader<R> {
+    pub(super) fn new(input: R, columns: &Columns) -> Reader<R> {
+        let columns = Object::new(&columns.0);
         Reader {
             lines: Lines::new(input),
-            columns: Object::new(schema.fields()),
-            schema,
+            schema: Arc::new(Schema::new(columns.fields.clone())),
+            columns,
         }
     }
 
@@ -135,24 +150,18 @@ struct Object {
 }
 
 impl Object {
-    fn new(fields: &Fields) -> Self {
+    fn new(keys: &Keys) -> Self {
+        let fields = keys.fields();
         Self {
-            index: fields
-                .iter()
-                .enumerate()
-                .map(|(i, field)| (field.name().clone(), i))
-                .collect(),
-            columns: fields
-                .iter()
-                .map(|field| Values::new(field.data_type()))
-                .collect(),
+            index: keys.index.clone(),
+            columns: keys.seen.iter().map(Values::new).collect(),
             filled: vec![0; fields.len()],
             n_objects: 0,
-            fields: fields.clone(),
+            fields,
         }
     }
 
-    fn append(&mut self, entries: &[(Cow<'_, str>, Value<'_>)]) -> Result<(), Misfit> {
+    fn append(&mut self, entries: &Entries<'_>) -> Result<(), Misfit> {
         self.n_objects += 1;
         for (position, (key, value)) in entries.iter().enumerate() {
             // Objects mostly have the same keys in the same order. The hash table is used only if they do not.
@@ -192,7 +201,7 @@ impl Object {
 
 /// The values of a key or of lists' items.
 enum Values {
-    Flat(Column, DataType),
+    Flat(Column, DataType, Accepted),
     List {
         item: FieldRef,
         ends: Vec<i32>,
@@ -205,33 +214,60 @@ enum Values {
     },
 }
 
+/// Which kinds of JSON value a flat column takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Accepted {
+    /// Those that its type is inferred from.
+    OfType,
+    /// Numbers that no type of numbers holds, as text.
+    Numbers,
+    /// All, by their text.
+    Any,
+}
+
 impl Values {
-    fn new(data_type: &DataType) -> Self {
-        match data_type {
-            DataType::List(item) => Self::List {
-                item: item.clone(),
+    fn new(seen: &Seen) -> Self {
+        match (&seen.items, &seen.keys) {
+            (Some(items), _) => Self::List {
+                item: Arc::new(Field::new_list_field(items.data_type(), true)),
                 ends: vec![0],
                 valid: NullBufferBuilder::new(0),
-                values: Box::new(Self::new(item.data_type())),
+                values: Box::new(Self::new(items)),
             },
-            DataType::Struct(fields) => Self::Struct {
+            (None, Some(keys)) => Self::Struct {
                 valid: NullBufferBuilder::new(0),
-                object: Object::new(fields),
+                object: Object::new(keys),
             },
-            flat => Self::Flat(Column::new(flat), flat.clone()),
+            (None, None) => {
+                let data_type = seen.data_type();
+                let accepted = match data_type {
+                    _ if seen.asked.is_some() => Accepted::Any,
+                    DataType::Utf8 if seen.numbers.any() => Accepted::Numbers,
+                    _ => Accepted::OfType,
+                };
+                Self::Flat(Column::new(&data_type), data_type, accepted)
+            }
         }
     }
 
     fn append(&mut self, value: &Value<'_>) -> Result<(), Misfit> {
-        let misfit = |data_type: &dyn fmt::Display| {
+        let misfit = |data_type: &dyn fmt::Display, is_asked| {
             Misfit::new(format!(
-                ": {value} is no {data_type}, the type that the first {INFERENCE_ROWS} rows have"
+                ": {}",
+                builders::misfit(value, data_type, is_asked)
             ))
         };
         match (self, value) {
             (values, Value::Null) => values.append_null(),
-            (Self::Flat(column, data_type), value) => {
-                append(column, value).map_err(|()| misfit(data_type))?;
+            (Self::Flat(column, data_type, accepted), value) => {
+                append(column, value, *accepted).map_err(|()| {
+                    let is_nested = matches!(value, Value::Array(_) | Value::Object(_));
+                    let is_asked = *accepted == Accepted::Any;
+                    Misfit {
+                        suits_text: !is_nested && !is_asked,
+                        ..misfit(data_type, is_asked)
+                    }
+                })?;
             }
             (
                 Self::List {
@@ -257,15 +293,15 @@ impl Values {
                 object.append(entries)?;
                 valid.append_non_null();
             }
-            (Self::List { .. }, _) => return Err(misfit(&"array")),
-            (Self::Struct { .. }, _) => return Err(misfit(&"object")),
+            (Self::List { .. }, _) => return Err(misfit(&"array", false)),
+            (Self::Struct { .. }, _) => return Err(misfit(&"object", false)),
         }
         Ok(())
     }
 
     fn append_null(&mut self) {
         match self {
-            Self::Flat(column, _) => column.append_null(),
+            Self::Flat(column, ..) => column.append_null(),
             Self::List { ends, valid, .. } => {
                 ends.push(ends.last().copied().unwrap_or(0));
                 valid.append_null();
@@ -280,7 +316,7 @@ impl Values {
     /// The values appended since the last call, as an array.
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Self::Flat(column, _) => column.finish(),
+            Self::Flat(column, ..) => column.finish(),
             Self::List {
                 item,
                 ends,
@@ -312,13 +348,15 @@ impl Values {
 /// The keys of objects in the order of their first use, and the kinds of their values.
 #[derive(Debug, Default)]
 struct Keys {
+    /// Of the column or field that the objects are in, with a dot; empty for lines.
+    path: String,
     names: Vec<String>,
     seen: Vec<Seen>,
     index: HashMap<String, usize>,
 }
 
 impl Keys {
-    fn see(&mut self, entries: &[(Cow<'_, str>, Value<'_>)]) -> Result<(), Misfit> {
+    fn see(&mut self, entries: &Entries<'_>, types: &Types) -> Result<(), Misfit> {
         for (key, value) in entries {
             let i = match self.index.get(key.as_ref()) {
                 Some(i) => *i,
@@ -326,12 +364,13 @@ impl Keys {
                     self.index
                         .insert(key.clone().into_owned(), self.names.len());
                     self.names.push(key.clone().into_owned());
-                    self.seen.push(Seen::default());
+                    let path = format!("{}{key}", self.path);
+                    self.seen.push(Seen::new(path, types));
                     self.names.len() - 1
                 }
             };
             self.seen[i]
-                .see(value)
+                .see(value, types)
                 .map_err(|misfit| misfit.under(key))?;
         }
         Ok(())
@@ -347,12 +386,12 @@ impl Keys {
 /// The kinds of value seen in a column.
 #[derive(Debug, Default)]
 struct Seen {
+    /// Keys from the column down.
+    path: String,
+    /// The type that is asked for; flat values of every kind go by it.
+    asked: Option<DataType>,
     boolean: bool,
-    negative: bool,
-    /// A whole number beyond `i64::MAX`.
-    large: bool,
-    whole: bool,
-    float: bool,
+    numbers: Numbers,
     /// `"NaN"` and the infinities: text or float, as the column's other values are.
     special: bool,
     text: bool,
@@ -363,31 +402,51 @@ struct Seen {
 }
 
 impl Seen {
-    fn see(&mut self, value: &Value<'_>) -> Result<(), Misfit> {
+    fn new(path: String, types: &Types) -> Self {
+        Self {
+            asked: types.get(&path).cloned(),
+            path,
+            ..Self::default()
+        }
+    }
+
+    fn see(&mut self, value: &Value<'_>, types: &Types) -> Result<(), Misfit> {
         match value {
             Value::Null => {}
-            Value::Boolean(_) => self.boolean = true,
-            Value::Whole(n) => {
-                self.whole = true;
-                self.negative |= *n < 0;
-                self.large |= i64::try_from(*n).is_err();
+            Value::Array(items) => {
+                let new = || Box::new(Seen::new(self.path.clone(), types));
+                let seen = self.items.get_or_insert_with(new);
+                items.iter().try_for_each(|item| seen.see(item, types))?;
             }
-            Value::Float(_) => self.float = true,
+            Value::Object(entries) => {
+                let path = || format!("{}.", self.path);
+                let new = || Keys {
+                    path: path(),
+                    ..Keys::default()
+                };
+                self.keys.get_or_insert_with(new).see(entries, types)?;
+            }
+            _ if self.asked.is_some() => self.text = true,
+            Value::Boolean(_) => self.boolean = true,
+            Value::Number(text) => {
+                // What the parser takes for a number is one.
+                if let Some(number) = Number::parse(text) {
+                    self.numbers.see(number);
+                }
+            }
             Value::Text(text) if special(text).is_some() => self.special = true,
             Value::Text(_) => self.text = true,
-            Value::Array(items) => {
-                let seen = self.items.get_or_insert_default();
-                items.iter().try_for_each(|item| seen.see(item))?;
-            }
-            Value::Object(entries) => self.keys.get_or_insert_default().see(entries)?,
         }
         let nested = [self.items.is_some(), self.keys.is_some()];
-        let flat = [self.boolean, self.whole || self.float, self.text];
+        let flat = [self.boolean, self.numbers.any(), self.text];
         let kinds = nested.iter().chain(&flat).filter(|kind| **kind).count();
         let no_float = self.boolean || nested.contains(&true);
         if kinds > 1 || (no_float && self.special) {
             let what = format!(": {value} has another type than in earlier lines");
-            return Err(Misfit::new(what));
+            return Err(Misfit {
+                suits_text: !nested.contains(&true),
+                ..Misfit::new(what)
+            });
         }
         Ok(())
     }
@@ -397,16 +456,16 @@ impl Seen {
             DataType::List(Arc::new(Field::new_list_field(items.data_type(), true)))
         } else if let Some(keys) = &self.keys {
             DataType::Struct(keys.fields())
+        } else if let Some(asked) = &self.asked {
+            asked.clone()
         } else if self.boolean {
             DataType::Boolean
-        } else if self.float || (self.whole && (self.special || (self.large && self.negative))) {
-            DataType::Float64
-        } else if self.whole {
-            if self.large {
-                DataType::UInt64
-            } else {
-                DataType::Int64
+        } else if self.numbers.any() {
+            let mut numbers = self.numbers;
+            if self.special {
+                numbers.see(Number::Decimal(f64::NAN));
             }
+            numbers.data_type()
         } else if self.text || self.special {
             DataType::Utf8
         } else {
@@ -426,22 +485,26 @@ fn special(text: &str) -> Option<f64> {
 }
 
 /// `Err` when the value is none of the column's type.
-fn append(column: &mut Column, value: &Value<'_>) -> Result<(), ()> {
+fn append(column: &mut Column, value: &Value<'_>, accepted: Accepted) -> Result<(), ()> {
     match (column, value) {
         (column, Value::Null) => column.append_null(),
+        (_, Value::Array(_) | Value::Object(_)) => return Err(()),
+        (column, Value::Boolean(value)) if accepted == Accepted::Any => {
+            column.append_text(if *value { "true" } else { "false" })?;
+        }
+        (column, Value::Text(text)) if accepted == Accepted::Any => column.append_text(text)?,
         (Column::Boolean(builder), Value::Boolean(value)) => builder.append_value(*value),
-        (Column::Int64(builder), Value::Whole(value)) => {
-            builder.append_value(i64::try_from(*value).map_err(|_| ())?)
-        }
-        (Column::UInt64(builder), Value::Whole(value)) => {
-            builder.append_value(u64::try_from(*value).map_err(|_| ())?)
-        }
-        (Column::Float64(builder), Value::Whole(value)) => builder.append_value(*value as f64),
-        (Column::Float64(builder), Value::Float(value)) => builder.append_value(*value),
         (Column::Float64(builder), Value::Text(text)) => {
-            builder.append_value(special(text).ok_or(())?)
+            builder.append_value(special(text).ok_or(())?);
         }
-        (Column::Text(builder), Value::Text(text)) => builder.append_value(text),
+        (Column::Text(_), Value::Number(_)) if accepted == Accepted::OfType => return Err(()),
+        (column, Value::Number(text)) => column.append_text(text)?,
+        // Beside numbers that became text, the strings that are numbers stay what they are.
+        (Column::Text(builder), Value::Text(text))
+            if accepted == Accepted::OfType || special(text).is_some() =>
+        {
+            builder.append_value(text);
+        }
         _ => return Err(()),
     }
     Ok(())
@@ -457,8 +520,17 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-        let schema = infer(&mut text.as_bytes())?;
-        let mut reader = Reader::new(text.as_bytes(), schema.clone());
+        read_as(text, &[])
+    }
+
+    fn read_as(
+        text: &str,
+        types: &[(&str, DataType)],
+    ) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+        let types = types.iter().map(|(name, data_type)| (*name, data_type));
+        let columns = infer(&mut text.as_bytes(), &Types::new(types).unwrap())?;
+        let mut reader = Reader::new(text.as_bytes(), &columns);
+        let schema = reader.schema();
         let mut batches = Vec::new();
         while let Some(batch) = reader.next_batch()? {
             batches.push(batch);
@@ -482,10 +554,10 @@ mod tests {
     fn types() {
         assert_eq!(data_type(&["1", "-2", "null"]), DataType::Int64);
         assert_eq!(data_type(&["1", "18446744073709551615"]), DataType::UInt64);
-        assert_eq!(
-            data_type(&["-1", "18446744073709551615"]),
-            DataType::Float64
-        );
+        assert_eq!(data_type(&["-1", "18446744073709551615"]), DataType::Utf8);
+        assert_eq!(data_type(&["1.5", "9007199254740993"]), DataType::Utf8);
+        assert_eq!(data_type(&["1", "18446744073709551616"]), DataType::Utf8);
+        assert_eq!(data_type(&["0.5", "1e400"]), DataType::Utf8);
         assert_eq!(data_type(&["1", "1.0"]), DataType::Float64);
         assert_eq!(data_type(&["1", "\"NaN\""]), DataType::Float64);
         assert_eq!(data_type(&["\"NaN\"", "\"Infinity\""]), DataType::Utf8);
@@ -546,15 +618,15 @@ mod tests {
         );
         assert_eq!(
             error("{\"a\":1}\n[1]\n"),
-            "line 2: invalid type: sequence, expected an object"
+            "line 2, byte 1: an array is no object"
         );
         assert_eq!(
             error("{\"a\":1}\n\n{\"a\":\n"),
-            "line 3: EOF while parsing a value"
+            "line 3, byte 7: EOF while parsing a value"
         );
         assert_eq!(
             error("{\"a\":1}\n{\"a\":\"x\"}\n"),
-            "line 2: column `a`: \"x\" has another type than in earlier lines"
+            "line 2: column `a`: \"x\" has another type than in earlier lines; with --types a=utf8 the column is text"
         );
         assert_eq!(
             error("{\"a\":[1,{\"b\":2}]}\n"),
@@ -578,7 +650,7 @@ mod tests {
         );
         assert_eq!(
             error("{\"a\":true}\n{\"a\":\"NaN\"}\n"),
-            "line 2: column `a`: \"NaN\" has another type than in earlier lines"
+            "line 2: column `a`: \"NaN\" has another type than in earlier lines; with --types a=utf8 the column is text"
         );
     }
 
@@ -685,21 +757,23 @@ mod tests {
         );
         let later = |line: &str| error(&format!("{good}{line}\n"));
         let types = "the type that the first 10000 rows have";
+        let as_text = |path| format!("{types}; with --types {path}=utf8 the column is text");
+        let (n, z, l) = (as_text("n"), as_text("z"), as_text("o.l"));
         assert_eq!(
             later("{\"n\":1.5}"),
-            format!("line 10002: column `n`: 1.5 is no Int64, {types}")
+            format!("line 10002: column `n`: 1.5 is no Int64, {n}")
         );
         assert_eq!(
             later("{\"n\":9223372036854775808}"),
-            format!("line 10002: column `n`: 9223372036854775808 is no Int64, {types}")
+            format!("line 10002: column `n`: 9223372036854775808 is no Int64, {n}")
         );
         assert_eq!(
             later("{\"n\":\"1\"}"),
-            format!("line 10002: column `n`: \"1\" is no Int64, {types}")
+            format!("line 10002: column `n`: \"1\" is no Int64, {n}")
         );
         assert_eq!(
             later("{\"z\":1}"),
-            format!("line 10002: column `z`: 1 is no Null, {types}")
+            format!("line 10002: column `z`: 1 is no Null, {z}")
         );
         assert_eq!(
             later("{\"new\":1}"),
@@ -715,7 +789,7 @@ mod tests {
         let later = |line: &str| error(&format!("{nested}{line}\n"));
         assert_eq!(
             later("{\"o\":{\"l\":[1,\"x\"]}}"),
-            format!("line 10001: column `o.l`: \"x\" is no Int64, {types}")
+            format!("line 10001: column `o.l`: \"x\" is no Int64, {l}")
         );
         assert_eq!(
             later("{\"o\":{\"l\":1}}"),
@@ -741,11 +815,67 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused_not_a_stack_overflow() {
-        let text = format!("{{\"a\":{}", "[".repeat(1_000_000));
-        assert!(
-            error(&text).starts_with("line 1, byte "),
-            "{}",
-            error(&text)
+        for (open, n) in [("[", 64), ("[", 1_000_000), ("{\"b\":", 1_000_000)] {
+            let text = format!("{{\"z\":1}}\n{{\"a\":{}", open.repeat(n));
+            let byte = 6 + 63 * open.len();
+            assert_eq!(
+                error(&text),
+                format!("line 2, byte {byte}: nested deeper than 63 arrays and objects")
+            );
+        }
+        let deepest = format!("{{\"a\":{}1{}}}", "[".repeat(63), "]".repeat(63));
+        assert_eq!(read(&deepest).unwrap().1.len(), 1);
+    }
+
+    #[test]
+    fn types_may_be_asked_for() {
+        let text = "{\"n\":1.50,\"o\":{\"l\":[1,2]},\"t\":\"2024-01-01T00:00:00Z\"}\n\
+            {\"n\":1e400,\"t\":null}\n{\"n\":true,\"o\":{\"l\":[]}}\n{\"n\":\"a\\nb\"}\n";
+        let utc = DataType::Timestamp(arrow_schema::TimeUnit::Second, Some("UTC".into()));
+        let types = [("n", DataType::Utf8), ("o.l", DataType::UInt8), ("t", utc)];
+        let (_, batches) = read_as(text, &types).unwrap();
+        let texts = batches[0].column(0).as_string::<i32>();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [Some("1.50"), Some("1e400"), Some("true"), Some("a\nb")]
         );
+        let lists = batches[0].column(1).as_struct().column(0).clone();
+        let items = lists.as_list::<i32>().values().clone();
+        let items = items.as_primitive::<arrow_array::types::UInt8Type>();
+        assert_eq!(items.values(), &[1, 2]);
+        let times = batches[0].column(2);
+        let times = times.as_primitive::<arrow_array::types::TimestampSecondType>();
+        assert_eq!(times.value(0), 1_704_067_200);
+        assert_eq!(
+            read_as(text, &[("o.l", DataType::Boolean), ("n", DataType::Utf8)]).unwrap_err(),
+            "line 1: column `o.l`: 1 is no Boolean, the type that --types asks for"
+        );
+        assert_eq!(
+            read_as(text, &[("o", DataType::Int8), ("n", DataType::Utf8)]).map(|_| ()),
+            Ok(()),
+            "a type is one for flat values"
+        );
+    }
+
+    #[test]
+    fn numbers_that_became_text_stay_as_they_are_written() {
+        let text = "{\"a\":9007199254740993}\n{\"a\":1.50}\n{\"a\":\"NaN\"}\n{\"a\":-0}\n";
+        let (_, batches) = read(text).unwrap();
+        let texts = batches[0].column(0).as_string::<i32>();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [
+                Some("9007199254740993"),
+                Some("1.50"),
+                Some("NaN"),
+                Some("-0")
+            ]
+        );
+        // Not text that just looks like a number.
+        let mut lines = "{\"a\":123456789012345678901234567890}\n".repeat(INFERENCE_ROWS);
+        lines.push_str("{\"a\":12345678901234567890123456789}\n");
+        assert!(read(&lines).is_ok());
+        lines.push_str("{\"a\":\"1\"}\n");
+        assert!(error(&lines).starts_with("line 10002: column `a`: \"1\" is no Utf8, "));
     }
 }

@@ -3,9 +3,12 @@
 //! This does not use `arrow-csv`, because that reader cannot tell `""` from an empty field, names records instead of
 //! lines in its errors, and drops the values of a column that was empty in the first rows.
 //!
-//! The first line names the columns. Lines end with LF or CR LF; a quoted field may hold both. A field that is empty
-//! and not quoted is null; a quoted empty field is an empty text, and null in a column that is no text. An empty line
-//! is a null row in a file of one column, and skipped in others. A byte order mark is skipped.
+//! The first line names the columns, and its end says how lines end: with LF or CR LF, or with CR alone. A quoted field
+//! may hold all of them; the other kind outside of quotes is an error. A field that is empty and not quoted is null; a
+//! quoted empty field is an empty text, and null in a column that is no text. An empty line is a null row in a file of
+//! one column, and skipped in others. A byte order mark is skipped.
+
+mod records;
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -13,21 +16,21 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-use super::builders::{Column, quoted};
+use super::builders::{Column, as_text, misfit, parse_bool, quoted};
 use super::limits::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
+use super::number::{Number, Numbers};
 use super::timestamp::{parse_date, parse_timestamp};
+use super::types::Types;
+use records::Records;
 
-/// A record longer than this is refused: most likely a quote was never closed.
-const RECORD_BYTES_MAX: usize = 256 << 20;
-
-/// Reads the header and the first rows, and returns name and type of each column.
+/// Reads the header and the first rows, and returns name and type of each column: the one that is asked for, if any.
 ///
 /// # Errors
 /// The header or a row is malformed; the text says the line.
-pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
+pub(super) fn infer(input: &mut impl BufRead, types: &Types) -> Result<SchemaRef, String> {
     let mut records = Records::new(input);
     let names = header(&mut records)?;
-    let mut candidates = vec![Candidates::ALL; names.len()];
+    let mut candidates = vec![Candidates::all(); names.len()];
     for _ in 0..INFERENCE_ROWS {
         if !records.next(names.len())? {
             break;
@@ -39,7 +42,10 @@ pub(super) fn infer(input: &mut impl BufRead) -> Result<SchemaRef, String> {
     let fields: Vec<Field> = names
         .into_iter()
         .zip(candidates)
-        .map(|(name, seen)| Field::new(name, seen.data_type(), true))
+        .map(|(name, seen)| {
+            let asked = types.get(&name).cloned();
+            Field::new(name, asked.unwrap_or_else(|| seen.data_type()), true)
+        })
         .collect();
     Ok(Arc::new(Schema::new(fields)))
 }
@@ -49,12 +55,13 @@ pub(super) struct Reader<R> {
     records: Records<R>,
     schema: SchemaRef,
     columns: Vec<Column>,
+    types: Types,
 }
 
 impl<R: BufRead> Reader<R> {
     /// # Errors
     /// The header is malformed, or no longer what it was when the schema was inferred.
-    pub(super) fn new(input: R, schema: SchemaRef) -> Result<Reader<R>, String> {
+    pub(super) fn new(input: R, schema: SchemaRef, types: Types) -> Result<Reader<R>, String> {
         let mut records = Records::new(input);
         let names = header(&mut records)?;
         if !names
@@ -72,6 +79,7 @@ impl<R: BufRead> Reader<R> {
             records,
             schema,
             columns,
+            types,
         })
     }
 
@@ -88,13 +96,20 @@ impl<R: BufRead> Reader<R> {
             for (i, column) in self.columns.iter_mut().enumerate() {
                 let (text, is_quoted) = self.records.field(i)?;
                 append(column, text, is_quoted).map_err(|()| {
-                    let field = self.schema.field(i);
+                    let (name, data_type) = (
+                        self.schema.field(i).name(),
+                        self.schema.field(i).data_type(),
+                    );
+                    let is_asked = self.types.get(name).is_some();
+                    let what = misfit(quoted(text), data_type, is_asked);
+                    let advice = if is_asked {
+                        String::new()
+                    } else {
+                        as_text(name)
+                    };
                     format!(
-                        "line {}: column `{}`: {} is no {}, the type that the first {INFERENCE_ROWS} rows have",
-                        self.records.line,
-                        field.name(),
-                        quoted(text),
-                        field.data_type()
+                        "line {}: column `{name}`: {what}{advice}",
+                        self.records.line
                     )
                 })?;
             }
@@ -112,30 +127,32 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The types that every value so far can be read as, as a set of bits, and the properties of its timestamps.
+/// The types that every value so far can be read as, as a set of bits, and what these values need of them.
 #[derive(Debug, Clone, Copy)]
 struct Candidates {
     types: u8,
     any: bool,
+    numbers: Numbers,
     needs_nanos: bool,
 }
 
 const BOOLEAN: u8 = 1;
-const INT64: u8 = 2;
-const UINT64: u8 = 4;
-const FLOAT64: u8 = 8;
-const DATE32: u8 = 16;
+const NUMBER: u8 = 2;
+const DATE32: u8 = 4;
 /// A timestamp without an offset.
-const LOCAL: u8 = 32;
+const LOCAL: u8 = 8;
 /// A timestamp with one.
-const INSTANT: u8 = 64;
+const INSTANT: u8 = 16;
 
 impl Candidates {
-    const ALL: Candidates = Candidates {
-        types: !0,
-        any: false,
-        needs_nanos: false,
-    };
+    fn all() -> Candidates {
+        Candidates {
+            types: !0,
+            any: false,
+            numbers: Numbers::default(),
+            needs_nanos: false,
+        }
+    }
 
     fn see(&mut self, text: &str) {
         if text.is_empty() || (self.any && self.types == 0) {
@@ -146,14 +163,9 @@ impl Candidates {
         if parse_bool(text).is_some() {
             types |= BOOLEAN;
         }
-        if text.parse::<i64>().is_ok() {
-            types |= INT64;
-        }
-        if text.parse::<u64>().is_ok() {
-            types |= UINT64;
-        }
-        if parse_float(text).is_some() {
-            types |= FLOAT64;
+        if let Some(number) = Number::parse(text) {
+            types |= NUMBER;
+            self.numbers.see(number);
         }
         if let Some(timestamp) = parse_timestamp(text) {
             if parse_date(text).is_some() {
@@ -175,9 +187,7 @@ impl Candidates {
         match self.types {
             _ if !self.any => DataType::Utf8,
             t if t & BOOLEAN != 0 => DataType::Boolean,
-            t if t & INT64 != 0 => DataType::Int64,
-            t if t & UINT64 != 0 => DataType::UInt64,
-            t if t & FLOAT64 != 0 => DataType::Float64,
+            t if t & NUMBER != 0 => self.numbers.data_type(),
             t if t & DATE32 != 0 => DataType::Date32,
             t if t & LOCAL != 0 => DataType::Timestamp(unit, None),
             t if t & INSTANT != 0 => DataType::Timestamp(unit, Some("UTC".into())),
@@ -186,58 +196,13 @@ impl Candidates {
     }
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
-    if text.eq_ignore_ascii_case("true") {
-        Some(true)
-    } else if text.eq_ignore_ascii_case("false") {
-        Some(false)
-    } else {
-        None
-    }
-}
-
-/// A whole number too large for 64 bits is text: it is more likely a key, and as a float it would lose digits.
-fn parse_float(text: &str) -> Option<f64> {
-    let is_whole = text
-        .strip_prefix(['+', '-'])
-        .unwrap_or(text)
-        .bytes()
-        .all(|b| b.is_ascii_digit());
-    if is_whole && text.parse::<i64>().is_err() && text.parse::<u64>().is_err() {
-        return None;
-    }
-    text.parse().ok()
-}
-
 /// `Err` when the text is no value of the column's type.
 fn append(column: &mut Column, text: &str, is_quoted: bool) -> Result<(), ()> {
     if text.is_empty() && !(is_quoted && matches!(column, Column::Text(_))) {
         column.append_null();
         return Ok(());
     }
-    match column {
-        Column::Null(_) => return Err(()),
-        Column::Boolean(builder) => builder.append_value(parse_bool(text).ok_or(())?),
-        Column::Int64(builder) => builder.append_value(text.parse().map_err(|_| ())?),
-        Column::UInt64(builder) => builder.append_value(text.parse().map_err(|_| ())?),
-        Column::Float64(builder) => builder.append_value(parse_float(text).ok_or(())?),
-        Column::Date32(builder) => builder.append_value(parse_date(text).ok_or(())?),
-        Column::Micros(builder, has_zone) => {
-            builder.append_value(timestamp(text, TimeUnit::Microsecond, *has_zone).ok_or(())?);
-        }
-        Column::Nanos(builder, has_zone) => {
-            builder.append_value(timestamp(text, TimeUnit::Nanosecond, *has_zone).ok_or(())?);
-        }
-        Column::Text(builder) => builder.append_value(text),
-    }
-    Ok(())
-}
-
-/// A timestamp. It must have an offset if the column's type has a time zone, and must have none if not.
-fn timestamp(text: &str, unit: TimeUnit, has_zone: bool) -> Option<i64> {
-    parse_timestamp(text)
-        .filter(|timestamp| timestamp.has_offset == has_zone)?
-        .in_unit(unit)
+    column.append_text(text)
 }
 
 /// The names in the first line.
@@ -250,166 +215,6 @@ fn header<R: BufRead>(records: &mut Records<R>) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// Cuts text into records and fields.
-struct Records<R> {
-    input: R,
-    /// The physical line being read.
-    raw: Vec<u8>,
-    /// The fields of the record, unescaped, one after the other.
-    text: Vec<u8>,
-    fields: Vec<FieldEnd>,
-    /// Line on which the record starts, counted from 1.
-    line: u64,
-    lines_read: u64,
-}
-
-#[derive(Clone, Copy)]
-struct FieldEnd {
-    /// In `text`.
-    end: usize,
-    is_quoted: bool,
-}
-
-/// The state of the parser between two bytes.
-#[derive(Clone, Copy, PartialEq)]
-enum State {
-    FieldStart,
-    Unquoted,
-    Quoted,
-    /// After a quote inside a quoted field: its end, or the first half of an escaped quote.
-    QuoteSeen,
-}
-
-impl<R: BufRead> Records<R> {
-    fn new(input: R) -> Records<R> {
-        Records {
-            input,
-            raw: Vec::new(),
-            text: Vec::new(),
-            fields: Vec::new(),
-            line: 0,
-            lines_read: 0,
-        }
-    }
-
-    /// Text of a field of the current record, and whether it stood in quotes.
-    fn field(&self, i: usize) -> Result<(&str, bool), String> {
-        let start = if i == 0 { 0 } else { self.fields[i - 1].end };
-        let FieldEnd { end, is_quoted } = self.fields[i];
-        match std::str::from_utf8(&self.text[start..end]) {
-            Ok(text) => Ok((text, is_quoted)),
-            Err(_) => Err(format!("line {}: field {} is not UTF-8", self.line, i + 1)),
-        }
-    }
-
-    /// Reads the next record of `n_fields` fields; `false` at the end of the file.
-    fn next(&mut self, n_fields: usize) -> Result<bool, String> {
-        loop {
-            if !self.read()? {
-                return Ok(false);
-            }
-            if self.fields.len() == n_fields {
-                return Ok(true);
-            }
-            let is_empty_line =
-                self.fields.len() == 1 && self.text.is_empty() && !self.fields[0].is_quoted;
-            if !is_empty_line {
-                let found = self.fields.len();
-                return Err(format!(
-                    "line {}: {found} fields, but the header has {n_fields}",
-                    self.line
-                ));
-            }
-        }
-    }
-
-    /// Reads the next record, of any number of fields.
-    fn read(&mut self) -> Result<bool, String> {
-        self.text.clear();
-        self.fields.clear();
-        self.line = self.lines_read + 1;
-        let mut state = State::FieldStart;
-        let mut is_quoted = false;
-        loop {
-            self.raw.clear();
-            // The read is limited, so that a file without line ends is not read into memory as a whole.
-            let limit = (RECORD_BYTES_MAX - self.text.len() + 1) as u64;
-            let n = std::io::Read::take(&mut self.input, limit)
-                .read_until(b'\n', &mut self.raw)
-                .map_err(|error| format!("line {}: {error}", self.lines_read + 1))?;
-            if n == 0 {
-                return match state {
-                    State::Quoted => Err(format!(
-                        "line {}: a quoted field is never closed",
-                        self.line
-                    )),
-                    // This state is entered only at the start of the file and at the end of a line.
-                    _ => Ok(false),
-                };
-            }
-            if self.text.len() + n > RECORD_BYTES_MAX {
-                return Err(format!(
-                    "line {}: a record of more than {RECORD_BYTES_MAX} bytes",
-                    self.line
-                ));
-            }
-            self.lines_read += 1;
-            let mut line = self.raw.as_slice();
-            if self.lines_read == 1 {
-                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-            }
-            let (content, line_end) = match line {
-                [content @ .., b'\r', b'\n'] => (content, &b"\r\n"[..]),
-                [content @ .., b'\n'] => (content, &b"\n"[..]),
-                content => (content, &b""[..]),
-            };
-            for &byte in content {
-                state = match (state, byte) {
-                    (State::FieldStart, b'"') => {
-                        is_quoted = true;
-                        State::Quoted
-                    }
-                    (State::FieldStart | State::Unquoted | State::QuoteSeen, b',') => {
-                        self.fields.push(FieldEnd {
-                            end: self.text.len(),
-                            is_quoted,
-                        });
-                        is_quoted = false;
-                        State::FieldStart
-                    }
-                    (State::Quoted, b'"') => State::QuoteSeen,
-                    (State::QuoteSeen, b'"') => {
-                        self.text.push(b'"');
-                        State::Quoted
-                    }
-                    (State::QuoteSeen, _) => {
-                        return Err(format!(
-                            "line {}: text follows a closing quote",
-                            self.lines_read
-                        ));
-                    }
-                    (State::Quoted, _) => {
-                        self.text.push(byte);
-                        State::Quoted
-                    }
-                    (State::FieldStart | State::Unquoted, _) => {
-                        self.text.push(byte);
-                        State::Unquoted
-                    }
-                };
-            }
-            if state != State::Quoted {
-                self.fields.push(FieldEnd {
-                    end: self.text.len(),
-                    is_quoted,
-                });
-                return Ok(true);
-            }
-            self.text.extend_from_slice(line_end);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use arrow_array::Array;
@@ -419,8 +224,12 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
-        let schema = infer(&mut &text[..])?;
-        let mut reader = Reader::new(text, schema.clone())?;
+        read_as(text, &Types::default())
+    }
+
+    fn read_as(text: &[u8], asked: &Types) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+        let schema = infer(&mut &text[..], asked)?;
+        let mut reader = Reader::new(text, schema.clone(), asked.clone())?;
         let mut batches = Vec::new();
         while let Some(batch) = reader.next_batch()? {
             batches.push(batch);
@@ -455,7 +264,11 @@ mod tests {
         );
         assert_eq!(
             types("a,b\n-1,1e3\n18446744073709551615,nan\n"),
-            [Float64, Float64]
+            [Utf8, Float64]
+        );
+        assert_eq!(
+            types("a,b,c\n1.5,1e400,0.1\n9007199254740993,1,123456789012345678901\n"),
+            [Utf8, Utf8, Utf8]
         );
         assert_eq!(types("a,b\n,1\n,\n"), [Utf8, Int64]);
         assert_eq!(
@@ -496,6 +309,77 @@ mod tests {
         assert_eq!(
             texts.iter().collect::<Vec<_>>(),
             [Some("a,\"b\"\r\nc"), Some(""), None]
+        );
+    }
+
+    #[test]
+    fn lines_end_as_the_first_one_does() {
+        let (schema, batches) = read(b"\xef\xbb\xbfn,t\r1,\"a\rb\nc\r\nd\"\r\r,\"\"\r3,x").unwrap();
+        assert_eq!(schema.field(0).name(), "n");
+        assert_eq!(schema.field(1).name(), "t");
+        let numbers = batches[0].column(0).as_primitive::<Int64Type>();
+        assert_eq!(numbers.iter().collect::<Vec<_>>(), [Some(1), None, Some(3)]);
+        let texts = batches[0].column(1).as_string::<i32>();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [Some("a\rb\nc\r\nd"), Some(""), Some("x")]
+        );
+        // Ends of lines in a quoted name decide nothing.
+        let (schema, batches) = read(b"\"n\rm\",t\n1,2\n").unwrap();
+        assert_eq!(
+            (schema.field(0).name().as_str(), batches[0].num_rows()),
+            ("n\rm", 1)
+        );
+        // A last line whose line feed is missing.
+        let (_, batches) = read(b"n\n1\r\n2\r").unwrap();
+        assert_eq!(batches[0].num_rows(), 2);
+        // Without the data behind it, a carriage return at the end of a piece that was read may be half of an end.
+        let text = b"n\r\n1\r\n";
+        for capacity in 1..8 {
+            let input = || std::io::BufReader::with_capacity(capacity, &text[..]);
+            let schema = infer(&mut input(), &Types::default()).unwrap();
+            assert_eq!(schema.field(0).data_type(), &DataType::Int64, "{capacity}");
+            let mut reader = Reader::new(input(), schema, Types::default()).unwrap();
+            assert_eq!(reader.next_batch().unwrap().unwrap().num_rows(), 1);
+        }
+        let stray =
+            "a carriage return outside of quotes, in a file whose lines end with line feeds";
+        assert_eq!(error("n,t\n1,x\ry\n"), format!("line 2: {stray}"));
+        assert_eq!(error("n,t\n1,\"x\"\r\r\n"), format!("line 2: {stray}"));
+        let stray =
+            "a line feed outside of quotes, in a file whose lines end with carriage returns";
+        assert_eq!(error("n,t\r1,x\n2,y\r"), format!("line 2: {stray}"));
+        assert_eq!(error("n,t\r\r\n1,x\r\r\n"), format!("line 3: {stray}"));
+    }
+
+    #[test]
+    fn types_may_be_asked_for() {
+        let asked = |types: &[(&str, DataType)]| {
+            Types::new(types.iter().map(|(name, data_type)| (*name, data_type))).unwrap()
+        };
+        let text = b"n,t,d\n1,007,1.50\n,,\n300,1e400,-2\n";
+        let types = asked(&[
+            ("t", DataType::Utf8),
+            ("n", DataType::Int16),
+            ("d", DataType::Decimal128(5, 1)),
+        ]);
+        let (schema, batches) = read_as(text, &types).unwrap();
+        assert_eq!(schema.field(0).data_type(), &DataType::Int16);
+        let texts = batches[0].column(1).as_string::<i32>();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [Some("007"), None, Some("1e400")]
+        );
+        let decimals = batches[0]
+            .column(2)
+            .as_primitive::<arrow_array::types::Decimal128Type>();
+        assert_eq!(
+            decimals.iter().collect::<Vec<_>>(),
+            [Some(15), None, Some(-20)]
+        );
+        assert_eq!(
+            read_as(text, &asked(&[("n", DataType::UInt8)])).unwrap_err(),
+            "line 4: column `n`: \"300\" is no UInt8, the type that --types asks for"
         );
     }
 
@@ -551,7 +435,8 @@ mod tests {
         text.push_str("10000,x\n1.5,x\n");
         assert_eq!(
             error(&text),
-            "line 10004: column `n`: \"1.5\" is no Int64, the type that the first 10000 rows have"
+            "line 10004: column `n`: \"1.5\" is no Int64, the type that the first 10000 rows have; \
+             with --types n=utf8 the column is text"
         );
         // The last row that counts for the types.
         let text = text.replace("\n9999,", "\n9999.5,");

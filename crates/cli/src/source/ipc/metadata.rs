@@ -1,0 +1,155 @@
+//! Flatbuffers of Arrow IPC: limits of their verification, and metadata that are no UTF-8.
+//!
+//! Values of metadata are strings by the format, but extension types of other programs, such as pyarrow's, put bytes
+//! there, and the verifier refuses the whole schema. Such a value is kept as base64 under its key with [`BINARY_SUFFIX`].
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flatbuffers::{ErrorTraceDetail, InvalidFlatbuffer, VerifierOptions};
+
+/// Ends the keys of metadata whose values are bytes in base64.
+const BINARY_SUFFIX: &str = ".base64";
+
+/// Values of bytes in one schema. Each takes a verification of the whole.
+const BINARY_VALUES_MAX: usize = 1_000;
+
+/// Tables inside each other. A column as deep as Tarsia stores it takes half of them.
+const DEPTH_MAX: usize = 128;
+
+/// Limits for a flatbuffer of this length. Tables and vectors of a flatbuffer may share bytes, so that few of them stand
+/// for many; honest ones share strings only.
+pub(super) fn limits(bytes: &[u8]) -> VerifierOptions {
+    VerifierOptions {
+        max_depth: DEPTH_MAX,
+        max_tables: bytes.len() / 4,
+        max_apparent_size: bytes.len().saturating_mul(64).saturating_add(1 << 20),
+        ..VerifierOptions::default()
+    }
+}
+
+/// The same flatbuffer with base64 for the values of metadata that are no UTF-8.
+pub(super) fn readable(
+    mut bytes: Vec<u8>,
+    verify: impl Fn(&VerifierOptions, &[u8]) -> Result<(), InvalidFlatbuffer>,
+) -> Result<Vec<u8>, String> {
+    for _ in 0..=BINARY_VALUES_MAX {
+        let Err(error) = verify(&limits(&bytes), &bytes) else {
+            return Ok(bytes);
+        };
+        let value = BinaryValue::of(&error).ok_or_else(|| text_of(&error))?;
+        value.replace(&mut bytes).ok_or_else(|| text_of(&error))?;
+    }
+    Err(format!(
+        "more than {BINARY_VALUES_MAX} values of metadata are not UTF-8"
+    ))
+}
+
+/// Why a flatbuffer is refused, on one line.
+pub(super) fn text_of(error: &InvalidFlatbuffer) -> String {
+    match error {
+        InvalidFlatbuffer::DepthLimitReached => {
+            format!("columns are nested deeper than {}", DEPTH_MAX - 4)
+        }
+        InvalidFlatbuffer::Utf8Error {
+            range, error_trace, ..
+        } => {
+            let name = match error_trace.as_ref().first() {
+                Some(ErrorTraceDetail::TableField { field_name, .. }) => field_name.clone(),
+                _ => Cow::Borrowed("text"),
+            };
+            format!("the `{name}` at byte {} is not UTF-8", range.start)
+        }
+        other => {
+            let text = other.to_string();
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+/// A value of metadata that is no UTF-8.
+struct BinaryValue {
+    /// The bytes of the value.
+    start: usize,
+    end: usize,
+    /// Where the offset of the value is.
+    value_slot: usize,
+    /// Where the offset of the table with key and value is.
+    table_slot: usize,
+}
+
+impl BinaryValue {
+    /// `None` for other errors, also in other strings.
+    fn of(error: &InvalidFlatbuffer) -> Option<Self> {
+        let InvalidFlatbuffer::Utf8Error {
+            range, error_trace, ..
+        } = error
+        else {
+            return None;
+        };
+        let [
+            ErrorTraceDetail::TableField {
+                field_name: value,
+                position: value_slot,
+            },
+            ErrorTraceDetail::VectorElement {
+                position: table_slot,
+                ..
+            },
+            ErrorTraceDetail::TableField {
+                field_name: list, ..
+            },
+            ..,
+        ] = error_trace.as_ref()
+        else {
+            return None;
+        };
+        (value == "value" && list == "custom_metadata").then_some(BinaryValue {
+            start: range.start,
+            end: range.end,
+            value_slot: *value_slot,
+            table_slot: *table_slot,
+        })
+    }
+
+    /// Appends key and value in their new form and points to them. Offsets of strings are forward ones.
+    fn replace(&self, bytes: &mut Vec<u8>) -> Option<()> {
+        let value = STANDARD.encode(bytes.get(self.start..self.end)?);
+        let table = self
+            .table_slot
+            .checked_add(word(bytes, self.table_slot)? as usize)?;
+        let vtable = table.checked_add_signed(-(word(bytes, table)?.cast_signed() as isize))?;
+        // The first field of the table is the key; 0 if it is left out.
+        let key_field = bytes.get(vtable.checked_add(4)?..)?.first_chunk()?;
+        let key_field = usize::from(u16::from_le_bytes(*key_field));
+        let key_slot = table.checked_add(key_field).filter(|slot| *slot != table)?;
+        let key = key_slot.checked_add(word(bytes, key_slot)? as usize)?;
+        let key_bytes = word(bytes, key)? as usize;
+        let key = bytes.get(key.checked_add(4)?..)?.get(..key_bytes)?;
+        let key = format!("{}{BINARY_SUFFIX}", str::from_utf8(key).ok()?);
+        append(bytes, key_slot, &key)?;
+        append(bytes, self.value_slot, &value)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u32::from_le_bytes)
+}
+
+/// Appends a string whose offset stands at `slot`.
+fn append(bytes: &mut Vec<u8>, slot: usize, text: &str) -> Option<()> {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    let offset = u32::try_from(bytes.len().checked_sub(slot)?).ok()?;
+    bytes
+        .get_mut(slot..slot + 4)?
+        .copy_from_slice(&offset.to_le_bytes());
+    bytes.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(0);
+    Some(())
+}
