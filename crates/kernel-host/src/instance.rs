@@ -18,6 +18,20 @@ const PREPARED_MAX: usize = 256;
 /// Bytes of the block into which the exports write their records.
 const RECORD_BYTES: u32 = 64;
 
+/// What a kernel exports.
+pub(crate) const EXPORTS: [&str; 10] = [
+    "memory",
+    "t1_abi",
+    "t1_alloc",
+    "t1_free",
+    "t1_check",
+    "t1_init",
+    "t1_decode",
+    "t1_release",
+    "t1_close",
+    "t1_error",
+];
+
 pub(crate) struct Instance {
     store: Store<StoreLimits>,
     memory: Memory,

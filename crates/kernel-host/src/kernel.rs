@@ -8,7 +8,7 @@ use wasmparser::{Parser, Payload};
 use wasmtime::{Config, Engine, Module, OptLevel};
 
 use crate::error::{Error, Result};
-use crate::instance::Instance;
+use crate::instance::{EXPORTS, Instance};
 
 /// Most bytes of a module.
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
@@ -219,6 +219,30 @@ fn engine() -> Result<&'static Engine> {
     ENGINE
         .as_ref()
         .map_err(|error| Error::Failed(error.clone()))
+}
+
+/// Checks a module without compiling or running it: that it is Wasm, has no parts that a kernel must not have, and
+/// exports what a kernel does.
+///
+/// # Errors
+/// [`Error::Profile`].
+pub fn check(wasm: &[u8]) -> Result<()> {
+    check_profile(wasm)?;
+    Module::validate(engine()?, wasm).map_err(|error| Error::Profile(format!("{error:#}")))?;
+    let mut missing: Vec<&str> = EXPORTS.to_vec();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let refused = |error: wasmparser::BinaryReaderError| Error::Profile(error.to_string());
+        if let Payload::ExportSection(exports) = payload.map_err(refused)? {
+            for export in exports {
+                let export = export.map_err(refused)?;
+                missing.retain(|name| *name != export.name);
+            }
+        }
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some(name) => Err(Error::Profile(format!("it does not export {name}"))),
+    }
 }
 
 /// Refuses a module with parts that a kernel must not have, before it is compiled.

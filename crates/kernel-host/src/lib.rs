@@ -36,7 +36,7 @@ mod page;
 mod whole;
 
 pub use error::{Error, Result};
-pub use kernel::{Kernel, MODULE_BYTES_MAX, decompress, digest};
+pub use kernel::{Kernel, MODULE_BYTES_MAX, check, decompress, digest};
 pub use page::{KernelPage, NestedRows, Rows};
 pub use tarsia_structure::{Cut, DecodedForm, DecodedRows, DecodedSlots};
 pub use whole::{BorrowedBytes, BorrowedColumn, Whole};

@@ -82,6 +82,14 @@ pub enum Error {
         /// Components joined by dots.
         path: String,
     },
+    /// No bucket leads to a record.
+    #[error("no bucket leads to the record of {path:?} at byte {place}")]
+    Unfindable {
+        /// Components of the path joined by dots.
+        path: String,
+        /// Where the record is.
+        place: u64,
+    },
     /// The arguments are wrong.
     #[error("invalid input: {what}")]
     InvalidInput {
@@ -139,6 +147,7 @@ impl Error {
                 | Self::Corrupt { .. }
                 | Self::Crc { .. }
                 | Self::FlatBuffer { .. }
+                | Self::Unfindable { .. }
         )
     }
 

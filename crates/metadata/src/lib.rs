@@ -39,6 +39,7 @@ mod header;
 mod kernel;
 mod leaves;
 pub mod limits;
+mod lookup;
 mod path;
 mod postscript;
 mod record;
@@ -59,6 +60,7 @@ pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, Section
 pub use header::{Committed, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
 pub use kernel::KernelSection;
 pub use leaves::n_leaves;
+pub use lookup::check_buckets;
 pub use path::{encode_metadata, encode_path};
 pub use postscript::Postscript;
 pub use record::NodeRecord;

@@ -7,6 +7,7 @@ mod files;
 mod ipc_files;
 #[cfg(unix)]
 mod outputs;
+mod parquet;
 mod parquet_files;
 mod round_trip;
 mod run;

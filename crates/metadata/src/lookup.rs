@@ -1,0 +1,54 @@
+//! Whether the buckets lead to the records of a file.
+
+use crate::bucket::{Bucket, BucketEntry, Buckets, path_hash};
+use crate::bytes::slice;
+use crate::error::{Error, Result};
+use crate::path::display_path;
+use crate::record::NodeRecord;
+use crate::records::Records;
+
+/// Checks that the buckets have an entry for each record and no others. `records` are those of all `n_nodes` nodes and
+/// lie at the offset `place`; `bytes` are those of all buckets.
+///
+/// # Errors
+/// [`Error::Unfindable`] with the first path that no bucket leads to; [`Error::Corrupt`] for entries that lead to no
+/// record; as [`Bucket::parse`] and [`Records`].
+pub fn check_buckets(
+    records: &[u8],
+    place: u64,
+    n_nodes: u32,
+    bytes: &[u8],
+    buckets: &Buckets,
+) -> Result<()> {
+    let start = buckets.bucket_range(0).start;
+    // Sorted, since the buckets are in the order of their hashes.
+    let mut found = Vec::new();
+    for index in 0..buckets.count() {
+        let range = buckets.bucket_range(index);
+        let range = (range.start - start) as usize..(range.end - start) as usize;
+        let bucket = Bucket::parse(slice(bytes, range.clone(), "bucket")?, buckets, index)
+            .map_err(|error| error.at(start.saturating_add(range.start as u64)))?;
+        found.extend(bucket.entries());
+    }
+    let mut walk = Records::new(records, n_nodes);
+    loop {
+        let at = walk.position();
+        let Some(record) = walk.next() else { break };
+        let record = record.map_err(|error| error.at(place))?;
+        let length = NodeRecord::length(slice(records, at..records.len(), "record")?)?;
+        let place = place.saturating_add(at as u64);
+        let entry = BucketEntry::new(path_hash(record.path), place, length);
+        if found.binary_search(&entry).is_err() {
+            let path = display_path(record.path);
+            return Err(Error::Unfindable { path, place });
+        }
+    }
+    // All records are among the entries, which are all different.
+    match found.len() == n_nodes as usize {
+        true => Ok(()),
+        false => {
+            let allowed = "as many entries as the schema has nodes";
+            Err(Error::corrupt("buckets", 0, found.len(), allowed).at(start))
+        }
+    }
+}
