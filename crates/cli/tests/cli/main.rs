@@ -5,3 +5,4 @@ mod errors;
 mod files;
 mod round_trip;
 mod run;
+mod types;
