@@ -239,8 +239,9 @@ Example:
   tarsia export trips.tarsia part.parquet --columns pickup,distance --rows 1000..2000
 
 A type that the target cannot hold is an error that names the column. Parquet (compressed with zstd) and Arrow keep types
-and metadata. JSON lines write decimals and dates as text, binary as base64, and NaN and infinities as \"NaN\", \"Infinity\" and
-\"-Infinity\". CSV writes null as an empty field and an empty text as \"\".")]
+and metadata. JSON lines write decimals and dates as text, binary as base64, NaN and infinities as \"NaN\", \"Infinity\" and
+\"-Infinity\", maps as arrays of entries, and unions as objects of one key, the name of the field that was chosen. CSV writes
+null as an empty field and an empty text as \"\"; it holds no binary, lists, structures, maps or unions.")]
 pub struct Export {
     /// Tarsia file to read
     #[arg(value_name = "IN.tarsia")]
@@ -308,9 +309,11 @@ pub struct Schema {
 
 /// Arguments of `tarsia head`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  tarsia head trips.tarsia -n 3\n\nThe table cuts long values short; --json does not."
-)]
+#[command(after_help = "\
+Example:
+  tarsia head trips.tarsia -n 3 --columns pickup,distance
+
+The table cuts long values short; --json does not. Values are written as `tarsia export` writes them to JSON lines.")]
 pub struct Head {
     /// Tarsia file
     pub file: PathBuf,
@@ -322,6 +325,12 @@ pub struct Head {
         default_value_t = 10
     )]
     pub n_rows: u64,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub columns: Columns,
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,

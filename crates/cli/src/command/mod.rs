@@ -18,7 +18,8 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Names, Rows, Scan, Schema as SchemaArgs, Take,
+    ColumnLayout, Command, Export, Head, Import, Names, RowRange, Rows, Scan, Schema as SchemaArgs,
+    Take,
 };
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -315,15 +316,15 @@ fn schema(args: &SchemaArgs) -> Result<(), Failure> {
 
 fn head(args: &Head) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
-    let rows = 0..args.n_rows.min(file.num_rows());
-    let bad = |error: &tarsia::Error| Failure::of_tarsia(&args.file, error);
-    let scan = file
-        .scan()
-        .rows(rows)
-        .build()
-        .map_err(|error| bad(&error))?;
+    let first = RowRange {
+        start: None,
+        end: Some(args.n_rows.min(file.num_rows())),
+    };
+    let rows = Rows { range: Some(first) };
+    let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &rows)?;
     let schema = scan.schema();
-    let batches = scan.map(|batch| batch.map_err(|error| bad(&error.into())));
+    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(&args.file, &error.into());
+    let batches = scan.map(|batch| batch.map_err(bad));
     print_rows(&args.file, &schema, batches, args.json)
 }
 

@@ -151,6 +151,24 @@ fn head_shows_the_first_rows() {
             .json(),
         json!([])
     );
+    assert_eq!(
+        folder
+            .run(&[
+                "head",
+                "t.tarsia",
+                "-n",
+                "2",
+                "--columns",
+                "flag,id",
+                "--json"
+            ])
+            .json(),
+        json!([{"flag": true, "id": 1}, {"flag": false, "id": 2}])
+    );
+    let table = folder
+        .run(&["head", "t.tarsia", "-n", "1", "--columns", "flag,id"])
+        .ok();
+    assert!(table.starts_with("| flag | id |"), "{table}");
     let table = folder.run(&["head", "t.tarsia"]).ok();
     // Header, rule and five rows: no value breaks its line.
     assert_eq!(table.lines().count(), 7, "{table}");

@@ -170,6 +170,7 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
     let file = "t.tarsia";
     for args in [
         &["export", file, "out.csv", "--columns", "id,nothing"][..],
+        &["head", file, "--columns", "nothing"],
         &["take", file, "--rows", "0", "--columns", "nothing"],
         &["scan", file, "--columns", "nothing"],
         &["inspect", file, "--column", "nothing"],
@@ -212,6 +213,7 @@ fn names_asked_for_twice_have_no_json() {
     folder.import(&schema, &batches);
     for args in [
         &["scan", "t.tarsia", "--columns", "id,id", "--json"][..],
+        &["head", "t.tarsia", "--columns", "id,id", "--json"],
         &[
             "take",
             "t.tarsia",
