@@ -282,8 +282,8 @@ pub struct Trust {
 /// The option `--columns`.
 #[derive(Debug, Args)]
 pub struct Columns {
-    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city; a name with a comma
-    /// stands in double quotes, as in CSV
+    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city, or tags.key and
+    /// tags.value of a map, whose entries are then a list; a name with a comma stands in double quotes, as in CSV
     #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
     pub names: Option<Names>,
 }
@@ -350,7 +350,8 @@ Example:
   tarsia take videos.tarsia --rows 5 --element frames[3]
 
 An element is named by the column, then `.field` of structs and `[3]` or `[2..5]` of lists, counted from 0; a row without it
-gives null. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
+gives null. A map is a list of entries with a key and a value: tags[0].value. A field of a list is a list of this field of
+each item: tags.key, events[2..5].time. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
 pub struct Take {
     /// Tarsia file
     pub file: PathBuf,

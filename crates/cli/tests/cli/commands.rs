@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use serde_json::{Value, json};
@@ -424,6 +425,51 @@ fn names_with_commas_and_quotes_can_be_asked_for() {
         ])
         .json();
     assert_eq!(rows, json!([{"say \"hi\"": 2, "a,b": 1}]));
+}
+
+#[test]
+fn keys_and_values_of_maps_can_be_asked_for() {
+    let folder = Folder::new();
+    let mut tags = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    for (key, value) in [("a", 1), ("b", 2)] {
+        tags.keys().append_value(key);
+        tags.values().append_value(value);
+    }
+    tags.append(true).unwrap();
+    tags.append(false).unwrap();
+    let tags: ArrayRef = Arc::new(tags.finish());
+    let batch = RecordBatch::try_from_iter_with_nullable([("tags", tags, true)]).unwrap();
+    folder.import(&batch.schema(), &[batch]);
+    let keys = json!([{"tags": [{"keys": "a"}, {"keys": "b"}]}, {"tags": null}]);
+    let inspected = folder.run(&["inspect", "t.tarsia", "--json"]).json();
+    let leaf = inspected["columns"][0]["name"].as_str().unwrap();
+    for name in ["tags.keys", "tags.entries.keys", leaf] {
+        let head = ["head", "t.tarsia", "--columns", name, "--json"];
+        assert_eq!(folder.run(&head).json(), keys, "{name}");
+    }
+    folder
+        .run(&["export", "t.tarsia", "k.jsonl", "--columns", "tags.values"])
+        .ok();
+    let values = "{\"tags\":[{\"values\":1},{\"values\":2}]}\n{\"tags\":null}\n";
+    assert_eq!(folder.read("k.jsonl"), values);
+    for (path, want) in [
+        ("tags[1].values", json!(2)),
+        ("tags.keys", json!(["a", "b"])),
+        ("tags[1]", json!({"keys": "b", "values": 2})),
+        ("tags[1..9]", json!([{"keys": "b", "values": 2}])),
+    ] {
+        let take = [
+            "take",
+            "t.tarsia",
+            "--rows",
+            "0,1",
+            "--element",
+            path,
+            "--json",
+        ];
+        let rows = folder.run(&take).json();
+        assert_eq!(rows, json!([{path: want}, {path: null}]), "{path}");
+    }
 }
 
 #[test]

@@ -207,6 +207,40 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
 }
 
 #[test]
+fn elements_that_are_not_there_exit_with_2() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "{\"n\":1,\"ids\":[1,2],\"user\":{\"id\":7}}\n");
+    folder.run(&["import", "a.jsonl", "a.tarsia"]).ok();
+    let take = |path| folder.run(&["take", "a.tarsia", "--rows", "0", "--element", path]);
+    for (path, what) in [
+        ("nobody[0]", "no column is named `nobody`"),
+        ("n[0]", "Int64 is no list"),
+        ("n", "the column is not nested"),
+        ("ids.x", "Int64 has no field `x`"),
+        ("ids[0].x", "Int64 has no field `x`"),
+        ("ids[0][1]", "Int64 is no list"),
+        ("user.nobody", "no field `nobody`"),
+        ("user[0]", "is no list"),
+    ] {
+        let done = take(path);
+        assert_eq!(done.stdout, "");
+        let line = done.fails(2);
+        assert!(
+            line.starts_with("error: a.tarsia: ") && line.contains(what),
+            "{line}"
+        );
+    }
+    for (path, what) in [
+        ("ids[", "`[` without `]`"),
+        ("ids[0..2][1]", "`[` after a range"),
+    ] {
+        let done = take(path);
+        assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+        assert!(done.stderr.contains(what), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn names_asked_for_twice_have_no_json() {
     let folder = Folder::new();
     let (schema, batches) = small_table();
@@ -359,13 +393,6 @@ fn types_that_cannot_be_held_name_their_column() {
         RecordBatch::try_from_iter([("tokens", Arc::new(lists.finish()) as ArrayRef)]).unwrap();
     write_table(&folder.path("lists.parquet"), &batch.schema(), &[batch]);
     folder.run(&["import", "lists.parquet", "l.tarsia"]).ok();
-    let line = folder
-        .run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens.x"])
-        .fails(1);
-    assert!(line.contains("has no field `x`"), "{line}");
-    let usage = folder.run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens["]);
-    assert_eq!(usage.code, 2, "{}", usage.stderr);
-    assert!(usage.stderr.contains("`[` without `]`"), "{}", usage.stderr);
     let line = folder.run(&["export", "l.tarsia", "out.csv"]).fails(1);
     assert!(
         line.contains("out.csv: column `tokens`: type List(Int32) cannot be written as CSV"),
