@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tarsia::LAYOUTS;
 
@@ -347,6 +349,7 @@ pub struct Head {
 #[command(after_help = "\
 Example:
   tarsia take trips.tarsia --rows 5,1,1,99 --columns pickup,distance
+  tarsia take trips.tarsia --rows @rows.txt --json
   tarsia take videos.tarsia --rows 5 --element frames[3]
 
 An element is named by the column, then `.field` of structs and `[3]` or `[2..5]` of lists, counted from 0; a row without it
@@ -355,8 +358,9 @@ each item: tags.key, events[2..5].time. Only its columns are read, and of their 
 pub struct Take {
     /// Tarsia file
     pub file: PathBuf,
-    /// Rows, counted from 0, separated by commas
-    #[arg(long, value_name = "5,1,1,99", value_parser = parse_rows)]
+    /// Rows, counted from 0, separated by commas; @FILE reads them from a file, - from standard input, where spaces and
+    /// line ends separate them too
+    #[arg(long, value_name = "5,1,1,99", value_parser = OsStringValueParser::new().try_map(parse_row_list))]
     pub rows: RowList,
     #[expect(
         missing_docs,
@@ -466,9 +470,16 @@ pub struct Verify {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
 
-/// Rows in the order asked for; at least one.
+/// Where the rows are, in the order asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowList(pub Vec<u64>);
+pub enum RowList {
+    /// On the command line; at least one.
+    Listed(Vec<u64>),
+    /// In a text file.
+    File(PathBuf),
+    /// On the standard input.
+    StandardInput,
+}
 
 /// A half-open range of rows, open at either end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -550,7 +561,7 @@ fn parse_digest(text: &str) -> Result<[u8; 32], String> {
 }
 
 /// Digits only: `u64::from_str` alone would take a plus sign.
-fn parse_row(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_row(text: &str) -> Result<u64, String> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(format!("`{text}` is no row number"));
     }
@@ -558,11 +569,30 @@ fn parse_row(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("`{text}` is too large for a row number"))
 }
 
-fn parse_rows(text: &str) -> Result<RowList, String> {
-    text.split(',')
-        .map(|row| parse_row(row.trim()))
-        .collect::<Result<_, _>>()
-        .map(RowList)
+fn parse_row_list(text: OsString) -> Result<RowList, String> {
+    match text.as_encoded_bytes() {
+        b"-" | b"@-" => return Ok(RowList::StandardInput),
+        b"@" => return Err("a file's name is missing after `@`".into()),
+        [b'@', ..] => return file_name(&text).map(RowList::File),
+        _ => {}
+    }
+    let text = text.to_string_lossy();
+    let rows = text.split(',').map(|row| parse_row(row.trim()));
+    rows.collect::<Result<_, _>>().map(RowList::Listed)
+}
+
+/// The name behind `@`, which need not be UTF-8.
+#[cfg(unix)]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = text.as_bytes().get(1..).unwrap_or_default();
+    Ok(OsStr::from_bytes(name).into())
+}
+
+#[cfg(not(unix))]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    let name = text.to_str().and_then(|text| text.strip_prefix('@'));
+    Ok(name.ok_or("a file's name that is no text")?.into())
 }
 
 fn parse_names(text: &str) -> Result<Names, String> {
@@ -662,10 +692,16 @@ mod tests {
 
     #[test]
     fn rows_keep_their_order_and_repeats() {
-        assert_eq!(parse_rows("5,1,1,99"), Ok(RowList(vec![5, 1, 1, 99])));
-        assert_eq!(parse_rows("5, 1"), Ok(RowList(vec![5, 1])));
-        for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1"] {
-            assert!(parse_rows(wrong).is_err(), "{wrong}");
+        let rows = |text: &str| parse_row_list(text.into());
+        assert_eq!(rows("5,1,1,99"), Ok(RowList::Listed(vec![5, 1, 1, 99])));
+        assert_eq!(rows("5, 1"), Ok(RowList::Listed(vec![5, 1])));
+        assert_eq!(rows("@a@b.txt"), Ok(RowList::File("a@b.txt".into())));
+        assert_eq!(rows("@./-"), Ok(RowList::File("./-".into())));
+        for input in ["-", "@-"] {
+            assert_eq!(rows(input), Ok(RowList::StandardInput));
+        }
+        for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1", "@"] {
+            assert!(rows(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -5,6 +5,8 @@ mod explain;
 mod inspect;
 mod open;
 mod output;
+mod print_rows;
+mod rows;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
@@ -25,13 +27,15 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::source::{Format, Source};
 use crate::target::{Dictionaries, Target};
-use crate::text::{JsonRows, Style, cell, printable, shown};
+use crate::text::{JsonRows, printable};
 
 use encodings::encodings;
 use explain::explain;
 use inspect::inspect;
 use open::{build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting};
-use output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, ratio};
+use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio};
+use print_rows::print_rows;
+use rows::wanted_rows;
 use verify::verify;
 
 /// Runs a command; results go to the standard output.
@@ -330,14 +334,8 @@ fn head(args: &Head) -> Result<(), Failure> {
 
 fn take(args: &Take) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
-    let n_rows = file.num_rows();
-    if let Some(row) = args.rows.0.iter().find(|row| **row >= n_rows) {
-        return Err(Failure::Usage(format!(
-            "{}: row {row} is not one of its {n_rows} rows",
-            args.file.display()
-        )));
-    }
-    let mut taken = file.take(&args.rows.0);
+    let rows = wanted_rows(&args.rows, &args.file, file.num_rows())?;
+    let mut taken = file.take(&rows);
     if let Some(path) = &args.element {
         taken = taken.element(path);
     }
@@ -377,66 +375,6 @@ struct ReadsDocument {
     bytes: u64,
     metadata_requests: u64,
     metadata_bytes: u64,
-}
-
-/// Rows as a table, or as a JSON array of objects.
-fn print_rows(
-    path: &Path,
-    schema: &Schema,
-    batches: impl Iterator<Item = Result<RecordBatch, Failure>>,
-    json: bool,
-) -> Result<(), Failure> {
-    let mut out = Out::new();
-    if json {
-        refuse_repeated_names(path, schema)?;
-        // The rows come batch by batch, so the brackets are written by hand.
-        let mut buffer = vec![b'['];
-        let mut n_rows = 0;
-        for batch in batches {
-            let batch = batch?;
-            let rows = JsonRows::new(&batch).map_err(|what| Failure::bad(path, what))?;
-            for row in 0..batch.num_rows() {
-                buffer.extend_from_slice(if n_rows == 0 { b"\n" } else { b",\n" });
-                n_rows += 1;
-                rows.write(row, &mut buffer)
-                    .map_err(|what| Failure::bad(path, what))?;
-                out.write(&buffer)?;
-                buffer.clear();
-            }
-        }
-        buffer.extend_from_slice(if n_rows == 0 { b"]\n" } else { b"\n]\n" });
-        out.write(&buffer)?;
-        return out.finish();
-    }
-    let header: Vec<String> = schema
-        .fields()
-        .iter()
-        .map(|field| printable(field.name(), SHOWN_CHARS))
-        .collect();
-    let mut table = new_table(&header);
-    for (i, field) in schema.fields().iter().enumerate() {
-        if field.data_type().is_numeric() {
-            align_right(&mut table, i);
-        }
-    }
-    for batch in batches {
-        let batch = batch?;
-        let mut cells = Vec::with_capacity(batch.num_columns());
-        for (field, array) in schema.fields().iter().zip(batch.columns()) {
-            let in_column =
-                |what: String| Failure::bad(path, format!("column `{}`: {what}", field.name()));
-            cells.push(cell(Style::Json, array.as_ref()).map_err(in_column)?);
-        }
-        for row in 0..batch.num_rows() {
-            let texts: Result<Vec<String>, String> = cells
-                .iter()
-                .map(|cell| shown(cell, row, SHOWN_CHARS))
-                .collect();
-            table.add_row(texts.map_err(|what| Failure::bad(path, what))?);
-        }
-    }
-    out.table(&table)?;
-    out.finish()
 }
 
 fn scan(args: &Scan) -> Result<(), Failure> {

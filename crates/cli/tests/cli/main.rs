@@ -4,5 +4,6 @@ mod commands;
 mod errors;
 mod files;
 mod round_trip;
+mod rows;
 mod run;
 mod types;
