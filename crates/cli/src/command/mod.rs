@@ -387,6 +387,10 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
     let schema = scan.schema();
     let mut out = Out::new();
+    if args.count {
+        out.line(&selected_rows(&file, &args.rows).to_string())?;
+        return out.finish();
+    }
     if args.json {
         refuse_repeated_names(&args.file, &schema)?;
         let mut buffer = Vec::new();
@@ -417,19 +421,15 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     }
     let seconds = started.elapsed().as_secs_f64();
     drop(bar);
-    if args.count {
-        out.line(&rows.to_string())?;
-    } else {
-        out.facts(&[
-            ("rows", rows.to_string()),
-            ("bytes", bytes.to_string()),
-            ("seconds", format!("{seconds:.6}")),
-            (
-                "GB/s",
-                format!("{:.3}", bytes as f64 / 1e9 / seconds.max(1e-9)),
-            ),
-        ])?;
-    }
+    out.facts(&[
+        ("rows", rows.to_string()),
+        ("bytes", bytes.to_string()),
+        ("seconds", format!("{seconds:.6}")),
+        (
+            "GB/s",
+            format!("{:.3}", bytes as f64 / 1e9 / seconds.max(1e-9)),
+        ),
+    ])?;
     out.finish()
 }
 

@@ -74,6 +74,7 @@ fn wrong_usage_exits_with_2() {
         &["scan", "t.tarsia", "--rows", "ten"],
         &["scan", "t.tarsia", "--columns", ""],
         &["scan", "t.tarsia", "--count", "--json"],
+        &["scan", "t.tarsia", "--count", "--force-kernels"],
         &["take", "t.tarsia"],
         &["take", "t.tarsia", "--rows", "1,,2"],
         &["take", "t.tarsia", "--rows", "1..2"],
@@ -173,6 +174,7 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
         &["head", file, "--columns", "nothing"],
         &["take", file, "--rows", "0", "--columns", "nothing"],
         &["scan", file, "--columns", "nothing"],
+        &["scan", file, "--columns", "nothing", "--count"],
         &["inspect", file, "--column", "nothing"],
         &["verify", file, "--column", "nothing", "--json"],
         &["verify", file, "--column", "nothing", "--page", "0"],
@@ -188,6 +190,7 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
         &["take", file, "--rows", "0,5"],
         &["scan", file, "--rows", "0..6"],
         &["scan", file, "--rows", "6..6"],
+        &["scan", file, "--rows", "0..6", "--count"],
         &["verify", file, "--column", "id", "--page", "1"],
         &[
             "verify",
@@ -316,7 +319,7 @@ fn a_changed_byte_in_a_page_is_found_with_its_place() {
         &["verify", "bad.tarsia"][..],
         &["verify", "bad.tarsia", "--column", "noise"],
         &["scan", "bad.tarsia"],
-        &["scan", "bad.tarsia", "--count"],
+        &["scan", "bad.tarsia", "--json"],
         &["export", "bad.tarsia", "out.parquet"],
     ] {
         let done = folder.run(args);
