@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use tarsia_testkit::seal::Seals;
 
 use crate::run::{Folder, small_table, write_table};
 
@@ -338,6 +339,47 @@ fn a_changed_byte_in_a_page_is_found_with_its_place() {
     assert!(document["block"].is_u64(), "{document}");
     done.fails(1);
     assert_eq!(folder.names(), ["bad.tarsia", "t.tarsia"]);
+}
+
+#[test]
+fn metadata_that_are_no_text_are_named() {
+    let folder = Folder::new();
+    let (schema, batches) = small_table();
+    folder.import(&schema, &batches);
+    let good = std::fs::read(folder.path("t.tarsia")).unwrap();
+    for (text, what) in [
+        (
+            "a test",
+            "the value of the key `made by` in the metadata of the schema",
+        ),
+        (
+            "none",
+            "the value of the key `unit` in the metadata of field `id`",
+        ),
+    ] {
+        // Behind a length of four bytes.
+        let stored = [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let at = good
+            .windows(stored.len())
+            .position(|it| it == stored)
+            .unwrap();
+        let mut bad = good.clone();
+        bad[at + 4] = 0xff;
+        Seals::of(&good).reseal(&mut bad);
+        folder.write("bad.tarsia", &bad);
+        for args in [
+            &["schema", "bad.tarsia"][..],
+            &["verify", "bad.tarsia"],
+            &["scan", "bad.tarsia", "--columns", "id"],
+        ] {
+            let line = folder.run(args).fails(1);
+            assert!(line.starts_with("error: bad.tarsia: "), "{line}");
+            assert!(
+                line.contains(&format!("{what} is no UTF-8, at byte {}", at + 4)),
+                "{line}"
+            );
+        }
+    }
 }
 
 #[test]
