@@ -3,6 +3,8 @@
 mod commands;
 mod errors;
 mod files;
+#[cfg(target_os = "linux")]
+mod limits;
 mod round_trip;
 mod rows;
 mod run;
