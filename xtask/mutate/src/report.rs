@@ -57,6 +57,15 @@ fn without_numbers(text: &str) -> String {
     out
 }
 
+/// The names of all columns of a wide table fill a screen.
+fn shortened(command: &str) -> String {
+    const SHOWN_CHARS: usize = 160;
+    match command.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &command[..end]),
+        None => command.to_owned(),
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     outcomes: BTreeMap<Outcome, u64>,
@@ -154,7 +163,7 @@ impl<'a> Report<'a> {
             verdict.kind.name(),
             verdict.original,
             verdict.file.len(),
-            find.command.join(" "),
+            shortened(&find.command.join(" ")),
             find.what,
             self.again(verdict.number),
         )

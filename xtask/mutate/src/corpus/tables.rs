@@ -22,7 +22,7 @@ const FAST: &[&str] = &["--kernels", "omit", "--preset", "fast"];
 const COMPACT: &[&str] = &["--kernels", "omit", "--preset", "compact"];
 /// Most of such a file is the kernel, so only a few have one.
 const EMBED: &[&str] = &["--kernels", "embed"];
-const FULL_ZIP: &[&str] = &[
+const LONG: &[&str] = &[
     "--kernels",
     "omit",
     "--layout",
@@ -33,6 +33,16 @@ const FULL_ZIP: &[&str] = &[
     "c2=full-zip",
     "--layout",
     "c3=packed",
+];
+const ROWS: &[&str] = &[
+    "--kernels",
+    "omit",
+    "--layout",
+    "c0=full-zip",
+    "--layout",
+    "c1=full-zip",
+    "--layout",
+    "c2=full-zip",
 ];
 
 /// A column: its type, nulls and values.
@@ -147,6 +157,11 @@ pub(super) fn tables() -> Vec<Table> {
         Column(Date32, Nulls::None, Sorted),
         Column(Boolean, Nulls::Percent(10), Random),
     ];
+    let rows = [
+        Column(Binary, Nulls::Percent(10), Random),
+        Column(Utf8View, Nulls::None, Random),
+        Column(DataType::LargeBinary, Nulls::Runs, Extremes),
+    ];
     let extreme = [Column(Utf8, Nulls::None, Extremes)];
     let types = all_nested();
     let [some, others] = [0, 2].map(|from| {
@@ -176,7 +191,8 @@ pub(super) fn tables() -> Vec<Table> {
         table("nested", nested(&some, 20, 1), &[OMIT, COMPACT]),
         table("nested-2", nested(&others, 20, 2), &[OMIT]),
         table("nested-3", nested(&some[..6], 60, 3), &[OMIT, EMBED]),
-        table("long", nested(&long_rows(), 12, 4), &[FULL_ZIP]),
+        table("long", nested(&long_rows(), 12, 4), &[LONG]),
+        table("rows", flat(&rows, 60), &[ROWS]),
         table("empty", flat(&simple, 0), &[OMIT]),
         table("one", flat(&dictionaries, 1), &[OMIT]),
     ]

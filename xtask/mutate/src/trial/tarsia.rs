@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use serde_json::Value;
 use tarsia_testkit::rng::Rng;
 
 use crate::corpus::Original;
@@ -76,7 +77,12 @@ fn probes(original: &Original) -> Vec<Probe> {
         probes.push(probe("take", &["take", "--json", "--rows", "0,0"]));
     }
     if original.rows > 10 {
-        probes.push(probe("take of rows", &["take", "--rows", "9,3,10"]));
+        probes.push(probe("take of a row", &["take", "--rows", "7"]));
+        // Each row of short files, so that none is read with its neighbours alone.
+        probes.push(probe(
+            "take of rows",
+            &["take", "--rows", "9,3,10,2,1,8,7,5,4,6,0"],
+        ));
     }
     if original
         .tarsia
@@ -162,6 +168,7 @@ pub(super) fn run(
         }
         rows.insert(probe.name, hash);
     }
+    by_name(bench)?;
     for other in ["export .jsonl", FORCED] {
         // Where they give the same of the sound file.
         let same = |of: &Given| Some(of.get("scan --json")? == of.get(other)?);
@@ -176,8 +183,60 @@ pub(super) fn run(
     Ok(Outcome::Accepted)
 }
 
+/// Each column that the schema names is found by its name.
+fn by_name(bench: &mut Bench<'_>) -> io::Result<()> {
+    let input = bench.input.clone();
+    let shown = bench.run(&["schema", &input, "--json"], None)?;
+    let schema: Value = serde_json::from_slice(&shown.done.stdout).unwrap_or_default();
+    let names = column_names(&schema);
+    // Nobody can ask for one of two columns of the same name.
+    let mut all = std::collections::BTreeSet::new();
+    if names.is_empty() || !names.iter().all(|name| all.insert(name)) {
+        return Ok(());
+    }
+    let ran = bench.run(&["scan", &input, "--columns", &names.join(",")], None)?;
+    if !ran.is_faulty && !ran.done.is_ok() {
+        let what = "`verify` says ok, columns of the schema are not found".to_owned();
+        bench.find(&ran.args, what, &ran.done.said());
+    }
+    Ok(())
+}
+
+/// The names of all columns, quoted as the option `--columns` takes them. None where one cannot be an argument.
+fn column_names(schema: &Value) -> Vec<String> {
+    let fields = schema["fields"].as_array();
+    let name = |field: &Value| Some(field["name"].as_str()?.replace('"', "\"\""));
+    let quoted = |name: String| (!name.contains('\0')).then(|| format!("\"{name}\""));
+    let names = fields
+        .into_iter()
+        .flatten()
+        .map(|field| name(field).and_then(quoted));
+    names.collect::<Option<_>>().unwrap_or_default()
+}
+
 /// True where the failure is about the file, not about the request.
 fn is_of_the_file(ran: &Ran, said: &str) -> bool {
     let is_usage = ran.done.ending == crate::process::Ending::Code(2);
     !is_usage && !ALLOWED.iter().any(|allowed| said.contains(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_quoted() {
+        let names = |names: &[&str]| {
+            let fields: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+            column_names(&json!({ "fields": fields }))
+        };
+        assert_eq!(
+            names(&["a,b", "say \"hi\""]),
+            ["\"a,b\"", "\"say \"\"hi\"\"\""]
+        );
+        assert!(names(&["a", "\0"]).is_empty());
+        assert!(column_names(&Value::Null).is_empty());
+    }
 }
