@@ -15,6 +15,7 @@
 //! | `build-wasm --check` | the same, but only says whether the committed kernels are what would be built |
 //! | `wasm` | builds what has to build for the wasm32 targets |
 //! | `guard [--bless] [--require]` | instruction counts of fixed operations against `benchmarks/guard/counts.json`; needs valgrind |
+//! | `mutate [OPTION]...` | the `tarsia` command on damaged files of every kind that it reads; `--help` lists the options |
 //! | `ci` | formatting, clippy, rustdoc, `tidy`, `docs --check`, `deps`, `wasm`, `build-wasm --check`, `codegen --check-digest` |
 
 mod ci;
@@ -24,6 +25,7 @@ mod docs;
 mod guard;
 mod kernels;
 mod modules;
+mod mutate;
 mod new_encoding;
 mod outcome;
 mod process;
@@ -38,7 +40,7 @@ use std::process::ExitCode;
 
 use outcome::Outcome;
 
-const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | modules [CRATE] | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | ci";
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | modules [CRATE] | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | mutate [OPTION]... | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["build-wasm", "--check"] => kernels::check(&root),
         ["wasm"] => wasm::run(&root),
         ["guard", options @ ..] => guard::run(&root, options),
+        ["mutate", options @ ..] => mutate::run(&root, options),
         ["ci"] => ci::run(&root),
         _ => Err(USAGE.to_owned()),
     };

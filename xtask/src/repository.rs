@@ -48,14 +48,14 @@ pub(crate) fn sources(files: &Files) -> impl Iterator<Item = (&str, &str)> {
     rust.filter_map(|(path, content)| Some((path.as_str(), text(content)?)))
 }
 
-/// The root files of the crates below `crates/`, and of `xtask`: libraries and programs, not tests or benches.
+/// The root files of the crates below `crates/`, and of those in `xtask`: libraries and programs, not tests or benches.
 pub(crate) fn crate_roots(files: &Files) -> impl Iterator<Item = &str> {
     files.keys().map(String::as_str).filter(|path| {
         let Some((folder, file)) = path.split_once("/src/") else {
             return false;
         };
         let manifest = format!("{folder}/Cargo.toml");
-        let is_ours = folder == "xtask" || folder.starts_with("crates/");
+        let is_ours = matches!(folder, "xtask" | "xtask/mutate") || folder.starts_with("crates/");
         let is_root = matches!(file, "lib.rs" | "main.rs")
             || file
                 .strip_prefix("bin/")
@@ -86,6 +86,8 @@ mod tests {
             "fuzz/Cargo.toml",
             "fuzz/src/lib.rs",
             "xtask/Cargo.toml",
+            "xtask/mutate/Cargo.toml",
+            "xtask/mutate/src/main.rs",
             "xtask/src/bin/x.rs",
             "xtask/src/main.rs",
         ];
@@ -94,6 +96,7 @@ mod tests {
         let expect = [
             "crates/a/src/lib.rs",
             "crates/a/src/main.rs",
+            "xtask/mutate/src/main.rs",
             "xtask/src/bin/x.rs",
             "xtask/src/main.rs",
         ];

@@ -1,11 +1,13 @@
 //! The command line.
 
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use arrow_schema::DataType;
 use bytesize::ByteSize;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tarsia::LAYOUTS;
 
@@ -333,8 +335,9 @@ Example:
   tarsia export trips.tarsia part.parquet --columns pickup,distance --rows 1000..2000
 
 A type that the target cannot hold is an error that names the column. Parquet (compressed with zstd) and Arrow keep types
-and metadata. JSON lines write decimals and dates as text, binary as base64, and NaN and infinities as \"NaN\", \"Infinity\" and
-\"-Infinity\". CSV writes null as an empty field and an empty text as \"\".")]
+and metadata. JSON lines write decimals and dates as text, binary as base64, NaN and infinities as \"NaN\", \"Infinity\" and
+\"-Infinity\", maps as arrays of entries, and unions as objects of one key, the name of the field that was chosen. CSV writes
+null as an empty field and an empty text as \"\"; it holds no binary, lists, structures, maps or unions.")]
 pub struct Export {
     /// Tarsia file to read
     #[arg(value_name = "IN.tarsia")]
@@ -378,8 +381,8 @@ pub struct Trust {
 /// The option `--columns`.
 #[derive(Debug, Args)]
 pub struct Columns {
-    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city; a name with a comma
-    /// stands in double quotes, as in CSV
+    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city, or tags.key and
+    /// tags.value of a map, whose entries are then a list; a name with a comma stands in double quotes, as in CSV
     #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
     pub names: Option<Names>,
 }
@@ -405,9 +408,11 @@ pub struct Schema {
 
 /// Arguments of `tarsia head`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  tarsia head trips.tarsia -n 3\n\nThe table cuts long values short; --json does not."
-)]
+#[command(after_help = "\
+Example:
+  tarsia head trips.tarsia -n 3 --columns pickup,distance
+
+The table cuts long values short; --json does not. Values are written as `tarsia export` writes them to JSON lines.")]
 pub struct Head {
     /// Tarsia file
     pub file: PathBuf,
@@ -419,6 +424,12 @@ pub struct Head {
         default_value_t = 10
     )]
     pub n_rows: u64,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub columns: Columns,
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
@@ -435,15 +446,18 @@ pub struct Head {
 #[command(after_help = "\
 Example:
   tarsia take trips.tarsia --rows 5,1,1,99 --columns pickup,distance
+  tarsia take trips.tarsia --rows @rows.txt --json
   tarsia take videos.tarsia --rows 5 --element frames[3]
 
 An element is named by the column, then `.field` of structs and `[3]` or `[2..5]` of lists, counted from 0; a row without it
-gives null. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
+gives null. A map is a list of entries with a key and a value: tags[0].value. A field of a list is a list of this field of
+each item: tags.key, events[2..5].time. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
 pub struct Take {
     /// Tarsia file
     pub file: PathBuf,
-    /// Rows, counted from 0, separated by commas
-    #[arg(long, value_name = "5,1,1,99", value_parser = parse_rows)]
+    /// Rows, counted from 0, separated by commas; @FILE reads them from a file, - from standard input, where spaces and
+    /// line ends separate them too
+    #[arg(long, value_name = "5,1,1,99", value_parser = OsStringValueParser::new().try_map(parse_row_list))]
     pub rows: RowList,
     #[expect(
         missing_docs,
@@ -474,7 +488,8 @@ pub struct Take {
 Example:
   tarsia scan trips.tarsia --columns distance --rows 10..20 --json
 
-Bytes are those of the decoded Arrow arrays; GB are 10^9 bytes.")]
+Bytes are those of the decoded Arrow arrays; GB are 10^9 bytes. Time is in proportion to the rows, however few bytes a file
+has: many equal rows take few.")]
 pub struct Scan {
     /// Tarsia file
     pub file: PathBuf,
@@ -490,8 +505,9 @@ pub struct Scan {
     )]
     #[command(flatten)]
     pub rows: Rows,
-    /// Decode, and print the number of rows only
-    #[arg(long, conflicts_with = "json")]
+    /// Print the number of rows only; columns and rows are checked, but nothing is decoded: whether all can be is what
+    /// `tarsia verify` says
+    #[arg(long, conflicts_with_all = ["json", "force_kernels"])]
     pub count: bool,
     /// Print the rows only, as JSON lines
     #[arg(long)]
@@ -556,9 +572,16 @@ pub struct Verify {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
 
-/// Rows in the order asked for; at least one.
+/// Where the rows are, in the order asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowList(pub Vec<u64>);
+pub enum RowList {
+    /// On the command line; at least one.
+    Listed(Vec<u64>),
+    /// In a text file.
+    File(PathBuf),
+    /// On the standard input.
+    StandardInput,
+}
 
 /// A half-open range of rows, open at either end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -640,7 +663,7 @@ fn parse_digest(text: &str) -> Result<[u8; 32], String> {
 }
 
 /// Digits only: `u64::from_str` alone would take a plus sign.
-fn parse_row(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_row(text: &str) -> Result<u64, String> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(format!("`{text}` is no row number"));
     }
@@ -648,11 +671,30 @@ fn parse_row(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("`{text}` is too large for a row number"))
 }
 
-fn parse_rows(text: &str) -> Result<RowList, String> {
-    text.split(',')
-        .map(|row| parse_row(row.trim()))
-        .collect::<Result<_, _>>()
-        .map(RowList)
+fn parse_row_list(text: OsString) -> Result<RowList, String> {
+    match text.as_encoded_bytes() {
+        b"-" | b"@-" => return Ok(RowList::StandardInput),
+        b"@" => return Err("a file's name is missing after `@`".into()),
+        [b'@', ..] => return file_name(&text).map(RowList::File),
+        _ => {}
+    }
+    let text = text.to_string_lossy();
+    let rows = text.split(',').map(|row| parse_row(row.trim()));
+    rows.collect::<Result<_, _>>().map(RowList::Listed)
+}
+
+/// The name behind `@`, which need not be UTF-8.
+#[cfg(unix)]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = text.as_bytes().get(1..).unwrap_or_default();
+    Ok(OsStr::from_bytes(name).into())
+}
+
+#[cfg(not(unix))]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    let name = text.to_str().and_then(|text| text.strip_prefix('@'));
+    Ok(name.ok_or("a file's name that is no text")?.into())
 }
 
 fn parse_names(text: &str) -> Result<Names, String> {
@@ -752,10 +794,16 @@ mod tests {
 
     #[test]
     fn rows_keep_their_order_and_repeats() {
-        assert_eq!(parse_rows("5,1,1,99"), Ok(RowList(vec![5, 1, 1, 99])));
-        assert_eq!(parse_rows("5, 1"), Ok(RowList(vec![5, 1])));
-        for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1"] {
-            assert!(parse_rows(wrong).is_err(), "{wrong}");
+        let rows = |text: &str| parse_row_list(text.into());
+        assert_eq!(rows("5,1,1,99"), Ok(RowList::Listed(vec![5, 1, 1, 99])));
+        assert_eq!(rows("5, 1"), Ok(RowList::Listed(vec![5, 1])));
+        assert_eq!(rows("@a@b.txt"), Ok(RowList::File("a@b.txt".into())));
+        assert_eq!(rows("@./-"), Ok(RowList::File("./-".into())));
+        for input in ["-", "@-"] {
+            assert_eq!(rows(input), Ok(RowList::StandardInput));
+        }
+        for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1", "@"] {
+            assert!(rows(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// A limit of the format would be exceeded.
     LimitExceeded,
-    /// The file has no column of that name, or several.
+    /// The file has no column of that name, or several; or the column has no element of that path.
     NoSuchColumn,
     /// A row or page the file does not have.
     OutOfRange,

@@ -10,6 +10,13 @@ pub enum Error {
     /// The module is not what `docs/spec/kernel.md` allows a kernel to be.
     #[error("not a kernel: {0}")]
     Profile(String),
+    /// The process may not reserve the addresses that the Wasm engine wants.
+    #[error(
+        "the process may not reserve {GIB} GiB of addresses for each instance of a kernel: lift its limit \
+         (`ulimit -v unlimited`), or decode natively, which needs none ({0})",
+        GIB = crate::kernel::MEMORY_ADDRESSES >> 30
+    )]
+    Addresses(String),
     /// The kernel says that it cannot decode this.
     #[error("the kernel does not support it: {0}")]
     Unsupported(String),
@@ -25,4 +32,14 @@ pub enum Error {
     /// The caller of [`crate::KernelPage::decode`] could not use a batch.
     #[error(transparent)]
     Batch(#[from] tarsia_codec::Error),
+}
+
+/// Why wasmtime did not make a module or an instance. It says "mmap failed" where the system refuses memory, in a text
+/// only: the error inside is of a crate that it does not show.
+pub(crate) fn refused(error: wasmtime::Error) -> Error {
+    let why = format!("{error:#}");
+    match why.contains("mmap failed") {
+        true => Error::Addresses(why),
+        false => Error::Profile(why),
+    }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tarsia_kernel_guest::abi::{self, code};
 use wasmtime::{Memory, Module, Store, StoreLimits, StoreLimitsBuilder, TypedFunc};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused};
 
 /// Most memory of an instance. Input and output of a call are at most 1 GiB together; the rest is for the kernel
 /// itself.
@@ -104,7 +104,6 @@ impl Instance {
             .build();
         let mut store = Store::new(module.engine(), limits);
         store.limiter(|limits| limits);
-        let refused = |error: wasmtime::Error| Error::Profile(format!("{error:#}"));
         let instance = wasmtime::Instance::new(&mut store, module, &[]).map_err(refused)?;
         let memory = instance
             .get_memory(&mut store, "memory")

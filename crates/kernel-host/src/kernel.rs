@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wasmparser::{Parser, Payload};
 use wasmtime::{Config, Engine, Module, OptLevel};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused};
 use crate::instance::{EXPORTS, Instance};
 
 /// Most bytes of a module.
@@ -22,8 +22,11 @@ const IDLE_MEMORY_BYTES_MAX: usize = 64 << 20;
 /// All idle instances of a kernel have at most this much memory together.
 const IDLE_MEMORY_BYTES_TOTAL_MAX: usize = 256 << 20;
 
-/// Most instances whose memory is borrowed by columns: each takes 4 GiB of addresses. Further columns are copied out.
+/// Most instances whose memory is borrowed by columns: each takes [`MEMORY_ADDRESSES`]. Further columns are copied out.
 const BORROWED_INSTANCES_MAX: usize = 128;
+
+/// Addresses that are reserved for the memory of each instance.
+pub(crate) const MEMORY_ADDRESSES: u64 = 4 << 30;
 
 /// A compiled kernel and its idle instances.
 pub struct Kernel {
@@ -133,8 +136,7 @@ impl Kernel {
 
     fn compile(wasm: &[u8], digest: [u8; 32]) -> Result<Self> {
         check_profile(wasm)?;
-        let module =
-            Module::new(engine()?, wasm).map_err(|error| Error::Profile(format!("{error:#}")))?;
+        let module = Module::new(engine()?, wasm).map_err(refused)?;
         let kernel = Self {
             digest,
             module,
@@ -200,7 +202,7 @@ fn engine() -> Result<&'static Engine> {
         let mut config = Config::new();
         config
             .cranelift_opt_level(OptLevel::Speed)
-            .memory_reservation(4 << 30)
+            .memory_reservation(MEMORY_ADDRESSES)
             .memory_guard_size(32 << 20)
             .memory_may_move(false)
             .memory_init_cow(true)

@@ -32,6 +32,18 @@ pub enum Error {
         /// What is allowed, in words.
         allowed: &'static str,
     },
+    /// A key or a value of a schema's or a field's metadata is no text.
+    #[error("the {part} `{key}` in the metadata of {owner} is no UTF-8, at byte {at_byte}")]
+    MetadataText {
+        /// Whose metadata it is, in words.
+        owner: String,
+        /// Which part of the pair.
+        part: &'static str,
+        /// The key, as far as it is text.
+        key: String,
+        /// Where the key or value starts.
+        at_byte: u64,
+    },
     /// A checksum does not match the bytes it covers.
     #[error("{what} at byte {place}: CRC-32C is {computed:#010x}, stored is {stored:#010x}")]
     Crc {
@@ -131,7 +143,9 @@ impl Error {
     #[must_use]
     pub fn at(mut self, buffer_place: u64) -> Self {
         match &mut self {
-            Self::Corrupt { at_byte: at, .. } | Self::Crc { place: at, .. } => {
+            Self::Corrupt { at_byte: at, .. }
+            | Self::MetadataText { at_byte: at, .. }
+            | Self::Crc { place: at, .. } => {
                 *at = at.saturating_add(buffer_place);
             }
             _ => {}
@@ -145,6 +159,7 @@ impl Error {
             self,
             Self::Truncated { .. }
                 | Self::Corrupt { .. }
+                | Self::MetadataText { .. }
                 | Self::Crc { .. }
                 | Self::FlatBuffer { .. }
                 | Self::Unfindable { .. }

@@ -23,14 +23,24 @@ pub(crate) fn utf8<'a>(bytes: &'a [u8], field: &'static str, at: usize) -> Resul
         .map_err(|error| Error::corrupt(field, at, error.valid_up_to() as u64, "UTF-8"))
 }
 
-/// A u32 length, then that many bytes of UTF-8.
-fn string<'a>(reader: &mut Reader<'a>, field: &'static str, at: usize) -> Result<&'a str> {
+/// A u32 length, then that many bytes, and where these start.
+fn counted<'a>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+    at: usize,
+) -> Result<(&'a [u8], usize)> {
     let start = at.saturating_add(reader.position());
     let len = to_usize(reader.u32(field)?, field)?;
     if len > reader.rest().len() {
         return Err(Error::corrupt(field, start, len as u64, "the bytes left"));
     }
-    utf8(reader.take(len, field)?, field, start + 4)
+    Ok((reader.take(len, field)?, start + 4))
+}
+
+/// A u32 length, then that many bytes of UTF-8.
+fn string<'a>(reader: &mut Reader<'a>, field: &'static str, at: usize) -> Result<&'a str> {
+    let (bytes, start) = counted(reader, field, at)?;
+    utf8(bytes, field, start)
 }
 
 /// `at` is where the path starts in its record.
@@ -56,14 +66,27 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
     Ok(())
 }
 
-/// `at` is where the metadata start in their record.
-pub(crate) fn check_metadata(metadata: &[u8], at: usize) -> Result<()> {
+/// `at` is where the metadata of the field at `path` start in their record.
+pub(crate) fn check_metadata(path: &[u8], metadata: &[u8], at: usize) -> Result<()> {
     let mut reader = Reader::new(metadata);
     let mut last = None;
     while !reader.rest().is_empty() {
         let start = at.saturating_add(reader.position());
-        let key = string(&mut reader, "record.metadata", at)?;
-        string(&mut reader, "record.metadata", at)?;
+        let (key, key_at) = counted(&mut reader, "record.metadata", at)?;
+        let text = |bytes, is_key, at_byte: usize| {
+            std::str::from_utf8(bytes).map_err(|_| Error::MetadataText {
+                owner: match path {
+                    [] => "the schema".to_owned(),
+                    path => format!("field `{}`", display_path(path).escape_debug()),
+                },
+                part: if is_key { "key" } else { "value of the key" },
+                key: String::from_utf8_lossy(key).escape_debug().to_string(),
+                at_byte: at_byte as u64,
+            })
+        };
+        let (value, value_at) = counted(&mut reader, "record.metadata", at)?;
+        text(value, false, value_at)?;
+        let key = text(key, true, key_at)?;
         if last.is_some_and(|last| last >= key) {
             return Err(Error::corrupt(
                 "record.metadata",
@@ -153,12 +176,40 @@ mod tests {
     #[test]
     fn metadata_keys_are_sorted_and_unique() {
         let mut twice = encode_path(["a", "1", "a", "2"]).unwrap();
-        assert!(check_metadata(&twice, 0).is_err());
+        assert!(check_metadata(&[], &twice, 0).is_err());
         twice[18] = b'b';
-        assert!(check_metadata(&twice, 0).is_err());
+        assert!(check_metadata(&[], &twice, 0).is_err());
         let sorted = encode_path(["a", "1", "b", "2"]).unwrap();
-        assert!(check_metadata(&sorted, 0).is_ok());
+        assert!(check_metadata(&[], &sorted, 0).is_ok());
         let odd = encode_path(["a", "1", "b"]).unwrap();
-        assert!(check_metadata(&odd, 0).is_err());
+        assert!(check_metadata(&[], &odd, 0).is_err());
+    }
+
+    #[test]
+    fn metadata_that_are_no_text_are_named() {
+        let good = encode_path(["unit", "m", "zone", "UTC"]).unwrap();
+        let path = encode_path(["user", "id"]).unwrap();
+        // Offsets of the value "m" and of the second key.
+        for (at, path, what) in [
+            (
+                12,
+                &[][..],
+                "the value of the key `unit` in the metadata of the schema",
+            ),
+            (
+                17,
+                &path[..],
+                "the key `\u{fffd}one` in the metadata of field `user.id`",
+            ),
+        ] {
+            let mut bad = good.clone();
+            bad[at] = 0xff;
+            let error = check_metadata(path, &bad, 100).unwrap_err();
+            assert!(error.is_corruption());
+            assert_eq!(
+                error.to_string(),
+                format!("{what} is no UTF-8, at byte {}", 100 + at)
+            );
+        }
     }
 }

@@ -141,7 +141,7 @@ impl<'a> NodeRecord<'a> {
         check_path(path, path_at)?;
         let metadata_at = reader.position();
         let metadata = reader.take(metadata_len, "record.metadata")?;
-        check_metadata(metadata, metadata_at)?;
+        check_metadata(path, metadata, metadata_at)?;
         reader.pad_to(8, "record.padding")?;
         reader.finish("record.length")?;
 

@@ -241,6 +241,16 @@ impl Seals {
 
     /// Recomputes every checksum and digest of a file of the same length, some of whose bytes were changed.
     pub fn reseal(&self, bytes: &mut [u8]) {
+        for range in self.pages.iter().flat_map(|page| &page.blocks) {
+            // A header with impossible sizes has no checksum that can be made right.
+            let _ = block::reseal(&mut bytes[range.clone()], |covered| crc32c(&[covered]));
+        }
+        self.reseal_around_blocks(bytes);
+    }
+
+    /// As [`Seals::reseal`], except for the checksums inside blocks: of a block, of its rows or of its chunks. A reader
+    /// finds a changed block by these alone.
+    pub fn reseal_around_blocks(&self, bytes: &mut [u8]) {
         let put = |bytes: &mut [u8], at: usize, value: &[u8]| {
             bytes[at..at + value.len()].copy_from_slice(value);
         };
@@ -249,8 +259,6 @@ impl Seals {
             let mut digests = Vec::with_capacity(page.blocks.len());
             let mut last = [0; compliance::DIGEST_BYTES];
             for (block, range) in (0..).zip(&page.blocks) {
-                // A header with impossible sizes has no checksum that can be made right.
-                let _ = block::reseal(&mut bytes[range.clone()], |covered| crc32c(&[covered]));
                 last = compliance::block_digest(
                     page.column,
                     page.number,

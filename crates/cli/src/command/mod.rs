@@ -5,6 +5,8 @@ mod explain;
 mod inspect;
 mod open;
 mod output;
+mod print_rows;
+mod rows;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -13,13 +15,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Limits, Names, Rows, Scan, Schema as SchemaArgs,
-    Take,
+    ColumnLayout, Command, Export, Head, Import, Limits, Names, RowRange, Rows, Scan,
+    Schema as SchemaArgs, Take,
 };
 use crate::budget::Budget;
 use crate::destination::{Destination, is_standard_output};
@@ -27,13 +29,15 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::source::{Format, Source};
 use crate::target::{Dictionaries, Target};
-use crate::text::{JsonRows, Style, cell, printable, shown};
+use crate::text::{JsonRows, printable};
 
 use encodings::encodings;
 use explain::explain;
 use inspect::inspect;
 use open::{build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting};
-use output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, ratio};
+use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio};
+use print_rows::print_rows;
+use rows::wanted_rows;
 use verify::verify;
 
 /// Runs a command; results go to the standard output.
@@ -352,28 +356,22 @@ fn schema(args: &SchemaArgs) -> Result<(), Failure> {
 
 fn head(args: &Head) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
-    let rows = 0..args.n_rows.min(file.num_rows());
-    let bad = |error: &tarsia::Error| Failure::of_tarsia(&args.file, error);
-    let scan = file
-        .scan()
-        .rows(rows)
-        .build()
-        .map_err(|error| bad(&error))?;
+    let first = RowRange {
+        start: None,
+        end: Some(args.n_rows.min(file.num_rows())),
+    };
+    let rows = Rows { range: Some(first) };
+    let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &rows)?;
     let schema = scan.schema();
-    let batches = scan.map(|batch| batch.map_err(|error| bad(&error.into())));
+    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(&args.file, &error.into());
+    let batches = scan.map(|batch| batch.map_err(bad));
     print_rows(&args.file, &schema, batches, args.json)
 }
 
 fn take(args: &Take) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
-    let n_rows = file.num_rows();
-    if let Some(row) = args.rows.0.iter().find(|row| **row >= n_rows) {
-        return Err(Failure::Usage(format!(
-            "{}: row {row} is not one of its {n_rows} rows",
-            args.file.display()
-        )));
-    }
-    let mut taken = file.take(&args.rows.0);
+    let rows = wanted_rows(&args.rows, &args.file, file.num_rows())?;
+    let mut taken = file.take(&rows);
     if let Some(path) = &args.element {
         taken = taken.element(path);
     }
@@ -415,66 +413,6 @@ struct ReadsDocument {
     metadata_bytes: u64,
 }
 
-/// Rows as a table, or as a JSON array of objects.
-fn print_rows(
-    path: &Path,
-    schema: &Schema,
-    batches: impl Iterator<Item = Result<RecordBatch, Failure>>,
-    json: bool,
-) -> Result<(), Failure> {
-    let mut out = Out::new();
-    if json {
-        refuse_repeated_names(path, schema)?;
-        // The rows come batch by batch, so the brackets are written by hand.
-        let mut buffer = vec![b'['];
-        let mut n_rows = 0;
-        for batch in batches {
-            let batch = batch?;
-            let rows = JsonRows::new(&batch).map_err(|what| Failure::bad(path, what))?;
-            for row in 0..batch.num_rows() {
-                buffer.extend_from_slice(if n_rows == 0 { b"\n" } else { b",\n" });
-                n_rows += 1;
-                rows.write(row, &mut buffer)
-                    .map_err(|what| Failure::bad(path, what))?;
-                out.write(&buffer)?;
-                buffer.clear();
-            }
-        }
-        buffer.extend_from_slice(if n_rows == 0 { b"]\n" } else { b"\n]\n" });
-        out.write(&buffer)?;
-        return out.finish();
-    }
-    let header: Vec<String> = schema
-        .fields()
-        .iter()
-        .map(|field| printable(field.name(), SHOWN_CHARS))
-        .collect();
-    let mut table = new_table(&header);
-    for (i, field) in schema.fields().iter().enumerate() {
-        if field.data_type().is_numeric() {
-            align_right(&mut table, i);
-        }
-    }
-    for batch in batches {
-        let batch = batch?;
-        let mut cells = Vec::with_capacity(batch.num_columns());
-        for (field, array) in schema.fields().iter().zip(batch.columns()) {
-            let in_column =
-                |what: String| Failure::bad(path, format!("column `{}`: {what}", field.name()));
-            cells.push(cell(Style::Start(SHOWN_CHARS), array.as_ref()).map_err(in_column)?);
-        }
-        for row in 0..batch.num_rows() {
-            let texts: Result<Vec<String>, String> = cells
-                .iter()
-                .map(|cell| shown(cell, row, SHOWN_CHARS))
-                .collect();
-            table.add_row(texts.map_err(|what| Failure::bad(path, what))?);
-        }
-    }
-    out.table(&table)?;
-    out.finish()
-}
-
 fn scan(args: &Scan) -> Result<(), Failure> {
     let options = trusting(&args.trust).with_kernels(match args.force_kernels {
         true => tarsia::Kernels::Forced,
@@ -485,6 +423,10 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
     let schema = scan.schema();
     let mut out = Out::new();
+    if args.count {
+        out.line(&selected_rows(&file, &args.rows).to_string())?;
+        return out.finish();
+    }
     if args.json {
         refuse_repeated_names(&args.file, &schema)?;
         let mut buffer = Vec::new();
@@ -515,19 +457,15 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     }
     let seconds = started.elapsed().as_secs_f64();
     drop(bar);
-    if args.count {
-        out.line(&rows.to_string())?;
-    } else {
-        out.facts(&[
-            ("rows", rows.to_string()),
-            ("bytes", bytes.to_string()),
-            ("seconds", format!("{seconds:.6}")),
-            (
-                "GB/s",
-                format!("{:.3}", bytes as f64 / 1e9 / seconds.max(1e-9)),
-            ),
-        ])?;
-    }
+    out.facts(&[
+        ("rows", rows.to_string()),
+        ("bytes", bytes.to_string()),
+        ("seconds", format!("{seconds:.6}")),
+        (
+            "GB/s",
+            format!("{:.3}", bytes as f64 / 1e9 / seconds.max(1e-9)),
+        ),
+    ])?;
     out.finish()
 }
 

@@ -37,9 +37,15 @@ pub(super) fn json_number(value: f64) -> serde_json::Value {
 
 /// A table in Markdown's form: plain characters, easy to search, the same on a terminal and in a pipe.
 pub(super) fn new_table(header: &[impl AsRef<str>]) -> Table {
+    let mut table = new_rows();
+    table.set_header(header.iter().map(AsRef::as_ref));
+    table
+}
+
+/// Rows that continue a table.
+pub(super) fn new_rows() -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(header.iter().map(AsRef::as_ref));
     table
 }
 

@@ -211,21 +211,12 @@ fn check(format: Format, schema: &Schema) -> Result<(), String> {
             Some(field) => refuse(field, "CSV"),
             None => Ok(()),
         },
-        Format::JsonLines => {
-            if let Some(field) = schema
-                .fields()
-                .iter()
-                .find(|field| !holds(Style::Json, field.data_type()))
-            {
-                return refuse(field, "JSON");
-            }
-            match repeated_name(schema) {
-                Some(name) => Err(format!(
-                    "column `{name}`: a JSON object holds a name only once"
-                )),
-                None => Ok(()),
-            }
-        }
+        Format::JsonLines => match repeated_name(schema) {
+            Some(name) => Err(format!(
+                "column `{name}`: a JSON object holds a name only once"
+            )),
+            None => Ok(()),
+        },
         Format::Parquet => {
             // Each type is tried once: wide tables have few types.
             let mut held: Vec<&DataType> = Vec::new();

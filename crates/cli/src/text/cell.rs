@@ -5,19 +5,19 @@ use arrow_array::types::{
     Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType, RunEndIndexType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit};
-use std::collections::HashSet;
+use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
+use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit, UnionFields};
+use std::collections::{BTreeMap, HashSet};
 
 use super::scalars::{calendar, decimals, durations, float, fraction, integers};
 use super::style::{Cell, Style, ascii, base64, json_string, null, plain, string};
 
-/// Whether values of this type have a text in this style.
+/// Whether values of this type have a text in this style. Every type has one in JSON.
 ///
 /// ```
 /// use arrow_schema::DataType;
@@ -28,29 +28,21 @@ use super::style::{Cell, Style, ascii, base64, json_string, null, plain, string}
 #[must_use]
 pub fn holds(style: Style, data_type: &DataType) -> bool {
     match data_type {
+        _ if style == Style::Json => true,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
         | DataType::FixedSizeBinary(_)
         | DataType::List(_)
         | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
         | DataType::FixedSizeList(_, _)
         | DataType::Struct(_)
         | DataType::Map(_, _)
-            if style == Style::Csv =>
-        {
-            false
-        }
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => holds(style, item.data_type()),
-        DataType::Struct(fields) => fields.iter().all(|field| holds(style, field.data_type())),
+        | DataType::Union(_, _) => false,
         DataType::Dictionary(_, values) => holds(style, values),
-        DataType::Union(_, _)
-        | DataType::RunEndEncoded(_, _)
-        | DataType::ListView(_)
-        | DataType::LargeListView(_) => false,
+        DataType::RunEndEncoded(_, values) => holds(style, values.data_type()),
         _ => true,
     }
 }
@@ -254,15 +246,19 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         DataType::Struct(fields) => {
             let mut cells = Vec::with_capacity(fields.len());
             for (field, child) in fields.iter().zip(array.as_struct().columns()) {
-                let mut key = Vec::new();
-                json_string(&mut key, field.name());
-                key.push(b':');
-                cells.push((key, cell(style, child.as_ref())?));
+                cells.push((key(field.name()), cell(style, child.as_ref())?));
             }
             let object = JsonRows { columns: cells };
             Box::new(move |row, out| object.write(row, out))
         }
-        other => return Err(format!("type {other} has no text here")),
+        DataType::ListView(_) => view_items::<i32>(style, array)?,
+        DataType::LargeListView(_) => view_items::<i64>(style, array)?,
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => run_values::<Int16Type>(style, array)?,
+            DataType::Int32 => run_values::<Int32Type>(style, array)?,
+            _ => run_values::<Int64Type>(style, array)?,
+        },
+        DataType::Union(fields, _) => chosen(style, array, fields)?,
     };
     Ok(match array.nulls() {
         None => not_null,
@@ -274,6 +270,68 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             }
         }),
     })
+}
+
+/// The items of list views, which may lie anywhere among the items.
+fn view_items<O: OffsetSizeTrait>(style: Style, array: &dyn Array) -> Result<Cell<'_>, String> {
+    let list = array.as_list_view::<O>();
+    let item = cell(style, list.values().as_ref())?;
+    Ok(Box::new(move |row, out| {
+        let start = list.value_offsets()[row].as_usize();
+        items(
+            style,
+            &item,
+            start..start + list.value_sizes()[row].as_usize(),
+            out,
+        )
+    }))
+}
+
+/// Run-end arrays by value, as if each row had its own.
+fn run_values<R: RunEndIndexType>(style: Style, array: &dyn Array) -> Result<Cell<'_>, String> {
+    let runs = array
+        .as_run_opt::<R>()
+        .ok_or_else(|| format!("type {} has unknown run ends", array.data_type()))?;
+    let value = cell(style, runs.values().as_ref())?;
+    Ok(Box::new(move |row, out| {
+        value(runs.get_physical_index(row), out)
+    }))
+}
+
+/// The values of a union as objects of one key, which says what was chosen. Two fields may have values of the same text.
+fn chosen<'a>(
+    style: Style,
+    array: &'a dyn Array,
+    fields: &'a UnionFields,
+) -> Result<Cell<'a>, String> {
+    let union = array.as_union();
+    let mut chosen = BTreeMap::new();
+    for (type_id, field) in fields.iter() {
+        let object = (
+            key(field.name()),
+            cell(style, union.child(type_id).as_ref())?,
+        );
+        chosen.insert(type_id, object);
+    }
+    Ok(Box::new(move |row, out| {
+        let type_id = union.type_id(row);
+        let Some((key, value)) = chosen.get(&type_id) else {
+            return Err(format!("a union has no field with the type id {type_id}"));
+        };
+        out.push(b'{');
+        out.extend_from_slice(key);
+        value(union.value_offset(row), out)?;
+        out.push(b'}');
+        Ok(())
+    }))
+}
+
+/// A key of an object, with its quotes and colon.
+fn key(name: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    json_string(&mut key, name);
+    key.push(b':');
+    key
 }
 
 fn items(
@@ -309,12 +367,9 @@ impl<'a> JsonRows<'a> {
     pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let mut key = Vec::new();
-            json_string(&mut key, field.name());
-            key.push(b':');
             let cell = cell(Style::Json, array.as_ref())
                 .map_err(|what| format!("column `{}`: {what}", field.name()))?;
-            columns.push((key, cell));
+            columns.push((key(field.name()), cell));
         }
         Ok(JsonRows { columns })
     }
@@ -352,10 +407,13 @@ pub fn repeated_name(schema: &Schema) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder, StringBuilder};
+    use arrow_array::builder::{
+        FixedSizeListBuilder, Float32Builder, ListBuilder, MapBuilder, StringBuilder,
+    };
     use arrow_array::types::{IntervalDayTime, IntervalMonthDayNano};
     use arrow_array::*;
-    use arrow_buffer::i256;
+    use arrow_buffer::{ScalarBuffer, i256};
+    use arrow_schema::Field;
     use half::f16;
 
     use super::*;
@@ -685,5 +743,74 @@ mod tests {
         let list = list.finish();
         check(list.slice(1, 1), &["[]"], &[]);
         check(list, &["[\"a\",null]", "[]"], &[]);
+    }
+
+    #[test]
+    fn list_views_runs_and_maps() {
+        let field = Arc::new(Field::new("item", DataType::Int32, true));
+        let items: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
+        // Items that two rows share, and rows in another order than their items.
+        let offsets = ScalarBuffer::from(vec![1, 0, 0, 2]);
+        let sizes = ScalarBuffer::from(vec![2, 2, 0, 1]);
+        let nulls = Some(vec![true, true, true, false].into());
+        let views = ListViewArray::new(field.clone(), offsets, sizes, items.clone(), nulls);
+        check(views.slice(1, 2), &["[1,null]", "[]"], &[]);
+        check(views, &["[null,3]", "[1,null]", "[]", "null"], &[]);
+        let (offsets, sizes) = (vec![2_i64].into(), vec![1_i64].into());
+        let views = LargeListViewArray::new(field, offsets, sizes, items, None);
+        check(views, &["[3]"], &[]);
+
+        let values = StringArray::from(vec![Some("a"), None, Some("b")]);
+        let runs = RunArray::<Int16Type>::try_new(&Int16Array::from(vec![2, 3, 5]), &values);
+        let runs = runs.unwrap();
+        check(
+            runs.slice(1, 3),
+            &["\"a\"", "null", "\"b\""],
+            &["a", "", "b"],
+        );
+        check(
+            runs,
+            &["\"a\"", "\"a\"", "null", "\"b\"", "\"b\""],
+            &["a", "a", "", "b", "b"],
+        );
+
+        let mut map = MapBuilder::new(None, StringBuilder::new(), Float32Builder::new());
+        map.keys().append_value("k");
+        map.values().append_value(0.5);
+        map.append(true).unwrap();
+        map.append(false).unwrap();
+        let one = "[{\"keys\":\"k\",\"values\":0.5}]";
+        check(map.finish(), &[one, "null"], &[]);
+    }
+
+    #[test]
+    fn unions_say_what_was_chosen() {
+        let fields = UnionFields::try_new(
+            [7, 3],
+            [
+                Field::new("feet", DataType::Int32, true),
+                Field::new("met\"res", DataType::Int32, true),
+            ],
+        );
+        let fields = fields.unwrap();
+        let child = |values: Vec<Option<i32>>| -> ArrayRef { Arc::new(Int32Array::from(values)) };
+        let expected = [
+            "{\"feet\":1}",
+            "{\"met\\\"res\":1}",
+            "{\"feet\":null}",
+            "{\"feet\":4}",
+        ];
+        let ids = ScalarBuffer::from(vec![7_i8, 3, 7, 7]);
+        let feet = child(vec![Some(1), Some(9), None, Some(4)]);
+        let metres = child(vec![Some(9), Some(1), Some(9), Some(9)]);
+        let sparse = UnionArray::try_new(fields.clone(), ids.clone(), None, vec![feet, metres]);
+        let sparse = sparse.unwrap();
+        check(sparse.slice(1, 2), &expected[1..3], &[]);
+        check(sparse, &expected, &[]);
+        let offsets = Some(vec![0, 0, 2, 1].into());
+        let (feet, metres) = (child(vec![Some(1), Some(4), None]), child(vec![Some(1)]));
+        let dense = UnionArray::try_new(fields, ids, offsets, vec![feet, metres]).unwrap();
+        check(dense.slice(1, 3), &expected[1..], &[]);
+        check(dense, &expected, &[]);
     }
 }

@@ -12,9 +12,11 @@
 //! | durations, intervals              | ISO 8601 duration string                          | the same, unquoted           |
 //! | binary                            | base64 string                                     | refused                      |
 //! | dictionaries                      | the value                                         | the value                    |
-//! | lists, structs, maps              | array, object, array of entries                   | refused                      |
-//!
-//! Unions, run-end encoded arrays and list views are refused.
+//! | run-end arrays                    | the value                                         | the value                    |
+//! | lists and list views of any kind  | array                                             | refused                      |
+//! | structs                           | object                                            | refused                      |
+//! | maps                              | array of entries, which are objects               | refused                      |
+//! | unions                            | object whose one key is the chosen field's name   | refused                      |
 
 mod cell;
 mod scalars;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, NullArray, RecordBatch, StringArray, StructArray,
+};
 use arrow_schema::{DataType, Field, Fields};
 use serde_json::{Value, json};
 
@@ -151,6 +154,24 @@ fn head_shows_the_first_rows() {
             .json(),
         json!([])
     );
+    assert_eq!(
+        folder
+            .run(&[
+                "head",
+                "t.tarsia",
+                "-n",
+                "2",
+                "--columns",
+                "flag,id",
+                "--json"
+            ])
+            .json(),
+        json!([{"flag": true, "id": 1}, {"flag": false, "id": 2}])
+    );
+    let table = folder
+        .run(&["head", "t.tarsia", "-n", "1", "--columns", "flag,id"])
+        .ok();
+    assert!(table.starts_with("| flag | id |"), "{table}");
     let table = folder.run(&["head", "t.tarsia"]).ok();
     // Header, rule and five rows: no value breaks its line.
     assert_eq!(table.lines().count(), 7, "{table}");
@@ -241,6 +262,43 @@ fn scan_decodes_counts_and_prints() {
         lines,
         "{\"x\":\"NaN\",\"id\":9223372036854775807}\n{\"x\":\"Infinity\",\"id\":-9223372036854775808}\n{\"x\":-0.0,\"id\":5}\n"
     );
+}
+
+/// A file of some hundred bytes may have more rows than can ever be decoded.
+#[test]
+fn rows_are_counted_without_decoding_them() {
+    const ROWS: usize = 1 << 40;
+    let folder = Folder::new();
+    let nulls: ArrayRef = Arc::new(NullArray::new(ROWS));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", nulls, true)]).unwrap();
+    folder.import(&batch.schema(), &[batch]);
+    assert!(std::fs::metadata(folder.path("t.tarsia")).unwrap().len() < 1_000);
+    for (rows, count) in [
+        ("..", ROWS),
+        ("5..", ROWS - 5),
+        ("7..1099511627776", ROWS - 7),
+        ("..0", 0),
+    ] {
+        let counted = [
+            "scan",
+            "t.tarsia",
+            "--count",
+            "--columns",
+            "n",
+            "--rows",
+            rows,
+        ];
+        assert_eq!(folder.run(&counted).ok(), format!("{count}\n"));
+    }
+    // What needs no row, or few, does not decode the others.
+    folder.run(&["verify", "t.tarsia"]).ok();
+    folder.run(&["inspect", "t.tarsia"]).ok();
+    folder.run(&["schema", "t.tarsia"]).ok();
+    let last = (ROWS - 1).to_string();
+    let rows = folder.run(&["take", "t.tarsia", "--rows", &last, "--json"]);
+    assert_eq!(rows.json(), json!([{"n": null}]));
+    let rows = folder.run(&["head", "t.tarsia", "-n", "2", "--json"]);
+    assert_eq!(rows.json(), json!([{"n": null}, {"n": null}]));
 }
 
 #[test]
@@ -406,6 +464,51 @@ fn names_with_commas_and_quotes_can_be_asked_for() {
         ])
         .json();
     assert_eq!(rows, json!([{"say \"hi\"": 2, "a,b": 1}]));
+}
+
+#[test]
+fn keys_and_values_of_maps_can_be_asked_for() {
+    let folder = Folder::new();
+    let mut tags = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    for (key, value) in [("a", 1), ("b", 2)] {
+        tags.keys().append_value(key);
+        tags.values().append_value(value);
+    }
+    tags.append(true).unwrap();
+    tags.append(false).unwrap();
+    let tags: ArrayRef = Arc::new(tags.finish());
+    let batch = RecordBatch::try_from_iter_with_nullable([("tags", tags, true)]).unwrap();
+    folder.import(&batch.schema(), &[batch]);
+    let keys = json!([{"tags": [{"keys": "a"}, {"keys": "b"}]}, {"tags": null}]);
+    let inspected = folder.run(&["inspect", "t.tarsia", "--json"]).json();
+    let leaf = inspected["columns"][0]["name"].as_str().unwrap();
+    for name in ["tags.keys", "tags.entries.keys", leaf] {
+        let head = ["head", "t.tarsia", "--columns", name, "--json"];
+        assert_eq!(folder.run(&head).json(), keys, "{name}");
+    }
+    folder
+        .run(&["export", "t.tarsia", "k.jsonl", "--columns", "tags.values"])
+        .ok();
+    let values = "{\"tags\":[{\"values\":1},{\"values\":2}]}\n{\"tags\":null}\n";
+    assert_eq!(folder.read("k.jsonl"), values);
+    for (path, want) in [
+        ("tags[1].values", json!(2)),
+        ("tags.keys", json!(["a", "b"])),
+        ("tags[1]", json!({"keys": "b", "values": 2})),
+        ("tags[1..9]", json!([{"keys": "b", "values": 2}])),
+    ] {
+        let take = [
+            "take",
+            "t.tarsia",
+            "--rows",
+            "0,1",
+            "--element",
+            path,
+            "--json",
+        ];
+        let rows = folder.run(&take).json();
+        assert_eq!(rows, json!([{path: want}, {path: null}]), "{path}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use tarsia_testkit::seal::Seals;
 
 use crate::run::{Folder, small_table, write_table};
 
@@ -74,6 +75,7 @@ fn wrong_usage_exits_with_2() {
         &["scan", "t.tarsia", "--rows", "ten"],
         &["scan", "t.tarsia", "--columns", ""],
         &["scan", "t.tarsia", "--count", "--json"],
+        &["scan", "t.tarsia", "--count", "--force-kernels"],
         &["take", "t.tarsia"],
         &["take", "t.tarsia", "--rows", "1,,2"],
         &["take", "t.tarsia", "--rows", "1..2"],
@@ -170,8 +172,10 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
     let file = "t.tarsia";
     for args in [
         &["export", file, "out.csv", "--columns", "id,nothing"][..],
+        &["head", file, "--columns", "nothing"],
         &["take", file, "--rows", "0", "--columns", "nothing"],
         &["scan", file, "--columns", "nothing"],
+        &["scan", file, "--columns", "nothing", "--count"],
         &["inspect", file, "--column", "nothing"],
         &["verify", file, "--column", "nothing", "--json"],
         &["verify", file, "--column", "nothing", "--page", "0"],
@@ -187,6 +191,7 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
         &["take", file, "--rows", "0,5"],
         &["scan", file, "--rows", "0..6"],
         &["scan", file, "--rows", "6..6"],
+        &["scan", file, "--rows", "0..6", "--count"],
         &["verify", file, "--column", "id", "--page", "1"],
         &[
             "verify",
@@ -206,12 +211,47 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
 }
 
 #[test]
+fn elements_that_are_not_there_exit_with_2() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "{\"n\":1,\"ids\":[1,2],\"user\":{\"id\":7}}\n");
+    folder.run(&["import", "a.jsonl", "a.tarsia"]).ok();
+    let take = |path| folder.run(&["take", "a.tarsia", "--rows", "0", "--element", path]);
+    for (path, what) in [
+        ("nobody[0]", "no column is named `nobody`"),
+        ("n[0]", "Int64 is no list"),
+        ("n", "the column is not nested"),
+        ("ids.x", "Int64 has no field `x`"),
+        ("ids[0].x", "Int64 has no field `x`"),
+        ("ids[0][1]", "Int64 is no list"),
+        ("user.nobody", "no field `nobody`"),
+        ("user[0]", "is no list"),
+    ] {
+        let done = take(path);
+        assert_eq!(done.stdout, "");
+        let line = done.fails(2);
+        assert!(
+            line.starts_with("error: a.tarsia: ") && line.contains(what),
+            "{line}"
+        );
+    }
+    for (path, what) in [
+        ("ids[", "`[` without `]`"),
+        ("ids[0..2][1]", "`[` after a range"),
+    ] {
+        let done = take(path);
+        assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+        assert!(done.stderr.contains(what), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn names_asked_for_twice_have_no_json() {
     let folder = Folder::new();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     for args in [
         &["scan", "t.tarsia", "--columns", "id,id", "--json"][..],
+        &["head", "t.tarsia", "--columns", "id,id", "--json"],
         &[
             "take",
             "t.tarsia",
@@ -280,7 +320,7 @@ fn a_changed_byte_in_a_page_is_found_with_its_place() {
         &["verify", "bad.tarsia"][..],
         &["verify", "bad.tarsia", "--column", "noise"],
         &["scan", "bad.tarsia"],
-        &["scan", "bad.tarsia", "--count"],
+        &["scan", "bad.tarsia", "--json"],
         &["export", "bad.tarsia", "out.parquet"],
     ] {
         let done = folder.run(args);
@@ -299,6 +339,47 @@ fn a_changed_byte_in_a_page_is_found_with_its_place() {
     assert!(document["block"].is_u64(), "{document}");
     done.fails(1);
     assert_eq!(folder.names(), ["bad.tarsia", "t.tarsia"]);
+}
+
+#[test]
+fn metadata_that_are_no_text_are_named() {
+    let folder = Folder::new();
+    let (schema, batches) = small_table();
+    folder.import(&schema, &batches);
+    let good = std::fs::read(folder.path("t.tarsia")).unwrap();
+    for (text, what) in [
+        (
+            "a test",
+            "the value of the key `made by` in the metadata of the schema",
+        ),
+        (
+            "none",
+            "the value of the key `unit` in the metadata of field `id`",
+        ),
+    ] {
+        // Behind a length of four bytes.
+        let stored = [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let at = good
+            .windows(stored.len())
+            .position(|it| it == stored)
+            .unwrap();
+        let mut bad = good.clone();
+        bad[at + 4] = 0xff;
+        Seals::of(&good).reseal(&mut bad);
+        folder.write("bad.tarsia", &bad);
+        for args in [
+            &["schema", "bad.tarsia"][..],
+            &["verify", "bad.tarsia"],
+            &["scan", "bad.tarsia", "--columns", "id"],
+        ] {
+            let line = folder.run(args).fails(1);
+            assert!(line.starts_with("error: bad.tarsia: "), "{line}");
+            assert!(
+                line.contains(&format!("{what} is no UTF-8, at byte {}", at + 4)),
+                "{line}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -357,13 +438,6 @@ fn types_that_cannot_be_held_name_their_column() {
         RecordBatch::try_from_iter([("tokens", Arc::new(lists.finish()) as ArrayRef)]).unwrap();
     write_table(&folder.path("lists.parquet"), &batch.schema(), &[batch]);
     folder.run(&["import", "lists.parquet", "l.tarsia"]).ok();
-    let line = folder
-        .run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens.x"])
-        .fails(1);
-    assert!(line.contains("has no field `x`"), "{line}");
-    let usage = folder.run(&["take", "l.tarsia", "--rows", "0", "--element", "tokens["]);
-    assert_eq!(usage.code, 2, "{}", usage.stderr);
-    assert!(usage.stderr.contains("`[` without `]`"), "{}", usage.stderr);
     let line = folder.run(&["export", "l.tarsia", "out.csv"]).fails(1);
     assert!(
         line.contains("out.csv: column `tokens`: type List(Int32) cannot be written as CSV"),

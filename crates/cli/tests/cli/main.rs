@@ -5,10 +5,14 @@ mod commands;
 mod errors;
 mod files;
 mod ipc_files;
+#[cfg(target_os = "linux")]
+mod limits;
 #[cfg(unix)]
 mod outputs;
 mod parquet;
 mod parquet_files;
 mod round_trip;
+mod rows;
 mod run;
 mod text_files;
+mod types;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use tarsia_arrow::{assemble, logical_type};
 
-use super::path::ElementPath;
+use super::path::{ElementPath, Pruned};
 use super::rows::{Counting, Order, Taken, take as take_rows};
-use crate::error::{Result, while_reading};
+use crate::error::{ErrorKind, Result, while_reading};
 use crate::exec::{
     FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices, prefetch_tables,
     reads_of_elements, rows_budget, too_many_values,
@@ -28,11 +28,11 @@ fn take_packed(
     file: &OpenFile,
     rows: &[u64],
     path: &ElementPath,
-    pruned: &DataType,
+    pruned: &Pruned,
 ) -> Result<Taken> {
     let columns = [path.column().to_owned()];
     let whole = take_rows(file, rows, Some(&columns), Counting::Yes)?;
-    let array = narrow(whole.batch.column(0), pruned, &path.starts())?;
+    let array = narrow(whole.batch.column(0), &pruned.data_type, &pruned.starts)?;
     Ok(Taken {
         batch: path.batch(path.element_of(array)?, rows.len())?,
         ..whole
@@ -46,16 +46,16 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
     let field = file.catalog.field(&file.source, path.column())?;
     let pruned = path.pruned(field.field.data_type())?;
     if field.columns.iter().any(|column| column.packing.is_some()) {
-        return take_packed(file, rows, path, &pruned.data_type);
+        return take_packed(file, rows, path, &pruned);
     }
     let range = pruned.first_leaf..pruned.first_leaf + pruned.n_leaves;
     let columns: &[Arc<Column>] = field.columns.get(range).unwrap_or_default();
     if field.is_flat() {
-        return Err(path.refused("the column is not nested"));
+        return Err(path.missing("the column is not nested"));
     }
     if has_empty_union(&pruned.data_type) {
         let what = "there is a union without fields, which is never anything, nor null";
-        return Err(path.refused(what));
+        return Err(path.refused(ErrorKind::InvalidInput, what));
     }
     prefetch_tables(file, columns, &order.sorted);
     let plans: Vec<Plan> = columns

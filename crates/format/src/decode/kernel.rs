@@ -27,6 +27,7 @@ pub(crate) fn failed(error: KernelError) -> Error {
     let kind = match &error {
         KernelError::Unsupported(_) | KernelError::Profile(_) => ErrorKind::Unsupported,
         KernelError::Limit(_) => ErrorKind::LimitExceeded,
+        KernelError::Addresses(_) => ErrorKind::Io,
         _ => ErrorKind::Corrupt,
     };
     Error::new(kind, format!("kernel: {error}"))

@@ -168,7 +168,7 @@ impl Catalog {
     fn read_root(&self, source: &Source) -> Result<Root> {
         let (place, length) = (self.footer.root_place, Some(self.footer.root_bytes));
         let bytes = self.record_bytes(source, place, length)?;
-        let record = NodeRecord::parse(&bytes)?;
+        let record = NodeRecord::parse(&bytes).map_err(|error| error.at(place))?;
         let children = record.children.as_ref();
         Ok(Root {
             n_columns: children.map_or(0, |children| children.n_children),
@@ -272,11 +272,14 @@ impl Catalog {
             .map_err(|error| Error::from(error).prefixed("bucket"))?;
         let records = bucket
             .lookup(hash)
-            .map(|entry| self.record_bytes(source, entry.place, entry.record_bytes))
+            .map(|entry| {
+                let bytes = self.record_bytes(source, entry.place, entry.record_bytes)?;
+                Ok((entry.place, bytes))
+            })
             .collect::<Result<Vec<_>>>()?;
         let parsed = records
             .iter()
-            .map(|bytes| NodeRecord::parse(bytes))
+            .map(|(place, bytes)| NodeRecord::parse(bytes).map_err(|error| error.at(*place)))
             .collect::<metadata::Result<Vec<_>>>()?;
         let record = metadata::unique_record(&path, parsed)?.ok_or_else(|| no_such_column(name))?;
         let (place, below) = match record.descendants_range() {

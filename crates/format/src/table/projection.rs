@@ -108,13 +108,13 @@ fn found(catalog: &Catalog, source: &Source, name: &str) -> Result<(Arc<TableFie
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     All,
-    /// Parts of some fields of a struct, by the fields' numbers, or of a list's items (number 0).
+    /// Parts of some fields of a struct, by the fields' numbers, or of the items of a list, or a map's entries (number 0).
     Of(BTreeMap<usize, Part>),
 }
 
 impl Part {
-    /// The part of a type that names joined by dots lead to. A name may contain dots. The items of a list need not be
-    /// named.
+    /// The part of a type that names joined by dots lead to. A name may contain dots. The items of a list and the entries
+    /// of a map need not be named.
     fn at(data_type: &DataType, names: &str) -> Option<Self> {
         if let DataType::Struct(fields) = data_type {
             let below = |(number, field): (usize, &FieldRef)| {
@@ -185,19 +185,35 @@ impl Part {
             DataType::FixedSizeList(item, length) => {
                 DataType::FixedSizeList(of_item(item, leaves), *length)
             }
+            DataType::Map(entries, sorted) => {
+                let of_map = of_item(entries, leaves);
+                match n_fields(of_map.data_type()) == n_fields(entries.data_type()) {
+                    true => DataType::Map(of_map, *sorted),
+                    // A map has keys and values. What has only one of them is a list of entries.
+                    false => DataType::List(of_map),
+                }
+            }
             other => Self::All.of_type(other, first, leaves),
         }
     }
 }
 
-/// The items of types that have a part of their items. Keys and values of maps belong together.
-fn list_item(data_type: &DataType) -> Option<&FieldRef> {
+fn n_fields(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.len(),
+        _ => 0,
+    }
+}
+
+/// The items of lists of any kind, and the entries of maps.
+pub(crate) fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)
         | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => Some(item),
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => Some(item),
         _ => None,
     }
 }
@@ -303,11 +319,41 @@ mod tests {
         assert_eq!(found(&["l.item"]), Some(vec![4, 5]));
         assert_eq!(found(&["l.item.item.y"]), Some(vec![5]));
         assert_eq!(found(&["m"]), Some(vec![6, 7]));
+        assert_eq!(found(&["m.key"]), Some(vec![6]));
+        assert_eq!(found(&["m.value"]), Some(vec![7]));
+        // As the leaves are called.
+        assert_eq!(found(&["m.entries.value"]), Some(vec![7]));
+        assert_eq!(found(&["m.entries"]), Some(vec![6, 7]));
         for none in [
-            "", ".", "a.", "a.b", "b.", "b.e", "l.y", "m.key", "bc", "l.item.", "A",
+            "", ".", "a.", "a.b", "b.", "b.e", "l.y", "m.k", "bc", "l.item.", "A",
         ] {
             assert_eq!(found(&[none]), None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_map_is_a_list_of_entries() {
+        let typed = |names: &[&str]| {
+            let mut part = Part::at(&data_type(), names[0])?;
+            for name in &names[1..] {
+                part.add(Part::at(&data_type(), name)?);
+            }
+            let DataType::Struct(fields) = part.of_type(&data_type(), 0, &mut Vec::new()) else {
+                return None;
+            };
+            Some(fields[0].data_type().clone())
+        };
+        let DataType::Struct(all) = data_type() else {
+            panic!("no structure");
+        };
+        let map = all[4].data_type().clone();
+        for both in [&["m"][..], &["m.value", "m.key"], &["m.entries", "m.key"]] {
+            assert_eq!(typed(both), Some(map.clone()), "{both:?}");
+        }
+        let key = Field::new("key", DataType::Utf8, false);
+        let entries = DataType::Struct(vec![key].into());
+        let keys = DataType::List(Arc::new(Field::new("entries", entries, false)));
+        assert_eq!(typed(&["m.key"]), Some(keys));
     }
 
     #[test]

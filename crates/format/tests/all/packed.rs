@@ -308,7 +308,7 @@ fn elements_are_taken_out_of_the_row() {
             .element(&bad.parse().unwrap())
             .read()
             .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad}");
+        assert_eq!(error.kind(), ErrorKind::NoSuchColumn, "{bad}");
     }
 }
 

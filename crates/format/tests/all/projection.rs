@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::common::{deterministic, open, open_with, same, write};
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, RecordBatch, StructArray,
+    Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, RecordBatch,
+    StructArray,
 };
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use tarsia::{ErrorKind, File, LAYOUT_KEY, OpenOptions};
@@ -263,6 +264,70 @@ fn names_that_lead_nowhere_are_refused() {
         let error = file.scan().columns(&["plain", name]).build().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::NoSuchColumn, "{name}: {error}");
         assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+/// The table's part of a map is made by hand here: its entries are lists.
+#[test]
+fn keys_and_values_of_maps_are_columns_too() {
+    let point = fields(&[("x", DataType::Float32), ("y", DataType::Utf8)]);
+    let of_entries = |fields: Vec<Field>| {
+        let entries = DataType::Struct(fields.into());
+        Arc::new(Field::new("entries", entries, false))
+    };
+    let key = Field::new("key", DataType::Utf8, false);
+    let value = Field::new("value", point.clone(), true);
+    let map = DataType::Map(of_entries(vec![key.clone(), value.clone()]), true);
+    for profile in nested_profiles(3) {
+        let array = nested_array(&map, 300, &profile);
+        let whole = array.as_map().clone();
+        let batch = RecordBatch::try_from_iter_with_nullable([("m", array, true)]).unwrap();
+        let bytes = write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            deterministic().with_page_bytes(4000),
+        );
+        let file = open(&bytes).unwrap();
+        // The name as users say it, and as the leaf is called.
+        let x = fields(&[("x", DataType::Float32)]);
+        for (names, wanted) in [
+            (&["m.key"][..], vec![key.clone()]),
+            (&["m.entries.key"], vec![key.clone()]),
+            (&["m.value"], vec![value.clone()]),
+            (&["m.value.x"], vec![Field::new("value", x.clone(), true)]),
+            (
+                &["m.key", "m.value.x"],
+                vec![key.clone(), Field::new("value", x, true)],
+            ),
+            (&["m.value", "m.key"], vec![key.clone(), value.clone()]),
+        ] {
+            let kept = of_entries(wanted);
+            let entries: ArrayRef = Arc::new(whole.entries().clone());
+            let entries = part(&entries, kept.data_type());
+            let (offsets, nulls) = (whole.offsets().clone(), whole.nulls().cloned());
+            let want: ArrayRef = match entries.as_struct().num_columns() {
+                1 => Arc::new(ListArray::new(kept, offsets, entries, nulls)),
+                _ => {
+                    let entries = entries.as_struct().clone();
+                    Arc::new(MapArray::new(kept, offsets, entries, nulls, true))
+                }
+            };
+            let want = RecordBatch::try_from_iter_with_nullable([("m", want, true)]).unwrap();
+            check(&file, &want, names, &want.schema());
+        }
+        let columns = file.inspect_columns("m").unwrap();
+        let leaves = columns.iter().map(|column| column.name.as_str());
+        let leaves: Vec<&str> = leaves.collect();
+        assert_eq!(
+            leaves,
+            ["m.entries.key", "m.entries.value.x", "m.entries.value.y"]
+        );
+        for leaf in leaves {
+            file.scan().columns(&[leaf]).build().unwrap();
+        }
+        let tarsia::Taken { reads, .. } =
+            file.take(&[7]).columns(&["m.key"]).read_counted().unwrap();
+        assert_eq!(reads.requests, 1);
     }
 }
 

@@ -1,0 +1,79 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::kind::Kind;
+use crate::process::Limits;
+
+const AFTER_HELP: &str = "\
+A run is one damaged file and the commands that it goes through. Exit code 1 says that there are finds. Each comes with
+the command line that repeats it alone.
+
+Examples:
+  cargo xtask mutate
+  cargo xtask mutate --runs 1000000 --release --seed 7 --keep finds
+  cargo xtask mutate --seed 7 --run 4711 --keep finds";
+
+/// Run the `tarsia` command on damaged files: Tarsia (plain, and with all checksums made right again), Parquet, Arrow
+/// IPC, CSV, JSON lines.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask mutate", after_help = AFTER_HELP)]
+pub(crate) struct Options {
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) runs: u64,
+    /// What the runs are drawn from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Only this run, with the output of its commands
+    #[arg(long, value_name = "N", conflicts_with = "runs")]
+    pub(crate) run: Option<u64>,
+    /// Only files of this kind
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) only: Option<Kind>,
+    /// Keep the damaged file of each find in this folder, beside a text that says what was found
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Build the command with optimisation: faster in long runs, but without the checks for overflow
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Run this command instead of building one
+    #[arg(long, value_name = "PATH", conflicts_with = "release")]
+    pub(crate) command: Option<PathBuf>,
+    /// How many runs at once; as many as there are processors by default
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Seconds of processor time that a command may take, all its threads together
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// MiB that a command may have in memory at its peak; allocations of more than twice as much are refused
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) mebibytes: u64,
+}
+
+impl Options {
+    /// The limits of one command.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            time: Duration::from_secs(self.seconds),
+            resident_bytes: self.mebibytes << 20,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+        let options = Options::parse_from(["mutate"]);
+        assert_eq!((options.runs, options.seed, options.run), (10_000, 1, None));
+    }
+}
