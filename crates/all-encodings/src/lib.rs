@@ -94,6 +94,8 @@ pub static EXTRA: &[Row] = &[
     row!(tarsia_front::FRONT, value_ps: 4000, byte_ps: 30, WhenNamed),
     row!(tarsia_varint::VARINT, value_ps: 2000, byte_ps: 0, WhenNamed),
     row!(tarsia_lz4::LZ4, value_ps: 0, byte_ps: 230, WhenNamed),
+    row!(tarsia_fastpfor::FASTPFOR, value_ps: 110, byte_ps: 10, WhenNamed),
+    row!(tarsia_pseudodecimal::PSEUDODECIMAL, value_ps: 480, byte_ps: 0, WhenNamed),
 ];
 
 /// The sets of rows that kernels are built from. Together they are all rows.

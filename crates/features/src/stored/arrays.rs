@@ -16,8 +16,8 @@ use super::format::Format;
 use crate::error::invalid;
 use crate::nested::Nested;
 
-/// The floats of an array of `Float32`, `Float64` or lists of them, as numbers of `format`. The result has the type that
-/// [`narrow_field`] makes of the array's.
+/// The floats of an array of `Float32`, `Float64` or lists of them, as numbers of `format`. The result has the type
+/// that [`narrow_field`] makes of the array's.
 ///
 /// # Errors
 /// Another type, and a number that the format does not have: the text says which of the floats, counted from 0 without

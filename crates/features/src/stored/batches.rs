@@ -21,8 +21,8 @@ pub fn rounded_columns(schema: &Schema) -> Vec<(&Field, Format)> {
     fields.filter_map(rounded).collect()
 }
 
-/// The batch with all rounded columns ([`rounded_columns`]) in their format: [`narrow`] and [`narrow_field`]. The others
-/// stay, as do columns that are in a format already.
+/// The batch with all rounded columns ([`rounded_columns`]) in their format: [`narrow`] and [`narrow_field`]. The
+/// others stay, as do columns that are in a format already.
 ///
 /// # Errors
 /// Those of [`narrow`] and [`narrow_field`], with the column's name.
@@ -39,8 +39,8 @@ pub fn narrow_columns(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     })
 }
 
-/// The batch with all columns of 8-bit floats and of bfloat16, which their extension type tells, as `Float32`: [`widen`]
-/// and [`widen_field`]. Of `Float16`, which is a type of its own, only rounded columns are widened.
+/// The batch with all columns of 8-bit floats and of bfloat16, which their extension type tells, as `Float32`:
+/// [`widen`] and [`widen_field`]. Of `Float16`, which is a type of its own, only rounded columns are widened.
 ///
 /// # Errors
 /// Those of [`widen`] and [`widen_field`], with the column's name.

@@ -1,0 +1,169 @@
+//! Fields, checks and arithmetic that decoder and encoder share.
+
+use alloc::vec;
+
+use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+
+/// The id of this encoding in files.
+pub const ID: &str = "tarsia.pseudodecimal";
+
+/// The version of the layout that is written, and the newest that is read.
+pub const VERSION: Version = Version::new(1, 0);
+
+/// Bytes of an exponent.
+pub(crate) const EXPONENT_BYTES: usize = 1;
+
+/// The largest exponent: 10^22 is the largest power of ten that a binary64 number holds exactly.
+pub(crate) const EXPONENT_MAX: u8 = 22;
+
+/// Units of up to this many values have positions of 2 bytes.
+const SHORT_UNIT_VALUES: u32 = 1 << 16;
+
+/// The power of an exponent that is too large: no number equals a quotient of it.
+const NO: f64 = f64::NAN;
+
+/// 10^0 to 10^22, all exact. The rest makes every place of 5 bits one inside, without a check.
+const TENS: [f64; 32] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22, NO, NO, NO, NO, NO, NO, NO, NO, NO,
+];
+
+/// The tree `pseudodecimal(digits, exponents)`: `digits` encodes integers of the node's own width, `exponents` values
+/// of 1 byte.
+pub fn tree(digits: Tree, exponents: Tree) -> Tree {
+    Tree::node(ID, VERSION, &[], vec![digits, exponents])
+}
+
+/// What a node needs. Refuses parameters, and values that are not numbers of 4 or 8 bytes.
+pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
+    node.without_params("pseudodecimal.params_len")?;
+    match node.value_type {
+        ValueType::Fixed(4 | 8) => {
+            let exponents = ValueType::Fixed(EXPONENT_BYTES as u32);
+            Ok(NodeSpec::with_children(&[node.value_type, exponents]))
+        }
+        _ => Err(Error::unsupported(
+            "values other than numbers of 4 or 8 bytes in tarsia.pseudodecimal",
+        )),
+    }
+}
+
+/// 10^exponent for an exponent of at most [`EXPONENT_MAX`], not a number for one of less than 32.
+#[inline]
+pub(crate) fn power(exponent: u8) -> f64 {
+    TENS[usize::from(exponent % 32)]
+}
+
+/// A unit taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) positions: Positions<'a>,
+    /// The bytes of the exceptions.
+    pub(crate) exceptions: &'a [u8],
+    /// The unit of the child `digits`, one value for each number that is no exception.
+    pub(crate) digits: Unit<'a>,
+    /// The unit of the child `exponents`, as many values.
+    pub(crate) exponents: Unit<'a>,
+    /// Where that unit starts.
+    pub(crate) exponents_at: usize,
+}
+
+/// The places of the exceptions in the unit, rising.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Positions<'a> {
+    Two(&'a [[u8; 2]]),
+    Four(&'a [[u8; 4]]),
+}
+
+impl Positions<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Two(positions) => positions.len(),
+            Self::Four(positions) => positions.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, i: usize) -> Option<u32> {
+        match self {
+            Self::Two(positions) => positions.get(i).map(|it| u16::from_le_bytes(*it).into()),
+            Self::Four(positions) => positions.get(i).map(|it| u32::from_le_bytes(*it)),
+        }
+    }
+
+    /// The exception at a value, if it is one; else as `Err` the number of exceptions before it.
+    pub(crate) fn find(&self, value: u32) -> core::result::Result<usize, usize> {
+        match self {
+            Self::Two(positions) => {
+                positions.binary_search_by_key(&value, |it| u16::from_le_bytes(*it).into())
+            }
+            Self::Four(positions) => {
+                positions.binary_search_by_key(&value, |it| u32::from_le_bytes(*it))
+            }
+        }
+    }
+
+    /// The number of exceptions before a value.
+    pub(crate) fn n_before(&self, value: u32) -> usize {
+        self.find(value).unwrap_or_else(|n_before| n_before)
+    }
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
+        let mut reader = Reader::new(unit.bytes);
+        let n = reader.u32("pseudodecimal.n_exceptions")?;
+        if n > unit.len {
+            let allowed = "at most the number of values";
+            return Err(Error::corrupt("pseudodecimal.n_exceptions", 0, n, allowed));
+        }
+        let n_decimals = unit.len - n;
+        let n = n as usize;
+        let position_bytes = position_bytes(unit.len);
+        let positions_at = reader.position();
+        let bytes = reader.take(n.saturating_mul(position_bytes), "pseudodecimal.positions")?;
+        let positions = match position_bytes {
+            2 => Positions::Two(bytes.as_chunks().0),
+            _ => Positions::Four(bytes.as_chunks().0),
+        };
+        let mut before = None;
+        for i in 0..n {
+            let position = positions.get(i);
+            if position <= before || position.is_some_and(|it| it >= unit.len) {
+                let at = positions_at + i * position_bytes;
+                let allowed = "rising, below the number of values";
+                let found = position.unwrap_or_default();
+                return Err(Error::corrupt(
+                    "pseudodecimal.positions",
+                    at,
+                    found,
+                    allowed,
+                ));
+            }
+            before = position;
+        }
+        let exceptions = reader.take(n.saturating_mul(value_bytes), "pseudodecimal.exceptions")?;
+        let exponents_len = reader.u32("pseudodecimal.exponents_len")?;
+        let exponents_at = reader.position();
+        let exponents = reader.take(exponents_len as usize, "pseudodecimal.exponents")?;
+        let child = |bytes: &'a [u8], width: usize| Unit {
+            bytes,
+            len: n_decimals,
+            decoded_bytes: n_decimals.saturating_mul(width as u32),
+        };
+        Ok(Self {
+            positions,
+            exceptions,
+            digits: child(reader.rest(), value_bytes),
+            exponents: child(exponents, EXPONENT_BYTES),
+            exponents_at,
+        })
+    }
+}
+
+/// Bytes of a position in a unit of `n_values`.
+pub(crate) fn position_bytes(n_values: u32) -> usize {
+    match n_values {
+        0..=SHORT_UNIT_VALUES => 2,
+        _ => 4,
+    }
+}
