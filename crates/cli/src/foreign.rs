@@ -1,7 +1,9 @@
-//! Panics of other crates' readers and writers.
+//! Panics and errors of other crates' readers and writers.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_schema::ArrowError;
 
 thread_local! {
     /// Whether code of another crate runs now, so that a panic is reported as a bad file.
@@ -32,6 +34,16 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, 
             text.unwrap_or("no reason given")
         ))
     })
+}
+
+/// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.
+pub(crate) fn arrow_text(error: ArrowError) -> String {
+    match error {
+        ArrowError::ParquetError(text)
+        | ArrowError::IpcError(text)
+        | ArrowError::ParseError(text) => text,
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]

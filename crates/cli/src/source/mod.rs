@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 use clap::ValueEnum;
 use tarsia::codec::limits::SCHEMA_DEPTH_MAX;
 
@@ -272,14 +272,4 @@ fn depth(field: &Field) -> usize {
         _ => None,
     };
     1 + below.unwrap_or(0)
-}
-
-/// The inner message. Prefixes such as "Parquet argument error:" do not help the caller.
-fn arrow_text(error: ArrowError) -> String {
-    match error {
-        ArrowError::ParquetError(text)
-        | ArrowError::IpcError(text)
-        | ArrowError::ParseError(text) => text,
-        other => other.to_string(),
-    }
 }

@@ -16,7 +16,8 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
-use super::{arrow_text, int96, ipc};
+use super::{int96, ipc};
+use crate::foreign::arrow_text;
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct Reader {

@@ -1,7 +1,8 @@
 //! Flatbuffers of Arrow IPC: limits of their verification, and metadata that are no UTF-8.
 //!
 //! Values of metadata are strings by the format, but extension types of other programs, such as pyarrow's, put bytes
-//! there, and the verifier refuses the whole schema. Such a value is kept as base64 under its key with [`BINARY_SUFFIX`].
+//! there, and the verifier refuses the whole schema. Such a value is kept as base64 under its key with
+//! [`BINARY_SUFFIX`].
 
 use std::borrow::Cow;
 
@@ -18,8 +19,8 @@ const BINARY_VALUES_MAX: usize = 1_000;
 /// Tables inside each other. A column as deep as Tarsia stores it takes half of them.
 const DEPTH_MAX: usize = 128;
 
-/// Limits for a flatbuffer of this length. Tables and vectors of a flatbuffer may share bytes, so that few of them stand
-/// for many; honest ones share strings only.
+/// Limits for a flatbuffer of this length. Tables and vectors of a flatbuffer may share bytes, so that few of them
+/// stand for many; honest ones share strings only.
 pub(super) fn limits(bytes: &[u8]) -> VerifierOptions {
     VerifierOptions {
         max_depth: DEPTH_MAX,

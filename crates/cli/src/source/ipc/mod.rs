@@ -18,7 +18,7 @@ use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, MessageHeader, convert};
 use arrow_schema::SchemaRef;
 
-use super::arrow_text;
+use crate::foreign::arrow_text;
 
 const MAGIC: [u8; 6] = *b"ARROW1";
 

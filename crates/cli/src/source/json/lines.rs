@@ -14,7 +14,8 @@ const LINE_BYTES_MAX: u64 = 256 << 20;
 /// A line with more commas is refused, too: each may separate values, and a value takes more memory than its text.
 pub(super) const COMMAS_MAX: usize = 16 << 20;
 
-/// Arrays and objects inside each other, below a line's object. With a value inside they are as deep as a column may be.
+/// Arrays and objects inside each other, below a line's object. With a value inside they are as deep as a column may
+/// be.
 pub(super) const DEPTH_MAX: usize = tarsia::codec::limits::SCHEMA_DEPTH_MAX - 1;
 
 /// Keys and values in their order.
@@ -52,8 +53,8 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// Parses a line. Unlike `serde_json` the parser returns numbers as they are written, so that none is rounded before its
-/// column is known.
+/// Parses a line. Unlike `serde_json` the parser returns numbers as they are written, so that none is rounded before
+/// its column is known.
 struct Parser<'a> {
     text: &'a [u8],
     tokens: Jiter<'a>,

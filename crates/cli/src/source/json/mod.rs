@@ -14,6 +14,7 @@
 //! first rows have, and all items of a list have one type.
 
 mod lines;
+mod seen;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,11 +25,11 @@ use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructAr
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use crate::source::builders::{self, Column, as_text};
+use crate::source::builders::{self, Column};
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, INFERENCE_ROWS};
-use crate::source::number::{Number, Numbers};
 use crate::source::types::Types;
 use lines::{Entries, Lines, Value};
+use seen::{Keys, Misfit, Seen, special};
 
 /// Reads the first rows and returns what they say of the columns.
 ///
@@ -53,45 +54,6 @@ pub(super) fn infer(input: &mut impl BufRead, types: &Types) -> Result<Columns, 
 
 /// The columns of a file and how to read them.
 pub(super) struct Columns(Keys);
-
-/// The error for a value that does not fit, and where it is.
-#[derive(Debug)]
-struct Misfit {
-    /// Keys from the column down, joined by dots.
-    name: String,
-    what: String,
-    /// Whether text would be a type for all values.
-    suits_text: bool,
-}
-
-impl Misfit {
-    fn new(what: String) -> Self {
-        Self {
-            name: String::new(),
-            what,
-            suits_text: false,
-        }
-    }
-
-    /// The same error with a key added in front of the path.
-    fn under(mut self, key: &str) -> Self {
-        self.name = match self.name.is_empty() {
-            true => key.to_owned(),
-            false => format!("{key}.{}", self.name),
-        };
-        self
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "column `{}`{}", self.name, self.what)?;
-        match self.suits_text {
-            true => f.write_str(&as_text(&self.name)),
-            false => Ok(()),
-        }
-    }
-}
 
 /// Reads the lines as the types of a schema.
 pub(super) struct Reader<R> {
@@ -342,145 +304,6 @@ impl Values {
                 }
             }
         }
-    }
-}
-
-/// The keys of objects in the order of their first use, and the kinds of their values.
-#[derive(Debug, Default)]
-struct Keys {
-    /// Of the column or field that the objects are in, with a dot; empty for lines.
-    path: String,
-    names: Vec<String>,
-    seen: Vec<Seen>,
-    index: HashMap<String, usize>,
-}
-
-impl Keys {
-    fn see(&mut self, entries: &Entries<'_>, types: &Types) -> Result<(), Misfit> {
-        for (key, value) in entries {
-            let i = match self.index.get(key.as_ref()) {
-                Some(i) => *i,
-                None => {
-                    self.index
-                        .insert(key.clone().into_owned(), self.names.len());
-                    self.names.push(key.clone().into_owned());
-                    let path = format!("{}{key}", self.path);
-                    self.seen.push(Seen::new(path, types));
-                    self.names.len() - 1
-                }
-            };
-            self.seen[i]
-                .see(value, types)
-                .map_err(|misfit| misfit.under(key))?;
-        }
-        Ok(())
-    }
-
-    fn fields(&self) -> Fields {
-        let fields = self.names.iter().zip(&self.seen);
-        let fields = fields.map(|(name, seen)| Field::new(name, seen.data_type(), true));
-        fields.collect()
-    }
-}
-
-/// The kinds of value seen in a column.
-#[derive(Debug, Default)]
-struct Seen {
-    /// Keys from the column down.
-    path: String,
-    /// The type that is asked for; flat values of every kind go by it.
-    asked: Option<DataType>,
-    boolean: bool,
-    numbers: Numbers,
-    /// `"NaN"` and the infinities: text or float, as the column's other values are.
-    special: bool,
-    text: bool,
-    /// The items of all arrays.
-    items: Option<Box<Seen>>,
-    /// The keys of all objects.
-    keys: Option<Keys>,
-}
-
-impl Seen {
-    fn new(path: String, types: &Types) -> Self {
-        Self {
-            asked: types.get(&path).cloned(),
-            path,
-            ..Self::default()
-        }
-    }
-
-    fn see(&mut self, value: &Value<'_>, types: &Types) -> Result<(), Misfit> {
-        match value {
-            Value::Null => {}
-            Value::Array(items) => {
-                let new = || Box::new(Seen::new(self.path.clone(), types));
-                let seen = self.items.get_or_insert_with(new);
-                items.iter().try_for_each(|item| seen.see(item, types))?;
-            }
-            Value::Object(entries) => {
-                let path = || format!("{}.", self.path);
-                let new = || Keys {
-                    path: path(),
-                    ..Keys::default()
-                };
-                self.keys.get_or_insert_with(new).see(entries, types)?;
-            }
-            _ if self.asked.is_some() => self.text = true,
-            Value::Boolean(_) => self.boolean = true,
-            Value::Number(text) => {
-                // What the parser takes for a number is one.
-                if let Some(number) = Number::parse(text) {
-                    self.numbers.see(number);
-                }
-            }
-            Value::Text(text) if special(text).is_some() => self.special = true,
-            Value::Text(_) => self.text = true,
-        }
-        let nested = [self.items.is_some(), self.keys.is_some()];
-        let flat = [self.boolean, self.numbers.any(), self.text];
-        let kinds = nested.iter().chain(&flat).filter(|kind| **kind).count();
-        let no_float = self.boolean || nested.contains(&true);
-        if kinds > 1 || (no_float && self.special) {
-            let what = format!(": {value} has another type than in earlier lines");
-            return Err(Misfit {
-                suits_text: !nested.contains(&true),
-                ..Misfit::new(what)
-            });
-        }
-        Ok(())
-    }
-
-    fn data_type(&self) -> DataType {
-        if let Some(items) = &self.items {
-            DataType::List(Arc::new(Field::new_list_field(items.data_type(), true)))
-        } else if let Some(keys) = &self.keys {
-            DataType::Struct(keys.fields())
-        } else if let Some(asked) = &self.asked {
-            asked.clone()
-        } else if self.boolean {
-            DataType::Boolean
-        } else if self.numbers.any() {
-            let mut numbers = self.numbers;
-            if self.special {
-                numbers.see(Number::Decimal(f64::NAN));
-            }
-            numbers.data_type()
-        } else if self.text || self.special {
-            DataType::Utf8
-        } else {
-            DataType::Null
-        }
-    }
-}
-
-/// The numbers that JSON cannot write.
-fn special(text: &str) -> Option<f64> {
-    match text {
-        "NaN" => Some(f64::NAN),
-        "Infinity" => Some(f64::INFINITY),
-        "-Infinity" => Some(f64::NEG_INFINITY),
-        _ => None,
     }
 }
 
