@@ -55,8 +55,8 @@ enum Wrong {
     Missing(u64, u64),
 }
 
-/// Row numbers below `n_rows`, separated by commas, spaces or line ends. Nothing but the numbers is kept, so that a line
-/// may have any length.
+/// Row numbers below `n_rows`, separated by commas, spaces or line ends. Nothing but the numbers is kept, so that a
+/// line may have any length.
 fn read_rows(input: &mut dyn BufRead, n_rows: u64) -> Result<Vec<u64>, Wrong> {
     let mut rows = Vec::new();
     let mut line = 1;

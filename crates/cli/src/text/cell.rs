@@ -298,7 +298,8 @@ fn run_values<R: RunEndIndexType>(style: Style, array: &dyn Array) -> Result<Cel
     }))
 }
 
-/// The values of a union as objects of one key, which says what was chosen. Two fields may have values of the same text.
+/// The values of a union as objects of one key, which says what was chosen: two fields may have values of the same
+/// text.
 fn chosen<'a>(
     style: Style,
     array: &'a dyn Array,

@@ -19,9 +19,9 @@ use crate::table::{list_item, n_leaves, retyped};
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
 ///
 /// `frames[3]` is the fourth item of the list `frames`, `frames[2..5]` the list of three, `user.ids[0]` the first item
-/// of the field `ids` of the struct `user`, `matrix[1][2]` an item of an item. A map is a list of entries, which have the
-/// fields `key` and `value`, or as they are called in the map's type: `tags[0].value`. The field of a list, or of a range
-/// of it, is a list of this field of each item: `tags.key`, `events[2..5].time`. Names end at `.` and `[`; items count
+/// of the field `ids` of the struct `user`, `matrix[1][2]` an item of an item. A map is a list of entries, whose fields
+/// have the names of the map's type, such as `key` and `value`: `tags[0].value`. The field of a list, or of a range of
+/// it, is a list of this field of each item: `tags.key`, `events[2..5].time`. Names end at `.` and `[`; items count
 /// from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElementPath {

@@ -31,9 +31,9 @@ impl ScanBuilder {
     }
 
     /// Only these columns, in this order. A name may lead to a field inside a struct, in lists too
-    /// (`user.address.city`, `events.time`), or to the keys or values of a map (`tags.key`): then the column has only the
-    /// fields that are named, in the schema's order, and nothing else of it is read. A map without its keys or its values
-    /// is a list of entries.
+    /// (`user.address.city`, `events.time`), or to the keys or values of a map (`tags.key`): then the column has only
+    /// the fields that are named, in the schema's order, and nothing else of it is read. A map without its keys or its
+    /// values is a list of entries.
     pub fn columns<S: AsRef<str>>(mut self, names: &[S]) -> Self {
         self.columns = Some(names.iter().map(|name| name.as_ref().to_owned()).collect());
         self

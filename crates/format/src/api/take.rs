@@ -55,8 +55,8 @@ impl<'r> TakeBuilder<'r> {
     /// Reads the rows.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`] for a row that the file does not have; [`ErrorKind::NoSuchColumn`], also for a path that
-    /// the column's type does not have; [`ErrorKind::InvalidInput`] for columns and an element at once;
+    /// [`ErrorKind::OutOfRange`] for a row that the file does not have; [`ErrorKind::NoSuchColumn`], also for a path
+    /// that the column's type does not have; [`ErrorKind::InvalidInput`] for columns and an element at once;
     /// [`ErrorKind::LimitExceeded`] where a dictionary column's key type cannot number the values of the rows, or
     /// strings pass 2 GiB; what reading may meet.
     pub fn read(self) -> Result<RecordBatch> {

@@ -108,13 +108,13 @@ fn found(catalog: &Catalog, source: &Source, name: &str) -> Result<(Arc<TableFie
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     All,
-    /// Parts of some fields of a struct, by the fields' numbers, or of the items of a list, or a map's entries (number 0).
+    /// Parts of some fields of a struct, by the fields' numbers, or of a list's items or a map's entries (number 0).
     Of(BTreeMap<usize, Part>),
 }
 
 impl Part {
-    /// The part of a type that names joined by dots lead to. A name may contain dots. The items of a list and the entries
-    /// of a map need not be named.
+    /// The part of a type that names joined by dots lead to. A name may contain dots. The items of a list and the
+    /// entries of a map need not be named.
     fn at(data_type: &DataType, names: &str) -> Option<Self> {
         if let DataType::Struct(fields) = data_type {
             let below = |(number, field): (usize, &FieldRef)| {
