@@ -113,7 +113,7 @@ fn parquet_of_many_columns_is_written_column_by_column() {
     assert_same_table(&read_table(&folder.path("p.parquet")), &table);
 }
 
-/// Of one writer per column, 5,000 would ask for a gigabyte.
+/// 5,000 writers, one per column, ask for more than 500 MB.
 #[cfg(target_os = "linux")]
 #[test]
 fn parquet_of_many_columns_takes_little_memory() {

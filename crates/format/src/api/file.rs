@@ -194,8 +194,8 @@ impl File {
 
     /// Checks every byte of the file (state slots apart) against the digests, that all of it decodes, and that what the
     /// file says of itself is true, since whoever changed it may have computed the digests again: where buckets lead,
-    /// checksums of rows, null counts, texts, decimals, what kernels are named for. Where nothing is found, all that can
-    /// be asked of the file works. A kernel that is not trusted
+    /// checksums of rows, null counts, texts, decimals, what kernels are named for. Where nothing is found, all that
+    /// can be asked of the file works. A kernel that is not trusted
     /// ([`OpenOptions::with_trusted_kernels`](crate::OpenOptions::with_trusted_kernels)) is not run: only its form is
     /// checked.
     ///

@@ -5,7 +5,7 @@ use tarsia_metadata::PageDescriptor;
 use tarsia_structure::block::{BlockExpectation, checksummed_chunks};
 use tarsia_structure::{Block, BlockHeader, FullZipForm};
 
-use super::{VerifyReport, corrupt};
+use super::report::{VerifyReport, corrupt};
 use crate::error::{Error, Result, while_reading};
 use crate::exec::OpenFile;
 use crate::table::{Blocks, Column, Page, check_block, check_covered};

@@ -2,6 +2,7 @@
 //! true: whoever changes a file may compute its checksums and digests again.
 
 mod blocks;
+mod report;
 mod rows;
 mod statements;
 
@@ -18,37 +19,12 @@ use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, prepare_shared};
 use crate::options::Threads;
 use crate::plan::PageNumber;
 use crate::table::{Column, Page, Projection, TableField};
+use report::corrupt;
+
+pub use report::VerifyReport;
 
 /// Bytes read at a time when looking for gaps that are not zero.
 const GAP_STEP_BYTES: u64 = 1 << 20;
-
-/// What was checked and found good.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct VerifyReport {
-    /// Columns.
-    pub columns: u64,
-    /// Pages, shared pages counted.
-    pub pages: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// Bytes of those blocks, and of the metadata where the whole file was checked.
-    pub bytes: u64,
-}
-
-impl VerifyReport {
-    fn add(mut self, other: Self) -> Self {
-        self.columns += other.columns;
-        self.pages += other.pages;
-        self.blocks += other.blocks;
-        self.bytes += other.bytes;
-        self
-    }
-}
-
-fn corrupt(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, what)
-}
 
 /// Every byte of the file outside the state slots.
 pub(crate) fn all(file: &Arc<OpenFile>) -> Result<VerifyReport> {

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef};
 use tarsia_arrow::{BeyondPrecision, beyond_precision, is_decimal};
 use tarsia_structure::Budget;
 
-use super::corrupt;
+use super::report::corrupt;
 use crate::error::{ErrorKind, Result};
 use crate::exec::{OpenFile, batch_budget, blocks_of, decode_flat, decode_leaf, plan_rows};
 use crate::plan::{PageNumber, Plan};

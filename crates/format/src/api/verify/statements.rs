@@ -7,7 +7,7 @@ use tarsia_kernels::Kernel;
 use tarsia_metadata::EncodingUse;
 use tarsia_structure::Meta;
 
-use super::corrupt;
+use super::report::corrupt;
 use crate::error::{Error, Result};
 use crate::exec::OpenFile;
 use crate::table::Column;
