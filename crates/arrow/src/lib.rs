@@ -18,6 +18,7 @@
 //! | `dictionary`, `runs` | reading | dictionaries and run-end arrays of logical values |
 //! | `flat` | reading | the array of a flat column ([`array_from_raw`]) |
 //! | `assemble` | reading | the array of a nested field ([`assemble()`]) |
+//! | `decimals` | both | numbers that the precision of their type cannot hold ([`beyond_precision`]) |
 //! | `packed` | both | structs as values of one flat column ([`Packing`]) |
 //!
 //! # What this crate does not do
@@ -29,6 +30,7 @@ mod assemble;
 mod borrowed;
 mod buffers;
 mod collect;
+mod decimals;
 mod dictionary;
 mod extent;
 mod fit;
@@ -48,6 +50,7 @@ pub use assemble::{BorrowedItems, LeafParts, assemble};
 pub use borrowed::{BorrowedStrings, ViewBuffer};
 pub use buffers::{ColumnBuffers, borrowed_buffer};
 pub use collect::LeafBuffer;
+pub use decimals::{BeyondPrecision, beyond_precision, is_decimal, leaf_beyond_precision};
 pub use dictionary::{array_of_entries, dictionary_entries_max};
 pub use fit::Fit;
 pub use flat::{ArrayParts, array_from_buffers, array_from_raw, array_of_borrowed, array_of_views};

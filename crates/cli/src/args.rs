@@ -430,6 +430,9 @@ pub struct Inspect {
 Example:
   tarsia verify trips.tarsia --column distance --page 0
 
+Compares every byte with its digest, decodes every value, and checks what the file says of them, also where somebody
+computed the digests again. Where it finds nothing, every other command can read the file.
+
 Stops at the first thing that is bad: exit code 1 and one line on stderr that names it; with --json also a document on
 stdout with \"ok\": false.")]
 pub struct Verify {

@@ -6,9 +6,12 @@ use std::ops::Range;
 use tarsia_compliance as compliance;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, PageDescriptor, Postscript,
-    Records, crc32c, limits,
+    Records, Section, crc32c, limits,
 };
 use tarsia_structure::block;
+
+/// The table of a section in the footer has not more bytes than this.
+const SECTION_TABLE_BYTES: usize = 96;
 
 /// Where the checksums of a well-formed file are, and what they cover.
 #[derive(Debug)]
@@ -19,6 +22,7 @@ pub struct Seals {
     fixed: Vec<(usize, [Range<usize>; 2])>,
     /// Column digests: place of the field, column, and its pages' indices in `pages`.
     columns: Vec<SealedColumn>,
+    sections: Vec<SealedSection>,
     footer: Range<usize>,
     postscript: usize,
     region: Range<usize>,
@@ -44,6 +48,35 @@ struct SealedColumn {
     shared_pages: Range<usize>,
 }
 
+/// A section, by the places of what the footer says of it.
+#[derive(Debug)]
+struct SealedSection {
+    id: u32,
+    start: usize,
+    length_at: usize,
+    digest_at: usize,
+}
+
+impl SealedSection {
+    fn of(section: &Section, bytes: &[u8], footer: &Range<usize>) -> Self {
+        let found = |within: &Range<usize>, what: &[u8]| {
+            let mut windows = bytes[within.clone()].windows(what.len());
+            let at = windows.position(|window| window == what);
+            within.start + at.expect("a section of the footer")
+        };
+        let digest_at = found(footer, &section.digest);
+        // The numbers of a section stand beside its digest.
+        let beside = digest_at - SECTION_TABLE_BYTES..digest_at + SECTION_TABLE_BYTES;
+        let length = section.range.end - section.range.start;
+        Self {
+            id: section.id,
+            start: section.range.start as usize,
+            length_at: found(&beside, &length.to_le_bytes()),
+            digest_at,
+        }
+    }
+}
+
 impl Seals {
     /// Finds the checksums of a file that was not changed yet.
     ///
@@ -63,11 +96,15 @@ impl Seals {
             pages: Vec::new(),
             fixed: Vec::new(),
             columns: Vec::new(),
+            sections: Vec::new(),
             region: parsed.meta_place as usize..parsed.tree_place as usize,
             tree: parsed.tree_place as usize..footer.start,
             footer,
             postscript,
         };
+        let sections = parsed.sections.iter();
+        let sections = sections.map(|section| SealedSection::of(section, bytes, &seals.footer));
+        seals.sections = sections.collect();
         // The header's fixed part and slot A.
         seals.fixed.push((60, [0..60, 0..0]));
         seals.fixed.push((124, [64..124, 0..0]));
@@ -197,6 +234,11 @@ impl Seals {
         }
     }
 
+    /// The places of all blocks, column by column.
+    pub fn blocks(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.pages.iter().flat_map(|page| &page.blocks)
+    }
+
     /// Recomputes every checksum and digest of a file of the same length, some of whose bytes were changed.
     pub fn reseal(&self, bytes: &mut [u8]) {
         let put = |bytes: &mut [u8], at: usize, value: &[u8]| {
@@ -240,6 +282,14 @@ impl Seals {
         for (at, covered) in &self.fixed {
             let crc = crc32c(&covered.clone().map(|range| &bytes[range]));
             put(bytes, *at, &crc.to_le_bytes());
+        }
+        for section in &self.sections {
+            let length = bytes[section.length_at..].first_chunk().expect("8 bytes");
+            let length = u64::from_le_bytes(*length) as usize;
+            // Another length may lead out of the file.
+            let covered = bytes.get(section.start..section.start.saturating_add(length));
+            let digest = compliance::section_digest(section.id, covered.unwrap_or_default());
+            put(bytes, section.digest_at, &digest);
         }
         let tree = compliance::DigestTree::build(&bytes[self.region.clone()]);
         put(bytes, self.tree.start, &tree.stored);

@@ -6,6 +6,7 @@ mod checks;
 mod column_read;
 mod decoder;
 mod elements;
+mod entries;
 mod flat;
 #[cfg(feature = "kernels")]
 mod kernel;
@@ -22,7 +23,7 @@ pub use decoder::DecoderCounts;
 pub(crate) use elements::{BlockBytes, Front, Partial};
 pub(crate) use flat::Decoded;
 #[cfg(feature = "kernels")]
-pub(crate) use kernel::load as load_kernel;
+pub(crate) use kernel::{check as check_kernel, load as load_kernel};
 pub(crate) use memory::Memory;
 pub(crate) use nested::ItemsBelow;
 pub(crate) use shared::{SharedRead, decode_shared};

@@ -226,6 +226,32 @@ impl Catalog {
         self.footer.sections_of(metadata::SECTION_KERNEL)
     }
 
+    /// The encodings that the footer lists.
+    pub(crate) fn encodings(&self) -> &[metadata::EncodingUse] {
+        &self.footer.encodings
+    }
+
+    /// Leaf columns, as the footer says.
+    pub(crate) fn n_leaves(&self) -> u32 {
+        self.footer.n_leaves
+    }
+
+    /// Checks that the buckets lead to all records.
+    pub(crate) fn check_buckets(&self, source: &Source) -> Result<()> {
+        let buckets = self.footer.buckets(&self.postscript)?;
+        let range = self.footer.records_range(&self.postscript);
+        let records = source.read(range.clone())?;
+        let bytes = source.read(range.end..self.footer.tree_place)?;
+        let n_nodes = self.footer.n_nodes;
+        Ok(metadata::check_buckets(
+            &records,
+            range.start,
+            n_nodes,
+            &bytes,
+            &buckets,
+        )?)
+    }
+
     /// All sections of the file.
     pub(crate) fn sections(&self) -> &[Section] {
         &self.footer.sections
@@ -394,6 +420,9 @@ impl Catalog {
             .map_err(|error: Error| error.in_column(&name))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
             return Err(corrupt("a column without pages in a file with rows"));
+        }
+        if value_type.is_none() && !meta.pages.is_empty() {
+            return Err(corrupt("a column of type Null with pages"));
         }
         // Below lists there may be more items than rows.
         let too_many = |page: &&PageDescriptor| page.null_count > page.rows;

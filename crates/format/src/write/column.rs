@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use arrow_schema::FieldRef;
-use tarsia_arrow::{LeafBuffer, LeafPath, Packing};
+use arrow_schema::{DataType, FieldRef};
+use tarsia_arrow::{
+    BeyondPrecision, LeafBuffer, LeafPath, Packing, is_decimal, leaf_beyond_precision,
+};
 use tarsia_codec::{Registry, RoundingError};
 use tarsia_compliance as compliance;
 use tarsia_io::Sink;
+use tarsia_page_writer::PageInput;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::table::Stored;
@@ -25,6 +28,8 @@ pub(super) struct ColumnWriter {
     pub(super) index: usize,
     pub(super) leaf: u32,
     pub(super) buffer: LeafBuffer,
+    /// The type of its values, if they are decimals.
+    decimals: Option<DataType>,
     /// Of packed structs.
     pub(super) packing: Option<Packing>,
     pub(super) pages: Vec<WrittenPage>,
@@ -66,6 +71,7 @@ impl ColumnWriter {
             field,
             index,
             leaf,
+            decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
             buffer: LeafBuffer::new(&stored.data_type, path),
             packing: stored.packing.clone(),
             pages: Vec::new(),
@@ -119,6 +125,7 @@ impl ColumnWriter {
         let Some(mut input) = self.buffer.page(cut.rows.clone())? else {
             return Ok(None);
         };
+        self.check_decimals(&input, cut.rows.start)?;
         let rounded = match &self.rounding {
             None => None,
             Some(rounding) => Some(rounding.round(&input)?),
@@ -136,6 +143,23 @@ impl ColumnWriter {
         let mut page = page::encode(input, id, registry, &self.chooser, &memory)?;
         page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
         Ok(Some(page))
+    }
+
+    /// Refuses decimals that their type cannot hold, in a page whose first row is `start` of the rows held. Other
+    /// formats cut them to other numbers.
+    fn check_decimals(&self, input: &PageInput<'_>, start: usize) -> Result<()> {
+        let Some(data_type) = &self.decimals else {
+            return Ok(());
+        };
+        let found = leaf_beyond_precision(data_type, input.values, input.validity);
+        let Some(BeyondPrecision { index, what }) = found else {
+            return Ok(());
+        };
+        let what = match input.levels {
+            None => format!("row {}: {what}", self.next_row + (start + index) as u64),
+            Some(_) => what,
+        };
+        Err(Error::new(ErrorKind::InvalidInput, what))
     }
 
     /// Appends a page that [`ColumnWriter::encode`] made.

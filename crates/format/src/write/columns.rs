@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use rayon::prelude::*;
-use tarsia_arrow::leaf_paths;
+use tarsia_arrow::{beyond_precision, leaf_paths};
 use tarsia_codec::Registry;
 use tarsia_io::Sink;
 use tarsia_metadata as metadata;
@@ -89,11 +89,16 @@ impl Columns {
     /// The arrays of a batch, packed if they are stored so.
     ///
     /// # Errors
-    /// What packing refuses.
+    /// What packing refuses, and decimals inside packed structs that their type cannot hold: packed rows do not show
+    /// them.
     pub(super) fn stored_arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let mut arrays = batch.columns().to_vec();
         for column in &self.writers {
             if let Some(packing) = &column.packing {
+                if let Some(found) = beyond_precision(batch.column(column.index)) {
+                    let error = Error::new(ErrorKind::InvalidInput, found.what);
+                    return Err(error.in_column(column.field.name()));
+                }
                 let array = packing.pack(batch.column(column.index));
                 arrays[column.index] =
                     array.map_err(|error| Error::from(error).in_column(column.field.name()))?;

@@ -26,7 +26,7 @@ impl Needs {
         }
     }
 
-    fn met_by(&self, kernel: &Kernel) -> bool {
+    pub(crate) fn met_by(&self, kernel: &Kernel) -> bool {
         let decodes = |used: &EncodingUse| {
             let version = used.version;
             kernel.decodes(&used.id, version.major, version.minor)

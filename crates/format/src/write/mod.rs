@@ -56,6 +56,7 @@ use crate::write::output::Output;
 
 pub(crate) use captured::CapturedColumn;
 pub use captured::CapturedLayout;
+pub(crate) use kernels::Needs;
 pub use options::{
     ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, ROUNDED_KEY_PREFIX,
     WriteOptions,

@@ -19,7 +19,7 @@ use tarsia_testkit::rng::Rng;
 use tarsia_testkit::seal::Seals;
 
 /// A small file with several pages, a dictionary page, nulls, and every encoding.
-fn sample() -> (RecordBatch, Vec<u8>) {
+pub(crate) fn sample() -> (RecordBatch, Vec<u8>) {
     let rows = 2600;
     let schema = Arc::new(Schema::new(vec![
         Field::new("small", DataType::Int32, false),
@@ -120,7 +120,7 @@ fn nested_sample() -> (RecordBatch, Vec<u8>) {
     nested_sample_with(EmbedKernels::Omit)
 }
 
-fn nested_sample_with(kernels: EmbedKernels) -> (RecordBatch, Vec<u8>) {
+pub(crate) fn nested_sample_with(kernels: EmbedKernels) -> (RecordBatch, Vec<u8>) {
     let (rows, nulls) = (700, Nulls::Percent(20));
     let columns = nested_types()
         .into_iter()
@@ -160,7 +160,7 @@ fn unchecked() -> OpenOptions {
 }
 
 /// Everything a reader can be asked for. What comes of it is well formed, whatever else fails.
-fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
+pub(crate) fn exercise(file: &File) -> tarsia::Result<Vec<RecordBatch>> {
     let batches = read_all(file);
     batches.iter().flatten().for_each(assert_valid);
     let rows = file.num_rows();
@@ -221,7 +221,7 @@ fn long_row_sample() -> (RecordBatch, Vec<u8>) {
 }
 
 /// Byte strings row by row: with nulls, and in a structure with some.
-fn indexed_sample() -> (RecordBatch, Vec<u8>) {
+pub(crate) fn indexed_sample() -> (RecordBatch, Vec<u8>) {
     let mut rng = Rng::new(8);
     let mut blobs = BinaryBuilder::new();
     for row in 0..400 {

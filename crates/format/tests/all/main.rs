@@ -16,12 +16,14 @@ mod golden;
 mod kernels;
 #[cfg(feature = "kernels")]
 mod kernels_nested;
+mod lies;
 mod long_rows;
 mod long_strings;
 mod nested;
 mod options;
 mod packed;
 mod projection;
+mod promise;
 mod reads;
 mod real_tables;
 mod round_trip;

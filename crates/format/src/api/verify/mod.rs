@@ -1,4 +1,10 @@
-//! Checking a file, a column or a page against its digests, and that all of it decodes.
+//! Checking a file, a column or a page against its digests, that all of it decodes, and that what is said of it is
+//! true: whoever changes a file may compute its checksums and digests again.
+
+mod blocks;
+mod report;
+mod rows;
+mod statements;
 
 use std::collections::HashMap;
 use std::iter;
@@ -7,55 +13,24 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use tarsia_compliance as compliance;
-use tarsia_metadata::PageDescriptor;
-use tarsia_structure::Budget;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{
-    OpenFile, Schedule, batch_budget, batch_rows, blocks_of, decode_flat, decode_leaf, plan_rows,
-};
+use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, prepare_shared};
 use crate::options::Threads;
 use crate::plan::PageNumber;
-use crate::table::{Blocks, Column, Page, Projection, TableField, check_block};
+use crate::table::{Column, Page, Projection, TableField};
+use report::corrupt;
 
-/// Rows decoded at a time, to see that everything decodes.
-const STEP_ROWS: u64 = 65_536;
+pub use report::VerifyReport;
 
 /// Bytes read at a time when looking for gaps that are not zero.
 const GAP_STEP_BYTES: u64 = 1 << 20;
-
-/// What was checked and found good.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct VerifyReport {
-    /// Columns.
-    pub columns: u64,
-    /// Pages, shared pages counted.
-    pub pages: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// Bytes of those blocks, and of the metadata where the whole file was checked.
-    pub bytes: u64,
-}
-
-impl VerifyReport {
-    fn add(mut self, other: Self) -> Self {
-        self.columns += other.columns;
-        self.pages += other.pages;
-        self.blocks += other.blocks;
-        self.bytes += other.bytes;
-        self
-    }
-}
-
-fn corrupt(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, what)
-}
 
 /// Every byte of the file outside the state slots.
 pub(crate) fn all(file: &Arc<OpenFile>) -> Result<VerifyReport> {
     let mut report = metadata(file)?;
     let columns = &file.catalog.all_columns(&file.source)?;
+    statements::check(file, columns)?;
     let reports: Vec<VerifyReport> = match file.session.threads {
         Threads::All => columns
             .par_iter()
@@ -115,11 +90,16 @@ fn metadata(file: &OpenFile) -> Result<VerifyReport> {
     })
 }
 
-/// Some columns, one after the other.
-pub(crate) fn columns(file: &OpenFile, columns: &[Arc<Column>]) -> Result<VerifyReport> {
+/// The columns of a name, one after the other: of a field or of a leaf.
+pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
-    for column in columns {
-        report = report.add(self::column(file, column)?);
+    for column in file.catalog.columns_of(&file.source, name)? {
+        report = report.add(self::column(file, &column)?);
+    }
+    match file.catalog.field(&file.source, name) {
+        Ok(field) if !field.is_flat() => nested(file, &field)?,
+        // What else is wrong with the name has been said.
+        _ => {}
     }
     Ok(report)
 }
@@ -129,7 +109,7 @@ fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
     let projection = Projection::of(vec![field.clone()], HashMap::new());
     let batch_rows = batch_rows(&projection);
     let mut scan = Schedule::new(file.clone(), projection, 0..file.rows(), batch_rows);
-    scan.try_for_each(|batch| batch.map(drop))
+    scan.try_for_each(|batch| batch?.columns().iter().try_for_each(rows::check_nested))
         .map_err(|error| error.in_column(field.field.name()))
 }
 
@@ -143,9 +123,11 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
         for (number, entries) in column.shared_pages.iter().enumerate() {
             let bound = compliance::SHARED_PAGE_FIRST + number as u32;
             let checked = blocks_of(file, column, PageNumber::Shared(number))
-                .and_then(|blocks| page_digests(file, column, entries, blocks, bound))
+                .and_then(|blocks| blocks::check(file, column, entries, blocks, bound))
                 .map_err(|error| error.prefixed(&format!("shared page {number}")))?;
-            report = report.add(checked);
+            // Some may be named by no page.
+            prepare_shared(file, column, number)?;
+            report = report.add(checked.report);
         }
         for number in 0..column.pages.len() {
             report = report.add(page(file, column, number)?);
@@ -179,100 +161,12 @@ pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<Ve
         .in_column(column.name())
     })?;
     let check = || {
-        let report = page_digests(
-            file,
-            column,
-            found,
-            blocks_of(file, column, PageNumber::Data(number))?,
-            number as u32,
-        )?;
-        let rows = found.descriptor.row_range();
-        for start in rows.clone().step_by(STEP_ROWS as usize) {
-            decodes(file, column, start..rows.end.min(start + STEP_ROWS))?;
-        }
-        Ok(report)
+        let blocks = blocks_of(file, column, PageNumber::Data(number))?;
+        let checked = blocks::check(file, column, found, blocks, number as u32)?;
+        rows::check(file, column, number, &checked.nulls)?;
+        Ok(checked.report)
     };
     check().map_err(|error: Error| error.in_page(number).in_column(column.name()))
-}
-
-/// That rows of a column decode: all at once, or half by half where their items are too many for one batch.
-fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<()> {
-    let plan = plan_rows(file, column, rows.clone())?;
-    let fetched = file.source.fetch(&plan)?;
-    let read = file.column_read(column, &plan, &fetched);
-    let done = match column.is_flat() {
-        true => decode_flat(file, &read).map(drop),
-        false => {
-            let of_row = || Budget::new(read.nested_bytes_max());
-            let budget = batch_budget(rows.end - rows.start, of_row);
-            decode_leaf(file, &read, &budget).map(drop)
-        }
-    };
-    match done {
-        Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {
-            let middle = rows.start + (rows.end - rows.start) / 2;
-            decodes(file, column, rows.start..middle)?;
-            decodes(file, column, middle..rows.end)
-        }
-        done => done,
-    }
-}
-
-fn page_digests(
-    file: &OpenFile,
-    column: &Column,
-    page: &Page,
-    blocks: &Blocks,
-    bound: u32,
-) -> Result<VerifyReport> {
-    let descriptor = &page.descriptor;
-    let stored = stored_digests(file, descriptor)?;
-    for block in 0..descriptor.n_blocks {
-        let check = || {
-            let range = blocks.block_range(block)?;
-            let place = descriptor.place + range.start..descriptor.place + range.end;
-            let bytes = file.source.read(place)?;
-            check_block(&bytes)?;
-            let digest = compliance::block_digest(column.leaf, bound, block, &bytes);
-            let equal = match &stored {
-                // A page of one block has its block's digest.
-                None => digest == descriptor.digest,
-                Some(stored) => {
-                    stored.get(block as usize) == Some(&compliance::stored_block_digest(&digest))
-                }
-            };
-            match equal {
-                true => Ok(()),
-                false => Err(corrupt(
-                    "block digest: the block is not the one that was written",
-                )),
-            }
-        };
-        check().map_err(|error: Error| error.in_block(block.into()))?;
-    }
-    if let Some(stored) = &stored
-        && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
-    {
-        return Err(corrupt(
-            "page digest: the block digests are not those that were written",
-        ));
-    }
-    Ok(VerifyReport {
-        columns: 0,
-        pages: 1,
-        blocks: descriptor.n_blocks.into(),
-        bytes: descriptor.length.into(),
-    })
-}
-
-fn stored_digests(file: &OpenFile, descriptor: &PageDescriptor) -> Result<Option<Vec<[u8; 16]>>> {
-    match descriptor.digests_range() {
-        None => Ok(None),
-        Some(range) => {
-            let bytes = file.source.read(range)?;
-            Ok(Some(bytes.as_chunks::<16>().0.to_vec()))
-        }
-    }
 }
 
 /// Between header, pages and metadata there are only zeros.

@@ -1,0 +1,116 @@
+//! The blocks of a page: checksums, digests, and what their headers say of nulls.
+
+use tarsia_compliance as compliance;
+use tarsia_metadata::PageDescriptor;
+use tarsia_structure::block::{BlockExpectation, checksummed_chunks};
+use tarsia_structure::{Block, BlockHeader, FullZipForm};
+
+use super::report::{VerifyReport, corrupt};
+use crate::error::{Error, Result, while_reading};
+use crate::exec::OpenFile;
+use crate::table::{Blocks, Column, Page, check_block, check_covered};
+
+/// A page's blocks, whose checksums and digests are right.
+pub(super) struct CheckedBlocks {
+    pub(super) report: VerifyReport,
+    /// Null items of each block, as its header says.
+    pub(super) nulls: Vec<u32>,
+}
+
+/// Checks the blocks of a page, which digests call `bound`.
+pub(super) fn check(
+    file: &OpenFile,
+    column: &Column,
+    page: &Page,
+    blocks: &Blocks,
+    bound: u32,
+) -> Result<CheckedBlocks> {
+    let descriptor = &page.descriptor;
+    let stored = stored_digests(file, descriptor)?;
+    let meta = file.catalog.metas().get(descriptor.meta)?;
+    let form = FullZipForm::of(meta).map_err(while_reading)?;
+    let mut nulls = Vec::new();
+    for block in 0..descriptor.n_blocks {
+        let check = || {
+            let range = blocks.block_range(block)?;
+            let place = descriptor.place + range.start..descriptor.place + range.end;
+            let bytes = file.source.read(place)?;
+            check_block(&bytes)?;
+            // Readers of single rows do not look at the whole block.
+            let rows = blocks.rows_of(block)?.len() as u32;
+            let header = BlockExpectation::of(meta, rows)
+                .and_then(|expect| Block::parse(&bytes, &expect))
+                .map_err(while_reading)?
+                .header;
+            if let Some(form) = form {
+                check_rows(&bytes, form)?;
+            }
+            let digest = compliance::block_digest(column.leaf, bound, block, &bytes);
+            let equal = match &stored {
+                // A page of one block has its block's digest.
+                None => digest == descriptor.digest,
+                Some(stored) => {
+                    stored.get(block as usize) == Some(&compliance::stored_block_digest(&digest))
+                }
+            };
+            if !equal {
+                let what = "block digest: the block is not the one that was written";
+                return Err(corrupt(what));
+            }
+            Ok(header.null_count)
+        };
+        nulls.push(check().map_err(|error: Error| error.in_block(block.into()))?);
+    }
+    if let Some(stored) = &stored
+        && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
+    {
+        return Err(corrupt(
+            "page digest: the block digests are not those that were written",
+        ));
+    }
+    let in_blocks: u64 = nulls.iter().copied().map(u64::from).sum();
+    if in_blocks != u64::from(descriptor.null_count) {
+        let stated = descriptor.null_count;
+        return Err(corrupt(format!(
+            "null count: the page states {stated}, its blocks {in_blocks}"
+        )));
+    }
+    Ok(CheckedBlocks {
+        report: VerifyReport {
+            columns: 0,
+            pages: 1,
+            blocks: descriptor.n_blocks.into(),
+            bytes: descriptor.length.into(),
+        },
+        nulls,
+    })
+}
+
+/// The checksums of the rows of a full-zip block, by which rows are read without their block. Those of byte strings
+/// belong to the block's own.
+fn check_rows(block: &[u8], form: FullZipForm) -> Result<()> {
+    let Some(stride) = form.stride() else {
+        return Ok(());
+    };
+    let header = BlockHeader::parse(block).map_err(while_reading)?;
+    let (_, chunks) = checksummed_chunks(block).map_err(while_reading)?;
+    let payload = block.get(chunks.start()..).unwrap_or_default();
+    let payload = payload.get(..header.payload_bytes as usize);
+    for (row, bytes) in payload.unwrap_or_default().chunks_exact(stride).enumerate() {
+        if let Some((covered, stored)) = form.checksummed(bytes) {
+            check_covered(covered, stored)
+                .map_err(|error| error.prefixed(&format!("row {row} of the block")))?;
+        }
+    }
+    Ok(())
+}
+
+fn stored_digests(file: &OpenFile, descriptor: &PageDescriptor) -> Result<Option<Vec<[u8; 16]>>> {
+    match descriptor.digests_range() {
+        None => Ok(None),
+        Some(range) => {
+            let bytes = file.source.read(range)?;
+            Ok(Some(bytes.as_chunks::<16>().0.to_vec()))
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What verifying says.
+
+use crate::error::{Error, ErrorKind};
+
+/// What was checked and found good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Columns.
+    pub columns: u64,
+    /// Pages, shared pages counted.
+    pub pages: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Bytes of those blocks, and of the metadata where the whole file was checked.
+    pub bytes: u64,
+}
+
+impl VerifyReport {
+    pub(super) fn add(mut self, other: Self) -> Self {
+        self.columns += other.columns;
+        self.pages += other.pages;
+        self.blocks += other.blocks;
+        self.bytes += other.bytes;
+        self
+    }
+}
+
+/// The error for a file that is damaged, or lies.
+pub(super) fn corrupt(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, what)
+}

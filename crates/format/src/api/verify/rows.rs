@@ -1,0 +1,141 @@
+//! That the rows of a page decode, to values that their type allows.
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef};
+use tarsia_arrow::{BeyondPrecision, beyond_precision, is_decimal};
+use tarsia_structure::Budget;
+
+use super::report::corrupt;
+use crate::error::{ErrorKind, Result};
+use crate::exec::{OpenFile, batch_budget, blocks_of, decode_flat, decode_leaf, plan_rows};
+use crate::plan::{PageNumber, Plan};
+use crate::table::{Column, Page};
+
+/// Rows decoded at a time, to see that everything decodes.
+const STEP_ROWS: u64 = 65_536;
+
+/// Decodes the rows of a page, and compares the nulls with those of its blocks' headers.
+pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u32]) -> Result<()> {
+    let page = column.page(number)?;
+    let mut nulls = vec![0u64; stated.len()];
+    for rows in steps(file, column, page, number)? {
+        decodes(file, column, rows, &mut nulls)?;
+    }
+    for (block, (found, stated)) in (0..).zip(nulls.iter().zip(stated)) {
+        if *found != u64::from(*stated) {
+            let what = format!("null count: the block states {stated}, and {found} items are null");
+            return Err(corrupt(what).in_block(block));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a page in runs that are decoded at once. Of a nested page with nulls each is a block: how many items of
+/// a block are null does not show in the rows of several.
+fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result<Vec<Range<u64>>> {
+    let rows = page.descriptor.row_range();
+    let meta = file.catalog.metas().get(page.descriptor.meta)?;
+    if column.is_flat() || meta.layers.is_empty() {
+        let starts = rows.clone().step_by(STEP_ROWS as usize);
+        let steps = starts.map(|start| start..rows.end.min(start + STEP_ROWS));
+        return Ok(steps.collect());
+    }
+    let blocks = blocks_of(file, column, PageNumber::Data(number))?;
+    let steps = (0..page.descriptor.n_blocks).map(|block| {
+        let of_block = blocks.rows_of(block)?;
+        Ok(rows.start + u64::from(of_block.start)..rows.start + u64::from(of_block.end))
+    });
+    steps.collect()
+}
+
+/// That rows of a column decode: all at once, or half by half where their items are too many for one batch. Adds null
+/// items to those of their blocks.
+fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &mut [u64]) -> Result<()> {
+    let plan = plan_rows(file, column, rows.clone())?;
+    let fetched = file.source.fetch(&plan)?;
+    let read = file.column_read(column, &plan, &fetched);
+    let done = match column.is_flat() {
+        true => decode_flat(file, &read).and_then(|arrays| {
+            read.check_entries()?;
+            check_arrays(column, &arrays.parts, rows.start)?;
+            count_nulls(&plan, &arrays.parts, nulls);
+            Ok(())
+        }),
+        false => {
+            let of_row = || Budget::new(read.nested_bytes_max());
+            let budget = batch_budget(rows.end - rows.start, of_row);
+            decode_leaf(file, &read, &budget).map(|leaf| {
+                let of_block = plan
+                    .parts
+                    .first()
+                    .and_then(|part| nulls.get_mut(part.block as usize));
+                if let Some(of_block) = of_block {
+                    *of_block += leaf.items.null_count as u64;
+                }
+            })
+        }
+    };
+    match done {
+        Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {
+            let middle = rows.start + (rows.end - rows.start) / 2;
+            decodes(file, column, rows.start..middle, nulls)?;
+            decodes(file, column, middle..rows.end, nulls)
+        }
+        done => done,
+    }
+}
+
+/// Adds the nulls of a flat column's rows to those of their blocks.
+fn count_nulls(plan: &Plan, arrays: &[ArrayRef], nulls: &mut [u64]) {
+    let mut arrays = arrays
+        .iter()
+        .map(|array| (array.logical_nulls(), array.len()));
+    let mut array = arrays.next();
+    let mut at = 0;
+    for part in &plan.parts {
+        let mut left = part.selected.n_rows() as usize;
+        while let Some((of_array, len)) = &array {
+            let now = left.min(len - at);
+            let of_block = nulls.get_mut(part.block as usize);
+            if let (Some(of_array), Some(of_block)) = (of_array, of_block) {
+                *of_block += of_array.slice(at, now).null_count() as u64;
+            }
+            (at, left) = (at + now, left - now);
+            if at < *len {
+                break;
+            }
+            (array, at) = (arrays.next(), 0);
+        }
+    }
+}
+
+/// That the values of a flat column are those of its type. `first` is the first row.
+fn check_arrays(column: &Column, arrays: &[ArrayRef], first: u64) -> Result<()> {
+    let mut row = first;
+    for array in arrays {
+        if column.packing.is_some() {
+            check_nested(array)?;
+        } else if is_decimal(array.data_type())
+            && let Some(BeyondPrecision { index, what }) = beyond_precision(array)
+        {
+            // Entries of dictionaries and runs stand for several rows.
+            return Err(corrupt(match array.data_type().is_decimal() {
+                true => format!("row {}: {what}", row + index as u64),
+                false => what,
+            }));
+        }
+        row += array.len() as u64;
+    }
+    Ok(())
+}
+
+/// That an array of a nested field is what Arrow demands, at any depth.
+pub(super) fn check_nested(array: &ArrayRef) -> Result<()> {
+    let valid = array.to_data().validate_full();
+    valid.map_err(|error| corrupt(error.to_string()))?;
+    match beyond_precision(array) {
+        None => Ok(()),
+        Some(BeyondPrecision { what, .. }) => Err(corrupt(what)),
+    }
+}
