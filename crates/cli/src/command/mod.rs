@@ -424,7 +424,7 @@ fn print_rows(
         for (field, array) in schema.fields().iter().zip(batch.columns()) {
             let in_column =
                 |what: String| Failure::bad(path, format!("column `{}`: {what}", field.name()));
-            cells.push(cell(Style::Json, array.as_ref()).map_err(in_column)?);
+            cells.push(cell(Style::Start(SHOWN_CHARS), array.as_ref()).map_err(in_column)?);
         }
         for row in 0..batch.num_rows() {
             let texts: Result<Vec<String>, String> = cells

@@ -113,19 +113,19 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         }
         DataType::Binary => {
             let values = array.as_binary::<i32>();
-            Box::new(move |row, out| base64(out, values.value(row)))
+            Box::new(move |row, out| base64(style, out, values.value(row)))
         }
         DataType::LargeBinary => {
             let values = array.as_binary::<i64>();
-            Box::new(move |row, out| base64(out, values.value(row)))
+            Box::new(move |row, out| base64(style, out, values.value(row)))
         }
         DataType::BinaryView => {
             let values = array.as_binary_view();
-            Box::new(move |row, out| base64(out, values.value(row)))
+            Box::new(move |row, out| base64(style, out, values.value(row)))
         }
         DataType::FixedSizeBinary(_) => {
             let values = array.as_fixed_size_binary();
-            Box::new(move |row, out| base64(out, values.value(row)))
+            Box::new(move |row, out| base64(style, out, values.value(row)))
         }
         DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(style, array, *scale),
         DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(style, array, *scale),
@@ -211,7 +211,12 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             let item = cell(style, list.values().as_ref())?;
             Box::new(move |row, out| {
                 let offsets = list.value_offsets();
-                items(&item, offsets[row] as usize..offsets[row + 1] as usize, out)
+                items(
+                    style,
+                    &item,
+                    offsets[row] as usize..offsets[row + 1] as usize,
+                    out,
+                )
             })
         }
         DataType::LargeList(_) => {
@@ -219,14 +224,19 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             let item = cell(style, list.values().as_ref())?;
             Box::new(move |row, out| {
                 let offsets = list.value_offsets();
-                items(&item, offsets[row] as usize..offsets[row + 1] as usize, out)
+                items(
+                    style,
+                    &item,
+                    offsets[row] as usize..offsets[row + 1] as usize,
+                    out,
+                )
             })
         }
         DataType::FixedSizeList(_, _) => {
             let list = array.as_fixed_size_list();
             let item = cell(style, list.values().as_ref())?;
             let length = list.value_length() as usize;
-            Box::new(move |row, out| items(&item, row * length..(row + 1) * length, out))
+            Box::new(move |row, out| items(style, &item, row * length..(row + 1) * length, out))
         }
         DataType::Map(_, _) => {
             let map = array.as_map();
@@ -234,6 +244,7 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             Box::new(move |row, out| {
                 let offsets = map.value_offsets();
                 items(
+                    style,
                     &entry,
                     offsets[row] as usize..offsets[row + 1] as usize,
                     out,
@@ -265,10 +276,18 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
     })
 }
 
-fn items(item: &Cell<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
+fn items(
+    style: Style,
+    item: &Cell<'_>,
+    rows: std::ops::Range<usize>,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
     out.push(b'[');
     let first = rows.start;
     for row in rows {
+        if style.is_enough(out) {
+            return Ok(());
+        }
         if row > first {
             out.push(b',');
         }

@@ -101,7 +101,7 @@ pub(super) fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
             .and_then(|formatter| formatter.value(row).try_to_string().ok());
         match (text, style) {
             (Some(text), _) => ascii(style, out, &text),
-            (None, Style::Json) => plain(out, values.value(row)),
+            (None, Style::Json | Style::Start(_)) => plain(out, values.value(row)),
             (None, Style::Csv) => Err(format!(
                 "value {} of type {} has no calendar text",
                 values.value(row),

@@ -35,7 +35,11 @@ pub fn printable(text: &str, n_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringArray;
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, Int32Array, ListArray, StringArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::{DataType, Field};
 
     use super::super::cell::cell;
     use super::super::style::Style;
@@ -44,8 +48,42 @@ mod tests {
     #[test]
     fn tables_show_one_harmless_line() {
         let array = StringArray::from(vec!["a\nb\u{1b}[31m", "0123456789abcdef"]);
-        let cell = cell(Style::Json, &array).unwrap();
+        let cell = cell(Style::Start(60), &array).unwrap();
         assert_eq!(shown(&cell, 0, 60).unwrap(), "a\\nb\\u{1b}[31m");
         assert_eq!(shown(&cell, 1, 10).unwrap(), "0123456789…");
+    }
+
+    #[test]
+    fn of_long_values_only_the_start_is_copied() {
+        let text = "é".repeat(1 << 20);
+        let bytes = vec![0; 1 << 20];
+        let numbers = Int32Array::from(vec![7; 1 << 20]);
+        let offsets = OffsetBuffer::from_lengths([1 << 20]);
+        let item = Arc::new(Field::new("item", DataType::Int32, true));
+        let long: [(ArrayRef, &str); 3] = [
+            (Arc::new(StringArray::from(vec![text])), "éé"),
+            (Arc::new(BinaryArray::from(vec![bytes.as_slice()])), "AA"),
+            (
+                Arc::new(ListArray::new(item, offsets, Arc::new(numbers), None)),
+                "[7",
+            ),
+        ];
+        for (array, start) in long {
+            let cell = cell(Style::Start(60), &array).unwrap();
+            let mut json = Vec::new();
+            cell(0, &mut json).unwrap();
+            assert!(json.len() < 1000, "{} bytes", json.len());
+            let line = shown(&cell, 0, 60).unwrap();
+            assert_eq!(line.chars().count(), 61, "{line}");
+            assert!(line.starts_with(start) && line.ends_with('…'), "{line}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_whole() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["é".repeat(60), "é".repeat(61)]));
+        let cell = cell(Style::Start(60), &texts).unwrap();
+        assert_eq!(shown(&cell, 0, 60).unwrap(), "é".repeat(60));
+        assert_eq!(shown(&cell, 1, 60).unwrap(), "é".repeat(60) + "…");
     }
 }

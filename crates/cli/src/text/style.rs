@@ -12,10 +12,25 @@ pub enum Style {
     Json,
     /// A field of a CSV line.
     Csv,
+    /// The start of a JSON value, of more than so many characters if there are more: not all of a long value is looked
+    /// at.
+    Start(usize),
 }
 
 /// Appends the value of a row to a buffer. The error says why the value has no text.
 pub type Cell<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
+
+impl Style {
+    /// Whether what was written of a value is enough of it.
+    pub(super) fn is_enough(self, out: &[u8]) -> bool {
+        /// Most bytes of a character.
+        const CHAR_BYTES: usize = 4;
+        match self {
+            Self::Start(n_chars) => out.len() / CHAR_BYTES > n_chars,
+            Self::Json | Self::Csv => false,
+        }
+    }
+}
 
 /// Appends a JSON string.
 pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
@@ -44,7 +59,7 @@ pub(crate) fn csv_text(out: &mut Vec<u8>, text: &str) {
 }
 
 pub(super) fn null(style: Style, out: &mut Vec<u8>) -> Result<(), String> {
-    if style == Style::Json {
+    if style != Style::Csv {
         out.extend_from_slice(b"null");
     }
     Ok(())
@@ -54,6 +69,11 @@ pub(super) fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), 
     match style {
         Style::Json => json_string(out, text),
         Style::Csv => csv_text(out, text),
+        Style::Start(n_chars) => {
+            let end = text.char_indices().nth(n_chars + 1);
+            let end = end.map_or(text.len(), |(end, _)| end);
+            json_string(out, &text[..end]);
+        }
     }
     Ok(())
 }
@@ -61,7 +81,7 @@ pub(super) fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), 
 /// Text that needs no escaping in either style.
 pub(super) fn ascii(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
     match style {
-        Style::Json => plain(out, format_args!("\"{text}\"")),
+        Style::Json | Style::Start(_) => plain(out, format_args!("\"{text}\"")),
         Style::Csv => plain(out, text),
     }
 }
@@ -70,6 +90,11 @@ pub(super) fn plain(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<
     write!(out, "{value}").map_err(|error| error.to_string())
 }
 
-pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+pub(super) fn base64(style: Style, out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+    let bytes = match style {
+        // Each byte is more than a character.
+        Style::Start(n_chars) => bytes.get(..=n_chars).unwrap_or(bytes),
+        Style::Json | Style::Csv => bytes,
+    };
     plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
 }
