@@ -1,6 +1,8 @@
 //! Record batches to files. A file appears under its name only when it is complete.
 
 mod dictionary;
+mod rows_alone;
+mod wide;
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ use parquet::file::properties::WriterProperties;
 use tempfile::NamedTempFile;
 
 pub use dictionary::Dictionaries;
+use wide::WideWriter;
 
 use crate::failure::Failure;
 use crate::foreign::guarded;
@@ -29,6 +32,9 @@ use crate::text::{Cell, JsonRows, Style, cell, csv_text, holds, repeated_name};
 
 /// A row group of a Parquet file is closed when its encoded columns take this much memory.
 const ROW_GROUP_BYTES: usize = 128 << 20;
+
+/// Parquet files of more columns than this are written column by column.
+const NARROW_COLUMNS_MAX: usize = 256;
 
 /// Text is written to the file in pieces of at least this size.
 const TEXT_BYTES: usize = 1 << 20;
@@ -40,9 +46,16 @@ pub struct Target {
     writer: Writer,
 }
 
-/// The writers of the four formats, over a file that has a temporary name.
+/// The writers of the formats, over a file that has a temporary name.
 enum Writer {
     Parquet(Box<ArrowWriter<NamedTempFile>>),
+    /// Parquet of many columns.
+    WideParquet(Box<WideWriter<NamedTempFile>>),
+    /// Parquet of no columns, but rows.
+    RowsAlone {
+        file: NamedTempFile,
+        rows: u64,
+    },
     Arrow {
         writer: Box<FileWriter<BufWriter<NamedTempFile>>>,
         dictionaries: Dictionaries,
@@ -73,10 +86,18 @@ impl Target {
         let bad = |error: &dyn std::fmt::Display| Failure::bad(path, error);
         let file = temporary_beside(path).map_err(|error| bad(&error))?;
         let writer = match format {
+            Format::Parquet if schema.fields().is_empty() => Writer::RowsAlone { file, rows: 0 },
             Format::Parquet => {
-                let writer =
-                    ArrowWriter::try_new(file, schema.clone(), Some(parquet_properties(&schema)));
-                Writer::Parquet(Box::new(writer.map_err(|error| bad(&error))?))
+                let properties = parquet_properties(&schema);
+                let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+                let writer = writer.map_err(|error| bad(&error))?;
+                match schema.fields().len() > NARROW_COLUMNS_MAX {
+                    false => Writer::Parquet(Box::new(writer)),
+                    true => {
+                        let wide = WideWriter::new(writer, schema.clone(), ROW_GROUP_BYTES);
+                        Writer::WideParquet(Box::new(wide.map_err(|error| bad(&error))?))
+                    }
+                }
             }
             Format::Arrow => {
                 let writer =
@@ -116,6 +137,12 @@ impl Target {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let written = match &mut self.writer {
             Writer::Parquet(writer) => write_parquet(writer, batch),
+            Writer::WideParquet(writer) => check_precisions(batch)
+                .and_then(|()| writer.write(batch).map_err(|error| error.to_string())),
+            Writer::RowsAlone { rows, .. } => {
+                *rows += batch.num_rows() as u64;
+                Ok(())
+            }
             Writer::Arrow {
                 writer,
                 dictionaries,
@@ -134,13 +161,20 @@ impl Target {
     /// [`Failure::Bad`] when the file cannot be written or renamed.
     pub fn finish(self) -> Result<u64, Failure> {
         let path = self.path;
-        complete(self.writer, &path).map_err(|what| Failure::bad(&path, what))
+        complete(self.writer, self.schema, &path).map_err(|what| Failure::bad(&path, what))
     }
 }
 
-fn complete(writer: Writer, path: &Path) -> Result<u64, String> {
+fn complete(writer: Writer, schema: SchemaRef, path: &Path) -> Result<u64, String> {
     let file = match writer {
         Writer::Parquet(writer) => writer.into_inner().map_err(|error| error.to_string())?,
+        Writer::WideParquet(writer) => writer.finish().map_err(|error| error.to_string())?,
+        Writer::RowsAlone { mut file, rows } => {
+            let properties = parquet_properties(&schema);
+            rows_alone::write(&mut file, schema, properties, rows)
+                .map_err(|error| error.to_string())?;
+            file
+        }
         Writer::Arrow { mut writer, .. } => {
             writer.finish().map_err(|error| error.to_string())?;
             let buffered = writer.into_inner().map_err(|error| error.to_string())?;
@@ -199,6 +233,10 @@ fn check(format: Format, schema: &Schema) -> Result<(), String> {
     };
     match format {
         Format::Arrow => Ok(()),
+        // A line without a field is an empty line, which readers skip.
+        Format::Csv if schema.fields().is_empty() => {
+            Err("CSV cannot hold a table without columns".to_owned())
+        }
         Format::Csv => match schema
             .fields()
             .iter()
@@ -313,15 +351,19 @@ fn write_parquet(
     writer: &mut ArrowWriter<NamedTempFile>,
     batch: &RecordBatch,
 ) -> Result<(), String> {
-    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        check_precision(array.as_ref())
-            .map_err(|what| format!("column `{}`: {what}", field.name()))?;
-    }
+    check_precisions(batch)?;
     writer.write(batch).map_err(|error| error.to_string())?;
     if writer.memory_size() >= ROW_GROUP_BYTES {
         writer.flush().map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+fn check_precisions(batch: &RecordBatch) -> Result<(), String> {
+    let fields = batch.schema_ref().fields().iter();
+    fields.zip(batch.columns()).try_for_each(|(field, array)| {
+        check_precision(array.as_ref()).map_err(|what| format!("column `{}`: {what}", field.name()))
+    })
 }
 
 /// The writer stores only as many bytes of a decimal as its precision needs, so a larger number would be cut to another
@@ -342,6 +384,11 @@ fn check_precision(array: &dyn Array) -> Result<(), String> {
             .validate_decimal_precision(*precision),
         DataType::Dictionary(_, _) => {
             return check_precision(array.as_any_dictionary().values().as_ref());
+        }
+        nested if nested.is_nested() => {
+            let data = array.to_data();
+            let mut children = data.child_data().iter();
+            return children.try_for_each(|child| check_precision(&make_array(child.clone())));
         }
         _ => Ok(()),
     }

@@ -3,5 +3,6 @@
 mod commands;
 mod errors;
 mod files;
+mod parquet;
 mod round_trip;
 mod run;
