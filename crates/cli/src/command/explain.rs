@@ -19,7 +19,7 @@ use crate::progress::Bar;
 use crate::source::Source;
 use crate::text::printable;
 
-use super::budget_of;
+use super::open::budget_of;
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, json_number, new_table, ratio};
 
 /// Scans of a candidate; the fastest counts.

@@ -20,10 +20,9 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Limits, Names, RowRange, Rows, Scan,
-    Schema as SchemaArgs, Take,
+    ColumnLayout, Command, Export, Head, Import, Names, RowRange, Rows, Scan, Schema as SchemaArgs,
+    Take,
 };
-use crate::budget::Budget;
 use crate::destination::{Destination, is_standard_output};
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -34,7 +33,9 @@ use crate::text::{JsonRows, printable};
 use encodings::encodings;
 use explain::explain;
 use inspect::inspect;
-use open::{build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting};
+use open::{
+    budget_of, build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting,
+};
 use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio};
 use print_rows::print_rows;
 use rows::wanted_rows;
@@ -113,11 +114,6 @@ fn import(args: &Import) -> Result<(), Failure> {
             ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
         ],
     )
-}
-
-/// The limits of a command that reads a file of another format.
-fn budget_of(input: &Path, limits: &Limits) -> Budget {
-    Budget::start(input, limits.memory_limit, limits.time_limit)
 }
 
 /// What a command did that wrote a file: on the standard output, unless the file is there.

@@ -4,9 +4,15 @@ use std::path::Path;
 
 use arrow_schema::Schema;
 
-use crate::args::{Names, Rows, Trust};
+use crate::args::{Limits, Names, Rows, Trust};
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::text::repeated_name;
+
+/// The limits of a command that reads a file of another format.
+pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
+    Budget::start(input, limits.memory_limit, limits.time_limit)
+}
 
 pub(super) fn open(path: &Path) -> Result<tarsia::File, Failure> {
     open_with(path, tarsia::OpenOptions::default())

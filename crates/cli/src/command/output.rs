@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::text::escape_controls;
 
 /// Characters of a value that a table shows.
 pub(super) const SHOWN_CHARS: usize = 60;
@@ -97,7 +98,7 @@ impl Out {
     pub(super) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document)
             .map_err(|error| Failure::Bad(format!("the result has no JSON form: {error}")))?;
-        self.line(&text)
+        self.line(&escape_controls(&text))
     }
 
     /// Writes what is buffered now, while an error can still be reported.

@@ -1,4 +1,6 @@
 //! The values of an array as text, by its type.
+//!
+//! Length: one place says for every Arrow type what its text is, and half of the file are tests of that.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -28,7 +30,7 @@ use super::style::{Cell, Style, ascii, base64, json_string, null, plain, string}
 #[must_use]
 pub fn holds(style: Style, data_type: &DataType) -> bool {
     match data_type {
-        _ if style == Style::Json => true,
+        _ if style != Style::Csv => true,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView

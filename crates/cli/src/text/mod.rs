@@ -25,5 +25,5 @@ mod style;
 
 pub use cell::{JsonRows, cell, holds, repeated_name};
 pub use shown::{printable, shown};
-pub(crate) use style::csv_text;
 pub use style::{Cell, Style};
+pub(crate) use style::{csv_text, escape_controls};

@@ -1,5 +1,6 @@
 //! What differs between the styles: text, null, and how they are quoted.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use base64::Engine;
@@ -34,8 +35,33 @@ impl Style {
 
 /// Appends a JSON string.
 pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
+    // The first bytes of what `escape_controls` escapes; nearly all text has none of them.
+    if text.bytes().any(|byte| matches!(byte, 0x7f | 0xc2)) {
+        let json = serde_json::to_string(text).expect("a string always has a JSON form");
+        out.extend_from_slice(escape_controls(&json).as_bytes());
+        return;
+    }
     serde_json::to_writer(out, text)
         .expect("a string always has a JSON form, and writing to memory cannot fail");
+}
+
+/// The same JSON without the control characters U+007F to U+009F, which JSON allows in strings and terminals obey.
+pub(crate) fn escape_controls(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_late_control) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match is_late_control(c) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn is_late_control(c: char) -> bool {
+    ('\u{7f}'..='\u{9f}').contains(&c)
 }
 
 /// Appends a CSV field. An empty text is quoted, since an empty field is null.

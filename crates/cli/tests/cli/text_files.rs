@@ -1,6 +1,9 @@
 //! CSV and JSON lines: numbers that do not fit, types that are asked for, ends of lines.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 
 use crate::run::{Folder, read_table};
@@ -209,4 +212,23 @@ fn json_lines_nested_too_deep_name_their_line() {
         let what = "line 2, byte 69: nested deeper than 63 arrays and objects";
         assert_eq!(line, format!("error: deep.jsonl: {what}\n"));
     }
+}
+
+/// JSON allows some control characters in strings that terminals obey; they are escaped.
+#[test]
+fn control_characters_are_escaped_in_json() {
+    let folder = Folder::new();
+    let text = "a\u{7f}b\u{85}c\u{9f}d\u{a0}";
+    let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    let batch = RecordBatch::try_from_iter([("n\u{9b}", column)]).unwrap();
+    folder.import(&batch.schema(), &[batch]);
+    let row = folder.run(&["scan", "t.tarsia", "--json"]).ok();
+    let expected = "{\"n\\u009b\":\"a\\u007fb\\u0085c\\u009fd\u{a0}\"}\n";
+    assert_eq!(row, expected);
+    let schema = folder.run(&["schema", "t.tarsia", "--json"]).ok();
+    assert!(schema.contains(r#""name": "n\u009b""#), "{schema}");
+    folder.run(&["export", "t.tarsia", "back.jsonl"]).ok();
+    let (schema, batches) = read_table(&folder.path("back.jsonl"));
+    assert_eq!(schema.field(0).name(), "n\u{9b}");
+    assert_eq!(batches[0].column(0).as_string::<i32>().value(0), text);
 }

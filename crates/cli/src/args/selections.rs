@@ -1,0 +1,228 @@
+//! Which rows and columns: lists and ranges on the command line.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Names of columns, in the order asked for; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+/// Where the rows are, in the order asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowList {
+    /// On the command line; at least one.
+    Listed(Vec<u64>),
+    /// In a text file.
+    File(PathBuf),
+    /// On the standard input.
+    StandardInput,
+}
+
+/// A half-open range of rows, open at either end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowRange {
+    /// First row; the file's first when `None`.
+    pub start: Option<u64>,
+    /// The row after the last one; the file's end when `None`.
+    pub end: Option<u64>,
+}
+
+impl RowRange {
+    /// The rows of this range in a file of `n_rows` rows; `None` when they reach beyond its end.
+    ///
+    /// ```
+    /// use tarsia_cli::args::RowRange;
+    /// let range: RowRange = "10..".parse().unwrap();
+    /// assert_eq!(range.within(15), Some(10..15));
+    /// assert_eq!(range.within(9), None);
+    /// ```
+    #[must_use]
+    pub fn within(self, n_rows: u64) -> Option<Range<u64>> {
+        let start = self.start.unwrap_or(0);
+        let end = self.end.unwrap_or(n_rows);
+        (start <= end && end <= n_rows).then_some(start..end)
+    }
+}
+
+impl std::fmt::Display for RowRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(start) = self.start {
+            write!(f, "{start}")?;
+        }
+        f.write_str("..")?;
+        if let Some(end) = self.end {
+            write!(f, "{end}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for RowRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RowRange, String> {
+        let (start, end) = text
+            .split_once("..")
+            .ok_or("a range has the form 10..20, 10.. or ..20")?;
+        let bound = |text: &str| -> Result<Option<u64>, String> {
+            if text.is_empty() {
+                Ok(None)
+            } else {
+                parse_row(text).map(Some)
+            }
+        };
+        let range = RowRange {
+            start: bound(start)?,
+            end: bound(end)?,
+        };
+        if let (Some(start), Some(end)) = (range.start, range.end)
+            && start > end
+        {
+            return Err(format!("the range starts at {start}, after its end {end}"));
+        }
+        Ok(range)
+    }
+}
+
+/// Digits only: `u64::from_str` alone would take a plus sign.
+pub(crate) fn parse_row(text: &str) -> Result<u64, String> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(format!("`{text}` is no row number"));
+    }
+    text.parse()
+        .map_err(|_| format!("`{text}` is too large for a row number"))
+}
+
+pub(super) fn parse_row_list(text: OsString) -> Result<RowList, String> {
+    match text.as_encoded_bytes() {
+        b"-" | b"@-" => return Ok(RowList::StandardInput),
+        b"@" => return Err("a file's name is missing after `@`".into()),
+        [b'@', ..] => return file_name(&text).map(RowList::File),
+        _ => {}
+    }
+    let text = text.to_string_lossy();
+    let rows = text.split(',').map(|row| parse_row(row.trim()));
+    rows.collect::<Result<_, _>>().map(RowList::Listed)
+}
+
+/// The name behind `@`, which need not be UTF-8.
+#[cfg(unix)]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = text.as_bytes().get(1..).unwrap_or_default();
+    Ok(OsStr::from_bytes(name).into())
+}
+
+#[cfg(not(unix))]
+fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    let name = text.to_str().and_then(|text| text.strip_prefix('@'));
+    Ok(name.ok_or("a file's name that is no text")?.into())
+}
+
+pub(super) fn parse_names(text: &str) -> Result<Names, String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_name(quoted)?,
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                let (name, after) = rest.split_at(end);
+                if name.is_empty() {
+                    return Err("a column name is missing (an empty name is written \"\")".into());
+                }
+                (name.to_owned(), after)
+            }
+        };
+        names.push(name);
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Ok(Names(names)),
+            None => return Err("a comma is missing after a closing quote".into()),
+        }
+    }
+}
+
+/// A name up to its closing quote, and what follows it. Two quotes stand for one.
+fn quoted_name(text: &str) -> Result<(String, &str), String> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (part, after) = rest.split_once('"').ok_or("a closing quote is missing")?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Ok((name, after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_half_open() {
+        let range = |text: &str| text.parse::<RowRange>();
+        assert_eq!(
+            range("10..20"),
+            Ok(RowRange {
+                start: Some(10),
+                end: Some(20)
+            })
+        );
+        assert_eq!(range("10..20").unwrap().within(20), Some(10..20));
+        assert_eq!(range("10..20").unwrap().within(19), None);
+        assert_eq!(range("7..7").unwrap().within(7), Some(7..7));
+        assert_eq!(range("..").unwrap().within(3), Some(0..3));
+        assert_eq!(range("..2").unwrap().within(3), Some(0..2));
+        for wrong in [
+            "",
+            "5",
+            "20..10",
+            "10..=20",
+            "-1..4",
+            "+1..4",
+            "a..b",
+            "1...4",
+            "1..2..3",
+            "99999999999999999999..",
+        ] {
+            assert!(range(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(range("3..").unwrap().to_string(), "3..");
+    }
+
+    #[test]
+    fn rows_keep_their_order_and_repeats() {
+        let rows = |text: &str| parse_row_list(text.into());
+        assert_eq!(rows("5,1,1,99"), Ok(RowList::Listed(vec![5, 1, 1, 99])));
+        assert_eq!(rows("5, 1"), Ok(RowList::Listed(vec![5, 1])));
+        assert_eq!(rows("@a@b.txt"), Ok(RowList::File("a@b.txt".into())));
+        assert_eq!(rows("@./-"), Ok(RowList::File("./-".into())));
+        for input in ["-", "@-"] {
+            assert_eq!(rows(input), Ok(RowList::StandardInput));
+        }
+        for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1", "@"] {
+            assert!(rows(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_quoted() {
+        let names = |text: &str| parse_names(text).map(|names| names.0);
+        assert_eq!(names("a,b"), Ok(vec!["a".into(), "b".into()]));
+        assert_eq!(names("\"a,b\",c"), Ok(vec!["a,b".into(), "c".into()]));
+        assert_eq!(names("\"say \"\"hi\"\"\""), Ok(vec!["say \"hi\"".into()]));
+        assert_eq!(names("\"\""), Ok(vec![String::new()]));
+        assert_eq!(names(" a b "), Ok(vec![" a b ".into()]));
+        for wrong in ["", ",", "a,", ",a", "\"a", "\"a\"b"] {
+            assert!(names(wrong).is_err(), "{wrong}");
+        }
+    }
+}
