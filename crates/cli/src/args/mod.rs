@@ -433,6 +433,10 @@ pub struct Scan {
     /// Decode with the file's kernel instead of this program's own decoders
     #[arg(long)]
     pub force_kernels: bool,
+    /// Map the file into memory: faster, but another program that cuts the file short meanwhile ends this one by a
+    /// signal (SIGBUS)
+    #[arg(long)]
+    pub map: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"

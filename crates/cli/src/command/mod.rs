@@ -414,6 +414,10 @@ fn scan(args: &Scan) -> Result<(), Failure> {
         true => tarsia::Kernels::Forced,
         false => tarsia::Kernels::default(),
     });
+    let options = match args.map {
+        true => options.with_access(tarsia::Access::Map),
+        false => options,
+    };
     let file = open_with(&args.file, options)?;
     let started = Instant::now();
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;

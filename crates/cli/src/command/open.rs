@@ -15,12 +15,17 @@ pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
 }
 
 pub(super) fn open(path: &Path) -> Result<tarsia::File, Failure> {
-    open_with(path, tarsia::OpenOptions::default())
+    open_with(path, options())
 }
 
 /// Options of a reader that also trusts these kernels.
 pub(super) fn trusting(trust: &Trust) -> tarsia::OpenOptions {
-    tarsia::OpenOptions::new().with_trusted_kernels(trust.kernels.clone())
+    options().with_trusted_kernels(trust.kernels.clone())
+}
+
+/// A mapped file that another program cuts short ends the process by a signal. Positional reads are an error then.
+fn options() -> tarsia::OpenOptions {
+    tarsia::OpenOptions::new().with_access(tarsia::Access::Read)
 }
 
 pub(super) fn open_with(

@@ -1,6 +1,8 @@
 //! Runs the `tarsia` command as scripts do, and the library's readers and writers of other formats.
 
 mod budget;
+#[cfg(unix)]
+mod changes;
 mod commands;
 mod errors;
 mod files;
