@@ -1,15 +1,17 @@
 //! The `tarsia` command as a library: what `main` runs, so that tests can reach the parts.
 //!
-//! | module      | job                                                                         |
-//! |-------------|-----------------------------------------------------------------------------|
-//! | [`args`]    | the command line: commands, options, lists of rows and columns              |
-//! | [`failure`] | why a command stops, and with which exit code                               |
-//! | [`source`]  | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
-//! | [`target`]  | record batches to files: Parquet, Arrow IPC, CSV, JSON lines                |
-//! | [`destination`] | where files are written: regular files, pipes, the standard output      |
-//! | [`budget`]  | how much memory and time reading a foreign file may take                    |
-//! | [`text`]    | one Arrow value as JSON or as a CSV field                                   |
-//! | [`command`] | one function per command                                                    |
+//! | module | job |
+//! |---|---|
+//! | [`args`] | the command line: commands, options, lists of rows and columns |
+//! | [`failure`] | why a command stops, and with which exit code |
+//! | [`source`] | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
+//! | [`budget`] | how much memory and time reading them may take |
+//! | [`target`] | record batches to files: Parquet, Arrow IPC, CSV, JSON lines |
+//! | [`destination`] | where files are written: regular files, pipes, the standard output |
+//! | [`text`] | one Arrow value as JSON or as a CSV field |
+//! | [`command`] | one function per command |
+//!
+//! What the command promises about files is in `docs/command.md`.
 //!
 //! # Exit codes
 //! 0: done. 1: a file or its data is bad, missing or refused; one line on the standard error says which file, column,
