@@ -43,6 +43,7 @@ mod buffer;
 mod decode;
 mod encode;
 mod error;
+mod exceptions;
 pub mod limits;
 mod memory;
 mod node;
@@ -70,6 +71,7 @@ pub use encode::{
     append_sized,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use exceptions::{ExceptionFields, Exceptions, Positions, position_bytes, write_exceptions};
 pub use memory::{ColumnMemory, MemoryKey};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
 pub use numbers::{Numbers, NumbersUnit, ends_from_lengths};

@@ -64,7 +64,7 @@ impl Decoder for AlpDecoder {
             4 => narrow_numbers(to, self.scale),
             _ => wide_numbers(to, self.scale),
         }
-        if parts.positions.len() > 0 {
+        if !parts.exceptions.positions.is_empty() {
             patch(&parts, width, selection, to)?;
         }
         Ok(0)
@@ -87,7 +87,7 @@ fn narrow_numbers(values: &mut [u8], scale: Scale) {
 
 /// Writes the exceptions among the selected values.
 fn patch(parts: &Parts<'_>, width: usize, selection: Selection<'_>, to: &mut [u8]) -> Result<()> {
-    let exception = |i: usize| parts.exceptions.get(i * width..(i + 1) * width);
+    let exception = |i: usize| parts.exceptions.values.get(i * width..(i + 1) * width);
     let mut write = |place: usize, i: usize| {
         let value = to.get_mut(place * width..(place + 1) * width);
         match (value, exception(i)) {
@@ -103,16 +103,16 @@ fn patch(parts: &Parts<'_>, width: usize, selection: Selection<'_>, to: &mut [u8
         Selection::Range { start, len } => (start, start + len),
         Selection::Indices(indices) => {
             for (place, index) in indices.iter().enumerate() {
-                let i = parts.positions.n_before(*index);
-                if parts.positions.get(i) == Some(*index) {
+                let i = parts.exceptions.positions.n_before(*index);
+                if parts.exceptions.positions.get(i) == Some(*index) {
                     write(place, i)?;
                 }
             }
             return Ok(());
         }
     };
-    for i in parts.positions.n_before(start)..parts.positions.n_before(end) {
-        let position = parts.positions.get(i).ok_or_else(misfit)?;
+    for i in parts.exceptions.positions.n_before(start)..parts.exceptions.positions.n_before(end) {
+        let position = parts.exceptions.positions.get(i).ok_or_else(misfit)?;
         write((position - start) as usize, i)?;
     }
     Ok(())

@@ -7,12 +7,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    position_bytes, write_exceptions,
 };
 
 use crate::Alp;
-use crate::layout::{DECIMALS_MAX, INTEGER_MAX, MAGIC, Scale, parse_scale, position_bytes};
+use crate::layout::{DECIMALS_MAX, INTEGER_MAX, MAGIC, Scale, parse_scale};
 
 /// Bytes of the number of exceptions.
 const HEADER_BYTES: usize = 4;
@@ -274,30 +275,15 @@ impl PageEncoder for AlpPage {
                 .partition_point(|it| (*it as usize) < range.end);
             // With exceptions, the integers in their places depend on the block.
             if from == to {
-                write_exceptions(&values, &[], out)?;
+                write_exceptions(&values, core::iter::empty(), out)?;
                 return self
                     .child
                     .encode(block.of(self.integers.as_values()?)?, out);
             }
         }
         let encoded = Encoded::of(&values, self.scale);
-        write_exceptions(&values, &encoded.positions, out)?;
+        write_exceptions(&values, encoded.positions.iter().copied(), out)?;
         self.child
             .encode(Block::all(encoded.integers.as_values()?)?, out)
     }
-}
-
-/// Appends the fields before the child's unit.
-fn write_exceptions(values: &FixedSlice<'_>, positions: &[u32], out: &mut Vec<u8>) -> Result<()> {
-    let too_many = |_| Error::invalid("more values than a unit has");
-    let n_values = u32::try_from(values.len()).map_err(too_many)?;
-    out.extend_from_slice(&(positions.len() as u32).to_le_bytes());
-    for position in positions {
-        let bytes = position.to_le_bytes();
-        out.extend(bytes.iter().take(position_bytes(n_values)));
-    }
-    for position in positions {
-        out.extend_from_slice(values.get(*position as usize));
-    }
-    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{
+    Error, ExceptionFields, Exceptions, Node, Reader, Result, Tree, Unit, ValueType, Version,
+};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.alp";
@@ -12,9 +14,6 @@ pub const VERSION: Version = Version::new(1, 0);
 
 /// The most decimals: 10^22 is the largest power of ten that a binary64 number holds exactly.
 pub(crate) const DECIMALS_MAX: u8 = 22;
-
-/// Units of up to this many values have positions of 2 bytes.
-const SHORT_UNIT_VALUES: u32 = 1 << 16;
 
 /// 10^0 to 10^22, all exact.
 const TENS: [f64; DECIMALS_MAX as usize + 1] = [
@@ -92,76 +91,21 @@ impl Scale {
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    pub(crate) positions: Positions<'a>,
-    /// The bytes of the exceptions.
-    pub(crate) exceptions: &'a [u8],
+    pub(crate) exceptions: Exceptions<'a>,
     /// The child's unit.
     pub(crate) integers: Unit<'a>,
-}
-
-/// The places of the exceptions in the unit, rising.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Positions<'a> {
-    Two(&'a [[u8; 2]]),
-    Four(&'a [[u8; 4]]),
-}
-
-impl Positions<'_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Two(positions) => positions.len(),
-            Self::Four(positions) => positions.len(),
-        }
-    }
-
-    pub(crate) fn get(&self, i: usize) -> Option<u32> {
-        match self {
-            Self::Two(positions) => positions.get(i).map(|it| u16::from_le_bytes(*it).into()),
-            Self::Four(positions) => positions.get(i).map(|it| u32::from_le_bytes(*it)),
-        }
-    }
-
-    /// Number of exceptions before value `end`.
-    pub(crate) fn n_before(&self, end: u32) -> usize {
-        match self {
-            Self::Two(positions) => {
-                positions.partition_point(|it| u32::from(u16::from_le_bytes(*it)) < end)
-            }
-            Self::Four(positions) => positions.partition_point(|it| u32::from_le_bytes(*it) < end),
-        }
-    }
 }
 
 impl<'a> Parts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
         let mut reader = Reader::new(unit.bytes);
-        let n = reader.u32("alp.n_exceptions")?;
-        if n > unit.len {
-            let allowed = "at most the number of values";
-            return Err(Error::corrupt("alp.n_exceptions", 0, n, allowed));
-        }
-        let n = n as usize;
-        let position_bytes = position_bytes(unit.len);
-        let positions_at = reader.position();
-        let bytes = reader.take(n.saturating_mul(position_bytes), "alp.positions")?;
-        let positions = match position_bytes {
-            2 => Positions::Two(bytes.as_chunks().0),
-            _ => Positions::Four(bytes.as_chunks().0),
+        let fields = ExceptionFields {
+            count: "alp.n_exceptions",
+            positions: "alp.positions",
+            values: "alp.exceptions",
         };
-        let mut before = None;
-        for i in 0..n {
-            let position = positions.get(i);
-            if position <= before || position.is_some_and(|it| it >= unit.len) {
-                let at = positions_at + i * position_bytes;
-                let allowed = "rising, below the number of values";
-                let found = position.unwrap_or_default();
-                return Err(Error::corrupt("alp.positions", at, found, allowed));
-            }
-            before = position;
-        }
-        let exceptions = reader.take(n.saturating_mul(value_bytes), "alp.exceptions")?;
+        let exceptions = Exceptions::read(&mut reader, unit.len, value_bytes, fields)?;
         Ok(Self {
-            positions,
             exceptions,
             integers: Unit {
                 bytes: reader.rest(),
@@ -169,13 +113,5 @@ impl<'a> Parts<'a> {
                 decoded_bytes: unit.len.saturating_mul(value_bytes as u32),
             },
         })
-    }
-}
-
-/// Bytes of a position in a unit of `n_values`.
-pub(crate) fn position_bytes(n_values: u32) -> usize {
-    match n_values {
-        0..=SHORT_UNIT_VALUES => 2,
-        _ => 4,
     }
 }

@@ -60,7 +60,9 @@ impl Decoder for PseudodecimalDecoder {
         let to = out.into_fixed(self.value_bytes, n_selected)?;
         let parts = Parts::parse(&unit, self.value_bytes)?;
         match selection {
-            _ if parts.positions.len() == 0 => self.decimals(&parts, selection, scratch, to)?,
+            _ if parts.exceptions.positions.is_empty() => {
+                self.decimals(&parts, selection, scratch, to)?
+            }
             Selection::All => self.range(&parts, 0..unit.len, scratch, to)?,
             Selection::Range { start, len } => {
                 self.range(&parts, start..start + len, scratch, to)?;
@@ -85,7 +87,7 @@ impl PseudodecimalDecoder {
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let positions = &parts.positions;
+        let positions = &parts.exceptions.positions;
         let among = positions.n_before(range.start)..positions.n_before(range.end);
         let decimals = range.start - among.start as u32..range.end - among.end as u32;
         let selection = match decimals.len() == parts.digits.len as usize {
@@ -109,7 +111,7 @@ impl PseudodecimalDecoder {
     ) -> Result<()> {
         let places: &mut [u32] = bytemuck::try_cast_slice_mut(places)
             .map_err(|_| Error::invalid("scratch memory is not aligned"))?;
-        let positions = &parts.positions;
+        let positions = &parts.exceptions.positions;
         // Of decimals, their places in the children, from the front on; of exceptions, their places in the output, from
         // the back on.
         let mut free = places.iter_mut();
@@ -187,7 +189,7 @@ impl PseudodecimalDecoder {
             let n_bytes = end.saturating_sub((place + 1) * width);
             let from = front.saturating_sub(n_bytes);
             let part = to.get_mut(from..end).unwrap_or_default();
-            let exception = parts.exceptions.get(i * width..(i + 1) * width);
+            let exception = parts.exceptions.values.get(i * width..(i + 1) * width);
             let (Some(exception), Some(after)) = (exception, part.len().checked_sub(n_bytes))
             else {
                 return Err(misfit());

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    append_sized,
+    append_sized, position_bytes, write_exceptions,
 };
 
 use crate::Pseudodecimal;
 use crate::decimals::{Decimal, Number, decimals};
-use crate::layout::{EXPONENT_BYTES, position_bytes};
+use crate::layout::EXPONENT_BYTES;
 
 /// Bytes of the number of exceptions, and of the length of the exponents.
 const FIELD_BYTES: usize = 4 + 4;
@@ -216,23 +216,4 @@ impl PseudodecimalPage {
         })?;
         self.digits_child.encode(digits, out)
     }
-}
-
-/// Appends the fields before the length of the exponents.
-fn write_exceptions(
-    values: &FixedSlice<'_>,
-    positions: impl ExactSizeIterator<Item = u32> + Clone,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let too_many = |_| Error::invalid("more values than a unit has");
-    let n_values = u32::try_from(values.len()).map_err(too_many)?;
-    out.extend_from_slice(&(positions.len() as u32).to_le_bytes());
-    for position in positions.clone() {
-        let bytes = position.to_le_bytes();
-        out.extend(bytes.iter().take(position_bytes(n_values)));
-    }
-    for position in positions {
-        out.extend_from_slice(values.get(position as usize));
-    }
-    Ok(())
 }

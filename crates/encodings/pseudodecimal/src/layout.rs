@@ -2,7 +2,10 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::{
+    Error, ExceptionFields, Exceptions, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType,
+    Version,
+};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.pseudodecimal";
@@ -15,9 +18,6 @@ pub(crate) const EXPONENT_BYTES: usize = 1;
 
 /// The largest exponent: 10^22 is the largest power of ten that a binary64 number holds exactly.
 pub(crate) const EXPONENT_MAX: u8 = 22;
-
-/// Units of up to this many values have positions of 2 bytes.
-const SHORT_UNIT_VALUES: u32 = 1 << 16;
 
 /// The power of an exponent that is too large: no number equals a quotient of it.
 const NO: f64 = f64::NAN;
@@ -57,9 +57,7 @@ pub(crate) fn power(exponent: u8) -> f64 {
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    pub(crate) positions: Positions<'a>,
-    /// The bytes of the exceptions.
-    pub(crate) exceptions: &'a [u8],
+    pub(crate) exceptions: Exceptions<'a>,
     /// The unit of the child `digits`, one value for each number that is no exception.
     pub(crate) digits: Unit<'a>,
     /// The unit of the child `exponents`, as many values.
@@ -68,80 +66,16 @@ pub(crate) struct Parts<'a> {
     pub(crate) exponents_at: usize,
 }
 
-/// The places of the exceptions in the unit, rising.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Positions<'a> {
-    Two(&'a [[u8; 2]]),
-    Four(&'a [[u8; 4]]),
-}
-
-impl Positions<'_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Two(positions) => positions.len(),
-            Self::Four(positions) => positions.len(),
-        }
-    }
-
-    pub(crate) fn get(&self, i: usize) -> Option<u32> {
-        match self {
-            Self::Two(positions) => positions.get(i).map(|it| u16::from_le_bytes(*it).into()),
-            Self::Four(positions) => positions.get(i).map(|it| u32::from_le_bytes(*it)),
-        }
-    }
-
-    /// The exception at a value, if it is one; else as `Err` the number of exceptions before it.
-    pub(crate) fn find(&self, value: u32) -> core::result::Result<usize, usize> {
-        match self {
-            Self::Two(positions) => {
-                positions.binary_search_by_key(&value, |it| u16::from_le_bytes(*it).into())
-            }
-            Self::Four(positions) => {
-                positions.binary_search_by_key(&value, |it| u32::from_le_bytes(*it))
-            }
-        }
-    }
-
-    /// The number of exceptions before a value.
-    pub(crate) fn n_before(&self, value: u32) -> usize {
-        self.find(value).unwrap_or_else(|n_before| n_before)
-    }
-}
-
 impl<'a> Parts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
         let mut reader = Reader::new(unit.bytes);
-        let n = reader.u32("pseudodecimal.n_exceptions")?;
-        if n > unit.len {
-            let allowed = "at most the number of values";
-            return Err(Error::corrupt("pseudodecimal.n_exceptions", 0, n, allowed));
-        }
-        let n_decimals = unit.len - n;
-        let n = n as usize;
-        let position_bytes = position_bytes(unit.len);
-        let positions_at = reader.position();
-        let bytes = reader.take(n.saturating_mul(position_bytes), "pseudodecimal.positions")?;
-        let positions = match position_bytes {
-            2 => Positions::Two(bytes.as_chunks().0),
-            _ => Positions::Four(bytes.as_chunks().0),
+        let fields = ExceptionFields {
+            count: "pseudodecimal.n_exceptions",
+            positions: "pseudodecimal.positions",
+            values: "pseudodecimal.exceptions",
         };
-        let mut before = None;
-        for i in 0..n {
-            let position = positions.get(i);
-            if position <= before || position.is_some_and(|it| it >= unit.len) {
-                let at = positions_at + i * position_bytes;
-                let allowed = "rising, below the number of values";
-                let found = position.unwrap_or_default();
-                return Err(Error::corrupt(
-                    "pseudodecimal.positions",
-                    at,
-                    found,
-                    allowed,
-                ));
-            }
-            before = position;
-        }
-        let exceptions = reader.take(n.saturating_mul(value_bytes), "pseudodecimal.exceptions")?;
+        let exceptions = Exceptions::read(&mut reader, unit.len, value_bytes, fields)?;
+        let n_decimals = unit.len - exceptions.positions.len() as u32;
         let exponents_len = reader.u32("pseudodecimal.exponents_len")?;
         let exponents_at = reader.position();
         let exponents = reader.take(exponents_len as usize, "pseudodecimal.exponents")?;
@@ -151,19 +85,10 @@ impl<'a> Parts<'a> {
             decoded_bytes: n_decimals.saturating_mul(width as u32),
         };
         Ok(Self {
-            positions,
             exceptions,
             digits: child(reader.rest(), value_bytes),
             exponents: child(exponents, EXPONENT_BYTES),
             exponents_at,
         })
-    }
-}
-
-/// Bytes of a position in a unit of `n_values`.
-pub(crate) fn position_bytes(n_values: u32) -> usize {
-    match n_values {
-        0..=SHORT_UNIT_VALUES => 2,
-        _ => 4,
     }
 }
