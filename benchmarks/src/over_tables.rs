@@ -87,3 +87,41 @@ pub(crate) fn folder_in_memory() -> Result<TempDir> {
         false => tempfile::tempdir()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, StringArray};
+    use parquet::arrow::ArrowWriter;
+    use parquet::basic::Compression;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    #[test]
+    fn tables_of_every_codec_are_read() {
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..1000).map(|i| format!("row {}", i % 9)),
+        ));
+        let table = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        for codec in [
+            Compression::UNCOMPRESSED,
+            Compression::SNAPPY,
+            Compression::GZIP(Default::default()),
+            Compression::BROTLI(Default::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+            Compression::ZSTD(Default::default()),
+        ] {
+            let properties = WriterProperties::builder().set_compression(codec).build();
+            let file = std::fs::File::create(&path).unwrap();
+            let mut writer = ArrowWriter::try_new(file, table.schema(), Some(properties)).unwrap();
+            writer.write(&table).unwrap();
+            writer.close().unwrap();
+            assert_eq!(batches(&path).unwrap(), [table.clone()], "{codec}");
+        }
+    }
+}
