@@ -38,7 +38,7 @@ const UNSAFE_ALLOWED: [(&str, &str); 18] = [
     ),
     (
         "crates/bits/src/loops/shuffle.rs",
-        "calls functions that are compiled for AVX2, after asking for that level",
+        "calls functions that are compiled for AVX2, after asking for that level, or for NEON, as the program is",
     ),
     (
         "crates/cli/src/budget/allocator.rs",

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use tarsia_io::{
-    Conflict, ExclusiveFile, FileSink, LocalFile, MappedFile, OnBusy, ReadAt, Sink, read_range,
-};
+use tarsia_io::{Conflict, ExclusiveFile, LocalFile, MappedFile, OnBusy, ReadAt, read_range};
+#[cfg(unix)]
+use tarsia_io::{FileSink, Sink};
 
 /// One test at a time: while a process starts another one, that one has all its locks for a moment.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -36,10 +36,12 @@ impl Folder {
 }
 
 /// Longer than the clock of any file system's times stands still.
+#[cfg(unix)]
 fn next_tick() {
     std::thread::sleep(Duration::from_millis(30));
 }
 
+#[cfg(unix)]
 fn replace(path: &Path, content: &[u8]) {
     let mut sink = FileSink::create(path).unwrap();
     sink.append(content).unwrap();
