@@ -2,13 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use same_file::is_same_file;
-use tarsia_io::{FileSink, Sink};
+use tarsia::io::{FileSink, Sink};
 
 use crate::failure::Failure;
-use crate::stop::{forget, remove_if_stopped, stop};
+use crate::stop::{Temporary, remove_if_stopped, stop};
 
 /// The name that stands for the standard output.
 const STANDARD_OUTPUT: &str = "-";
@@ -21,7 +21,11 @@ const STANDARD_OUTPUT: &str = "-";
 pub struct Destination(Kind);
 
 enum Kind {
-    File { sink: FileSink, temporary: PathBuf },
+    File {
+        sink: FileSink,
+        /// Dropped after the sink: until its file is gone a signal must remove it, too.
+        _temporary: Temporary,
+    },
     Stream(File),
     StandardOutput,
 }
@@ -56,10 +60,12 @@ impl Destination {
                 )));
             }
         }
-        let sink =
-            remove_if_stopped(|| FileSink::create(path), FileSink::temporary).map_err(bad)?;
-        let temporary = sink.temporary().map(Path::to_owned).unwrap_or_default();
-        Ok(Destination(Kind::File { sink, temporary }))
+        let create = || FileSink::create(path);
+        let (sink, temporary) = remove_if_stopped(create, FileSink::temporary).map_err(bad)?;
+        Ok(Destination(Kind::File {
+            sink,
+            _temporary: temporary,
+        }))
     }
 }
 
@@ -111,18 +117,6 @@ impl Sink for Destination {
             Kind::File { sink, .. } => sink.commit(),
             Kind::Stream(stream) => stream.flush(),
             Kind::StandardOutput => to_standard_output(&[]),
-        }
-    }
-}
-
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if let Kind::File { sink, temporary } = &mut self.0 {
-            // Until it is removed a signal must remove it, too.
-            if sink.temporary().is_some() {
-                let _ = std::fs::remove_file(&*temporary);
-            }
-            forget(temporary);
         }
     }
 }

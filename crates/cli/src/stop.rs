@@ -3,30 +3,39 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::failure::Failure;
 
 /// The files to remove. Who holds the lock may make or rename one, or ends the process.
 static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Runs a step that makes a file, and has the file removed if the process ends before [`forget`]. No signal comes
+/// A file that is removed if the process ends. The value is dropped when the file is gone or has its name.
+pub(crate) struct Temporary(PathBuf);
+
+/// Runs a step that makes a file, whose name `path` tells, and has it removed if the process ends. No signal comes
 /// between the two.
 pub(crate) fn remove_if_stopped<T, E>(
     make: impl FnOnce() -> Result<T, E>,
-    temporary: impl FnOnce(&T) -> Option<&Path>,
-) -> Result<T, E> {
+    path: impl FnOnce(&T) -> Option<&Path>,
+) -> Result<(T, Temporary), E> {
     watch_signals();
-    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut temporaries = lock();
     let made = make()?;
-    temporaries.extend(temporary(&made).map(Path::to_owned));
-    Ok(made)
+    let path = path(&made).map(Path::to_owned).unwrap_or_default();
+    temporaries.push(path.clone());
+    Ok((made, Temporary(path)))
 }
 
-/// The file is gone, or has its name.
-pub(crate) fn forget(temporary: &Path) {
-    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    temporaries.retain(|path| path != temporary);
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        lock().retain(|path| *path != self.0);
+    }
+}
+
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    // The only writes under the lock are whole ones.
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes all temporary files, shows the failure and ends the process.
@@ -63,7 +72,7 @@ fn watch_signals() {
         let watch = move || {
             if let Some(signal) = signals.forever().next() {
                 // Held until the end, so that no file is made after this.
-                let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+                let temporaries = lock();
                 remove(&temporaries);
                 // The parent process sees which signal it was.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);

@@ -73,20 +73,20 @@ pub(crate) fn check_metadata(path: &[u8], metadata: &[u8], at: usize) -> Result<
     while !reader.rest().is_empty() {
         let start = at.saturating_add(reader.position());
         let (key, key_at) = counted(&mut reader, "record.metadata", at)?;
-        let text = |bytes, is_key, at_byte: usize| {
+        let text = |bytes, part, at_byte: usize| {
             std::str::from_utf8(bytes).map_err(|_| Error::MetadataText {
                 owner: match path {
                     [] => "the schema".to_owned(),
                     path => format!("field `{}`", display_path(path).escape_debug()),
                 },
-                part: if is_key { "key" } else { "value of the key" },
+                part,
                 key: String::from_utf8_lossy(key).escape_debug().to_string(),
                 at_byte: at_byte as u64,
             })
         };
         let (value, value_at) = counted(&mut reader, "record.metadata", at)?;
-        text(value, false, value_at)?;
-        let key = text(key, true, key_at)?;
+        text(value, "value of the key", value_at)?;
+        let key = text(key, "key", key_at)?;
         if last.is_some_and(|last| last >= key) {
             return Err(Error::corrupt(
                 "record.metadata",

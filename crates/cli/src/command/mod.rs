@@ -178,17 +178,12 @@ fn with_layouts(schema: SchemaRef, layouts: &[ColumnLayout]) -> Result<SchemaRef
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// The writer names the output file in its errors. A column that it refuses is one of the input, so the input is named
-/// instead.
+/// The output cannot be written; or the writer refuses a column, which is one of the input.
 fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure {
-    if error.kind() == tarsia::ErrorKind::Io {
-        return Failure::bad(output, error);
+    match error.kind() {
+        tarsia::ErrorKind::Io => Failure::bad(output, error),
+        _ => Failure::bad(input, error),
     }
-    let text = error.to_string();
-    let what = text
-        .strip_prefix(&format!("{}: ", output.display()))
-        .unwrap_or(&text);
-    Failure::bad(input, what)
 }
 
 fn export(args: &Export) -> Result<(), Failure> {

@@ -8,8 +8,6 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array, make_array, new_null_array};
 use arrow_data::ArrayData;
 use arrow_ipc::writer::FileWriter;
@@ -20,6 +18,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use tarsia_arrow::beyond_precision;
 
 pub use dictionary::Dictionaries;
 use wide::WideWriter;
@@ -313,40 +312,14 @@ fn write_parquet(writer: &mut ArrowWriter<Counted>, batch: &RecordBatch) -> Resu
     Ok(())
 }
 
-fn check_precisions(batch: &RecordBatch) -> Result<(), String> {
-    let fields = batch.schema_ref().fields().iter();
-    fields.zip(batch.columns()).try_for_each(|(field, array)| {
-        check_precision(array.as_ref()).map_err(|what| format!("column `{}`: {what}", field.name()))
-    })
-}
-
 /// The writer stores only as many bytes of a decimal as its precision needs, so a larger number would be cut to another
 /// one.
-fn check_precision(array: &dyn Array) -> Result<(), String> {
-    match array.data_type() {
-        DataType::Decimal32(precision, _) => array
-            .as_primitive::<Decimal32Type>()
-            .validate_decimal_precision(*precision),
-        DataType::Decimal64(precision, _) => array
-            .as_primitive::<Decimal64Type>()
-            .validate_decimal_precision(*precision),
-        DataType::Decimal128(precision, _) => array
-            .as_primitive::<Decimal128Type>()
-            .validate_decimal_precision(*precision),
-        DataType::Decimal256(precision, _) => array
-            .as_primitive::<Decimal256Type>()
-            .validate_decimal_precision(*precision),
-        DataType::Dictionary(_, _) => {
-            return check_precision(array.as_any_dictionary().values().as_ref());
-        }
-        nested if nested.is_nested() => {
-            let data = array.to_data();
-            let mut children = data.child_data().iter();
-            return children.try_for_each(|child| check_precision(&make_array(child.clone())));
-        }
-        _ => Ok(()),
-    }
-    .map_err(|error| error.to_string())
+fn check_precisions(batch: &RecordBatch) -> Result<(), String> {
+    let mut columns = batch.schema_ref().fields().iter().zip(batch.columns());
+    columns.try_for_each(|(field, array)| match beyond_precision(array) {
+        None => Ok(()),
+        Some(found) => Err(format!("column `{}`: {}", field.name(), found.what)),
+    })
 }
 
 fn write_csv(file: &mut Counted, buffer: &mut Vec<u8>, batch: &RecordBatch) -> Result<(), String> {

@@ -58,17 +58,13 @@ impl<W: Write + Send> WideWriter<W> {
 
     /// Writes the rows so far as a row group.
     fn flush(&mut self) -> Result<()> {
-        let batches = std::mem::take(&mut self.batches);
-        self.bytes = 0;
-        let types = self
-            .writer
-            .schema_descr()
-            .root_schema()
-            .get_fields()
-            .to_vec();
-        if batches.is_empty() {
+        if self.batches.is_empty() {
             return Ok(());
         }
+        let batches = std::mem::take(&mut self.batches);
+        self.bytes = 0;
+        let stored = self.writer.schema_descr().root_schema();
+        let types = stored.get_fields().to_vec();
         let mut row_group = self.writer.next_row_group()?;
         for (i, (field, of_field)) in self.schema.fields().iter().zip(types).enumerate() {
             let mut columns = writers_of(field, of_field, &self.props)?;

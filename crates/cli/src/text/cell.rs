@@ -1,6 +1,4 @@
 //! The values of an array as text, by its type.
-//!
-//! Length: one place says for every Arrow type what its text is, and half of the file are tests of that.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,12 +10,13 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
-use arrow_schema::{DataType, IntervalUnit, Schema, TimeUnit, UnionFields};
-use std::collections::{BTreeMap, HashSet};
+use arrow_array::{Array, OffsetSizeTrait};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit, UnionFields};
+use std::collections::BTreeMap;
 
+use super::object::Object;
 use super::scalars::{calendar, decimals, durations, float, fraction, integers};
-use super::style::{Cell, Style, ascii, base64, json_string, null, plain, string};
+use super::style::{Cell, Style, ascii, base64, null, plain, string};
 
 /// Whether values of this type have a text in this style. Every type has one in JSON.
 ///
@@ -246,11 +245,10 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             })
         }
         DataType::Struct(fields) => {
-            let mut cells = Vec::with_capacity(fields.len());
+            let mut object = Object::default();
             for (field, child) in fields.iter().zip(array.as_struct().columns()) {
-                cells.push((key(field.name()), cell(style, child.as_ref())?));
+                object.push(field.name(), cell(style, child.as_ref())?);
             }
-            let object = JsonRows { columns: cells };
             Box::new(move |row, out| object.write(row, out))
         }
         DataType::ListView(_) => view_items::<i32>(style, array)?,
@@ -310,31 +308,17 @@ fn chosen<'a>(
     let union = array.as_union();
     let mut chosen = BTreeMap::new();
     for (type_id, field) in fields.iter() {
-        let object = (
-            key(field.name()),
-            cell(style, union.child(type_id).as_ref())?,
-        );
+        let mut object = Object::default();
+        object.push(field.name(), cell(style, union.child(type_id).as_ref())?);
         chosen.insert(type_id, object);
     }
     Ok(Box::new(move |row, out| {
         let type_id = union.type_id(row);
-        let Some((key, value)) = chosen.get(&type_id) else {
-            return Err(format!("a union has no field with the type id {type_id}"));
-        };
-        out.push(b'{');
-        out.extend_from_slice(key);
-        value(union.value_offset(row), out)?;
-        out.push(b'}');
-        Ok(())
+        match chosen.get(&type_id) {
+            Some(object) => object.write(union.value_offset(row), out),
+            None => Err(format!("a union has no field with the type id {type_id}")),
+        }
     }))
-}
-
-/// A key of an object, with its quotes and colon.
-fn key(name: &str) -> Vec<u8> {
-    let mut key = Vec::new();
-    json_string(&mut key, name);
-    key.push(b':');
-    key
 }
 
 fn items(
@@ -356,54 +340,6 @@ fn items(
     }
     out.push(b']');
     Ok(())
-}
-
-/// The rows of one batch as JSON objects, one key per column.
-pub struct JsonRows<'a> {
-    /// Key with quotes and colon, and the column's values.
-    columns: Vec<(Vec<u8>, Cell<'a>)>,
-}
-
-impl<'a> JsonRows<'a> {
-    /// # Errors
-    /// Names the column whose type has no JSON text.
-    pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
-        let mut columns = Vec::with_capacity(batch.num_columns());
-        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let cell = cell(Style::Json, array.as_ref())
-                .map_err(|what| format!("column `{}`: {what}", field.name()))?;
-            columns.push((key(field.name()), cell));
-        }
-        Ok(JsonRows { columns })
-    }
-
-    /// Appends the row's object, without a line end.
-    ///
-    /// # Errors
-    /// None at present.
-    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        out.push(b'{');
-        for (i, (key, cell)) in self.columns.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(key);
-            cell(row, out)?;
-        }
-        out.push(b'}');
-        Ok(())
-    }
-}
-
-/// The first name that a schema has twice: a JSON object holds a name once.
-#[must_use]
-pub fn repeated_name(schema: &Schema) -> Option<&str> {
-    let mut seen = HashSet::new();
-    schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .find(|name| !seen.insert(*name))
 }
 
 #[cfg(test)]

@@ -19,11 +19,14 @@
 //! | unions                            | object whose one key is the chosen field's name   | refused                      |
 
 mod cell;
+mod object;
+mod rows;
 mod scalars;
 mod shown;
 mod style;
 
-pub use cell::{JsonRows, cell, holds, repeated_name};
+pub use cell::{cell, holds};
+pub use rows::{JsonRows, repeated_name};
 pub use shown::{printable, shown};
 pub use style::{Cell, Style};
 pub(crate) use style::{csv_text, escape_controls};

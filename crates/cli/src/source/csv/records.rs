@@ -185,6 +185,7 @@ impl<R: BufRead> Records<R> {
             self.text.extend_from_slice(line_end);
         }
     }
+
     /// The error for an end of line of the other kind, which may be one, or belong to a value.
     fn foreign_line_end(&self, byte: u8) -> String {
         let (found, others) = match byte {
