@@ -4,9 +4,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::change::ChangeAt;
 use crate::conflict::Conflict;
 use crate::local::LocalFile;
-use crate::read::{ReadAt, check_inside};
+use crate::read::ReadAt;
 
 /// What to do with a file that others use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +28,9 @@ const ATTEMPTS_MAX: u32 = 16;
 /// ([`MappedFile`](crate::MappedFile)) and nobody else changes it. The lock ends with the value, also if the process
 /// dies.
 ///
-/// Only the bytes change, never the length. Readers by position ([`LocalFile`]) hold no lock and are not kept out; they
-/// see old bytes, new ones or a mixture, which checksums find, and [`ReadAt::check_unchanged`] explains.
+/// Its bytes and its length are changed by [`ChangeAt`]; [`ReadAt::len`] is the current length. Readers by position
+/// ([`LocalFile`]) hold no lock and are not kept out; they see old bytes, new ones or a mixture, which checksums find,
+/// and [`ReadAt::check_unchanged`] explains.
 ///
 /// Files that are written anew do not need it: [`FileSink`](crate::FileSink) never changes a file in place.
 #[derive(Debug)]
@@ -91,26 +93,52 @@ impl ExclusiveFile {
         &self.path
     }
 
-    /// Overwrites the bytes from `place` on. Others may see them at once; they are durable after
-    /// [`ExclusiveFile::sync`].
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`], and nothing written, where that reaches beyond the end; else what the system
-    /// reports, and any part of the bytes may be written.
-    pub fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
-        check_inside(place, bytes.len() as u64, self.file.len())?;
+    /// Asks the system for the length after a write that failed, which may have extended the file.
+    fn take_len_anew(&mut self) {
+        if let Ok(metadata) = self.file.file().metadata() {
+            self.file.set_known_len(metadata.len());
+        }
+    }
+}
+
+impl ChangeAt for ExclusiveFile {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = place.checked_add(bytes.len() as u64);
+        let Some(end) = end.filter(|end| i64::try_from(*end).is_ok()) else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "a write of {} bytes at {place} ends beyond 2^63",
+                    bytes.len()
+                ),
+            ));
+        };
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let mut file = self.file.file();
         // Reads are positioned and do not use the cursor.
-        file.seek(SeekFrom::Start(place))?;
-        file.write_all(bytes)
+        let written = file
+            .seek(SeekFrom::Start(place))
+            .and_then(|_| file.write_all(bytes));
+        match written {
+            Ok(()) => self.file.set_known_len(end.max(self.file.len())),
+            Err(_) => self.take_len_anew(),
+        }
+        written
     }
 
-    /// Waits until all that was written is on the disk.
-    ///
-    /// # Errors
-    /// What the system reports.
-    pub fn sync(&self) -> io::Result<()> {
+    fn sync(&mut self) -> io::Result<()> {
         self.file.file().sync_all()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        let set = self.file.file().set_len(len);
+        match set {
+            Ok(()) => self.file.set_known_len(len),
+            Err(_) => self.take_len_anew(),
+        }
+        set
     }
 }
 

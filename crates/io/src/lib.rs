@@ -8,12 +8,15 @@
 //! | [`SeekFile`] | anything that reads and seeks, one read at a time |
 //! | [`ExclusiveFile`] | a file that is changed in place, which nobody maps meanwhile |
 //! | [`CountingReader`] | counts requests and bytes of another reader |
+//! | [`PatchedReader`] | a file as it will be after changes that are not made yet |
 //!
 //! | writing ([`Sink`]) | for |
 //! |---|---|
 //! | any [`Write`](std::io::Write) | bytes that go elsewhere, and `Vec<u8>` |
 //! | [`MemorySink`] | bytes that stay in memory, with a header that is written last |
 //! | [`FileSink`] | a file that appears under its name only when it is complete and on disk |
+//!
+//! [`ChangeAt`] is for files that are changed in place, as [`ExclusiveFile`] is.
 //!
 //! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.
 //!
@@ -37,6 +40,7 @@
 //! `unsafe` is the one call that makes a memory map, in `mapped.rs`.
 #![deny(unsafe_code)]
 
+mod change;
 mod coalesce;
 mod conflict;
 mod counting;
@@ -47,10 +51,12 @@ mod local;
 #[cfg(any(unix, windows))]
 mod mapped;
 mod memory;
+mod patched;
 mod read;
 mod seek;
 mod sink;
 
+pub use change::ChangeAt;
 pub use coalesce::{
     CoalescedRead, ReadOptions, coalesce, lie_alone, read_once, read_range, read_ranges,
 };
@@ -63,6 +69,7 @@ pub use local::LocalFile;
 #[cfg(any(unix, windows))]
 pub use mapped::MappedFile;
 pub use memory::MemoryFile;
+pub use patched::{Patch, PatchedReader};
 pub use read::{ReadAt, ReadBytes, check_inside};
 pub use seek::SeekFile;
 pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};

@@ -66,6 +66,12 @@ impl LocalFile {
         &self.file
     }
 
+    /// Takes the length anew, after the owner of the file changed it.
+    #[cfg(any(unix, windows))]
+    pub(crate) fn set_known_len(&mut self, len: u64) {
+        self.opened.len = len;
+    }
+
     /// Names the file in errors.
     pub(crate) fn named(mut self, path: &Path) -> Self {
         self.path = Some(path.to_owned());

@@ -5,7 +5,8 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// A file that is read by position, by many threads at once. Its length never changes while the reader lives.
+/// A file that is read by position, by many threads at once. Its length never changes while the reader lives,
+/// unless its owner changes it by [`ChangeAt`](crate::ChangeAt).
 pub trait ReadAt: Send + Sync {
     /// Length in bytes.
     fn len(&self) -> u64;

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use tarsia_io::{Conflict, ExclusiveFile, LocalFile, MappedFile, OnBusy, ReadAt, read_range};
+use tarsia_io::{
+    ChangeAt, Conflict, ExclusiveFile, LocalFile, MappedFile, OnBusy, ReadAt, read_range,
+};
 #[cfg(unix)]
 use tarsia_io::{FileSink, Sink};
 
@@ -100,17 +102,33 @@ fn a_change_keeps_maps_and_other_changes_out() {
 }
 
 #[test]
-fn the_length_of_a_file_does_not_change_in_place() {
+fn writes_beyond_the_end_extend_a_file_and_it_is_cut() {
     let folder = Folder::new();
     let path = folder.file(b"content");
     let mut file = ExclusiveFile::open(&path, OnBusy::Refuse).unwrap();
     assert_eq!((file.len(), file.path()), (7, &*path));
-    for (place, bytes) in [(0, &b"longer than it"[..]), (7, b"x"), (u64::MAX, b"xx")] {
-        let error = file.write_at(place, bytes).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    for place in [u64::MAX, i64::MAX as u64] {
+        let error = file.write_at(place, b"xx").unwrap_err();
+        assert_eq!((error.kind(), file.len()), (ErrorKind::InvalidInput, 7));
     }
-    file.write_at(7, b"").unwrap();
-    assert_eq!(std::fs::read(&path).unwrap(), b"content");
+    file.write_at(100, b"").unwrap();
+    assert_eq!(file.len(), 7);
+    file.write_at(5, b"NTS").unwrap();
+    assert_eq!(&*read_range(&file, 0..file.len()).unwrap(), b"conteNTS");
+    file.write_at(10, b"!").unwrap();
+    assert_eq!(
+        &*read_range(&file, 0..file.len()).unwrap(),
+        b"conteNTS\0\0!"
+    );
+    file.set_len(3).unwrap();
+    assert_eq!(file.len(), 3);
+    let error = file.read_at(2, &mut [0; 2]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    file.set_len(5).unwrap();
+    file.sync().unwrap();
+    assert_eq!(&*read_range(&file, 0..5).unwrap(), b"con\0\0");
+    drop(file);
+    assert_eq!(std::fs::read(&path).unwrap(), b"con\0\0");
 }
 
 // Locks of Windows keep reads of other handles out, too.
