@@ -1,5 +1,6 @@
-//! BLAKE3 digests from block to file root: the tree that `verify` checks, and that an erasure will recompute the
-//! touched paths of.
+//! BLAKE3 digests from block to file root: the tree that `verify` checks, and of which an erasure recomputes the
+//! touched paths. Sets of rows, salts, the journal of a modification, and certificates of erasures (feature
+//! `certificate`).
 //!
 //! The input of every hash starts with 16 bytes that say what is hashed: kind, three zero bytes, three u32
 //! (`docs/spec/file.md`, Digests). A block that is moved to another column, page or index therefore has another digest.
@@ -10,14 +11,30 @@
 //! | page | [`page_digest`] | 32 |
 //! | column | [`column_digest`] | 32 |
 //! | section | [`section_digest`] | 32 |
-//! | metadata region | [`DigestTree`], [`verify_region`] | 32 per 4 KiB and inner node |
+//! | metadata region | [`DigestTree`], [`verify_region`], [`update_tree`] | 32 per 4 KiB and inner node |
 //! | file | [`root_digest`] | 32 |
+//! | set of rows | [`RowSet::digest`] | 32 |
+//! | journal | [`journal_digest`] | 16 |
 //!
 //! # What this crate does not do
-//! It reads no file and knows no layout. Deletion vectors, erasure, the journal and the certificate are not built yet.
+//! It reads and writes no file and knows no layout.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "certificate")]
+pub mod certificate;
+mod journal;
+mod row_set;
+mod salts;
+mod update;
+
 use blake3::Hasher;
+
+pub use journal::{
+    Change, JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, Journal, JournalError, journal_digest,
+};
+pub use row_set::{Ranges, RowSet, RowSetError};
+pub use salts::{SALT_BYTES, Salts};
+pub use update::{TreeUpdate, leaf_digest, stored_tree_bytes, update_tree};
 
 /// Bytes of a digest from page upward.
 pub const DIGEST_BYTES: usize = 32;
@@ -49,9 +66,11 @@ enum Kind {
     Node = 5,
     Root = 6,
     Section = 7,
+    RowSet = 8,
 }
 
-fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
+/// A hasher that has seen the first 16 bytes.
+fn hasher(kind: Kind, numbers: [u32; 3]) -> Hasher {
     let mut binding = [0; 16];
     binding[0] = kind as u8;
     for (to, number) in binding[4..].chunks_exact_mut(4).zip(numbers) {
@@ -59,6 +78,11 @@ fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
     }
     let mut hasher = Hasher::new();
     hasher.update(&binding);
+    hasher
+}
+
+fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
+    let mut hasher = hasher(kind, numbers);
     for part in parts {
         hasher.update(part);
     }
@@ -145,7 +169,7 @@ fn leaves(region: &[u8]) -> impl Iterator<Item = Digest> {
         .map(|(bytes, index)| digest(Kind::Leaf, [0, 0, index], &[bytes]))
 }
 
-/// Why a metadata region and its stored tree do not belong together.
+/// Why a metadata region and its stored tree do not belong together, or a tree cannot be updated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
@@ -171,6 +195,33 @@ pub enum RegionError {
         /// First byte of the node in the stored tree.
         at: u64,
     },
+    /// A leaf is named that the region does not have.
+    #[error("the metadata region has {leaves} leaves, so no leaf {index}")]
+    NoSuchLeaf {
+        /// The leaf, counted from 0.
+        index: u64,
+        /// Leaves of the region.
+        leaves: u64,
+    },
+    /// The region has more leaves than are counted in 32 bits.
+    #[error("a metadata region of {bytes} bytes is too large")]
+    TooLarge {
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// Other bytes came than were asked for.
+    #[error("bytes {start}..{end} of the digest tree were asked for, {found} bytes came")]
+    Read {
+        /// First byte in the stored tree.
+        start: u64,
+        /// The end in the stored tree.
+        end: u64,
+        /// Bytes that came.
+        found: u64,
+    },
+    /// The region is one leaf, of which nothing is stored, and its digest was not given.
+    #[error("a metadata region of one leaf stores no digest to start from")]
+    NothingStored,
 }
 
 /// Whether `stored` is the tree over `region`.
