@@ -32,7 +32,13 @@ impl Encoders {
     /// The encoders that a search tries by itself.
     pub(crate) fn searched(&self) -> impl Iterator<Item = &RegisteredWriter> {
         let all = self.registry.writers().iter();
-        all.filter(|known| known.tried.by_search(self.weights.for_size))
+        all.filter(|known| self.is_searched(known))
+    }
+
+    /// Whether a search tries an encoder by itself.
+    pub(crate) fn is_searched(&self, known: &RegisteredWriter) -> bool {
+        let keeps = self.weights.erasable && known.writer.keeps_values();
+        !keeps && known.tried.by_search(self.weights.for_size)
     }
 
     /// An empty list for the proposals of an encoding.

@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
             let is_again = place.parent == Some(id) && !is_named;
             let is_allowed = match place.outline {
                 Some(outline) if is_named => outline.allows(id),
-                _ => known.tried.by_search(weights.for_size),
+                _ => self.encoders.is_searched(known),
             };
             if is_again || !is_allowed || decode_ps >= to_beat_ps {
                 continue;

@@ -29,6 +29,10 @@ pub struct Weights {
     pub for_size: bool,
     /// Only trees under which the survivors of an erasure always fit their old place.
     pub must_fit: bool,
+    /// Only encodings whose parameters hold no values of the page
+    /// ([`EncodingWriter::keeps_values`](tarsia_codec::EncodingWriter::keeps_values)): an erasure leaves parameters as
+    /// they are.
+    pub erasable: bool,
 }
 
 impl Objective {
@@ -40,6 +44,7 @@ impl Objective {
             depth_max: 4,
             for_size: false,
             must_fit: false,
+            erasable: false,
         };
         match self {
             Self::Fast => Weights {

@@ -46,6 +46,12 @@ pub trait EncodingWriter: Encoding {
     /// trees that return [`EraseFit::Always`].
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
+    /// Whether values of a page stand in the parameters of its nodes, where an erasure does not reach them. The search
+    /// does not use such encodings for columns that will be erased in place.
+    fn keeps_values(&self) -> bool {
+        false
+    }
+
     /// The roundings whose results the encoding holds in fewer bytes.
     fn roundings(&self) -> &'static [&'static dyn Rounding] {
         &[]

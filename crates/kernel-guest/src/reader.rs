@@ -328,8 +328,9 @@ pub(crate) fn value_bytes(value_type: ValueType, rows: u32) -> u64 {
     }
 }
 
-/// Parses a block. Its number of rows is taken from its own header, because only the host has the block table.
+/// Parses a block. Its rows, and which of them are left, are taken from its own header: only the host has the block
+/// table and knows of erasures.
 pub(crate) fn parse_block<'a>(page: &PageDecoder, bytes: &'a [u8]) -> Result<Block<'a>> {
     let rows = BlockHeader::parse(bytes)?.logical_rows;
-    Ok(Block::parse(bytes, &page.expect(rows))?)
+    Ok(Block::parse_erased(bytes, &page.expect(rows))?)
 }

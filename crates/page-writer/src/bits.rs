@@ -39,6 +39,12 @@ impl Bits {
         self.len += n;
     }
 
+    /// Appends `n` bits that are 0.
+    pub(crate) fn append_unset(&mut self, n: usize) {
+        self.len += n;
+        self.bytes.resize(self.len.div_ceil(8), 0);
+    }
+
     /// Drops the first `n` bits.
     ///
     /// # Errors

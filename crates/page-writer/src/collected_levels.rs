@@ -246,6 +246,54 @@ impl CollectedLevels {
         Ok(())
     }
 
+    /// The levels of the rows whose bit in `kept` is set, and a bit for each item: set where its row's is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not a bit for each row.
+    pub(crate) fn keep(&self, kept: BitSlice<'_>) -> Result<(Self, Bits)> {
+        if kept.len() != self.rows {
+            return Err(Error::invalid("a bit for each row"));
+        }
+        let mut left = Self::new(self.forms());
+        let mut ranges = runs(kept);
+        for (number, level) in self.levels.iter().enumerate() {
+            let mut below: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+            let (mut at, mut n_below) = (0, 0);
+            for slots in ranges {
+                n_below += level.below(at..slots.start) as usize;
+                let start = n_below;
+                n_below += level.below(slots.clone()) as usize;
+                at = slots.end;
+                if start < n_below {
+                    below.push(start..n_below);
+                }
+                match level.form {
+                    LevelForm::Validity => {
+                        let bits = match level.null_count {
+                            0 => None,
+                            _ => Some(level.validity.slice(slots.clone())?),
+                        };
+                        left.push_validity(number, slots.len(), bits)?;
+                    }
+                    LevelForm::Lengths => {
+                        let lengths = level.lengths.get(slots).unwrap_or_default();
+                        left.push_lengths(number, lengths.iter().copied())?;
+                    }
+                    LevelForm::ConstantLength(_) => left.push_constant(number, slots.len()),
+                }
+            }
+            ranges = below;
+        }
+        left.end_rows(kept.count_ones());
+        let mut items = Bits::default();
+        for range in ranges {
+            items.append_unset(range.start - items.len);
+            items.append_set(range.len());
+        }
+        items.append_unset(self.slot(self.levels.len(), self.rows) - items.len);
+        Ok((left, items))
+    }
+
     /// The bits of a validity level where some of `slots` are null.
     pub(crate) fn nulls(&self, level: usize, slots: Range<usize>) -> Option<BitSlice<'_>> {
         let level = self
@@ -326,6 +374,18 @@ impl<'a> LevelsSlice<'a> {
     pub fn n_items(&self) -> usize {
         self.items(0..self.rows()).len()
     }
+}
+
+/// The runs of bits that are set.
+fn runs(bits: BitSlice<'_>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for i in (0..bits.len()).filter(|i| bits.get(*i)) {
+        match runs.last_mut() {
+            Some(run) if run.end == i => run.end = i + 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
 }
 
 /// Lengths as encoders take them.
@@ -441,5 +501,70 @@ mod tests {
         assert_eq!((slice.n_items(), slice.items(0..0)), (items, 0..0));
         assert!(levels.drain(rows).is_err());
         assert!(LevelsSlice::new(&levels, 0..rows).is_err());
+    }
+
+    #[test]
+    fn levels_of_kept_rows_are_those_of_these_rows_alone() {
+        let forms = || {
+            [
+                LevelForm::Validity,
+                LevelForm::Lengths,
+                LevelForm::ConstantLength(2),
+            ]
+        };
+        let bits = |bits: &[bool]| {
+            let mut bytes = vec![0u8; bits.len().div_ceil(8)];
+            for i in (0..bits.len()).filter(|i| bits[*i]) {
+                bytes[i / 8] |= 1 << (i % 8);
+            }
+            bytes
+        };
+        // `None` for a null list.
+        let lists: Vec<Option<u32>> = (0..200)
+            .map(|i| (i % 7 != 3).then_some(i * i % 5))
+            .collect();
+        let levels_of = |lists: &[Option<u32>]| {
+            let mut levels = CollectedLevels::new(forms());
+            let valid: Vec<bool> = lists.iter().map(Option::is_some).collect();
+            let valid = bits(&valid);
+            let valid = BitSlice::new(&valid, 0, lists.len()).unwrap();
+            levels.push_validity(0, lists.len(), Some(valid)).unwrap();
+            levels
+                .push_lengths(1, lists.iter().flatten().copied())
+                .unwrap();
+            levels.push_constant(2, lists.iter().flatten().sum::<u32>() as usize);
+            levels.end_rows(lists.len());
+            levels
+        };
+        let all = levels_of(&lists);
+        for step in [1, 2, 3, 70, 300] {
+            for offset in [0, 1, 69] {
+                let kept: Vec<bool> = (0..200).map(|i| (i + offset) % step != 0).collect();
+                let kept_lists: Vec<_> = (0..200).filter(|i| kept[*i]).map(|i| lists[i]).collect();
+                let expected = levels_of(&kept_lists);
+                let items: Vec<bool> = lists
+                    .iter()
+                    .zip(&kept)
+                    .flat_map(|(list, kept)| vec![*kept; 2 * list.unwrap_or(0) as usize])
+                    .collect();
+                let kept = bits(&kept);
+                let (left, kept_items) = all.keep(BitSlice::new(&kept, 0, 200).unwrap()).unwrap();
+                assert_eq!(kept_items.len, items.len());
+                assert_eq!(kept_items.bytes, bits(&items));
+                assert_eq!(left.rows(), kept_lists.len());
+                for level in 0..3 {
+                    assert_eq!(left.n_slots(level), expected.n_slots(level));
+                    let slots = 0..left.n_slots(level);
+                    let nulls = |levels: &CollectedLevels| {
+                        let nulls = levels.nulls(level, slots.clone());
+                        nulls.map(|bits| slots.clone().map(|i| bits.get(i)).collect::<Vec<_>>())
+                    };
+                    assert_eq!(nulls(&left), nulls(&expected));
+                    let lengths = expected.lengths(level, slots.clone());
+                    assert_eq!(left.lengths(level, slots.clone()), lengths);
+                }
+            }
+        }
+        assert!(all.keep(BitSlice::new(&[0], 0, 1).unwrap()).is_err());
     }
 }

@@ -1,12 +1,16 @@
-//! Encoding the levels of nested rows.
+//! Encoding the levels of nested rows and the validity of items: of a page that is written, and of rows that are
+//! left in a block.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{Block, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values};
+use tarsia_codec::{
+    Block, Error, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values, limits,
+};
 use tarsia_structure::layout::{
-    BLOCK_ALIGN, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT, SECTION_HEADER_BYTES, items_bytes,
+    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT,
+    ROW_EXPANSION_MAX, SECTION_HEADER_BYTES, items_bytes,
 };
 use tarsia_structure::meta::{Level, LevelForm};
 
@@ -14,6 +18,9 @@ use crate::collected_levels::{LevelsSlice, length_values, one_length};
 use crate::page::EncodeContext;
 use crate::prepare::{Encoders, Prepared, encode_unit};
 use crate::seal::length;
+
+/// Bytes in front of the encoded validity of items.
+const LAYER_HEADER_BYTES: usize = 8;
 
 /// Where the rows of a page begin among the slots of a level.
 struct SlotsOfRows<'a> {
@@ -75,71 +82,153 @@ impl<'a> Nested<'a> {
         Ok(Self { slice, levels })
     }
 
-    /// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
-    /// Arrow wants below nulls count too: readers allocate memory for them.
+    /// What [`decoded_bytes`] says of some rows.
     pub(crate) fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
-        let mut most = 0;
-        let mut n_slots = rows.len() as u64;
-        for (number, form) in self.slice.levels().forms().enumerate() {
-            most = form.slots_bytes(n_slots).max(most);
-            match form {
-                LevelForm::Validity => {}
-                LevelForm::Lengths => {
-                    n_slots = self.slice.slots(number + 1, rows.clone()).len() as u64;
-                }
-                LevelForm::ConstantLength(length) => {
-                    n_slots = n_slots.saturating_mul(length.into());
-                }
-            }
-        }
-        items_bytes(value_type, n_slots).max(most)
+        decoded_bytes(self.slice, self.slice.levels().forms(), rows, value_type)
     }
 
     /// Appends the levels of some rows.
     pub(crate) fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(&[0; 8]);
-        let collected = self.slice.levels();
-        for (number, (level, encoders)) in self.levels.iter().enumerate() {
-            let slots = self.slice.slots(number, rows.clone());
-            let n_below = self.slice.slots(number + 1, rows.clone()).len();
-            let (values, tree) = match level {
-                Level::AllValid | Level::ConstantLength(_) => continue,
-                Level::Validity(_) => match collected.nulls(number, slots.clone()) {
-                    None => (None, LAYER_ALL_VALID),
-                    Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
-                    Some(bits) => (Some(Block::all(Values::Bits(bits))?), 0),
-                },
-                Level::Lengths(_) => {
-                    let lengths = collected.lengths(number, slots.clone());
-                    match one_length(lengths) {
-                        Some(_) => (None, LAYER_CONSTANT),
-                        None => {
-                            let of_page = self.slice.slots(number, 0..self.slice.rows());
-                            let range = slots.start - of_page.start..slots.end - of_page.start;
-                            let of_page = length_values(collected.lengths(number, of_page))?;
-                            (Some(Block::new(of_page, range)?), 0)
-                        }
+        let levels = self.levels.iter().map(|(level, _)| level);
+        let mut encode = |number: usize, block: Block<'_>, out: &mut Vec<u8>| {
+            let encoders = self.levels.get(number).map(|(_, encoders)| encoders);
+            encode_unit(encoders.map_or(&[], Vec::as_slice), block, out)
+        };
+        push_levels(self.slice, levels, rows, &mut encode, out)
+    }
+}
+
+/// Appends the slots of the level of this number, encoded, and returns the number of the tree.
+pub(crate) type EncodeSlots<'e> = dyn FnMut(usize, Block<'_>, &mut Vec<u8>) -> Result<u8> + 'e;
+
+/// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
+/// Arrow wants below nulls count too: readers allocate memory for them.
+pub(crate) fn decoded_bytes(
+    slice: LevelsSlice<'_>,
+    forms: impl Iterator<Item = LevelForm>,
+    rows: Range<usize>,
+    value_type: ValueType,
+) -> u64 {
+    let mut most = 0;
+    let mut n_slots = rows.len() as u64;
+    for (number, form) in forms.enumerate() {
+        most = form.slots_bytes(n_slots).max(most);
+        match form {
+            LevelForm::Validity => {}
+            LevelForm::Lengths => {
+                n_slots = slice.slots(number + 1, rows.clone()).len() as u64;
+            }
+            LevelForm::ConstantLength(length) => {
+                n_slots = n_slots.saturating_mul(length.into());
+            }
+        }
+    }
+    items_bytes(value_type, n_slots).max(most)
+}
+
+/// Appends the levels of some rows as a block has them: the padding length (0), then a section for each level that is
+/// stored.
+pub(crate) fn push_levels<'l>(
+    slice: LevelsSlice<'_>,
+    levels: impl Iterator<Item = &'l Level>,
+    rows: Range<usize>,
+    encode: &mut EncodeSlots<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    out.extend_from_slice(&[0; 8]);
+    let collected = slice.levels();
+    for (number, level) in levels.enumerate() {
+        let slots = slice.slots(number, rows.clone());
+        let n_below = slice.slots(number + 1, rows.clone()).len();
+        let (values, tree) = match level {
+            Level::AllValid | Level::ConstantLength(_) => continue,
+            Level::Validity(_) => match collected.nulls(number, slots.clone()) {
+                None => (None, LAYER_ALL_VALID),
+                Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
+                Some(bits) => (Some(Block::all(Values::Bits(bits))?), 0),
+            },
+            Level::Lengths(_) => {
+                let lengths = collected.lengths(number, slots.clone());
+                match one_length(lengths) {
+                    Some(_) => (None, LAYER_CONSTANT),
+                    None => {
+                        let of_page = slice.slots(number, 0..slice.rows());
+                        let range = slots.start - of_page.start..slots.end - of_page.start;
+                        let of_page = length_values(collected.lengths(number, of_page))?;
+                        (Some(Block::new(of_page, range)?), 0)
                     }
                 }
-            };
-            let start = out.len();
-            out.resize(start + SECTION_HEADER_BYTES, 0);
-            let tree = match (values, tree) {
-                (Some(block), _) => encode_unit(encoders, block, out)?,
-                (None, LAYER_CONSTANT) => {
-                    let length = one_length(collected.lengths(number, slots)).unwrap_or_default();
-                    out.extend_from_slice(&length.to_le_bytes());
-                    tree
-                }
-                (None, _) => tree,
-            };
-            let len = out.len() - start - SECTION_HEADER_BYTES;
-            out[start] = tree;
-            out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());
-            out[start + 8..start + 12].copy_from_slice(&length(n_below)?.to_le_bytes());
-            let padded = len.next_multiple_of(BLOCK_ALIGN);
-            out.resize(start + SECTION_HEADER_BYTES + padded, 0);
-        }
-        Ok(())
+            }
+        };
+        let start = out.len();
+        out.resize(start + SECTION_HEADER_BYTES, 0);
+        let tree = match (values, tree) {
+            (Some(block), _) => encode(number, block, out)?,
+            (None, LAYER_CONSTANT) => {
+                let length = one_length(collected.lengths(number, slots)).unwrap_or_default();
+                out.extend_from_slice(&length.to_le_bytes());
+                tree
+            }
+            (None, _) => tree,
+        };
+        let len = out.len() - start - SECTION_HEADER_BYTES;
+        out[start] = tree;
+        out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());
+        out[start + 8..start + 12].copy_from_slice(&length(n_below)?.to_le_bytes());
+        let padded = len.next_multiple_of(BLOCK_ALIGN);
+        out.resize(start + SECTION_HEADER_BYTES + padded, 0);
     }
+    Ok(())
+}
+
+/// Appends the validity of items as a block has it. `valid` of the `n_items` are; where that is some of them, `encode`
+/// appends the bits and returns the number of the tree.
+pub(crate) fn push_validity(
+    valid: usize,
+    n_items: usize,
+    encode: impl FnOnce(&mut Vec<u8>) -> Result<u8>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let start = out.len();
+    out.resize(start + LAYER_HEADER_BYTES, 0);
+    let tree = match valid {
+        valid if valid == n_items => LAYER_ALL_VALID,
+        0 => LAYER_ALL_NULL,
+        _ => encode(out)?,
+    };
+    let len = out.len() - start - LAYER_HEADER_BYTES;
+    out[start] = tree;
+    out[start + 4..start + 8].copy_from_slice(&length(len)?.to_le_bytes());
+    out.resize(
+        start + LAYER_HEADER_BYTES + len.next_multiple_of(BLOCK_ALIGN),
+        0,
+    );
+    Ok(())
+}
+
+/// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its
+/// levels. The payload, which starts with the levels, starts at `payload_start` and ends `out`.
+pub(crate) fn pad_expanding_row(
+    n_rows: usize,
+    payload_start: usize,
+    decoded: u64,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let payload = (out.len() - payload_start) as u64;
+    let needed = decoded
+        .saturating_sub(BLOCK_DECODED_BYTES_MAX.into())
+        .div_ceil(ROW_EXPANSION_MAX);
+    if decoded > limits::UNIT_DECODED_BYTES_MAX {
+        return Err(Error::invalid(
+            "a row takes more than 2 GiB in one column, the slots below its nulls counted",
+        ));
+    }
+    if n_rows > 1 || needed <= payload {
+        return Ok(());
+    }
+    let padding = (needed - payload).next_multiple_of(BLOCK_ALIGN as u64) as usize;
+    let at = payload_start + 8;
+    out.splice(at..at, core::iter::repeat_n(0, padding));
+    out[payload_start..payload_start + 4].copy_from_slice(&length(padding)?.to_le_bytes());
+    Ok(())
 }

@@ -7,10 +7,12 @@
 //! | `page` | what is encoded ([`PageInput`]), who chooses how ([`Choose`]), what comes out ([`EncodedPage`]) |
 //! | `nulls` | values whose nulls are dropped or replaced by filler |
 //! | `prepare` | encoders, prepared from all values of a page |
-//! | `levels`, `mini_block` | levels encoded; pages cut into mini-blocks |
+//! | `levels`, `mini_block` | levels and validity encoded; pages cut into mini-blocks |
+//! | `seal` | headers, salts and checksums in front of payloads |
 //! | `full_zip` | pages whose rows lie one by one |
 //! | `encode` | a run of rows becomes a page, of one layout or the other ([`encode_page`]) |
 //! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
+//! | `protect` | blocks with salts, and room to grow, for pages whose rows will be erased ([`protect_page`]) |
 //!
 //! # What this crate does not do
 //! It writes no file, computes no checksum or digest itself, decodes no page for readers (`tarsia-structure` does) and
@@ -30,6 +32,7 @@ mod mini_block;
 mod nulls;
 mod page;
 mod prepare;
+mod protect;
 mod seal;
 
 pub use bits::Bits;
@@ -37,9 +40,10 @@ pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
-    mark_used, wipe_unused,
+    mark_used, used_entries, wipe_unused,
 };
 pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
-    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
+    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput, STRINGS_BLOCK_BYTES_MAX,
 };
+pub use protect::protect_page;

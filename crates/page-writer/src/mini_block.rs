@@ -4,13 +4,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{BitSlice, Block, Error, Result, Values, limits};
-use tarsia_structure::block::{
-    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader,
-};
-use tarsia_structure::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID, ROW_EXPANSION_MAX};
+use tarsia_structure::block::{BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader};
 use tarsia_structure::meta::Level;
 
-use crate::levels::Nested;
+use crate::levels::{Nested, pad_expanding_row, push_validity};
 use crate::page::{BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice};
 use crate::prepare::{Encoders, encode_unit};
 use crate::seal::{length, seal};
@@ -319,21 +316,10 @@ impl Encoder<'_> {
             let n_items = items.len();
             let valid = validity.slice(items.clone()).count_ones();
             null_count = n_items - valid;
-            let descriptor = self.bytes.len();
-            self.bytes.resize(descriptor + 8, 0);
-            let tree = match valid {
-                valid if valid == n_items => LAYER_ALL_VALID,
-                0 => LAYER_ALL_NULL,
-                _ => {
-                    let block = Block::new(Values::Bits(*validity), items)?;
-                    encode_unit(encoders, block, &mut self.bytes)?
-                }
+            let encode = |out: &mut Vec<u8>| {
+                encode_unit(encoders, Block::new(Values::Bits(*validity), items)?, out)
             };
-            let len = self.bytes.len() - descriptor - 8;
-            self.bytes[descriptor] = tree;
-            self.bytes[descriptor + 4..descriptor + 8].copy_from_slice(&length(len)?.to_le_bytes());
-            let padded = len.next_multiple_of(BLOCK_ALIGN);
-            self.bytes.resize(descriptor + 8 + padded, 0);
+            push_validity(valid, n_items, encode, &mut self.bytes)?;
         }
         let decoded = self.values.slice(values.clone()).decoded_bytes();
         let tree = match values.is_empty() && self.nested.is_some() {
@@ -343,13 +329,13 @@ impl Encoder<'_> {
         };
         if self.nested.is_some() {
             let decoded = self.decoded_bytes(rows.clone()).max(decoded);
-            self.pad_expanding_row(&rows, payload_start, decoded)?;
+            pad_expanding_row(rows.len(), payload_start, decoded, &mut self.bytes)?;
         }
         let payload = self.bytes.len() - payload_start;
         let header = BlockHeader {
             tree,
             salted: false,
-            chunked: self.nested.is_some() && rows.len() == 1 && payload > CHUNKED_BYTES_MIN,
+            chunked: is_chunked(self.nested.is_some(), rows.len(), payload),
             indexed: false,
             logical_rows: length(rows.len())?,
             present_rows: length(rows.len())?,
@@ -360,36 +346,8 @@ impl Encoder<'_> {
             crc: 0,
             null_count: length(null_count)?,
         };
-        seal(header, &mut self.bytes, start, self.checksum)?;
+        seal(header, None, &mut self.bytes, start, self.checksum)?;
         Ok(payload)
-    }
-
-    /// A block of one row may decode to so many times its payload: one that decodes to more gets zeros in front of its
-    /// levels.
-    fn pad_expanding_row(
-        &mut self,
-        rows: &Range<usize>,
-        payload_start: usize,
-        decoded: u64,
-    ) -> Result<()> {
-        let payload = (self.bytes.len() - payload_start) as u64;
-        let needed = decoded
-            .saturating_sub(BLOCK_DECODED_BYTES_MAX.into())
-            .div_ceil(ROW_EXPANSION_MAX);
-        if decoded > limits::UNIT_DECODED_BYTES_MAX {
-            return Err(Error::invalid(
-                "a row takes more than 2 GiB in one column, the slots below its nulls counted",
-            ));
-        }
-        if rows.len() > 1 || needed <= payload {
-            return Ok(());
-        }
-        let padding = (needed - payload).next_multiple_of(BLOCK_ALIGN as u64) as usize;
-        let at = payload_start + 8;
-        self.bytes.splice(at..at, core::iter::repeat_n(0, padding));
-        self.bytes[payload_start..payload_start + 4]
-            .copy_from_slice(&length(padding)?.to_le_bytes());
-        Ok(())
     }
 
     /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the
@@ -417,6 +375,11 @@ impl Encoder<'_> {
         }
         Ok(0)
     }
+}
+
+/// Whether a block of `n_rows` rows has a checksum for each chunk of its payload.
+pub(crate) fn is_chunked(nested: bool, n_rows: usize, payload_bytes: usize) -> bool {
+    nested && n_rows == 1 && payload_bytes > CHUNKED_BYTES_MIN
 }
 
 enum Fit {

@@ -7,6 +7,7 @@ use tarsia_codec::{
     BitSlice, ColumnMemory, Facts, LogicalType, OwnedValues, Registry, Result, RowStarts,
     SharedKind, Statistics, Tree, Values, limits,
 };
+use tarsia_structure::full_zip::INDEXED_BYTES_END;
 use tarsia_structure::meta::Meta;
 
 use crate::collected_levels::LevelsSlice;
@@ -20,6 +21,9 @@ pub const BLOCK_ROWS_MIN: usize = 1024;
 
 /// What [`Choose::full_zip_bytes_min`] is unless the policy says otherwise. Source: the Lance paper, section 4.3.
 pub const FULL_ZIP_BYTES_MIN: u32 = 128;
+
+/// The strings of a full-zip block take at most this many bytes, the most that its index can say.
+pub const STRINGS_BLOCK_BYTES_MAX: usize = INDEXED_BYTES_END - 1;
 
 /// A run of rows of one column, as the writer collected them.
 #[derive(Debug, Clone, Copy)]
@@ -112,6 +116,10 @@ pub struct EncodeContext<'a> {
     pub memory: Option<&'a dyn ColumnMemory>,
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
+    /// The strings of a full-zip block take at most this many bytes, unless the block is one row: at most
+    /// [`STRINGS_BLOCK_BYTES_MAX`], which larger numbers stand for, and less where rows will be erased, since an
+    /// erasure writes a block afresh.
+    pub strings_block_bytes_max: usize,
 }
 
 /// Rows of the blocks of a page.

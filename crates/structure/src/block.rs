@@ -95,16 +95,27 @@ impl<'a> BlockExpectation<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Parses a block. `place` is all bytes that the file has for it; what follows the payload is padding.
+    /// Parses a block of which no row was erased. `place` is all bytes that the file has for it; what follows the
+    /// payload is padding.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Truncated`] and [`tarsia_codec::ErrorKind::Corrupt`] where the parts do not fit the
-    /// place, each other or the page; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
+    /// place, each other or the page, and where rows are absent.
     pub fn parse(place: &'a [u8], expect: &BlockExpectation<'_>) -> Result<Self> {
+        Self::parse_present(place, expect, expect.rows)
+    }
+
+    /// As [`Block::parse`], of a block of which so many rows are left. Layers and unit hold these rows only.
+    ///
+    /// # Errors
+    /// As [`Block::parse`], and for another number of rows.
+    pub fn parse_present(
+        place: &'a [u8],
+        expect: &BlockExpectation<'_>,
+        present_rows: u32,
+    ) -> Result<Self> {
         let block = Self::parse_erased(place, expect)?;
-        if block.header.present_rows != block.header.logical_rows {
-            return Err(Error::unsupported("a block with erased rows"));
-        }
+        block.header.check_present(present_rows)?;
         Ok(block)
     }
 

@@ -178,6 +178,19 @@ impl BlockHeader {
         Ok(())
     }
 
+    /// Checks that a block has as many rows as the erasures of the file leave.
+    pub(crate) fn check_present(&self, present_rows: u32) -> Result<()> {
+        match self.present_rows == present_rows {
+            true => Ok(()),
+            false => Err(Error::corrupt(
+                "block.present_rows",
+                12,
+                self.present_rows,
+                "the rows of the block that were not erased",
+            )),
+        }
+    }
+
     /// How many bytes the values may decode to at most, and the slots of each level.
     pub(crate) fn decoded_bytes_max(&self) -> u64 {
         match self.logical_rows {

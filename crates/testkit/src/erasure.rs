@@ -102,7 +102,7 @@ impl Rows {
         }
     }
 
-    fn to_case(&self) -> Case {
+    pub(crate) fn to_case(&self) -> Case {
         match self.value_type {
             ValueType::Bits => {
                 let bits: Vec<bool> = self.values.iter().map(|value| value[0] == 1).collect();
@@ -200,7 +200,7 @@ pub fn check_erasure(case: &ErasureCase<'_>) -> Report {
     report
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
         (Some(text), _) => text.clone(),
         (None, Some(text)) => (*text).to_owned(),
@@ -287,6 +287,7 @@ impl Laws<'_> {
         let validity = rows.validity_bytes();
         encode_block(
             &self.case.context,
+            None,
             validity
                 .as_ref()
                 .map(|bytes| BitSlice::new(bytes, 0, rows.len()).expect("validity of the rows")),
@@ -621,7 +622,7 @@ fn patterns(canary: &[u8], rows: &Rows, row: usize) -> Vec<(&'static str, Vec<u8
     patterns
 }
 
-fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
+pub(crate) fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
     bytes
         .windows(pattern.len())
         .any(|window| window[0] == pattern[0] && window == pattern)

@@ -5,7 +5,9 @@
 //! | [`laws`] | what every encoding promises, checked for one tree and one set of values |
 //! | [`cases`] | named value sets: edge sizes, extremes, NaN payloads, skewed strings |
 //! | [`cipher`] | an encoding with shared buffers of two kinds |
+//! | [`disk`] | a disk that loses power, fills up and fails |
 //! | `erasure` (feature `erasure`) | what is left of a block after rows were erased |
+//! | `erasure_nested` (feature `erasure`) | the same for pages with levels, and for full-zip pages |
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
 //! | `nested` (feature `arrow`) | nested Arrow arrays, and comparison by logical value |
@@ -31,8 +33,11 @@ pub mod arrays;
 pub mod bench;
 pub mod cases;
 pub mod cipher;
+pub mod disk;
 #[cfg(feature = "erasure")]
 pub mod erasure;
+#[cfg(feature = "erasure")]
+pub mod erasure_nested;
 pub mod faults;
 pub mod fuzzing;
 pub mod laws;

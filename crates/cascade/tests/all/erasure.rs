@@ -348,6 +348,7 @@ fn blocks_of_written_pages() {
                         memory: None,
                         chooser: &chooser,
                         checksum,
+                        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
                     },
                 )
                 .unwrap();
@@ -425,7 +426,7 @@ fn check_wiping(registry: &Registry, page: &mut Page, rows: &Rows, case: &Case) 
     let erased: Vec<u32> = (0..n).filter(|i| i % 3 != 1 || *i > 40).collect();
     let before = page.context(registry);
     let Ok(place) =
-        tarsia_page_writer::encode_block(&before, validity, case.values(), n, None, 1 << 16)
+        tarsia_page_writer::encode_block(&before, None, validity, case.values(), n, None, 1 << 16)
     else {
         // A child does not hold what its parent makes of the values.
         return 0;
@@ -505,7 +506,8 @@ fn filler_of_an_outlier_moves_the_block() {
         let page = Page::new(value_type, &trees, Nulls::Filled, shared);
         let context = page.context(&registry);
         let values = case.values();
-        let old = tarsia_page_writer::encode_block(&context, Some(bits), values, 1000, None, 4096);
+        let old =
+            tarsia_page_writer::encode_block(&context, None, Some(bits), values, 1000, None, 4096);
         let old = old.unwrap();
         let len = BlockHeader::parse(old.bytes()).unwrap().block_bytes() as usize;
         let erasure = BlockErasure {
@@ -542,8 +544,15 @@ fn hostile_blocks_never_panic() {
                 };
                 let bits = BitSlice::new(&valid, 0, case.len()).unwrap();
                 let values = case.values();
-                let good =
-                    tarsia_page_writer::encode_block(&context, Some(bits), values, rows, None, 0);
+                let good = tarsia_page_writer::encode_block(
+                    &context,
+                    None,
+                    Some(bits),
+                    values,
+                    rows,
+                    None,
+                    0,
+                );
                 let good = good.unwrap().bytes().to_vec();
                 for _ in 0..30 {
                     let mut bad = good.clone();

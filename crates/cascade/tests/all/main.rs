@@ -2,3 +2,4 @@
 
 mod choices;
 mod erasure;
+mod erasure_nested;

@@ -121,6 +121,10 @@ impl EncodingWriter for Bins {
         EraseFit::Always
     }
 
+    fn keeps_values(&self) -> bool {
+        true
+    }
+
     fn samples(&self) -> Vec<Sample> {
         // Not any values: those of later blocks may be in none of the bins.
         let sample = |width, number_bits| Sample {

@@ -100,6 +100,10 @@ impl EncodingWriter for Frequency {
         EraseFit::Always
     }
 
+    fn keeps_values(&self) -> bool {
+        true
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let widths = [4, 8, 1, 2, 16, 3, 32];
         let of = |width: u32| Sample::any(ValueType::Fixed(width), &vec![0; width as usize]);

@@ -245,7 +245,7 @@ fn no_block_makes_it_panic() {
         guest.close(handle).unwrap();
         rows
     };
-    assert_eq!(run(page.bytes.clone()), ROWS.into());
+    assert_eq!(run(page.bytes.clone()), u64::from(ROWS));
     // Headers and levels of the first two blocks, every bit, and some of the rest.
     let mut read = 0;
     let ends = page.starts.iter().take(2).map(|start| *start as usize);

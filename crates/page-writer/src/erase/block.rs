@@ -4,19 +4,26 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block as ValuesOfBlock, Error, Result, Tree, Values, build_encoder, limits,
+    BitSlice, Block as ValuesOfBlock, BytesSlice, Error, FixedSlice, Result, Tree, ValueType,
+    Values, build_encoder, limits,
 };
 use tarsia_structure::block::{
-    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BlockHeader, SALT_BYTES, reseal,
+    BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, Block as ParsedBlock,
+    BlockExpectation, BlockHeader, SALT_BYTES,
 };
 use tarsia_structure::full_zip::FullZipForm;
-use tarsia_structure::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID};
+use tarsia_structure::layout::LAYER_CONSTANT;
+use tarsia_structure::meta::{Level, LevelForm, Meta};
 
-use super::context::{BlockContext, refuse_nested};
-use crate::full_zip::blocks::IndexedBlock;
-use crate::full_zip::erase::present_rows;
+use super::context::BlockContext;
+use crate::collected_levels::LevelsSlice;
+use crate::full_zip::erase::FullZipParts;
+use crate::levels::{
+    decoded_bytes as decoded_bytes_of, pad_expanding_row, push_levels, push_validity,
+};
+use crate::mini_block::is_chunked;
 use crate::nulls::{Cleaned, compacted, filled};
-use crate::seal::length;
+use crate::seal::{length, seal};
 
 /// Where the survivors fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,37 +56,40 @@ impl Outcome {
 
 /// Encodes rows as one block for a place of `place_bytes`, as an erasure would leave them.
 ///
-/// `validity` and `values` have an entry for each present row. A block that is new has as many rows as `logical_rows`.
+/// `levels` are those above the items, in a nested page; they and the rows have as many items as `values`. `validity`
+/// has a bit for each item; where it is `None`, all are valid. What stands under null items is not stored. A block that
+/// is new has as many rows as `logical_rows`. Full-zip blocks of fixed width have no salt, whatever `salt` is.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, or for nulls
-/// in a page without validity; what encoders refuse.
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, for nulls
+/// in a page without validity, and for levels that are not the page's; what encoders refuse.
 pub fn encode_block(
     context: &BlockContext<'_>,
+    levels: Option<LevelsSlice<'_>>,
     validity: Option<BitSlice<'_>>,
     values: Values<'_>,
     logical_rows: u32,
     salt: Option<[u8; SALT_BYTES]>,
     place_bytes: usize,
 ) -> Result<Outcome> {
-    let rows = values.len();
-    if rows > logical_rows as usize || validity.is_some_and(|bits| bits.len() != rows) {
+    let n_items = values.len();
+    let rows = check_levels(&context.meta.levels, levels, n_items)?;
+    if rows > logical_rows as usize || validity.is_some_and(|bits| bits.len() != n_items) {
         return Err(Error::invalid("validity, values and rows differ in length"));
     }
-    refuse_nested(context.meta)?;
     if context.meta.value_type != Some(values.value_type()) {
         return Err(Error::invalid("the values are not of the page's type"));
     }
     let all_valid;
     let validity = match (validity, context.meta.layers.is_empty()) {
-        (Some(bits), true) if bits.count_ones() < rows => {
+        (Some(bits), true) if bits.count_ones() < n_items => {
             return Err(Error::invalid("a page without validity cannot hold nulls"));
         }
         (_, true) => None,
         (Some(bits), false) => Some(bits),
         (None, false) => {
-            all_valid = vec![0xff; rows.div_ceil(8)];
-            Some(BitSlice::new(&all_valid, 0, rows)?)
+            all_valid = vec![0xff; n_items.div_ceil(8)];
+            Some(BitSlice::new(&all_valid, 0, n_items)?)
         }
     };
     let dense;
@@ -93,6 +103,7 @@ pub fn encode_block(
     let parts = Parts {
         logical_rows,
         present_rows: rows,
+        levels,
         validity,
         values,
         prepare_from: None,
@@ -101,11 +112,48 @@ pub fn encode_block(
     parts.encode(context, place_bytes, true, None)
 }
 
+/// The rows that are to be stored. Errors where their levels are not what META says of all rows of the page.
+fn check_levels(
+    stored: &[Level],
+    levels: Option<LevelsSlice<'_>>,
+    n_items: usize,
+) -> Result<usize> {
+    let misfit = || Error::invalid("levels that are not the page's");
+    let Some(slice) = levels else {
+        return match stored.is_empty() {
+            true => Ok(n_items),
+            false => Err(misfit()),
+        };
+    };
+    let collected = slice.levels();
+    if collected.forms().count() != stored.len() || slice.n_items() != n_items {
+        return Err(misfit());
+    }
+    for (number, (form, level)) in collected.forms().zip(stored).enumerate() {
+        let slots = slice.slots(number, 0..slice.rows());
+        let fits = form.admits(level)
+            && match (level, form) {
+                (Level::AllValid, _) => collected.nulls(number, slots).is_none(),
+                (Level::ConstantLength(length), LevelForm::Lengths) => {
+                    let lengths = collected.lengths(number, slots);
+                    lengths.iter().all(|it| it == length)
+                }
+                _ => true,
+            };
+        if !fits {
+            return Err(misfit());
+        }
+    }
+    Ok(slice.rows())
+}
+
 /// What a block is made of.
 pub(super) struct Parts<'a> {
     pub(super) logical_rows: u32,
     pub(super) present_rows: usize,
-    /// One bit per present row where the page has validity.
+    /// The levels of the present rows, in a nested page.
+    pub(super) levels: Option<LevelsSlice<'a>>,
+    /// One bit per item where the page has validity.
     pub(super) validity: Option<BitSlice<'a>>,
     /// The values of the unit.
     pub(super) values: Values<'a>,
@@ -115,6 +163,31 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    /// A block of which no row is left.
+    pub(super) fn of_no_rows(
+        logical_rows: u32,
+        meta: &Meta,
+        salt: Option<[u8; SALT_BYTES]>,
+    ) -> Result<Self> {
+        let values = match meta.value_type {
+            Some(ValueType::Bits) => Values::Bits(BitSlice::new(&[], 0, 0)?),
+            Some(ValueType::Fixed(width)) => {
+                Values::Fixed(FixedSlice::new(&[], width as usize, 0)?)
+            }
+            Some(ValueType::Bytes) => Values::Bytes(BytesSlice::new(&[0], &[])?),
+            None => return Err(Error::invalid("a page of type Null has nothing to erase")),
+        };
+        Ok(Self {
+            logical_rows,
+            present_rows: 0,
+            levels: None,
+            validity: None,
+            values,
+            prepare_from: None,
+            salt,
+        })
+    }
+
     pub(super) fn encode(
         &self,
         context: &BlockContext<'_>,
@@ -123,6 +196,9 @@ impl Parts<'_> {
         tail: Option<&[u8]>,
     ) -> Result<Outcome> {
         let put = |mut bytes: Vec<u8>| {
+            if bytes.len() > place_bytes {
+                return moved(bytes);
+            }
             let end = bytes.len();
             match tail.and_then(|old| old.get(end..)) {
                 Some(old) => bytes.extend_from_slice(old),
@@ -131,33 +207,31 @@ impl Parts<'_> {
             Outcome::InPlace { bytes }
         };
         if let Some(form) = FullZipForm::of(context.meta)? {
-            let rows = present_rows(self.values.as_bytes()?, self.validity, self.present_rows);
-            let block = IndexedBlock {
+            let parts = FullZipParts {
+                levels: self.levels,
+                validity: self.validity,
+                values: self.values,
+                n_rows: self.present_rows,
                 logical_rows: self.logical_rows,
                 salt: self.salt,
-                rows: &rows,
             };
-            let mut bytes = Vec::new();
-            block.push_to(&mut bytes, &form, context.checksum)?;
-            let block = bytes;
-            return Ok(match block.len() <= place_bytes {
-                true => put(block),
-                false => moved(block),
-            });
+            let block = parts.block(form, &context.meta.levels, context.checksum)?;
+            return Ok(put(block));
         }
         if self.present_rows == 0 {
-            let block = self.block(context, 0, &[], &[], 0)?;
-            return Ok(match block.len() <= place_bytes {
-                true => put(block),
-                false => moved(block),
-            });
+            return Ok(put(self.block(context, 0, &[], &[], 0)?));
         }
-        let layer = self.layer(context)?;
+        let front = self.front(context)?;
+        if self.levels.is_some() && self.values.is_empty() {
+            // Encodings are never asked to encode no values. The writer names the last tree, too.
+            let last = context.meta.trees.len().saturating_sub(1);
+            return Ok(put(self.block(context, last, &front, &[], 0)?));
+        }
         let filled_values;
         let values = match self.validity {
             Some(bits) if !context.meta.compact && recompute_filler => {
                 // The whole block is one group. Zeros for a group of null items among others could widen packed values.
-                filled_values = filled(self.values, bits, self.present_rows);
+                filled_values = filled(self.values, bits, bits.len());
                 filled_values.as_values()?
             }
             _ => self.values,
@@ -175,7 +249,7 @@ impl Parts<'_> {
                 (unit, _) => unit,
             };
             let block =
-                unit.and_then(|unit| self.block(context, i, &layer, &unit, values.decoded_bytes()));
+                unit.and_then(|unit| self.block(context, i, &front, &unit, values.decoded_bytes()));
             match block {
                 Ok(block) if block.len() <= place_bytes => return Ok(put(block)),
                 Ok(block) if smallest.as_ref().is_none_or(|old| block.len() < old.len()) => {
@@ -216,39 +290,24 @@ impl Parts<'_> {
         })
     }
 
-    /// The validity layer's descriptor and bytes, padded; empty in a page without.
-    fn layer(&self, context: &BlockContext<'_>) -> Result<Vec<u8>> {
-        let (Some(bits), Some(layer)) = (self.validity, context.meta.layers.first()) else {
-            return Ok(Vec::new());
-        };
-        let mut out = vec![0; 8];
-        let tree = match bits.count_ones() {
-            valid if valid == bits.len() => LAYER_ALL_VALID,
-            0 => LAYER_ALL_NULL,
-            _ => {
-                let values = Values::Bits(bits);
-                let mut refused = Error::invalid("the validity layer has no trees");
-                let mut found = None;
-                for (i, tree) in (0..LAYER_ALL_NULL).zip(&layer.trees) {
-                    out.truncate(8);
-                    let mut shared = context.closed_buffers()?;
-                    let encoder = build_encoder(context.registry, tree, values, &mut shared);
-                    let block = ValuesOfBlock::all(values)?;
-                    match encoder.and_then(|it| it.encode(block, &mut out)) {
-                        Ok(()) => {
-                            found = Some(i);
-                            break;
-                        }
-                        Err(error) => refused = error,
-                    }
-                }
-                found.ok_or(refused)?
-            }
-        };
-        let len = length(out.len() - 8)?;
-        out[0] = tree;
-        out[4..8].copy_from_slice(&len.to_le_bytes());
-        out.resize(out.len().next_multiple_of(BLOCK_ALIGN), 0);
+    /// What is in front of the unit: the levels of a nested page, then the validity of the items of a page that has it.
+    fn front(&self, context: &BlockContext<'_>) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let meta = context.meta;
+        if let Some(slice) = self.levels {
+            let mut encode = |number: usize, block: ValuesOfBlock<'_>, out: &mut Vec<u8>| {
+                let trees = meta.levels.get(number).map_or(&[][..], Level::trees);
+                encode_under_first(context, trees, block.values(), out)
+            };
+            let rows = 0..slice.rows();
+            push_levels(slice, meta.levels.iter(), rows, &mut encode, &mut out)?;
+        }
+        if let (Some(bits), Some(layer)) = (self.validity, meta.layers.first()) {
+            let encode = |out: &mut Vec<u8>| {
+                encode_under_first(context, &layer.trees, Values::Bits(bits), out)
+            };
+            push_validity(bits.count_ones(), bits.len(), encode, &mut out)?;
+        }
         Ok(out)
     }
 
@@ -261,18 +320,18 @@ impl Parts<'_> {
         Ok(out)
     }
 
-    /// Header, salt, layer and unit, without padding.
+    /// Header, salt, what is in front of the unit, and the unit, without padding.
     fn block(
         &self,
         context: &BlockContext<'_>,
         tree: usize,
-        layer: &[u8],
+        front: &[u8],
         unit: &[u8],
         decoded_bytes: u64,
     ) -> Result<Vec<u8>> {
-        let valid = match self.validity {
-            Some(bits) => bits.count_ones(),
-            None => self.present_rows,
+        let nulls = match self.validity {
+            Some(bits) => bits.len() - bits.count_ones(),
+            None => 0,
         };
         let decoded_max = match self.logical_rows {
             1 => limits::UNIT_DECODED_BYTES_MAX,
@@ -281,10 +340,20 @@ impl Parts<'_> {
         if decoded_bytes > decoded_max {
             return Err(Error::invalid("the rows are too large for a block"));
         }
+        let mut bytes = vec![0; BLOCK_HEADER_BYTES];
+        bytes.extend_from_slice(front);
+        bytes.extend_from_slice(unit);
+        if let (Some(slice), 1, 1) = (self.levels, self.present_rows, self.logical_rows) {
+            let forms = context.meta.levels.iter().map(Level::form);
+            let of_slots = decoded_bytes_of(slice, forms, 0..1, self.values.value_type());
+            let decoded = decoded_bytes.max(of_slots);
+            pad_expanding_row(1, BLOCK_HEADER_BYTES, decoded, &mut bytes)?;
+        }
+        let payload = bytes.len() - BLOCK_HEADER_BYTES;
         let header = BlockHeader {
             tree: u8::try_from(tree).map_err(|_| Error::invalid("a page has 254 trees"))?,
             salted: self.salt.is_some(),
-            chunked: false,
+            chunked: is_chunked(self.levels.is_some(), self.logical_rows as usize, payload),
             indexed: false,
             logical_rows: self.logical_rows,
             present_rows: length(self.present_rows)?,
@@ -293,20 +362,39 @@ impl Parts<'_> {
                 _ => length(self.values.len())?,
             },
             decoded_bytes: length(decoded_bytes as usize)?,
-            payload_bytes: length(layer.len() + unit.len())?,
+            payload_bytes: length(payload)?,
             crc: 0,
-            null_count: length(self.present_rows - valid)?,
+            null_count: length(nulls)?,
         };
-        let mut bytes = header.to_bytes().to_vec();
-        if let Some(salt) = self.salt {
-            bytes.extend_from_slice(&salt);
-        }
-        bytes.extend_from_slice(layer);
-        bytes.extend_from_slice(unit);
+        seal(header, self.salt.as_ref(), &mut bytes, 0, context.checksum)?;
+        bytes.truncate(header.block_bytes() as usize);
         // One predicate for reader and writer: what a reader would refuse is refused here.
-        reseal(&mut bytes, context.checksum)?;
+        let expect = BlockExpectation::of(context.meta, self.logical_rows)?;
+        ParsedBlock::parse_erased(&bytes, &expect)?;
         Ok(bytes)
     }
+}
+
+/// Appends slots or validity under the first of the trees that holds them, and returns its number.
+fn encode_under_first(
+    context: &BlockContext<'_>,
+    trees: &[Tree],
+    values: Values<'_>,
+    out: &mut Vec<u8>,
+) -> Result<u8> {
+    let start = out.len();
+    let mut refused = Error::invalid("a layer has no trees");
+    for (number, tree) in (0..LAYER_CONSTANT).zip(trees) {
+        let mut shared = context.closed_buffers()?;
+        let encoder = build_encoder(context.registry, tree, values, &mut shared);
+        let block = ValuesOfBlock::all(values)?;
+        match encoder.and_then(|it| it.encode(block, out)) {
+            Ok(()) => return Ok(number),
+            Err(error) => refused = error,
+        }
+        out.truncate(start);
+    }
+    Err(refused)
 }
 
 fn moved(mut bytes: Vec<u8>) -> Outcome {

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use tarsia_codec::{Error, OwnedValues, Registry, Result, SharedBuffers, Tree};
-use tarsia_structure::full_zip::FullZipForm;
 use tarsia_structure::meta::Meta;
 
 /// What the blocks of a page have in common.
@@ -29,14 +28,6 @@ impl BlockContext<'_> {
         let specs = self.meta.shared.iter().copied();
         let buffers: Vec<_> = specs.zip(self.shared.iter().cloned()).collect();
         Ok(SharedBuffers::closed(&buffers))
-    }
-}
-
-/// Rows of nested pages are not taken out yet. The form of others, if their rows lie one by one.
-pub(super) fn refuse_nested(meta: &Meta) -> Result<Option<FullZipForm>> {
-    match meta.levels.is_empty() {
-        true => FullZipForm::of(meta),
-        false => Err(Error::unsupported("erasing from a nested page")),
     }
 }
 

@@ -19,5 +19,5 @@ pub use block::{Outcome, encode_block};
 pub use context::BlockContext;
 pub use decode::decode_survivors;
 pub use rows::{BlockErasure, erase_block};
-pub use shared::{mark_used, wipe_unused};
+pub use shared::{mark_used, used_entries, wipe_unused};
 pub use survivors::Survivors;

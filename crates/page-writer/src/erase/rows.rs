@@ -8,7 +8,8 @@ use tarsia_structure::block::{BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, check
 
 use super::block::{Outcome, Parts};
 use super::context::BlockContext;
-use super::decode::decode_survivors;
+use super::decode::{decode_survivors, parse};
+use crate::collected_levels::LevelsSlice;
 use crate::nulls::compacted;
 
 /// One block and what is to be taken out of it.
@@ -22,14 +23,15 @@ pub struct BlockErasure<'a> {
     pub absent: &'a [u32],
     /// Rows of the block to erase now, rising; those absent already may be among them.
     pub erase: &'a [u32],
-    /// The block's new salt; `None` writes the block without one.
+    /// The block's new salt; `None` writes the block without one. Full-zip blocks of fixed width have none, whatever
+    /// this is.
     pub salt: Option<[u8; SALT_BYTES]>,
 }
 
 /// The steps of an erasure that take something away, so that tests can leave out each of them.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
-    /// Entries of erased rows leave validity and values.
+    /// Entries of erased rows leave levels, validity and values.
     drop_rows: bool,
     /// Null items get filler from the survivors.
     recompute_filler: bool,
@@ -49,7 +51,8 @@ const ALL_STEPS: Steps = Steps {
     redraw_salt: true,
 };
 
-/// Takes rows out of a block and encodes the others afresh: first under the first tree of the page, then the next.
+/// Takes rows out of a block and encodes the others afresh: first under the first tree of the page, then the next. A
+/// block of which no row is left is not decoded.
 ///
 /// The result is a function of the survivors, the page's trees and dictionaries, the length of the place, the salt and
 /// the number of rows; nothing else of the old bytes is in it.
@@ -77,19 +80,43 @@ fn erase_with(
             return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC"));
         }
     }
-    let old = decode_survivors(context, erasure.place, erasure.rows)?;
-    if old.rows + erasure.absent.len() != erasure.rows as usize {
+    let n_present = parse(context, erasure.place, erasure.rows)?
+        .header
+        .present_rows as usize;
+    if n_present + erasure.absent.len() != erasure.rows as usize {
         return Err(Error::corrupt(
             "block.present_rows",
             12,
-            old.rows as u64,
+            n_present as u64,
             "the logical rows, less those absent",
         ));
     }
-    let (kept, n_kept) = kept_rows(erasure, old.rows, steps);
-    let kept = BitSlice::new(&kept, 0, old.rows)?;
+    let (kept, n_kept) = kept_rows(erasure, n_present, steps);
+    let salt = match steps.redraw_salt {
+        true => erasure.salt,
+        false => old_salt(erasure.place)?,
+    };
+    let tail = (!steps.zero_tail).then_some(erasure.place);
+    let of_parts =
+        |parts: Parts<'_>| parts.encode(context, erasure.place.len(), steps.recompute_filler, tail);
+    if n_kept == 0 {
+        // Nothing of the block is left, so nothing of it is decoded.
+        return of_parts(Parts::of_no_rows(erasure.rows, context.meta, salt)?);
+    }
+    let kept = BitSlice::new(&kept, 0, n_present)?;
+    let old = decode_survivors(context, erasure.place, erasure.rows)?;
+    let left = match &old.levels {
+        Some(levels) => Some(levels.keep(kept)?),
+        None => None,
+    };
+    // In flat pages an item is a row.
+    let kept_items = match &left {
+        Some((_, items)) => items.slice(0..items.len)?,
+        None => kept,
+    };
+    let n_items = kept_items.count_ones();
     let validity = match old.validity() {
-        Some(bits) => Some(compacted(Values::Bits(bits), kept, n_kept)?),
+        Some(bits) => Some(compacted(Values::Bits(bits), kept_items, n_items)?),
         None => None,
     };
     let validity = match &validity {
@@ -99,28 +126,27 @@ fn erase_with(
     let old_values = old.values()?;
     let values = match old.validity() {
         Some(bits) if context.meta.compact => {
-            let of_valid = compacted(Values::Bits(kept), bits, bits.count_ones())?;
+            let of_valid = compacted(Values::Bits(kept_items), bits, bits.count_ones())?;
             let of_valid = of_valid.as_values()?.as_bits()?;
             compacted(old_values, of_valid, of_valid.count_ones())?
         }
-        _ => compacted(old_values, kept, n_kept)?,
+        _ => compacted(old_values, kept_items, n_items)?,
     };
-    let parts = Parts {
+    of_parts(Parts {
         logical_rows: erasure.rows,
         present_rows: n_kept,
+        levels: match &left {
+            Some((levels, _)) => Some(LevelsSlice::new(levels, 0..n_kept)?),
+            None => None,
+        },
         validity,
         values: values.as_values()?,
         prepare_from: match steps.prepare_from_survivors {
             true => None,
             false => Some(old_values),
         },
-        salt: match steps.redraw_salt {
-            true => erasure.salt,
-            false => old_salt(erasure.place)?,
-        },
-    };
-    let tail = (!steps.zero_tail).then_some(erasure.place);
-    parts.encode(context, erasure.place.len(), steps.recompute_filler, tail)
+        salt,
+    })
 }
 
 fn check_rows(rows: &[u32], n_rows: u32) -> Result<()> {
@@ -333,7 +359,7 @@ mod tests {
         let valid = BitSlice::new(&valid, 0, ROWS as usize).unwrap();
         let salt = |byte| Some([byte; SALT_BYTES]);
         let values = Values::Fixed(values);
-        let old = encode_block(&context, Some(valid), values, ROWS, salt(1), 1024).unwrap();
+        let old = encode_block(&context, None, Some(valid), values, ROWS, salt(1), 1024).unwrap();
         assert!(contains(old.bytes(), &CANARY) && contains(old.bytes(), &[1; SALT_BYTES]));
         let erasure = BlockErasure {
             place: old.bytes(),

@@ -5,17 +5,20 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Error, Output, OwnedValues, Result, Scratch, Selection, SharedBuffer, Unit,
-    UsedEntries, ValueType, Values, build_decoder,
+    AlignedBuf, BitSlice, Error, OwnedValues, Registry, Result, Selection, SharedBuffer,
+    UsedEntries, Values,
 };
-use tarsia_structure::block::{Block, BlockExpectation};
+use tarsia_structure::block::BlockHeader;
+use tarsia_structure::meta::Layout;
 
-use super::context::{BlockContext, tree_of};
-use super::decode::decode_present;
+use super::context::BlockContext;
+use super::decode::{decode_layers, decode_values, parse};
+use crate::page::EncodedPage;
 
 /// Notes in `used`, which has one for each shared buffer of the page, which entries of buffers of a kind with entries
-/// the present rows of a block refer to, whatever encodings stand between the rows and the buffer. The filler of null
-/// items refers to nothing: were its entry wiped, it would read as another filler.
+/// the present rows of a block refer to, whatever encodings stand between the rows and the buffer: their levels, the
+/// validity of their items, and their valid values. The filler of null items refers to nothing: were its entry wiped,
+/// it would read as another filler.
 ///
 /// # Errors
 /// As [`decode_survivors`](crate::decode_survivors); [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput)
@@ -39,72 +42,57 @@ pub fn mark_used(
             .collect()
     };
     let meta = context.meta;
-    if buffers.is_empty() {
+    // The rows of full-zip pages are stored as they are.
+    if buffers.is_empty() || meta.layout == Layout::FullZip {
         return Ok(());
     }
-    if meta.layers.is_empty() || meta.compact {
-        return decode_present(context, &of_all(&buffers), place, rows).map(|_| ());
-    }
-    // What is valid first; then of the values those alone.
-    let survivors = decode_present(context, &buffers, place, rows)?;
-    let Some(validity) = survivors.validity() else {
-        return Ok(());
-    };
-    let valid: Vec<u32> = (0..survivors.rows() as u32)
-        .filter(|i| validity.get(*i as usize))
-        .collect();
-    // The validity layer's own shared buffers, if it has any, are all in use.
-    let trees = meta.layers.iter().flat_map(|layer| &layer.trees);
-    for tree in trees {
-        tree.visit(&mut |node| {
-            for number in &node.shared {
-                if let Some(used) = used.get(usize::from(*number)) {
-                    (0..used.len()).for_each(|i| used.insert(i));
-                }
-            }
-        });
-    }
-    let expect = BlockExpectation::of(meta, rows)?;
-    let block = Block::parse_erased(place, &expect)?;
-    let header = block.header;
-    if valid.is_empty() || header.n_values == 0 {
-        return Ok(());
-    }
-    let value_type = survivors.values()?.value_type();
-    let tree = tree_of(&meta.trees, header.tree, "block.tree")?;
-    let decoder = build_decoder(context.registry, tree, value_type, &of_all(&buffers))?;
-    let unit = Unit {
-        bytes: block.unit,
-        len: header.n_values,
-        decoded_bytes: header.decoded_bytes,
-    };
-    let mut bytes = AlignedBuf::zeroed(header.decoded_bytes as usize);
-    let mut ends = vec![
-        0;
-        if value_type == ValueType::Bytes {
-            valid.len()
-        } else {
-            0
+    let recording = of_all(&buffers);
+    let block = parse(context, place, rows)?;
+    // What levels and validity refer to is in use: they have slots of survivors only.
+    let layers = decode_layers(context, &recording, &block)?;
+    let n_values = block.header.n_values;
+    let valid: Vec<u32>;
+    let (selection, n) = match &layers.validity {
+        // Of values with filler among them, the valid ones alone.
+        Some(bits) if !meta.compact => {
+            let bits = BitSlice::new(bits, 0, block.n_items as usize)?;
+            valid = (0..n_values).filter(|i| bits.get(*i as usize)).collect();
+            (Selection::Indices(&valid), valid.len() as u32)
         }
-    ];
-    let out = match value_type {
-        ValueType::Bits => Output::Bits {
-            bytes: &mut bytes,
-            offset: 0,
-        },
-        ValueType::Fixed(width) => {
-            let len = valid.len() * width as usize;
-            let bytes = bytes.get_mut(..len);
-            Output::Fixed(bytes.ok_or_else(|| Error::invalid("values beyond their block"))?)
-        }
-        ValueType::Bytes => Output::Bytes {
-            ends: &mut ends,
-            base: 0,
-            data: &mut bytes,
-        },
+        _ => (Selection::All, n_values),
     };
-    decoder.decode(unit, Selection::Indices(&valid), &mut Scratch::new(), out)?;
+    decode_values(context, &recording, &block, selection, n)?;
     Ok(())
+}
+
+/// Which entries of the shared buffers of a page that was just encoded its blocks refer to.
+///
+/// # Errors
+/// As [`mark_used`].
+pub fn used_entries(
+    page: &EncodedPage,
+    registry: &Registry,
+    checksum: fn(&[u8]) -> u32,
+) -> Result<Vec<Arc<UsedEntries>>> {
+    let used = page.shared.iter();
+    let used: Vec<_> = used
+        .map(|values| Arc::new(UsedEntries::none_of(values.len())))
+        .collect();
+    if used.is_empty() {
+        return Ok(used);
+    }
+    let context = BlockContext {
+        registry,
+        meta: &page.meta,
+        shared: &page.shared,
+        checksum,
+    };
+    for block in 0..page.starts.len() {
+        let bytes = page.block(block);
+        let rows = BlockHeader::parse(bytes)?.logical_rows;
+        mark_used(&context, bytes, rows, &used)?;
+    }
+    Ok(used)
 }
 
 /// A copy of a shared buffer whose unused entries are zero, or strings of length 0. Entries keep their numbers. A

@@ -7,6 +7,7 @@ use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT
 use tarsia_structure::full_zip::{FullZipForm, INDEXED_BYTES_END, ROW_ENTRY_BYTES};
 
 use super::rows::RowStates;
+use crate::page::STRINGS_BLOCK_BYTES_MAX;
 use crate::seal::{length, seal};
 
 /// Blocks of rows of one length, `block_rows` in each but the last, and where each starts.
@@ -17,43 +18,12 @@ pub(super) fn blocks(
     block_rows: usize,
     checksum: fn(&[u8]) -> u32,
 ) -> Result<(Vec<u8>, Vec<u64>)> {
-    let form = states.form;
-    let row_bytes = form.values_bytes() as usize;
-    let mut out = Vec::with_capacity(rows * form.stride().unwrap_or(0));
+    let mut out = Vec::with_capacity(rows * states.form.stride().unwrap_or(0));
     let mut starts = Vec::new();
     for first in (0..rows).step_by(block_rows) {
         let n_rows = block_rows.min(rows - first);
-        let start = out.len();
-        starts.push(start as u64);
-        out.resize(start + BLOCK_HEADER_BYTES, 0);
-        let mut null_count = 0;
-        for _ in 0..n_rows {
-            let row_start = out.len();
-            let state = states.next();
-            null_count += usize::from(state.is_null_item);
-            if form.control_bytes() > 0 {
-                out.push(state.control);
-            }
-            match state.value {
-                Some(item) => {
-                    let at = item * values.width();
-                    let row = values.bytes().get(at..at + row_bytes);
-                    out.extend_from_slice(row.ok_or_else(misfit)?);
-                }
-                None => out.resize(out.len() + row_bytes, 0),
-            }
-            let crc = checksum(out.get(row_start..).unwrap_or_default());
-            out.extend_from_slice(&crc.to_le_bytes());
-        }
-        let payload = out.len() - start - BLOCK_HEADER_BYTES;
-        let header = BlockHeader {
-            n_values: length(n_rows * form.items_per_row() as usize)?,
-            decoded_bytes: length(n_rows * row_bytes)?,
-            payload_bytes: length(payload)?,
-            null_count: length(null_count)?,
-            ..BlockHeader::of_rows(length(n_rows)?)
-        };
-        seal(header, &mut out, start, checksum)?;
+        starts.push(out.len() as u64);
+        push_block(values, &mut states, n_rows, n_rows, &mut out, checksum)?;
     }
     match states.next_item == values.len() {
         true => Ok((out, starts)),
@@ -61,11 +31,72 @@ pub(super) fn blocks(
     }
 }
 
+/// Appends a block of the next rows, each of one length. `logical_rows` are the block's rows, erased ones too.
+pub(super) fn push_block(
+    values: FixedSlice<'_>,
+    states: &mut RowStates<'_>,
+    n_rows: usize,
+    logical_rows: usize,
+    out: &mut Vec<u8>,
+    checksum: fn(&[u8]) -> u32,
+) -> Result<()> {
+    let form = states.form;
+    let row_bytes = form.values_bytes() as usize;
+    let start = out.len();
+    out.resize(start + BLOCK_HEADER_BYTES, 0);
+    let mut null_count = 0;
+    for _ in 0..n_rows {
+        let row_start = out.len();
+        let state = states.next();
+        null_count += usize::from(state.is_null_item);
+        if form.control_bytes() > 0 {
+            out.push(state.control);
+        }
+        match state.value {
+            Some(item) => {
+                let at = item * values.width();
+                let row = values.bytes().get(at..at + row_bytes);
+                out.extend_from_slice(row.ok_or_else(misfit)?);
+            }
+            None => out.resize(out.len() + row_bytes, 0),
+        }
+        let crc = checksum(out.get(row_start..).unwrap_or_default());
+        out.extend_from_slice(&crc.to_le_bytes());
+    }
+    let payload = out.len() - start - BLOCK_HEADER_BYTES;
+    let header = BlockHeader {
+        logical_rows: length(logical_rows)?,
+        n_values: length(n_rows * form.items_per_row() as usize)?,
+        decoded_bytes: length(n_rows * row_bytes)?,
+        payload_bytes: length(payload)?,
+        null_count: length(null_count)?,
+        ..BlockHeader::of_rows(length(n_rows)?)
+    };
+    // A row's place is counted from the header alone, so there is no salt.
+    seal(header, None, out, start, checksum)
+}
+
 /// A row of a block of byte strings: what its entry in the index says of validity, and the string.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexedRow<'a> {
     pub(crate) control: u8,
     pub(crate) value: &'a [u8],
+}
+
+/// The next rows of a page of byte strings.
+pub(super) fn indexed_rows<'a>(
+    strings: BytesSlice<'a>,
+    states: &mut RowStates<'_>,
+    n_rows: usize,
+) -> Vec<IndexedRow<'a>> {
+    let row = |_| {
+        let state = states.next();
+        IndexedRow {
+            control: state.control,
+            value: state.value.map_or(&[][..], |item| strings.get(item)),
+        }
+    };
+    (0..n_rows).map(row).collect()
 }
 
 /// Blocks of byte strings, each of as many rows as it may have.
@@ -81,6 +112,7 @@ impl IndexedBlocks {
         strings: BytesSlice<'_>,
         mut states: RowStates<'_>,
         n_rows: usize,
+        bytes_max: usize,
         checksum: fn(&[u8]) -> u32,
     ) -> Result<Self> {
         let capacity = strings.data_bytes() as usize + n_rows * ROW_ENTRY_BYTES;
@@ -89,24 +121,17 @@ impl IndexedBlocks {
             starts: Vec::new(),
             rows: Vec::new(),
         };
-        let all: Vec<IndexedRow<'_>> = (0..n_rows)
-            .map(|_| {
-                let state = states.next();
-                IndexedRow {
-                    control: state.control,
-                    value: state.value.map_or(&[][..], |item| strings.get(item)),
-                }
-            })
-            .collect();
+        let bytes_max = bytes_max.min(STRINGS_BLOCK_BYTES_MAX);
+        let all = indexed_rows(strings, &mut states, n_rows);
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = |row: &&IndexedRow<'_>| {
                 bytes += row.value.len();
-                bytes < INDEXED_BYTES_END
+                bytes <= bytes_max
             };
             let n_rows = rest.iter().take_while(fits).count();
-            // One row fits, as the caller has seen.
+            // One row always fits what the index can say, as the caller has seen.
             let n_rows = n_rows.clamp(1, limits::BLOCK_ROWS_MAX as usize);
             let (rows, later) = rest.split_at(n_rows);
             blocks.starts.push(blocks.bytes.len() as u64);
@@ -177,6 +202,6 @@ impl IndexedBlock<'_> {
     }
 }
 
-fn misfit() -> Error {
+pub(super) fn misfit() -> Error {
     Error::invalid("levels and values differ in length")
 }

@@ -6,7 +6,7 @@
 //! | `page` | which pages are of this layout, and these encoded |
 //! | `rows` | what each row is: null at some level, or a value |
 //! | `blocks` | blocks of rows, of one length and of byte strings |
-//! | `erase` | rows taken out of blocks of byte strings |
+//! | `erase` | rows taken out of blocks |
 
 pub(crate) mod blocks;
 pub(crate) mod erase;

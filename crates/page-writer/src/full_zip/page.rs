@@ -105,7 +105,9 @@ impl<'a> FullZipInput<'a> {
             return Ok(None);
         }
         let states = self.states(form, &meta);
-        let blocks = IndexedBlocks::encode(strings, states, self.rows(), context.checksum)?;
+        let bytes_max = context.strings_block_bytes_max;
+        let checksum = context.checksum;
+        let blocks = IndexedBlocks::encode(strings, states, self.rows(), bytes_max, checksum)?;
         let block_rows = BlockRows::Table(blocks.rows);
         Ok(Some(self.page(
             blocks.bytes,
@@ -175,22 +177,6 @@ impl<'a> FullZipInput<'a> {
     }
 
     fn states(&self, form: FullZipForm, meta: &Meta) -> RowStates<'a> {
-        let mut bits = Vec::new();
-        if let Some(slice) = self.levels {
-            let stores = |level: &Level| matches!(level, Level::Validity(_));
-            let stored = meta.levels.iter().enumerate();
-            let stored = stored.filter(|(_, level)| stores(level));
-            bits.extend(stored.filter_map(|(number, _)| {
-                let slots = slice.slots(number, 0..slice.rows());
-                slice.levels().nulls(number, slots)
-            }));
-        }
-        RowStates {
-            form,
-            next_slots: vec![0; bits.len()],
-            bits,
-            validity: self.validity,
-            next_item: 0,
-        }
+        RowStates::new(form, &meta.levels, self.levels, self.validity)
     }
 }

@@ -1,9 +1,13 @@
 //! What each row of a page is: null at some level, or a value.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::BitSlice;
 use tarsia_structure::full_zip::FullZipForm;
+use tarsia_structure::meta::Level;
+
+use crate::collected_levels::LevelsSlice;
 
 /// What a row is.
 pub(super) struct RowState {
@@ -18,18 +22,46 @@ pub(super) struct RowState {
 /// The states of rows in order.
 pub(super) struct RowStates<'a> {
     pub(super) form: FullZipForm,
-    /// The bits of each level that stores validity; a row has one slot in it if it is valid in those above.
-    pub(super) bits: Vec<BitSlice<'a>>,
-    pub(super) next_slots: Vec<usize>,
-    pub(super) validity: Option<BitSlice<'a>>,
+    /// The bits of each level that stores validity; a row has one slot in it if it is valid in those above. `None`
+    /// where all of these rows are valid.
+    bits: Vec<Option<BitSlice<'a>>>,
+    next_slots: Vec<usize>,
+    validity: Option<BitSlice<'a>>,
     pub(super) next_item: usize,
 }
 
-impl RowStates<'_> {
+impl<'a> RowStates<'a> {
+    /// Those of some rows. `stored` are the page's levels. `validity` has a bit for each item, in a page that stores
+    /// that.
+    pub(super) fn new(
+        form: FullZipForm,
+        stored: &[Level],
+        levels: Option<LevelsSlice<'a>>,
+        validity: Option<BitSlice<'a>>,
+    ) -> Self {
+        let mut bits = Vec::new();
+        if let Some(slice) = levels {
+            let stores = |level: &Level| matches!(level, Level::Validity(_));
+            let stored = stored.iter().enumerate();
+            let stored = stored.filter(|(_, level)| stores(level));
+            bits.extend(stored.map(|(number, _)| {
+                let slots = slice.slots(number, 0..slice.rows());
+                slice.levels().nulls(number, slots)
+            }));
+        }
+        Self {
+            form,
+            next_slots: vec![0; bits.len()],
+            bits,
+            validity,
+            next_item: 0,
+        }
+    }
+
     pub(super) fn next(&mut self) -> RowState {
         let mut control = 0;
         for (bits, next) in self.bits.iter().zip(&mut self.next_slots) {
-            let valid = bits.get(*next);
+            let valid = bits.is_none_or(|bits| bits.get(*next));
             *next += 1;
             if !valid {
                 break;

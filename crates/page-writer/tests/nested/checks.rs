@@ -241,7 +241,7 @@ pub(crate) fn row_alone(
             (bytes, covered, crc)
         }
         None => {
-            let (front, (covered, crc)) = IndexFront::parse(block, form, rows).unwrap();
+            let (front, (covered, crc)) = IndexFront::parse(block, form, rows, rows).unwrap();
             assert_eq!(checksum(covered), crc);
             front.index.slice(row..row + 1).copy_to(&mut entries);
             let place = front.index.place(row);

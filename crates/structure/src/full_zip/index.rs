@@ -164,17 +164,20 @@ impl<'a> IndexFront<'a> {
         (BLOCK_HEADER_BYTES + SALT_BYTES) as u64 + index
     }
 
-    /// Parses the front of a block; the rest of the block is not needed. Returns also the bytes that the block's
-    /// checksum covers, and the stored checksum.
+    /// Parses the front of a block of `rows` rows of which `present_rows` are left; the rest of the block is not
+    /// needed. Returns also the bytes that the block's checksum covers, and the stored checksum.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::Truncated`], [`tarsia_codec::ErrorKind::Corrupt`] for a block of another page or an
-    /// index that contradicts itself; [`tarsia_codec::ErrorKind::Unsupported`] for a block with erased rows.
-    pub fn parse(front: &'a [u8], form: FullZipForm, rows: u32) -> Result<(Self, (&'a [u8], u32))> {
+    /// index that contradicts itself.
+    pub fn parse(
+        front: &'a [u8],
+        form: FullZipForm,
+        rows: u32,
+        present_rows: u32,
+    ) -> Result<(Self, (&'a [u8], u32))> {
         let header = BlockHeader::parse(front)?;
-        if header.present_rows != header.logical_rows {
-            return Err(Error::unsupported("a block with erased rows"));
-        }
+        header.check_present(present_rows)?;
         let (found, expected) = (header.logical_rows, "the rows of the block table");
         if found != rows {
             return Err(Error::corrupt("block.logical_rows", 8, found, expected));

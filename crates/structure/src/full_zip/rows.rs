@@ -78,7 +78,7 @@ impl<'a> FullZipRows<'a> {
 
     /// At how many of the levels that store validity the row is valid, from the outermost on; all of them where it has
     /// values.
-    pub(crate) fn control(&self, row: u32) -> u8 {
+    pub fn control(&self, row: u32) -> u8 {
         match (self.form.stride(), self.form.control_bytes()) {
             (None, _) => self.index.control(row),
             (Some(_), 0) => 0,
@@ -90,7 +90,7 @@ impl<'a> FullZipRows<'a> {
     }
 
     /// Whether the row's items exist, null or not.
-    pub(crate) fn has_items(&self, row: u32) -> bool {
+    pub fn has_items(&self, row: u32) -> bool {
         self.control(row) + u8::from(self.form.has_item_validity()) >= self.form.n_controls()
     }
 
@@ -105,7 +105,7 @@ impl<'a> FullZipRows<'a> {
     }
 
     /// The values of a row.
-    pub(crate) fn values(&self, row: u32) -> &'a [u8] {
+    pub fn values(&self, row: u32) -> &'a [u8] {
         self.values_of(row..row + 1)
     }
 

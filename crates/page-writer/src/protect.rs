@@ -1,0 +1,114 @@
+//! Pages whose rows will be erased in place: their blocks get salts, and room to grow.
+
+use alloc::vec::Vec;
+
+use tarsia_codec::{EraseFit, Error, Registry, Result, Tree, TreeWriter, ValueType};
+use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, reseal};
+use tarsia_structure::full_zip::FullZipForm;
+use tarsia_structure::meta::{Level, Meta};
+
+use crate::page::EncodedPage;
+
+/// A block whose survivors may take more bytes gets this many zeros behind it, and one more for each
+/// [`SLACK_ONE_IN`] bytes that it has.
+const SLACK_BYTES: usize = 16;
+const SLACK_ONE_IN: usize = 64;
+
+/// Rewrites the blocks of a page whose rows will be erased in place, and computes their checksums again. Every block
+/// gets the salt that `salt` draws for its number. Blocks whose survivors may take more bytes, as the encodings of
+/// their page say ([`EraseFit::MayGrow`]), also get zeros behind them: 16 bytes and a 64th of the block, up to a
+/// multiple of 8.
+///
+/// Full-zip blocks of fixed width stay as they are: a reader finds their rows by multiplication, without their header,
+/// so they have no salt; and they never grow.
+///
+/// # Errors
+/// What [`BlockHeader::parse`] refuses, and [`TreeWriter::new`];
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for blocks that have salts.
+pub fn protect_page(
+    page: &mut EncodedPage,
+    registry: &Registry,
+    salt: &dyn Fn(u32) -> [u8; SALT_BYTES],
+    checksum: fn(&[u8]) -> u32,
+) -> Result<()> {
+    // A page of type Null has no blocks.
+    let by_stride = FullZipForm::of(&page.meta)?.is_some_and(|form| !form.is_indexed());
+    if page.starts.is_empty() || by_stride {
+        return Ok(());
+    }
+    let growth = Growth::of(&page.meta, registry)?;
+    let added = page.starts.len() * (SALT_BYTES + SLACK_BYTES) + page.bytes.len() / SLACK_ONE_IN;
+    let mut bytes = Vec::with_capacity(page.bytes.len() + added);
+    let mut starts = Vec::with_capacity(page.starts.len());
+    for number in 0..page.starts.len() {
+        let old = page.block(number);
+        let header = BlockHeader::of_whole(old)?;
+        if header.salted {
+            return Err(Error::invalid("a block has a salt already"));
+        }
+        let start = bytes.len();
+        starts.push(start as u64);
+        let header = BlockHeader {
+            salted: true,
+            ..header
+        };
+        let number = u32::try_from(number).map_err(|_| Error::invalid("a page of 2^32 blocks"))?;
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(&salt(number));
+        let behind_header = header.block_bytes() as usize - SALT_BYTES;
+        let rest = old.get(BLOCK_HEADER_BYTES..behind_header);
+        bytes.extend_from_slice(rest.unwrap_or_default());
+        let slack = match growth.of_block(&header) {
+            true => SLACK_BYTES + (bytes.len() - start) / SLACK_ONE_IN,
+            false => 0,
+        };
+        bytes.resize((bytes.len() + slack).next_multiple_of(BLOCK_ALIGN), 0);
+        reseal(bytes.get_mut(start..).unwrap_or_default(), checksum)?;
+    }
+    page.bytes = bytes;
+    page.starts = starts;
+    Ok(())
+}
+
+/// Which blocks of a page may grow when rows are taken out of them.
+struct Growth {
+    /// Whether any tree of the levels or of the items' validity may.
+    layers: bool,
+    /// The same for each tree of the values.
+    trees: Vec<bool>,
+}
+
+impl Growth {
+    fn of(meta: &Meta, registry: &Registry) -> Result<Self> {
+        let Some(value_type) = meta.value_type else {
+            return Err(Error::invalid("a page of type Null has nothing to erase"));
+        };
+        let may_grow = |tree: &Tree, value_type: ValueType| {
+            let tree = TreeWriter::new(registry, tree, value_type)?;
+            Ok(tree.erase_fit() == EraseFit::MayGrow)
+        };
+        let mut layers = false;
+        for level in &meta.levels {
+            let of_slots = match level {
+                Level::Lengths(_) => ValueType::Fixed(4),
+                _ => ValueType::Bits,
+            };
+            for tree in level.trees() {
+                layers |= may_grow(tree, of_slots)?;
+            }
+        }
+        for tree in meta.layers.iter().flat_map(|layer| &layer.trees) {
+            layers |= may_grow(tree, ValueType::Bits)?;
+        }
+        let trees = meta.trees.iter().map(|tree| may_grow(tree, value_type));
+        Ok(Self {
+            layers,
+            trees: trees.collect::<Result<_>>()?,
+        })
+    }
+
+    fn of_block(&self, header: &BlockHeader) -> bool {
+        let tree = self.trees.get(usize::from(header.tree));
+        self.layers || tree.copied().unwrap_or(false)
+    }
+}

@@ -1,0 +1,679 @@
+//! The laws of erasing rows of blocks that have levels above their items, or whose rows lie one by one.
+//! [`check_page_erasure`] checks them for all blocks of a page that a writer made.
+//!
+//! The laws are those of [`erasure`](crate::erasure), and these:
+//!
+//! | law | in words |
+//! |---|---|
+//! | levels | readers' decoders find the survivors' levels, too, which are not the decoders of erasures |
+//! | until none is left | a page from which row after row is erased has at last blocks of headers, salts and zeros |
+//! | shared buffers | what the survivors do not use is wiped, and they decode to what they were |
+//! | protected | a block with a salt and slack has the payload that it had, and as many zeros behind it as the spec says |
+//!
+//! Rows and what they look like are in the file `rows`.
+//!
+//! A broken law panics and names the case, the block, the rows erased and the law.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tarsia_codec::{
+    AlignedBuf, ErrorKind, OwnedValues, Result, Scratch, Selection, SharedBuffer, SharedKind,
+    UsedEntries, ValueType,
+};
+use tarsia_page_writer::{
+    BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, decode_survivors,
+    mark_used, protect_page, wipe_unused,
+};
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, SALT_BYTES, checksummed};
+use tarsia_structure::{
+    Block, BlockHeader, Budget, FullZipForm, Level, LevelForm, PageDecoder, RawColumn, RawLevels,
+};
+
+use crate::erasure::{Erase, Report, Rows, contains, may_grow, panic_text};
+use crate::rng::Rng;
+use rows::{Flat, put_value};
+
+mod rows;
+
+pub use rows::{NestedRows, Shape, Slot};
+
+/// One page of rows.
+#[derive(Clone, Copy)]
+pub struct PageErasureCase<'a> {
+    /// Names the rows in messages.
+    pub name: &'a str,
+    /// The writer: registry, policy, checksum.
+    pub writer: &'a EncodeContext<'a>,
+    /// The page's rows.
+    pub rows: &'a NestedRows,
+    /// The function under test.
+    pub erase: &'a Erase,
+    /// Seed of the rows erased and of what replaces them.
+    pub seed: u64,
+}
+
+/// Counts of what was checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PageReport {
+    /// What [`check_erasure`](crate::erasure::check_erasure) counts, too.
+    pub blocks: Report,
+    /// Pages of mini-blocks, of full-zip rows of fixed width, of full-zip byte strings.
+    pub n_pages: [usize; 3],
+    /// Pages of mini-blocks whose null items have no values, and those whose have filler.
+    pub n_compact: [usize; 2],
+    /// Entries of shared buffers that were wiped.
+    pub n_wiped: usize,
+    /// Erasures that were compared with those of a table that differs in the erased rows. Not all trees of levels hold
+    /// what such a table would have.
+    pub n_twins: usize,
+}
+
+impl PageReport {
+    /// Adds another report's counts.
+    pub fn add(&mut self, other: Self) {
+        self.blocks.add(other.blocks);
+        for (sum, n) in self.n_pages.iter_mut().zip(other.n_pages) {
+            *sum += n;
+        }
+        for (sum, n) in self.n_compact.iter_mut().zip(other.n_compact) {
+            *sum += n;
+        }
+        self.n_wiped += other.n_wiped;
+        self.n_twins += other.n_twins;
+    }
+}
+
+/// Checks all laws for each block of the page that a writer makes, as it is and protected.
+///
+/// # Panics
+/// Where a law is broken, and for rows that the writer refuses.
+pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
+    let mut report = PageReport::default();
+    let plain = case.rows.encode(case.writer).expect("rows to encode");
+    let form = FullZipForm::of(&plain.meta).expect("a page of its layout");
+    let kind = form.map_or(0, |form| 1 + usize::from(form.is_indexed()));
+    report.n_pages[kind] += 1;
+    if kind == 0 && !plain.meta.layers.is_empty() {
+        report.n_compact[usize::from(!plain.meta.compact)] += 1;
+    }
+    let mut protected = plain.clone();
+    let salt = |block: u32| [0x70 ^ block as u8; SALT_BYTES];
+    let checksum = case.writer.checksum;
+    protect_page(&mut protected, case.writer.registry, &salt, checksum).expect("a protected page");
+    for (is_protected, page) in [(false, &plain), (true, &protected)] {
+        let mut first = 0;
+        for (number, n_rows) in rows_of_blocks(page).into_iter().enumerate() {
+            let rows = NestedRows {
+                shape: case.rows.shape.clone(),
+                rows: case.rows.rows[first..first + n_rows].to_vec(),
+            };
+            first += n_rows;
+            let text = format!("block {number}, protected: {is_protected}");
+            let checked = catch_unwind(AssertUnwindSafe(|| {
+                let has_salt = is_protected && kind != 1;
+                let mut laws = Laws {
+                    case: *case,
+                    page,
+                    context: BlockContext {
+                        registry: case.writer.registry,
+                        meta: &page.meta,
+                        shared: &page.shared,
+                        checksum,
+                    },
+                    rows: &rows,
+                    salt: has_salt.then_some([0xa5; SALT_BYTES]),
+                    // Not the numbers that the rows were made of.
+                    rng: Rng::new(!(case.seed ^ number as u64).rotate_left(17)),
+                };
+                if is_protected {
+                    laws.check_protected(plain.block(number), page.block(number), has_salt);
+                }
+                laws.check(page.block(number))
+            }));
+            match checked {
+                Ok(checked) => report.add(checked),
+                Err(panic) => panic!(
+                    "[{}, levels {:?}, {:?} as {}, {text}] {}",
+                    case.name,
+                    case.rows.shape.forms,
+                    case.rows.shape.value_type,
+                    page.meta.trees[0],
+                    panic_text(&*panic)
+                ),
+            }
+        }
+        assert_eq!(first, case.rows.rows.len());
+    }
+    report
+}
+
+fn rows_of_blocks(page: &EncodedPage) -> Vec<usize> {
+    let n_blocks = page.starts.len();
+    match &page.block_rows {
+        BlockRows::Table(rows) => rows.iter().map(|rows| *rows as usize).collect(),
+        BlockRows::Uniform(log2) => (0..n_blocks)
+            .map(|i| (page.rows as usize - (i << log2)).min(1 << log2))
+            .collect(),
+    }
+}
+
+struct Laws<'a> {
+    case: PageErasureCase<'a>,
+    page: &'a EncodedPage,
+    context: BlockContext<'a>,
+    rows: &'a NestedRows,
+    salt: Option<[u8; SALT_BYTES]>,
+    rng: Rng,
+}
+
+impl Laws<'_> {
+    fn n_rows(&self) -> u32 {
+        self.rows.rows.len() as u32
+    }
+
+    fn check(&mut self, old: &[u8]) -> PageReport {
+        let mut report = PageReport::default();
+        self.check_rows(old, self.rows);
+        for erased in self.erased_sets() {
+            let text = format!(
+                "{} rows erased, the first {:?}",
+                erased.len(),
+                erased.first()
+            );
+            let checked = catch_unwind(AssertUnwindSafe(|| self.check_erased(old, &erased)));
+            match checked {
+                Ok(checked) => report.add(checked),
+                Err(panic) => panic!("{text}: {}", panic_text(&*panic)),
+            }
+        }
+        self.check_until_none_is_left(old);
+        report
+    }
+
+    /// Rows to erase, rising: edges, everything, random shares, those that are null or have no item, all but those.
+    fn erased_sets(&mut self) -> Vec<Vec<u32>> {
+        let n = self.n_rows();
+        let mut sets = vec![vec![], (0..n).collect(), vec![0], (1..n).collect()];
+        for percent in [5, 60] {
+            sets.push((0..n).filter(|_| self.rng.percent(percent)).collect());
+        }
+        for wanted in [true, false] {
+            let is_wanted = |i: &u32| {
+                let row = &self.rows.rows[*i as usize];
+                let flat = NestedRows {
+                    shape: self.rows.shape.clone(),
+                    rows: vec![row.clone()],
+                };
+                flat.flat().items.iter().any(|(valid, _)| *valid) == wanted
+            };
+            sets.push((0..n).filter(is_wanted).collect());
+        }
+        sets
+    }
+
+    fn check_erased(&mut self, old: &[u8], erased: &[u32]) -> PageReport {
+        let new = self.erase(old, &[], erased);
+        let survivors = self.rows.without(erased);
+        self.check_fit(old, &new);
+        self.check_place(&new, &survivors);
+        self.check_rows(new.bytes(), &survivors);
+        self.check_filler(new.bytes());
+        self.check_canonical(&new, &survivors, old.len());
+        self.check_order(old, &new, erased);
+        self.check_refusals(old, &new, erased);
+        let n_twins = usize::from(self.check_interference(old.len(), erased));
+        let header = BlockHeader::parse(new.bytes()).expect("a header");
+        let mut report = PageReport {
+            n_wiped: self.check_wiping(&new, &survivors),
+            n_twins,
+            ..PageReport::default()
+        };
+        report.blocks = Report {
+            n_erased: 1,
+            n_moved: usize::from(new.must_move()),
+            n_first_tree: usize::from(header.tree == 0 && header.n_values > 0),
+            n_canaries_found: usize::from(self.check_canary(erased)),
+        };
+        report
+    }
+
+    fn check_protected(&self, plain: &[u8], place: &[u8], has_salt: bool) {
+        let (before, header) = (
+            BlockHeader::parse(plain).expect("a header"),
+            BlockHeader::parse(place).expect("a header"),
+        );
+        assert_eq!(header.salted, has_salt, "protected: salt");
+        assert!(place.len().is_multiple_of(8), "protected: alignment");
+        let payload = |header: &BlockHeader, place: &[u8]| {
+            place[header.payload_start()..header.block_bytes() as usize].to_vec()
+        };
+        assert!(
+            payload(&before, plain) == payload(&header, place),
+            "protected: payload"
+        );
+        let block_bytes = header.block_bytes() as usize;
+        let slack = place.len() - block_bytes;
+        let may_grow = self.layers_may_grow() || self.tree_may_grow(header.tree);
+        let expected = match may_grow && !self.is_by_stride() {
+            true => 16 + block_bytes / 64,
+            false => 0,
+        };
+        let end = (block_bytes + expected).next_multiple_of(8);
+        assert_eq!(slack, end - block_bytes, "protected: slack");
+        assert!(place[block_bytes..].iter().all(|byte| *byte == 0));
+    }
+
+    fn is_by_stride(&self) -> bool {
+        let form = FullZipForm::of(self.context.meta).expect("a page of its layout");
+        form.is_some_and(|form| !form.is_indexed())
+    }
+
+    fn tree_may_grow(&self, tree: u8) -> bool {
+        let tree = &self.context.meta.trees[usize::from(tree)];
+        may_grow(self.context.registry, tree, self.rows.shape.value_type)
+    }
+
+    fn layers_may_grow(&self) -> bool {
+        let meta = self.context.meta;
+        let levels = meta.levels.iter().flat_map(|level| {
+            let value_type = match level {
+                Level::Lengths(_) => ValueType::Fixed(4),
+                _ => ValueType::Bits,
+            };
+            level.trees().iter().map(move |tree| (tree, value_type))
+        });
+        let layers = meta.layers.iter().flat_map(|layer| &layer.trees);
+        let mut trees = levels.chain(layers.map(|tree| (tree, ValueType::Bits)));
+        trees.any(|(tree, value_type)| may_grow(self.context.registry, tree, value_type))
+    }
+
+    fn erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Outcome {
+        self.try_erase(place, absent, erase)
+            .unwrap_or_else(|error| panic!("the erasure was refused: {error}"))
+    }
+
+    fn try_erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Result<Outcome> {
+        let erasure = BlockErasure {
+            place,
+            rows: self.n_rows(),
+            absent,
+            erase,
+            salt: self.salt,
+        };
+        (self.case.erase)(&self.context, &erasure)
+    }
+
+    fn check_fit(&self, old: &[u8], new: &Outcome) {
+        if let Outcome::InPlace { bytes } = new {
+            assert_eq!(bytes.len(), old.len(), "fit: the place changed its length");
+            return;
+        }
+        let header = BlockHeader::parse(old).expect("a header");
+        let has_filler = !self.context.meta.compact && header.null_count > 0;
+        // A block without a salt that gets one may need room for it.
+        let gets_salt = !header.salted && self.salt.is_some();
+        assert!(
+            self.layers_may_grow() || self.tree_may_grow(header.tree) || has_filler || gets_salt,
+            "fit: survivors need {} bytes, the place has {}, and the trees say they fit",
+            new.bytes().len(),
+            old.len()
+        );
+    }
+
+    fn check_place(&self, new: &Outcome, survivors: &NestedRows) {
+        let place = new.bytes();
+        let header = BlockHeader::parse(place).expect("a header");
+        let counts = (header.logical_rows, header.present_rows as usize);
+        let expected = (self.n_rows(), survivors.rows.len());
+        assert_eq!(counts, expected, "survivors: logical and present rows");
+        assert_eq!(header.salted, self.salt.is_some(), "survivors: salt");
+        assert!(!header.chunked || self.n_rows() == 1, "survivors: chunks");
+        let behind = &place[header.block_bytes() as usize..];
+        assert!(
+            behind.iter().all(|byte| *byte == 0),
+            "nothing behind: bytes other than zero follow the block"
+        );
+        if survivors.rows.is_empty() {
+            let salt = self.salt.iter().flatten().copied();
+            let rest: Vec<u8> = place[BLOCK_HEADER_BYTES..].to_vec();
+            let zeros = core::iter::repeat(0);
+            let expected: Vec<u8> = salt.chain(zeros).take(rest.len()).collect();
+            assert!(
+                rest == expected,
+                "until none is left: bytes of a block without rows"
+            );
+        }
+    }
+
+    /// What readers' decoders find in a block, compared with its rows.
+    fn check_rows(&self, place: &[u8], expected: &NestedRows) {
+        for (covered, crc) in checksummed(place).expect("a whole block") {
+            assert_eq!((self.context.checksum)(covered), crc, "survivors: checksum");
+        }
+        let flat = expected.flat();
+        let found = self.decode(place, &self.page.shared);
+        for (number, (found, expected)) in found.levels.iter().zip(&flat.levels).enumerate() {
+            assert!(found == expected, "levels: level {number}");
+        }
+        assert_items(&found.items, &flat.items);
+    }
+
+    fn decode(&self, place: &[u8], shared: &[Arc<OwnedValues>]) -> Flat {
+        let context = &self.context;
+        let decoder = PageDecoder::new(context.registry, context.meta, shared).expect("decoders");
+        let block =
+            Block::parse_erased(place, &decoder.expect(self.n_rows())).expect("a block to parse");
+        let forms = &self.rows.shape.forms;
+        let mut flat = Flat {
+            levels: vec![vec![]; forms.len()],
+            items: vec![],
+        };
+        let mut n = block.header.present_rows as usize;
+        if n == 0 {
+            return flat;
+        }
+        let mut take = |len: usize| {
+            let mut bytes = AlignedBuf::zeroed(len);
+            bytes.fill(0xee);
+            bytes
+        };
+        let (budget, mut scratch, mut ranges) = (Budget::new(u64::MAX), Scratch::new(), vec![]);
+        let mut levels = RawLevels::new(forms.iter().copied(), &budget);
+        let all = Selection::All;
+        levels
+            .push(&decoder, &block, all, &mut scratch, &mut take, &mut ranges)
+            .expect("levels to decode");
+        let (n_items, value_type) = (levels.n_items(), decoder.value_type());
+        let data_bytes = block.header.decoded_bytes as usize;
+        let mut items = RawColumn::new(value_type, n_items, data_bytes, &mut take).expect("room");
+        items
+            .push_ranges(&decoder, &block, &ranges, &mut scratch, &mut take)
+            .expect("items to decode");
+        for (slots, level) in flat.levels.iter_mut().zip(levels.into_levels()) {
+            assert_eq!(level.n_slots, n, "levels: slots of {:?}", level.form);
+            let slot = |i: usize| match level.form {
+                LevelForm::Validity => u32::from(level.validity().is_none_or(|bits| bits.get(i))),
+                LevelForm::Lengths => level.ends()[i + 1] - level.ends()[i],
+                LevelForm::ConstantLength(length) => length,
+            };
+            slots.extend((0..n).map(slot));
+            n = slots.iter().map(|slot| *slot as usize).sum();
+        }
+        let items = items.finish();
+        assert_eq!(items.rows, n, "levels: items");
+        let bit = |bytes: &[u8], i: usize| bytes[i / 8] >> (i % 8) & 1;
+        let (ends, _) = items.offsets.as_chunks();
+        let place = |i: usize| u32::from_le_bytes(ends[i]) as usize;
+        flat.items = (0..n)
+            .map(|i| {
+                let valid = items.validity.as_ref().is_none_or(|bits| bit(bits, i) == 1);
+                let value = match value_type {
+                    ValueType::Bits => vec![bit(&items.values, i)],
+                    ValueType::Fixed(width) => {
+                        let width = width as usize;
+                        items.values[i * width..(i + 1) * width].to_vec()
+                    }
+                    ValueType::Bytes => items.values[place(i)..place(i + 1)].to_vec(),
+                };
+                (valid, value)
+            })
+            .collect();
+        flat
+    }
+
+    /// What null items hold, where they hold something.
+    fn check_filler(&self, place: &[u8]) {
+        let meta = self.context.meta;
+        if meta.compact || FullZipForm::of(meta).expect("a layout").is_some() {
+            return;
+        }
+        let survivors = decode_survivors(&self.context, place, self.n_rows()).expect("survivors");
+        let values = Rows::new(survivors.values().expect("values")).values;
+        let Some(validity) = survivors.validity() else {
+            return;
+        };
+        let mut held = (0..values.len()).find(|i| validity.get(*i));
+        for (i, value) in values.iter().enumerate() {
+            if validity.get(i) {
+                held = Some(i);
+                continue;
+            }
+            let filler = match (self.rows.shape.value_type, held) {
+                (ValueType::Bits, _) => vec![0],
+                (ValueType::Bytes, _) => vec![],
+                (ValueType::Fixed(_), Some(held)) => values[held].clone(),
+                // If no survivor can be repeated, the filler depends on the page's dictionary.
+                (ValueType::Fixed(_), None) if !meta.shared.is_empty() => continue,
+                (ValueType::Fixed(width), None) => vec![0; width as usize],
+            };
+            assert_eq!(*value, filler, "filler: item {i} of the rest");
+        }
+    }
+
+    fn check_canonical(&self, new: &Outcome, survivors: &NestedRows, place_bytes: usize) {
+        let fresh = survivors
+            .encode_block(&self.context, self.n_rows(), self.salt, place_bytes)
+            .expect("survivors to encode");
+        assert!(*new == fresh, "canonical: survivors encode to other bytes");
+    }
+
+    fn check_order(&mut self, old: &[u8], new: &Outcome, erased: &[u32]) {
+        let at_once = match new {
+            Outcome::InPlace { bytes } => bytes,
+            // In several rounds the block may move in an earlier round, to another byte range.
+            Outcome::MustMove { .. } => return,
+        };
+        assert!(
+            *new == self.erase(at_once, erased, erased),
+            "order: erasing twice differs"
+        );
+        assert!(
+            *new == self.erase(at_once, erased, &[]),
+            "order: erasing nothing more differs"
+        );
+        for n_parts in [2, 3] {
+            let mut parts = vec![vec![]; n_parts];
+            for row in erased {
+                parts[self.rng.below(n_parts)].push(*row);
+            }
+            let mut place = old.to_vec();
+            let mut absent: Vec<u32> = vec![];
+            for part in parts {
+                match self.erase(&place, &absent, &part) {
+                    Outcome::InPlace { bytes } => place = bytes,
+                    Outcome::MustMove { .. } => return,
+                }
+                absent.extend(part);
+                absent.sort_unstable();
+            }
+            assert!(
+                place == *at_once,
+                "order: erasing in {n_parts} rounds differs"
+            );
+        }
+    }
+
+    fn check_until_none_is_left(&mut self, old: &[u8]) {
+        let mut left: Vec<u32> = (0..self.n_rows()).collect();
+        let (mut place, mut absent) = (old.to_vec(), vec![]);
+        while !left.is_empty() {
+            let n = self.rng.between(1, left.len().div_ceil(2));
+            let mut now: Vec<u32> = (0..n)
+                .map(|_| left.swap_remove(self.rng.below(left.len())))
+                .collect();
+            now.sort_unstable();
+            let new = self.erase(&place, &absent, &now);
+            absent.extend(now);
+            absent.sort_unstable();
+            let survivors = self.rows.without(&absent);
+            self.check_place(&new, &survivors);
+            self.check_rows(new.bytes(), &survivors);
+            place = new.bytes().to_vec();
+        }
+    }
+
+    fn check_refusals(&self, old: &[u8], new: &Outcome, erased: &[u32]) {
+        let n = self.n_rows();
+        if !erased.is_empty() {
+            let context = &self.context;
+            let decoder = PageDecoder::new(context.registry, context.meta, context.shared);
+            let got = Block::parse(new.bytes(), &decoder.expect("decoders").expect(n));
+            assert!(
+                matches!(
+                    got.as_ref().map_err(|error| error.kind()),
+                    Err(ErrorKind::Unsupported { .. })
+                ),
+                "refusal: a reader took a block with erased rows"
+            );
+            let got = self.try_erase(old, erased, &[]);
+            assert!(
+                got.is_err(),
+                "refusal: rows were taken as absent that are present"
+            );
+        }
+        for bad in [&[n][..], &[0, 0], &[1, 0]] {
+            let got = self.try_erase(old, &[], bad);
+            assert!(got.is_err(), "refusal: {bad:?} of {n} rows");
+        }
+        let mut damaged = old.to_vec();
+        let end = BlockHeader::parse(old).expect("a header").block_bytes() as usize;
+        // Of the last byte, which is a value, or of the levels where nothing else is left.
+        for at in [BLOCK_HEADER_BYTES.min(end - 1), end - 1] {
+            damaged[at] ^= 1;
+            for erase in [erased, &(0..n).collect::<Vec<_>>()] {
+                let got = self.try_erase(&damaged, &[], erase);
+                assert!(got.is_err(), "refusal: a damaged block got a good checksum");
+            }
+            damaged[at] ^= 1;
+        }
+    }
+
+    /// The rows with others in the places of those erased, which the page can hold.
+    fn twin(&mut self, erased: &[u32]) -> NestedRows {
+        let mut twin = self.rows.clone();
+        let meta = self.context.meta;
+        let mut shape = twin.shape.clone();
+        shape.null_percent = 50;
+        shape.item_null_percent = 30;
+        let null_items = !meta.layers.is_empty();
+        for row in erased {
+            let slot = shape.slot(0, Some(&meta.levels), null_items, &mut self.rng);
+            twin.rows[*row as usize] = slot;
+        }
+        twin
+    }
+
+    /// A block of the page with these rows, long enough for any of them.
+    fn fresh(&self, rows: &NestedRows) -> Option<Vec<u8>> {
+        let data: usize = rows.flat().items.iter().map(|(_, value)| value.len()).sum();
+        let slots: usize = rows.flat().levels.iter().map(Vec::len).sum();
+        let ample = 4096 + 2 * data + 32 * slots + 32 * rows.rows.len();
+        let outcome = rows.encode_block(&self.context, self.n_rows(), self.salt, ample);
+        // A page's dictionary may lack what a level would need.
+        let outcome = outcome.ok()?;
+        let header = BlockHeader::parse(outcome.bytes()).expect("a header");
+        Some(outcome.bytes()[..header.block_bytes() as usize].to_vec())
+    }
+
+    /// Whether the page can hold the other rows.
+    fn check_interference(&mut self, place_bytes: usize, erased: &[u32]) -> bool {
+        let (one, other) = (self.twin(erased), self.twin(erased));
+        let (Some(mut one), Some(mut other)) = (self.fresh(&one), self.fresh(&other)) else {
+            return false;
+        };
+        let place_bytes = place_bytes.max(one.len()).max(other.len());
+        let place_bytes = place_bytes.next_multiple_of(8);
+        one.resize(place_bytes, 0);
+        other.resize(place_bytes, 0);
+        assert!(
+            self.erase(&one, &[], erased) == self.erase(&other, &[], erased),
+            "non-interference: tables that differ in erased rows alone left different bytes"
+        );
+        true
+    }
+
+    /// Whether the search found the canary before the erasure.
+    fn check_canary(&mut self, erased: &[u32]) -> bool {
+        let canary = match self.rows.shape.value_type {
+            ValueType::Bytes => self.rng.bytes(16),
+            ValueType::Fixed(width @ 8..) => self.rng.bytes(width as usize),
+            // Too short to tell from chance.
+            _ => return false,
+        };
+        let mut rows = self.rows.clone();
+        for row in erased {
+            put_value(&mut rows.rows[*row as usize], &canary);
+        }
+        let Some(mut old) = self.fresh(&rows) else {
+            return false;
+        };
+        old.resize(old.len().next_multiple_of(8), 0);
+        let new = self.erase(&old, &[], erased);
+        assert!(
+            !contains(new.bytes(), &canary[..8]),
+            "canary: an erased value was found in the place"
+        );
+        contains(&old, &canary[..8])
+    }
+
+    /// How many entries of shared buffers were wiped that only erased rows used.
+    fn check_wiping(&self, new: &Outcome, survivors: &NestedRows) -> usize {
+        let context = &self.context;
+        let buffers = context.meta.shared_buffers(context.shared);
+        let buffers = buffers.expect("shared buffers");
+        if buffers.is_empty() {
+            return 0;
+        }
+        let none_of = |buffer: &SharedBuffer| Arc::new(UsedEntries::none_of(buffer.values().len()));
+        let used: Vec<_> = buffers.iter().map(none_of).collect();
+        mark_used(context, new.bytes(), self.n_rows(), &used).expect("survivors to decode");
+        let flat = survivors.flat();
+        let valid = flat.items.iter().filter(|(valid, _)| *valid);
+        let valid: Vec<&Vec<u8>> = valid.map(|(_, value)| value).collect();
+        // Blocks that fall back refer to no entry, whatever these are.
+        let header = BlockHeader::parse(new.bytes()).expect("a header");
+        let has_codes = header.tree == 0 || header.n_values == 0;
+        let (mut n_wiped, mut wiped) = (0, vec![]);
+        for (buffer, used) in buffers.iter().zip(&used) {
+            let left = wipe_unused(buffer, used).expect("a flag for each entry");
+            let entries = Rows::new(left.as_values().expect("entries")).values;
+            let old_entries = buffer.values().as_values().expect("entries");
+            let old_entries = Rows::new(old_entries).values;
+            let are_values = has_codes
+                && buffer.kind() == SharedKind::Dictionary
+                && buffer.values().as_values().expect("entries").value_type()
+                    == self.rows.shape.value_type
+                // Those of lengths are not told from values of four bytes.
+                && self.rows.shape.value_type == ValueType::Bytes;
+            for (entry, old) in entries.iter().zip(&old_entries) {
+                if entry != old {
+                    n_wiped += 1;
+                    let is_wiped = entry.iter().all(|byte| *byte == 0);
+                    assert!(is_wiped, "shared buffers: an entry is another one");
+                    assert!(
+                        !are_values || !valid.contains(&old),
+                        "shared buffers: an entry in use was wiped"
+                    );
+                } else if are_values && !old.is_empty() {
+                    assert!(valid.contains(&old), "shared buffers: an entry is left");
+                }
+            }
+            wiped.push(Arc::new(left));
+        }
+        let found = self.decode(new.bytes(), &wiped);
+        assert!(found.levels == flat.levels, "shared buffers: levels");
+        assert_items(&found.items, &flat.items);
+        n_wiped
+    }
+}
+
+fn assert_items(found: &[(bool, Vec<u8>)], expected: &[(bool, Vec<u8>)]) {
+    assert_eq!(found.len(), expected.len(), "survivors: items");
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(found.0, expected.0, "survivors: validity of item {i}");
+        if expected.0 {
+            assert_eq!(found.1, expected.1, "survivors: item {i} of the rest");
+        }
+    }
+}
