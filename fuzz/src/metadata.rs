@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use tarsia_codec::{Reader, Tree};
+use tarsia_compliance::{Journal, RowSet};
 use tarsia_metadata::{
     BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, NodeRecord,
     PageDescriptor, Postscript, Records, SlotView, crc32c, limits, n_leaves, read_field,
@@ -138,6 +139,32 @@ fn parse<T>(n_bytes: usize, parse: impl FnOnce() -> T) -> T {
         "parsing {n_bytes} bytes allocates {allocated:?}"
     );
     parsed
+}
+
+/// Journals of modifications.
+pub fn journal(bytes: &[u8]) {
+    if let Ok(journal) = Journal::parse(bytes) {
+        assert_eq!(journal.to_bytes(), bytes, "a journal has one form");
+    }
+}
+
+/// Lists of blocks that moved.
+pub fn moved(bytes: &[u8]) {
+    let late = 192..1 << 20;
+    if let Ok(blocks) = tarsia_metadata::moved_blocks(bytes, late.clone()) {
+        let again = tarsia_metadata::moved_to_bytes(&blocks, late).expect("blocks that were read");
+        assert_eq!(again, bytes, "a list has one form");
+    }
+}
+
+/// Sets of rows.
+pub fn row_set(bytes: &[u8]) {
+    let rows = 1 << 33;
+    if let Ok(set) = RowSet::parse(bytes, rows) {
+        assert!(set.last().is_none_or(|last| last < rows));
+        let again = RowSet::parse(&set.to_bytes(), rows).expect("a set that was read");
+        assert_eq!(again, set);
+    }
 }
 
 /// The header with its slots.

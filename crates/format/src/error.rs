@@ -27,6 +27,8 @@ pub enum ErrorKind {
     NoSuchColumn,
     /// A row or page the file does not have.
     OutOfRange,
+    /// A row that was deleted.
+    RowDeleted,
     /// The file was changed while it was open.
     FileChanged,
     /// Somebody changes the file in place, or reads it zero-copy, which excludes what was asked for. Later it may work.
@@ -222,6 +224,12 @@ pub(crate) fn while_reading(error: tarsia_codec::Error) -> Error {
         error.0.kind = ErrorKind::Corrupt;
     }
     error
+}
+
+impl From<tarsia_compliance::RegionError> for Error {
+    fn from(error: tarsia_compliance::RegionError) -> Self {
+        Self::with_source(ErrorKind::Corrupt, error)
+    }
 }
 
 impl From<tarsia_metadata::Error> for Error {

@@ -80,15 +80,17 @@
 //!
 //! # What this crate does not do
 //! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Dictionaries of
-//! dictionaries are refused by name, and so are files that an eraser has changed.
+//! dictionaries are refused by name.
 #![forbid(unsafe_code)]
 
 mod api;
 mod decode;
+mod erase;
 mod error;
 mod exec;
 mod options;
 mod plan;
+mod random;
 mod registry;
 mod session;
 mod source;
@@ -96,16 +98,17 @@ mod table;
 mod write;
 
 pub use api::{
-    ColumnInspection, ElementPath, File, Inspection, KernelInspection, Scan, ScanBuilder,
-    TakeBuilder, Taken, VerifyReport,
+    Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
+    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover,
 };
 /// The arrays that are written and read.
 pub use arrow_array;
 /// Their types.
 pub use arrow_schema;
 pub use decode::DecoderCounts;
+pub use erase::{ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery};
 pub use error::{Error, ErrorKind, Result};
-pub use options::{Access, Checksums, Kernels, OpenOptions, Threads};
+pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions, Threads};
 pub use registry::{kernels, registry};
 pub use source::Reads;
 pub use table::{FileMetadata, Region};
@@ -117,9 +120,13 @@ pub mod choose {
 /// What encodings are made of, and what registries hold.
 pub use tarsia_codec as codec;
 pub use tarsia_codec::{Registry, Tree};
+/// Sets of rows, digests.
+pub use tarsia_compliance as compliance;
+pub use tarsia_compliance::RowSet;
 /// Readers and sinks of bytes.
 pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};
+pub use tarsia_metadata::ErasureLevel;
 pub use write::{
     CapturedLayout, ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset,
     ROUNDED_KEY_PREFIX, WriteOptions, WriteSummary, Writer,

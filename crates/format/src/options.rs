@@ -15,6 +15,17 @@ pub enum Threads {
     One,
 }
 
+/// What a take makes of a row that was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeletedRows {
+    /// An error ([`ErrorKind::RowDeleted`](crate::ErrorKind::RowDeleted)).
+    #[default]
+    Refuse,
+    /// A row of nulls; then all columns of the batch allow nulls.
+    Null,
+}
+
 /// Which kernels a reader runs. A kernel is the Wasm module a file may carry to decode its own pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -51,6 +51,23 @@ impl EncodingUse {
 /// The section id of kernels; see [`crate::KernelSection`].
 pub const SECTION_KERNEL: u32 = 11;
 
+/// The section id of the set of deleted rows.
+pub const SECTION_DELETED: u32 = 5;
+
+/// The section id of the set of rows that the columns at level 2 do not hold any more.
+pub const SECTION_ERASED: u32 = 6;
+
+/// The section id of blocks that lie outside their page; see [`crate::MovedBlock`].
+pub const SECTION_MOVED: u32 = 7;
+
+/// The ids of the sections that this build knows.
+pub const SECTIONS_KNOWN: [u32; 4] = [
+    SECTION_DELETED,
+    SECTION_ERASED,
+    SECTION_MOVED,
+    SECTION_KERNEL,
+];
+
 /// The META of pages, and the kernel that decodes them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetaBlob {
@@ -274,7 +291,7 @@ impl Footer {
     pub fn check(&self, postscript: &Postscript) -> Result<()> {
         self.features.check_readable()?;
         self.check_places(postscript)?;
-        self.check_lists()
+        self.check_lists(postscript)
     }
 
     fn check_places(&self, postscript: &Postscript) -> Result<()> {
@@ -336,7 +353,7 @@ impl Footer {
         Ok(())
     }
 
-    fn check_lists(&self) -> Result<()> {
+    fn check_lists(&self, postscript: &Postscript) -> Result<()> {
         let bad = |field, found: usize, allowed| Err(Error::corrupt(field, 0, found, allowed));
         for (i, encoding) in self.encodings.iter().enumerate() {
             let id = &encoding.id;
@@ -367,6 +384,10 @@ impl Footer {
                 return bad("footer.metas.kernel", i, "a kernel of the file");
             }
         }
+        let footer_place = postscript
+            .committed_bytes
+            .saturating_sub(POSTSCRIPT_BYTES as u64 + u64::from(postscript.footer_bytes));
+        let late_place = self.late_place();
         let mut end = self.meta_place;
         for (i, section) in self.sections.iter().enumerate() {
             let range = &section.range;
@@ -374,11 +395,13 @@ impl Footer {
                 return bad("section.id", i, "1 or more");
             }
             let rising = range.start >= end && range.start <= range.end;
-            if !rising || range.end > self.root_place || !range.start.is_multiple_of(8) {
+            let is_early = range.end <= self.root_place;
+            let is_late = range.start >= late_place && range.end <= footer_place;
+            if !rising || !(is_early || is_late) || !range.start.is_multiple_of(8) {
                 return bad(
                     "section.place",
                     i,
-                    "8-aligned places between metadata and records",
+                    "8-aligned places between metadata and records, or between tree and footer",
                 );
             }
             end = range.end;
@@ -427,6 +450,20 @@ impl Footer {
             meta_place: self.meta_place,
             tree_place: self.tree_place,
         }
+    }
+
+    /// Where the digest tree ends. What erasures append lies from here to the footer.
+    pub fn late_place(&self) -> u64 {
+        let region = self.tree_place.saturating_sub(self.meta_place);
+        self.tree_place
+            .saturating_add(tarsia_compliance::stored_tree_bytes(region))
+    }
+
+    /// What erasures append lies here: between the digest tree and the footer.
+    pub fn late_range(&self, postscript: &Postscript) -> Range<u64> {
+        let behind = POSTSCRIPT_BYTES as u64 + u64::from(postscript.footer_bytes);
+        let end = postscript.committed_bytes.saturating_sub(behind);
+        self.late_place().min(end)..end
     }
 
     /// The range of the buckets.

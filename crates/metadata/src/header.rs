@@ -265,6 +265,9 @@ pub struct Header {
 }
 
 impl Header {
+    /// Offsets of state slots A and B.
+    pub const SLOT_PLACES: [u64; 2] = [FIXED_BYTES as u64, (FIXED_BYTES + SLOT_BYTES) as u64];
+
     /// The header of a file that is being written: no slot yet.
     pub fn new(file_id: [u8; 16]) -> Self {
         Self {
@@ -384,11 +387,11 @@ impl Header {
         }
     }
 
-    /// Where a file of `file_bytes` ends for a reader.
+    /// Where a file of `file_bytes` ends for a reader. In state JOURNAL it is the file as the journal leaves it:
+    /// `file_bytes` are those of a reader that shows it so.
     ///
     /// # Errors
-    /// As [`Header::current_slot`]; [`Error::Unsupported`] in state JOURNAL, [`Error::Truncated`] where bytes are
-    /// missing.
+    /// As [`Header::current_slot`]; [`Error::Truncated`] where bytes are missing.
     pub fn committed(&self, file_bytes: u64) -> Result<Committed> {
         let committed = match self.current_slot()? {
             None => Committed {
@@ -397,12 +400,12 @@ impl Header {
             },
             Some(Slot {
                 state: SlotState::Journal { .. },
-                ..
-            }) => {
-                return Err(Error::Unsupported {
-                    what: "a file whose last modification was interrupted (state JOURNAL)".into(),
-                });
-            }
+                epoch,
+                committed_bytes,
+            }) => Committed {
+                bytes: committed_bytes,
+                epoch: epoch.saturating_add(1),
+            },
             Some(slot) => Committed {
                 bytes: slot.committed_bytes,
                 epoch: slot.epoch,
@@ -585,10 +588,8 @@ mod tests {
             bytes([clean(1, 1001), torn]),
             Err(Error::Truncated { .. })
         ));
-        assert!(matches!(
-            bytes([slot(2, 300, JOURNAL), clean(1, 300)]),
-            Err(Error::Unsupported { .. })
-        ));
+        // With the journal applied, it is the file of the commit after it.
+        assert_eq!(bytes([slot(2, 300, JOURNAL), clean(1, 500)]), Ok(300));
         assert_eq!(bytes([slot(2, 300, JOURNAL), clean(3, 500)]), Ok(500));
     }
 

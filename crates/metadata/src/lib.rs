@@ -40,6 +40,7 @@ mod kernel;
 mod leaves;
 pub mod limits;
 mod lookup;
+mod moved;
 mod path;
 mod postscript;
 mod record;
@@ -53,14 +54,19 @@ pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::crc32c;
 pub use child_range::ChildRange;
 pub use column::{
-    ColumnMeta, ColumnRecord, ColumnSource, FileBounds, PageDescriptor, page_align, shared_list,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, FileBounds, PageDescriptor, page_align,
+    shared_list,
 };
 pub use error::{Error, FeatureWord, Result};
-pub use footer::{EncodingUse, Footer, MetaBlob, SECTION_KERNEL, Section, SectionFlags};
+pub use footer::{
+    EncodingUse, Footer, MetaBlob, SECTION_DELETED, SECTION_ERASED, SECTION_KERNEL, SECTION_MOVED,
+    SECTIONS_KNOWN, Section, SectionFlags,
+};
 pub use header::{Committed, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
 pub use kernel::KernelSection;
 pub use leaves::n_leaves;
 pub use lookup::check_buckets;
+pub use moved::{MovedBlock, moved_blocks, moved_to_bytes};
 pub use path::{encode_metadata, encode_path};
 pub use postscript::Postscript;
 pub use record::NodeRecord;

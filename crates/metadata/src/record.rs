@@ -254,6 +254,29 @@ impl<'a> NodeRecord<'a> {
         Some(RECORD_HEADER_BYTES + children + leaf)
     }
 
+    /// The record at the start of `bytes` with another column record, for programs that change a file in place: as long
+    /// as before.
+    ///
+    /// # Errors
+    /// As [`NodeRecord::parse`]; [`Error::InvalidInput`] for a node without a column.
+    pub fn with_column(bytes: &[u8], column: &ColumnRecord) -> Result<Vec<u8>> {
+        let at = NodeRecord::parse(bytes)?.column_at();
+        let at = at.ok_or_else(|| Error::invalid("a node without a column"))?;
+        let length = NodeRecord::length(bytes)? as usize;
+        let mut out = slice(bytes, 0..length, "record")?.to_vec();
+        let mut record = Vec::new();
+        column.write_to(&mut record);
+        if let Some(to) = out.get_mut(at..at + record.len()) {
+            to.copy_from_slice(&record);
+        }
+        let crc = crc32c(&[slice(&out, UNCOVERED_BYTES..length, "record")?]);
+        if let Some(to) = out.get_mut(4..UNCOVERED_BYTES) {
+            to.copy_from_slice(&crc.to_le_bytes());
+        }
+        NodeRecord::parse(&out)?;
+        Ok(out)
+    }
+
     /// Bytes of the record, whatever its descendants are.
     pub(crate) fn stored_bytes(&self) -> Result<u32> {
         let fixed = RECORD_HEADER_BYTES
@@ -408,10 +431,11 @@ fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ColumnSource, encode_metadata, encode_path, unique_record};
+    use crate::{ColumnSource, ErasureLevel, encode_metadata, encode_path, unique_record};
     use proptest::prelude::*;
 
     const COLUMN: ColumnRecord = ColumnRecord {
+        level: ErasureLevel::Hide,
         source: ColumnSource::Meta {
             place: 4096,
             length: 8,
@@ -685,7 +709,7 @@ mod tests {
                 value_keys_ordered: false,
                 children: None,
                 leaf: Some(leaf.min(ordinal - 1)),
-                column: Some(ColumnRecord { source: ColumnSource::Meta { place, length, crc }, digest }),
+                column: Some(ColumnRecord { source: ColumnSource::Meta { place, length, crc }, level: ErasureLevel::Erase, digest }),
                 format: &format,
                 path: &path,
                 metadata: &encoded,

@@ -4,14 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use tarsia_compliance::RowSet;
 use tarsia_io::{LocalFile, MappedFile, MemoryFile, ReadAt};
+use tarsia_metadata::ErasureLevel;
 
+use super::audit::{self, Audit};
 use super::capture;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
 use super::verify::{self, VerifyReport};
 use crate::decode::DecoderCounts;
+use crate::erase::{self, ErasurePlan, ErasureReport, as_committed};
 use crate::error::Result;
 use crate::exec::OpenFile;
 use crate::options::{Access, OpenOptions};
@@ -104,9 +108,13 @@ impl File {
         Self::open_named(reader, String::from("<reader>"), options)
     }
 
-    fn open_named(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
+    pub(super) fn open_named(
+        reader: Arc<dyn ReadAt>,
+        name: String,
+        options: OpenOptions,
+    ) -> Result<Self> {
         let views = options.views();
-        let source = Source::new(reader, name);
+        let source = Source::new(as_committed(reader)?, name);
         let file = OpenFile::open(source, Session::new(&options), views)?;
         Ok(Self {
             file: Arc::new(file),
@@ -117,9 +125,19 @@ impl File {
         result.map_err(|error| self.file.explain(error))
     }
 
-    /// Rows of the table.
+    /// Rows of the table, deleted ones too: they keep their numbers.
     pub fn num_rows(&self) -> u64 {
         self.file.rows()
+    }
+
+    /// Rows that were not deleted: those that a scan yields.
+    pub fn live_rows(&self) -> u64 {
+        self.num_rows().saturating_sub(self.deleted_rows().len())
+    }
+
+    /// The rows that were deleted.
+    pub fn deleted_rows(&self) -> &RowSet {
+        self.file.deleted()
     }
 
     /// Top-level fields.
@@ -134,6 +152,52 @@ impl File {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
     pub fn schema(&self) -> Result<SchemaRef> {
         self.named(self.file.catalog.schema(&self.file.source).cloned())
+    }
+
+    /// What of deleted rows the file still holds, and where. Reads the metadata of all columns; [`File::verify`] checks
+    /// that the file is what its metadata say.
+    ///
+    /// # Errors
+    /// What reading may meet.
+    pub fn audit(&self) -> Result<Audit> {
+        self.named(audit::audit(&self.file))
+    }
+
+    /// Plans to erase rows, without changing the file: at [`ErasureLevel::Hide`] readers will not see them any more; at
+    /// [`ErasureLevel::Erase`] the columns at that level will not hold them either. Reads the blocks that hold them.
+    /// See [`Eraser`](crate::Eraser) for what carries a plan out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) for rows that the file does not have;
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where no column is at that level;
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a file that needs more than this build knows to be
+    /// changed; what reading may meet.
+    pub fn plan_erasure(&self, rows: &RowSet, level: ErasureLevel) -> Result<ErasurePlan> {
+        self.named(erase::plan(&self.file, rows, level, None))
+    }
+
+    /// The same with salts from this key, for tests; see
+    /// [`WriteOptions::with_salt_key`](crate::WriteOptions::with_salt_key).
+    ///
+    /// # Errors
+    /// As [`File::plan_erasure`].
+    pub fn plan_erasure_with_salt_key(
+        &self,
+        rows: &RowSet,
+        level: ErasureLevel,
+        key: [u8; 32],
+    ) -> Result<ErasurePlan> {
+        self.named(erase::plan(&self.file, rows, level, Some(key)))
+    }
+
+    /// Writes a new file as the planned erasure would leave this one, which is not changed: where a store has no writes
+    /// in place. What the erasure does not change is copied without being decoded. The file appears under its name when
+    /// it is complete.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn write_erased(&self, plan: ErasurePlan, path: impl AsRef<Path>) -> Result<ErasureReport> {
+        self.named(erase::rewrite(&self.file, plan, path.as_ref()))
     }
 
     /// What the file says of itself.

@@ -238,8 +238,8 @@ fn page_blocks(
     let blocks = blocks_of(file, column, PageNumber::Data(number))?;
     let mut of_trees = vec![0u64; meta.trees.len()];
     for block in 0..page.descriptor.n_blocks {
-        let range = blocks.block_range(block)?;
-        let start = page.descriptor.place + range.start;
+        let range = page.place_of(blocks, block)?;
+        let start = range.start;
         // Levels say how many items there are; of flat blocks the header is enough.
         let end = match column.path.forms() {
             [] => range
@@ -247,12 +247,12 @@ fn page_blocks(
                 .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64),
             _ => range.end,
         };
-        let bytes = file.source.read(start..page.descriptor.place + end)?;
+        let bytes = file.source.read(start..end)?;
         let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
             let header = BlockHeader::parse(&bytes)?;
             if !column.path.forms().is_empty() {
                 let expect = BlockExpectation::of(meta, header.logical_rows)?;
-                let parsed = Block::parse(&bytes, &expect)?;
+                let parsed = Block::parse_erased(&bytes, &expect)?;
                 if let Some(form) = expect.full_zip {
                     counts.items += parsed.full_zip_items(form);
                     return Ok(header);

@@ -1,7 +1,10 @@
 //! What users of an open file see; each file is thin, the layers below do the work.
 
+mod audit;
 mod capture;
+mod deleted;
 mod element;
+mod eraser;
 mod file;
 mod inspect;
 mod path;
@@ -10,6 +13,8 @@ mod scan;
 mod take;
 mod verify;
 
+pub use audit::{Audit, AuditedColumn};
+pub use eraser::{Eraser, recover};
 pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
+use super::deleted;
 use super::element;
 use super::path::ElementPath;
 use super::rows::{self, Counting, Taken};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::OpenFile;
+use crate::options::DeletedRows;
 
 /// A take being described. Without more it yields the rows of all columns, in the order in which they are asked for; a
 /// row may be asked for more than once.
@@ -19,6 +21,7 @@ pub struct TakeBuilder<'r> {
     rows: &'r [u64],
     columns: Option<Vec<String>>,
     element: Option<ElementPath>,
+    deleted: DeletedRows,
 }
 
 impl<'r> TakeBuilder<'r> {
@@ -28,6 +31,7 @@ impl<'r> TakeBuilder<'r> {
             rows,
             columns: None,
             element: None,
+            deleted: DeletedRows::default(),
         }
     }
 
@@ -52,10 +56,17 @@ impl<'r> TakeBuilder<'r> {
         self
     }
 
+    /// What becomes of rows that were deleted. Default: [`DeletedRows::Refuse`].
+    pub fn deleted(mut self, deleted: DeletedRows) -> Self {
+        self.deleted = deleted;
+        self
+    }
+
     /// Reads the rows.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfRange`] for a row that the file does not have; [`ErrorKind::NoSuchColumn`], also for a path
+    /// [`ErrorKind::OutOfRange`] for a row that the file does not have; [`ErrorKind::RowDeleted`] for one that was
+    /// deleted, unless nulls are to stand for it; [`ErrorKind::NoSuchColumn`], also for a path
     /// that the column's type does not have; [`ErrorKind::InvalidInput`] for columns and an element at once;
     /// [`ErrorKind::LimitExceeded`] where a dictionary column's key type cannot number the values of the rows, or
     /// strings pass 2 GiB; what reading may meet.
@@ -72,14 +83,18 @@ impl<'r> TakeBuilder<'r> {
     }
 
     fn run(self, counting: Counting) -> Result<Taken> {
-        let Self { file, .. } = &self;
-        let taken = match (&self.element, &self.columns) {
-            (None, columns) => rows::take(file, self.rows, columns.as_deref(), counting),
-            (Some(path), None) => element::take(file, self.rows, path),
+        let file = &self.file;
+        let take = |rows: &[u64]| match (&self.element, &self.columns) {
+            (None, columns) => rows::take(file, rows, columns.as_deref(), counting),
+            (Some(path), None) => element::take(file, rows, path),
             (Some(_), Some(_)) => Err(Error::new(
                 ErrorKind::InvalidInput,
                 "a take is of columns or of an element, not of both",
             )),
+        };
+        let taken = match file.deleted().is_empty() {
+            true => take(self.rows),
+            false => deleted::take(file.deleted(), self.rows, self.deleted, take),
         };
         taken.map_err(|error| file.explain(error))
     }

@@ -84,7 +84,7 @@ impl<'f> Partial<'f> {
     pub(crate) fn front_place(part: &BlockPart) -> Option<Range<u64>> {
         let Range { start, end } = part.place;
         let len = end.saturating_sub(start);
-        if part.lone_rows.is_some() || part.rows != 1 || len <= WHOLE_BYTES_MAX {
+        if part.lone_rows.is_some() || part.logical_rows != 1 || len <= WHOLE_BYTES_MAX {
             return None;
         }
         let crcs = 4 * len.div_ceil(CHUNK_BYTES as u64);

@@ -195,22 +195,22 @@ fn as_many(n_rows: usize, expected: usize) -> Result<()> {
     }
 }
 
-/// What the host knows of a block: its rows are those of the block table, none of them erased.
+/// What the host knows of a block: its rows are those of the block table, and those are left that were not erased.
 fn check_rows(part: &FetchedPart<'_>) -> Result<()> {
     let header = BlockHeader::parse(part.bytes).map_err(while_reading)?;
-    if header.present_rows != header.logical_rows {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "a block with erased rows",
-        ));
-    }
-    let (rows, expected) = (header.logical_rows, part.part.rows);
-    match rows == expected {
+    let found = (header.logical_rows, header.present_rows);
+    let expected = (part.part.logical_rows, part.part.rows);
+    match found == expected {
         true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Corrupt,
-            format!("a block of {rows} rows where the block table says {expected}"),
-        )),
+        false => {
+            let ((rows, left), (expected, expected_left)) = (found, expected);
+            Err(Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "a block of {rows} rows, {left} of them left, where {expected} and {expected_left} are known"
+                ),
+            ))
+        }
     }
 }
 

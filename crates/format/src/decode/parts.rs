@@ -63,7 +63,7 @@ impl FetchedPart<'_> {
                     if let Some(checks) = checks {
                         checks.block(self.page, part.block, self.bytes)?;
                     }
-                    Block::parse(self.bytes, &decoder.expect(part.rows))
+                    Block::parse_present(self.bytes, &decoder.expect(part.logical_rows), part.rows)
                 }
             };
             use_block(decoder, &block.map_err(while_reading)?).map_err(while_reading)

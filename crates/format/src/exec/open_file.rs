@@ -1,5 +1,9 @@
 //! An open file: its bytes, its metadata, its decoders, and how it is read.
 
+use std::ops::Range;
+
+use tarsia_compliance::RowSet;
+
 use crate::decode::{ColumnRead, DecoderCache, Decoding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Plan, Planner};
@@ -82,8 +86,29 @@ impl OpenFile {
         changed.unwrap_or(error).in_file(self.source.name())
     }
 
-    /// Rows of the table.
+    /// Rows of the table, deleted ones too.
     pub(crate) fn rows(&self) -> u64 {
         self.catalog.rows()
+    }
+
+    /// The rows that readers do not see.
+    pub(crate) fn deleted(&self) -> &RowSet {
+        &self.catalog.changes().deleted
+    }
+
+    /// Those of `rows` that are not deleted, if some are.
+    pub(crate) fn live_rows(&self, rows: &Range<u64>) -> Option<Vec<u64>> {
+        let deleted = self.deleted();
+        if deleted.is_empty() || deleted.count(rows.clone()) == 0 {
+            return None;
+        }
+        let mut live = Vec::new();
+        let mut at = rows.start;
+        for run in deleted.ranges(rows.clone()) {
+            live.extend(at..run.start);
+            at = run.end;
+        }
+        live.extend(at..rows.end);
+        Some(live)
     }
 }

@@ -41,6 +41,26 @@ pub(crate) fn plan_rows(file: &OpenFile, column: &Column, rows: Range<u64>) -> R
     drive(file, column, |planner| planner.rows(column, rows.clone()))
 }
 
+/// A plan to read those of `rows` that are not deleted, which `live` lists if it is not all of them.
+pub(crate) fn plan_live(
+    file: &OpenFile,
+    column: &Column,
+    rows: &Range<u64>,
+    live: Option<&[u64]>,
+) -> Result<Plan> {
+    match live {
+        // What the column still holds is what is wanted.
+        Some(live) if column.n_present(rows.clone()) != live.len() as u64 => {
+            let plan = plan_indices(file, column, live)?;
+            Ok(Plan {
+                may_be_cut: true,
+                ..plan
+            })
+        }
+        _ => plan_rows(file, column, rows.clone()),
+    }
+}
+
 /// A plan to read the rows `sorted` (rising, repeats allowed).
 pub(crate) fn plan_indices(file: &OpenFile, column: &Column, sorted: &[u64]) -> Result<Plan> {
     drive(file, column, |planner| planner.indices(column, sorted))

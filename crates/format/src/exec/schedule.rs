@@ -12,7 +12,7 @@ use super::batch::{batches, too_many_values};
 use super::budget::{batch_budget, rows_budget};
 use super::fields::FieldsRead;
 use super::open_file::OpenFile;
-use super::prepare::plan_rows;
+use super::prepare::plan_live;
 use crate::error::{ErrorKind, Result};
 use crate::options::Threads;
 use crate::table::Projection;
@@ -301,12 +301,17 @@ impl Job {
 
     fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
         let (file, columns) = (&*self.file, &self.projection.columns);
+        let live = file.live_rows(&rows);
+        let n_rows = match &live {
+            Some(live) if live.is_empty() => return Ok(Vec::new()),
+            Some(live) => live.len() as u64,
+            None => rows.end - rows.start,
+        };
         let plans = columns
             .iter()
-            .map(|column| plan_rows(file, column, rows.clone()))
+            .map(|column| plan_live(file, column, &rows, live.as_deref()))
             .collect::<Result<Vec<_>>>()?;
         let blocks = file.source.fetch_once(&plans)?;
-        let n_rows = rows.end - rows.start;
         let read = FieldsRead {
             file,
             fields: &self.projection.fields,
@@ -320,7 +325,10 @@ impl Job {
             decoded_bytes += read.column(index).expected_bytes()?;
         }
         let halves = || -> Result<Vec<RecordBatch>> {
-            let middle = rows.start + n_rows / 2;
+            let middle = match &live {
+                Some(live) => live.get(live.len() / 2).copied().unwrap_or(rows.end),
+                None => rows.start + n_rows / 2,
+            };
             let mut batches = self.decode(rows.start..middle)?;
             batches.extend(self.decode(middle..rows.end)?);
             Ok(batches)

@@ -22,8 +22,10 @@ pub(crate) struct BlockPart {
     pub(crate) block: u32,
     /// The block's place in the file.
     pub(crate) place: Range<u64>,
-    /// Rows of the place.
+    /// Rows of the place that are left. `selected` counts these alone.
     pub(crate) rows: u32,
+    /// Rows of the block, erased ones too.
+    pub(crate) logical_rows: u32,
     pub(crate) selected: Selected,
     /// Set where the place is that of rows of a full-zip page, not of their whole block.
     pub(crate) lone_rows: Option<LoneRows>,

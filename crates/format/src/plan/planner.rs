@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use tarsia_codec::ValueType;
+use tarsia_compliance::RowSet;
 use tarsia_structure::FullZipForm;
 use tarsia_structure::block::BLOCK_HEADER_BYTES;
 use tarsia_structure::full_zip::IndexFront;
@@ -12,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::{Checksums, Kernels};
 use crate::session::Session;
 use crate::source::slice_of;
-use crate::table::{Blocks, Column, IndexOfRows, Metas, Page};
+use crate::table::{Blocks, Column, IndexOfRows, IndexedRows, Metas, Page, Present};
 
 /// Rows of byte strings that are handed to a kernel together.
 const KERNEL_PIECE_BYTES: u32 = 64 << 10;
@@ -101,9 +102,18 @@ struct PlannedPage<'a> {
     number: PageNumber,
     /// The form of its rows, if they are read without their blocks.
     rows: Option<FullZipForm>,
+    /// The rows of the table that it does not hold any more.
+    erased: Option<&'a RowSet>,
 }
 
-impl PlannedPage<'_> {
+impl<'a> PlannedPage<'a> {
+    /// Which rows of a block are left.
+    fn present(&self, held: &Range<u32>) -> Present<'a> {
+        let first = self.page.descriptor.first_row;
+        let rows = first + u64::from(held.start)..first + u64::from(held.end);
+        Present::of(self.erased, rows)
+    }
+
     fn index(&self) -> u32 {
         match self.number {
             PageNumber::Data(index) => index as u32,
@@ -128,12 +138,12 @@ impl PlannedPage<'_> {
 }
 
 impl<'a> Planner<'a> {
-    /// The blocks that hold `rows` of the table.
+    /// The blocks that hold `rows` of the table; rows that the column does not hold any more are passed over.
     pub(crate) fn rows(&self, column: &Column, rows: Range<u64>) -> Result<Planned> {
         let mut draft = Draft::default();
         draft.plan.may_be_cut = true;
         if rows.is_empty() || column.value_type.is_none() {
-            draft.plan.rows = (rows.end - rows.start) as usize;
+            draft.plan.rows = column.n_present(rows) as usize;
             return Ok(draft.finish());
         }
         self.add_run(column, rows, &mut draft)?;
@@ -184,6 +194,7 @@ impl<'a> Planner<'a> {
             page: number.of(column)?,
             number,
             rows: None,
+            erased: None,
         };
         self.add_range(page, 0..page.page.descriptor.rows, &mut draft)?;
         Ok(draft.finish())
@@ -196,6 +207,7 @@ impl<'a> Planner<'a> {
             page: page.of(column)?,
             number: page,
             rows: None,
+            erased: None,
         };
         planned.blocks(&mut needs)?;
         Ok(needs)
@@ -215,7 +227,11 @@ impl<'a> Planner<'a> {
                         return Err(Error::new(ErrorKind::InvalidInput, what));
                     };
                     let rows = blocks.rows_of(block)?;
-                    let index = self.parse_index(bytes, form, rows.end - rows.start)?;
+                    let rows = IndexedRows {
+                        logical: rows.end - rows.start,
+                        present: column.n_present_of(page, &rows),
+                    };
+                    let index = self.parse_index(bytes, form, rows)?;
                     let _ = page.index_of_rows(block)?.set(index);
                     Ok(())
                 };
@@ -270,6 +286,7 @@ impl<'a> Planner<'a> {
             page,
             number: PageNumber::Data(index),
             rows: self.form_of_rows(column, page)?,
+            erased: column.erased.as_deref(),
         })
     }
 
@@ -328,22 +345,29 @@ impl<'a> Planner<'a> {
                 ));
             }
             let upto = rows.end.min(held.end);
-            let whole = held == (row..upto);
+            // Rows that were erased are passed over.
+            let mut present = page.present(&held);
+            let first_row = page.page.descriptor.first_row;
+            let start = present.index_of(first_row + u64::from(row));
+            let end = present.index_of(first_row + u64::from(upto));
+            let whole = end - start == present.n_rows;
             match page.rows.filter(|form| !whole || form.is_indexed()) {
-                Some(form) => self.add_lone_rows(page, block, form, row..upto, draft)?,
+                _ if start == end => {}
+                Some(form) => self.add_lone_rows(page, block, form, start..end, draft)?,
                 None => draft.plan.parts.push(BlockPart {
                     page: page.index(),
                     block,
                     place: page.page.place_of(blocks, block)?,
-                    rows: held.end - held.start,
+                    rows: present.n_rows,
+                    logical_rows: held.end - held.start,
                     selected: Selected::Range {
-                        start: row - held.start,
-                        len: upto - row,
+                        start,
+                        len: end - start,
                     },
                     lone_rows: None,
                 }),
             }
-            draft.plan.rows += (upto - row) as usize;
+            draft.plan.rows += (end - start) as usize;
             row = upto;
             block += 1;
         }
@@ -361,39 +385,40 @@ impl<'a> Planner<'a> {
             // Inside a page, whose rows are counted in 32 bits.
             let block = blocks.block_of_row((row - first_row) as u32)?;
             let held = blocks.rows_of(block)?;
-            let n_rows = held.end - held.start;
-            let start = first_row + u64::from(held.start);
             let end = first_row + u64::from(held.end);
+            let mut present = page.present(&held);
             let block_end = at + sorted[at..].partition_point(|row| *row < end);
             let rows = &sorted[at..block_end];
             at = block_end;
             if let Some(form) = page.rows {
                 // Each run of rows by itself: what lies close together is read together all the same.
                 for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                    let first = (run[0] - first_row) as u32;
+                    let first = present.index_of(run[0]);
                     let run = first..first + run.len() as u32;
                     self.add_lone_rows(page, block, form, run, draft)?;
                 }
                 continue;
             }
-            let contiguous = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
             let plan = &mut draft.plan;
-            let selected = if contiguous {
-                Selected::Range {
-                    start: (row - start) as u32,
-                    len: rows.len() as u32,
+            let from = plan.indices.len();
+            let in_block = rows.iter().map(|row| present.index_of(*row));
+            plan.indices.extend(in_block);
+            let in_block = plan.indices.get(from..).unwrap_or_default();
+            let contiguous = in_block.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+            let selected = match in_block.first() {
+                Some(start) if contiguous => {
+                    let (start, len) = (*start, in_block.len() as u32);
+                    plan.indices.truncate(from);
+                    Selected::Range { start, len }
                 }
-            } else {
-                let from = plan.indices.len();
-                let in_block = rows.iter().map(|row| (row - start) as u32);
-                plan.indices.extend(in_block);
-                Selected::Indices(from..plan.indices.len())
+                _ => Selected::Indices(from..plan.indices.len()),
             };
             plan.parts.push(BlockPart {
                 page: page.index(),
                 block,
                 place: page.page.place_of(blocks, block)?,
-                rows: n_rows,
+                rows: present.n_rows,
+                logical_rows: held.end - held.start,
                 selected,
                 lone_rows: None,
             });
@@ -401,13 +426,14 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Adds `rows` (counted in the page) of a block of a full-zip page, which are read without their block.
+    /// Adds rows of a block of a full-zip page, which are read without their block; `in_block` counts those that are
+    /// left.
     fn add_lone_rows(
         &self,
         page: PlannedPage<'_>,
         block: u32,
         form: FullZipForm,
-        rows: Range<u32>,
+        in_block: Range<u32>,
         draft: &mut Draft,
     ) -> Result<()> {
         let Some(blocks) = page.blocks(&mut draft.needs)? else {
@@ -415,7 +441,6 @@ impl<'a> Planner<'a> {
         };
         let held = blocks.rows_of(block)?;
         let place = page.page.place_of(blocks, block)?;
-        let in_block = rows.start - held.start..rows.end - held.start;
         let part = |rows: Range<u32>, of_rows: Range<u64>, entries: Range<usize>| {
             if of_rows.end > place.end || of_rows.start > of_rows.end {
                 let what = "a block is shorter than its rows";
@@ -427,6 +452,7 @@ impl<'a> Planner<'a> {
                 block,
                 place: of_rows,
                 rows: n_rows,
+                logical_rows: n_rows,
                 selected: Selected::Range {
                     start: 0,
                     len: n_rows,
@@ -444,7 +470,11 @@ impl<'a> Planner<'a> {
             draft.plan.parts.push(part(in_block, of_rows, 0..0)?);
             return Ok(());
         }
-        let index = self.index_of_rows(page.page, block, form, held.end - held.start, &place);
+        let rows = IndexedRows {
+            logical: held.end - held.start,
+            present: page.present(&held).n_rows,
+        };
+        let index = self.index_of_rows(page.page, block, form, rows, &place);
         let Some(index) = index.map_err(|error| error.in_block(block.into()))? else {
             let need = Need {
                 range: IndexOfRows::range(&place, held.end - held.start),
@@ -489,12 +519,12 @@ impl<'a> Planner<'a> {
         page: &'p Page,
         block: u32,
         form: FullZipForm,
-        rows: u32,
+        rows: IndexedRows,
         place: &Range<u64>,
     ) -> Result<Option<&'p IndexOfRows>> {
         let cell = page.index_of_rows(block)?;
         let parse = || -> Result<Option<IndexOfRows>> {
-            let bytes = slice_of(self.mapped, IndexOfRows::range(place, rows));
+            let bytes = slice_of(self.mapped, IndexOfRows::range(place, rows.logical));
             bytes
                 .map(|bytes| self.parse_index(bytes, form, rows))
                 .transpose()
@@ -509,7 +539,12 @@ impl<'a> Planner<'a> {
         Ok(cell.get())
     }
 
-    fn parse_index(&self, bytes: &[u8], form: FullZipForm, rows: u32) -> Result<IndexOfRows> {
+    fn parse_index(
+        &self,
+        bytes: &[u8],
+        form: FullZipForm,
+        rows: IndexedRows,
+    ) -> Result<IndexOfRows> {
         let checksums = self.session.checksums;
         IndexOfRows::parse(bytes, form, rows, checksums, self.mapped.is_some())
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 use tarsia_arrow::leaf_paths;
 use tarsia_codec::ValueType;
-use tarsia_metadata::{PageDescriptor, Rows, build_block_table};
+use tarsia_metadata::{ErasureLevel, PageDescriptor, Rows, build_block_table};
 
 use super::{Need, PageNumber, Plan, Planned, Planner, Selected};
 use crate::error::ErrorKind;
@@ -22,26 +22,29 @@ const TABLE_PLACE: u64 = 900_000;
 fn page(first_row: u64, place: u64, n_blocks: u32) -> Page {
     let digest_bytes = 16 * n_blocks;
     let table_bytes = table(n_blocks).len() as u32;
-    Page::new(PageDescriptor {
-        first_row,
-        place,
-        side_place: match n_blocks {
-            1 => 0,
-            _ => TABLE_PLACE + first_row,
+    Page::new(
+        PageDescriptor {
+            first_row,
+            place,
+            side_place: match n_blocks {
+                1 => 0,
+                _ => TABLE_PLACE + first_row,
+            },
+            epoch: 0,
+            length: n_blocks * BLOCK_BYTES as u32,
+            rows: n_blocks * BLOCK_ROWS,
+            n_blocks,
+            side_length: match n_blocks {
+                1 => 0,
+                _ => table_bytes + digest_bytes,
+            },
+            null_count: 0,
+            meta: 0,
+            shared: None,
+            digest: [0; 32],
         },
-        epoch: 0,
-        length: n_blocks * BLOCK_BYTES as u32,
-        rows: n_blocks * BLOCK_ROWS,
-        n_blocks,
-        side_length: match n_blocks {
-            1 => 0,
-            _ => table_bytes + digest_bytes,
-        },
-        null_count: 0,
-        meta: 0,
-        shared: None,
-        digest: [0; 32],
-    })
+        Vec::new(),
+    )
 }
 
 fn table(n_blocks: u32) -> Vec<u8> {
@@ -68,6 +71,8 @@ fn column() -> Column {
         data_type: DataType::Int32,
         packing: None,
         value_type: Some(ValueType::Fixed(4)),
+        level: ErasureLevel::Hide,
+        erased: None,
         pages: vec![page(0, 256, 4), page(4096, 65_536, 1)],
         shared_pages: Vec::new(),
         shared_lists: Vec::new(),

@@ -71,6 +71,11 @@ impl Source {
         }
     }
 
+    /// What reads the file.
+    pub(crate) fn reader(&self) -> &Arc<dyn ReadAt> {
+        &self.reader
+    }
+
     /// The file's name, for errors.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use tarsia_arrow::{LeafPath, leaf_paths};
+use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_io::ReadBytes;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, ColumnSource, Footer, Header, NodeRecord, PageDescriptor, Postscript,
-    Section, limits,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, Header, NodeRecord,
+    PageDescriptor, Postscript, Section, limits,
 };
 
+use super::changes::Changes;
 use super::column::{Column, Stored, TableField};
 use super::metas::Metas;
 use super::page::Page;
@@ -55,6 +57,9 @@ pub struct Region {
     pub bytes: u64,
 }
 
+/// The region that only files have of which rows were deleted.
+const REGION_ERASURES: &str = "erasures";
+
 /// Bytes at the end of a file that are prefetched at once when it is opened, since the metadata is expected there.
 const TAIL_BYTES: u64 = 64 << 10;
 
@@ -75,6 +80,7 @@ pub(crate) struct Catalog {
     /// Whether strings are read as views.
     views: bool,
     metas: Metas,
+    changes: Changes,
     fields: Mutex<HashMap<String, Arc<TableField>>>,
     all_fields: OnceLock<Vec<Arc<TableField>>>,
     schema: OnceLock<SchemaRef>,
@@ -139,10 +145,11 @@ impl Catalog {
         let postscript_bytes = read(start..end)?;
         let footer_bytes = read(Postscript::footer_range(&postscript_bytes, end)?)?;
         let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
-        let mut footer = Footer::parse(&footer_bytes, &postscript, &[])?;
+        let mut footer = Footer::parse(&footer_bytes, &postscript, &metadata::SECTIONS_KNOWN)?;
         footer.check_header(&header)?;
         let bounds = footer.bounds(&postscript);
         let metas = Metas::new(std::mem::take(&mut footer.metas));
+        let changes = Changes::read(source, &footer, &postscript)?;
         let mut catalog = Self {
             header_bytes,
             header,
@@ -157,6 +164,7 @@ impl Catalog {
             },
             views,
             metas,
+            changes,
             fields: Mutex::new(HashMap::new()),
             all_fields: OnceLock::new(),
             schema: OnceLock::new(),
@@ -184,6 +192,49 @@ impl Catalog {
     /// Top-level fields.
     pub(crate) fn n_columns(&self) -> u32 {
         self.root.n_columns
+    }
+
+    /// What erasures have changed.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// The number of the file's last commit.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(crate) fn header(&self) -> Header {
+        self.header
+    }
+
+    /// The file's identity.
+    pub(crate) fn file_id(&self) -> [u8; 16] {
+        self.header.file_id
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn committed_bytes(&self) -> u64 {
+        self.postscript.committed_bytes
+    }
+
+    pub(crate) fn postscript(&self) -> &Postscript {
+        &self.postscript
+    }
+
+    /// That this build may change the file.
+    pub(crate) fn check_modifiable(&self) -> Result<()> {
+        Ok(self.header.features.check_modifiable()?)
+    }
+
+    /// Where the records of all schema nodes lie.
+    pub(crate) fn records_range(&self) -> Range<u64> {
+        self.footer.records_range(&self.postscript)
+    }
+
+    /// Schema nodes, the root counted.
+    pub(crate) fn n_nodes(&self) -> u32 {
+        self.footer.n_nodes
     }
 
     /// The page descriptions.
@@ -438,6 +489,13 @@ impl Catalog {
         };
         let pages = meta.pages.iter().chain(&meta.shared_pages);
         let sides: u64 = pages.map(|page| u64::from(page.side_length)).sum();
+        let pages = |descriptors: Vec<PageDescriptor>, first: u32| -> Vec<Page> {
+            let moved = |number| self.changes.moved_of(leaf, number);
+            let pages = descriptors.into_iter().zip(first..);
+            pages
+                .map(|(descriptor, number)| Page::new(descriptor, moved(number)))
+                .collect()
+        };
         Ok(Column {
             leaf,
             data_type: match path.is_flat() {
@@ -448,8 +506,15 @@ impl Catalog {
             path,
             packing: stored.packing.clone(),
             value_type,
-            pages: meta.pages.into_iter().map(Page::new).collect(),
-            shared_pages: meta.shared_pages.into_iter().map(Page::new).collect(),
+            level: record.level,
+            erased: match record.level {
+                ErasureLevel::Erase if !self.changes.erased.is_empty() => {
+                    Some(self.changes.erased.clone())
+                }
+                _ => None,
+            },
+            pages: pages(meta.pages, 0),
+            shared_pages: pages(meta.shared_pages, SHARED_PAGE_FIRST),
             shared_lists: meta.shared_lists,
             digest: record.digest,
             metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
@@ -537,8 +602,12 @@ impl Catalog {
 
     /// Where the digest tree lies.
     pub(crate) fn tree_range(&self) -> Range<u64> {
-        let end = self.postscript.committed_bytes - limits::POSTSCRIPT_BYTES as u64;
-        self.footer.tree_place..end - self.footer_bytes.len() as u64
+        self.footer.tree_place..self.footer.late_place()
+    }
+
+    /// Where what erasures have appended lies.
+    pub(crate) fn late_range(&self) -> Range<u64> {
+        self.footer.late_range(&self.postscript)
     }
 
     /// The parts of the file, in order.
@@ -556,6 +625,7 @@ impl Catalog {
             ("records", self.footer.root_place),
             ("buckets", self.postscript.bucket_place),
             ("digest tree", self.footer.tree_place),
+            (REGION_ERASURES, self.late_range().start),
             ("footer", postscript - self.footer_bytes.len() as u64),
             ("postscript", postscript),
         ];
@@ -566,7 +636,9 @@ impl Catalog {
             place: *place,
             bytes: end.saturating_sub(*place),
         });
-        regions.collect()
+        regions
+            .filter(|region| region.bytes > 0 || region.name != REGION_ERASURES)
+            .collect()
     }
 }
 

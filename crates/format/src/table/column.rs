@@ -6,6 +6,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_arrow::{LeafPath, Packing};
 use tarsia_codec::{VIEW_BYTES, ValueType};
+use tarsia_compliance::RowSet;
+use tarsia_metadata::ErasureLevel;
 
 use super::metas::Metas;
 use super::page::Page;
@@ -71,6 +73,10 @@ pub(crate) struct Column {
     pub(crate) packing: Option<Packing>,
     /// Physical type; `None` for type Null.
     pub(crate) value_type: Option<ValueType>,
+    /// What an erasure may do with its values.
+    pub(crate) level: ErasureLevel,
+    /// The rows that it does not hold any more; `None` where it holds all.
+    pub(crate) erased: Option<Arc<RowSet>>,
     pub(crate) pages: Vec<Page>,
     pub(crate) shared_pages: Vec<Page>,
     /// See `ColumnMeta::shared_lists`.
@@ -152,6 +158,21 @@ impl Column {
     /// The numbers of the shared pages that a page names.
     pub(crate) fn shared_of(&self, page: &Page) -> &[u16] {
         tarsia_metadata::shared_list(&self.shared_lists, &page.descriptor)
+    }
+
+    /// How many of these rows of the table it still holds.
+    pub(crate) fn n_present(&self, rows: Range<u64>) -> u64 {
+        let erased = self.erased.as_ref();
+        let n_erased = erased.map_or(0, |erased| erased.count(rows.clone()));
+        rows.end.saturating_sub(rows.start).saturating_sub(n_erased)
+    }
+
+    /// How many rows of a block of it are left; `rows` count from the first row of `page`.
+    pub(crate) fn n_present_of(&self, page: &Page, rows: &Range<u32>) -> u32 {
+        let first = page.descriptor.first_row;
+        let rows = first + u64::from(rows.start)..first + u64::from(rows.end);
+        // A block has at most 65,536 rows.
+        self.n_present(rows) as u32
     }
 
     /// Estimate of the decoded bytes of a row.

@@ -2,6 +2,7 @@
 //! with it what they make of it, such as decoders, but nothing here knows of plans or decoders.
 
 mod catalog;
+mod changes;
 mod checks;
 mod column;
 mod metas;
@@ -11,8 +12,9 @@ mod views;
 
 pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
+pub(crate) use changes::Present;
 pub(crate) use checks::{check_block, check_covered};
 pub(crate) use column::{Column, Estimates, Stored, TableField};
 pub(crate) use metas::Metas;
-pub(crate) use page::{Blocks, IndexOfRows, Page};
+pub(crate) use page::{Blocks, IndexOfRows, IndexedRows, Page};
 pub(crate) use projection::{Projection, list_item, n_leaves, retyped};

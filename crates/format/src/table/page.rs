@@ -21,6 +21,8 @@ pub(crate) type Blocks = BlockTable<Vec<u8>>;
 /// One page: its descriptor, and what was read of it.
 pub(crate) struct Page {
     pub(crate) descriptor: PageDescriptor,
+    /// The blocks that lie elsewhere, in order.
+    moved: Vec<(u32, Range<u64>)>,
     blocks: OnceLock<Blocks>,
     /// The indexes of the blocks of a full-zip page of byte strings.
     indexes: OnceLock<Box<[OnceLock<IndexOfRows>]>>,
@@ -53,6 +55,13 @@ impl Kept {
     }
 }
 
+/// How many rows a block with an index has, and how many of them are left.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexedRows {
+    pub(crate) logical: u32,
+    pub(crate) present: u32,
+}
+
 /// The front of a block with an index of its rows, whose checksum was right.
 pub(crate) struct IndexOfRows {
     /// Where the front ends, counted from the block's start: there the values begin.
@@ -71,12 +80,13 @@ impl IndexOfRows {
     pub(crate) fn parse(
         bytes: &[u8],
         form: FullZipForm,
-        rows: u32,
+        rows: IndexedRows,
         checksums: Checksums,
         is_mapped: bool,
     ) -> Result<Self> {
+        let IndexedRows { logical, present } = rows;
         let (front, (covered, stored)) =
-            IndexFront::parse(bytes, form, rows).map_err(while_reading)?;
+            IndexFront::parse(bytes, form, logical, present).map_err(while_reading)?;
         if checksums != Checksums::Never {
             check_covered(covered, stored)?;
         }
@@ -106,9 +116,10 @@ impl IndexOfRows {
 }
 
 impl Page {
-    pub(crate) fn new(descriptor: PageDescriptor) -> Self {
+    pub(crate) fn new(descriptor: PageDescriptor, moved: Vec<(u32, Range<u64>)>) -> Self {
         Self {
             descriptor,
+            moved,
             blocks: OnceLock::new(),
             indexes: OnceLock::new(),
             checked_blocks: Checked::default(),
@@ -146,9 +157,23 @@ impl Page {
 
     /// Where a block lies in the file.
     pub(crate) fn place_of(&self, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
+        let moved = self.moved.binary_search_by_key(&block, |(block, _)| *block);
+        if let Some((_, place)) = moved.ok().and_then(|at| self.moved.get(at)) {
+            return Ok(place.clone());
+        }
+        self.first_place_of(blocks, block)
+    }
+
+    /// Where a block lay when the file was written. If it lies elsewhere now, there are zeros.
+    pub(crate) fn first_place_of(&self, blocks: &Blocks, block: u32) -> Result<Range<u64>> {
         let range = blocks.block_range(block)?;
         let start = self.descriptor.place;
         Ok(start + range.start..start + range.end)
+    }
+
+    /// The blocks that lie elsewhere.
+    pub(crate) fn moved(&self) -> &[(u32, Range<u64>)] {
+        &self.moved
     }
 
     /// The slot for the index of a block's rows.

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use tarsia_arrow::LeafPath;
-use tarsia_cascade::{Chooser, Objective, Outline};
+use tarsia_cascade::{Chooser, Objective, Outline, Weights};
 use tarsia_codec::Statistics;
+use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::{Choice, Choose};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -96,10 +97,14 @@ impl<'a> Choosers<'a> {
             };
         }
         let preset = own.and_then(ColumnOptions::preset);
+        let weights = Weights {
+            erasable: self.erasure(name) == ErasureLevel::Erase,
+            ..Objective::from(preset.unwrap_or(options.preset())).weights()
+        };
         let chooser = self
             .base
             .clone()
-            .with_weights(Objective::from(preset.unwrap_or(options.preset())).weights())
+            .with_weights(weights)
             .with_full_zip_bytes_min(full_zip_bytes_min);
         let captured = captured.filter(|_| preset.is_none() && !has_tree);
         let outline = match captured {
@@ -116,6 +121,13 @@ impl<'a> Choosers<'a> {
             None => chooser,
             Some(tree) => chooser.with_tree(tree.clone()),
         })
+    }
+
+    /// What erasures may do with the values of a leaf column.
+    pub(super) fn erasure(&self, name: &LeafName<'_>) -> ErasureLevel {
+        let asked = |name| self.options.column(name).and_then(ColumnOptions::erasure);
+        let of_column = asked(name.leaf).or_else(|| asked(name.field));
+        of_column.unwrap_or(self.options.erasure())
     }
 
     /// How a leaf column is rounded: as the options of its own name say, or of its field's if it is of floating-point

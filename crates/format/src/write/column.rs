@@ -1,6 +1,7 @@
 //! One leaf column: collects rows, and encodes and appends the pages that are cut from them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef};
 use tarsia_arrow::{
@@ -8,7 +9,9 @@ use tarsia_arrow::{
 };
 use tarsia_codec::{Registry, RoundingError};
 use tarsia_compliance as compliance;
+use tarsia_compliance::Salts;
 use tarsia_io::Sink;
+use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::PageInput;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -41,6 +44,10 @@ pub(super) struct ColumnWriter {
     /// Of all pages so far.
     rounding_error: RoundingError,
     first_page: FirstPage,
+    /// What erasures may do with its values.
+    pub(super) level: ErasureLevel,
+    /// Of a column whose values can be erased.
+    salts: Option<Arc<Salts>>,
 }
 
 /// Rows of a column that become a page.
@@ -81,6 +88,17 @@ impl ColumnWriter {
             rounding,
             rounding_error: RoundingError::default(),
             first_page: FirstPage::default(),
+            level: ErasureLevel::default(),
+            salts: None,
+        }
+    }
+
+    /// The same at this level; there are salts where values can be erased.
+    pub(super) fn with_erasure(self, level: ErasureLevel, salts: Option<Arc<Salts>>) -> Self {
+        Self {
+            level,
+            salts,
+            ..self
         }
     }
 
@@ -140,7 +158,12 @@ impl ColumnWriter {
         let leaf = self.leaf;
         let id = PageId { leaf, number };
         let memory = self.first_page.seen_by(cut.page);
-        let mut page = page::encode(input, id, registry, &self.chooser, &memory)?;
+        let context = page::PageContext {
+            id,
+            registry,
+            salts: self.salts.as_deref(),
+        };
+        let mut page = page::encode(input, &context, &self.chooser, &memory)?;
         page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
         Ok(Some(page))
     }
@@ -170,11 +193,20 @@ impl ColumnWriter {
         &mut self,
         cut: &Cut,
         page: DataPage,
+        registry: &Registry,
         body: &mut Body<dyn Sink + '_>,
     ) -> Result<()> {
         self.rounding_error = self.rounding_error.and(page.rounding_error);
         let first_row = self.next_row + cut.rows.start as u64;
-        let shared = self.shared.append(self.leaf, page.shared, body)?;
+        let context = page::PageContext {
+            id: PageId {
+                leaf: self.leaf,
+                number: compliance::SHARED_PAGE_FIRST,
+            },
+            registry,
+            salts: self.salts.as_deref(),
+        };
+        let shared = self.shared.append(&context, page.shared, body)?;
         let written = body.append_page(page.page, first_row, shared)?;
         self.pages.push(written);
         Ok(())
@@ -183,7 +215,9 @@ impl ColumnWriter {
     /// What the metadata of the schema says of it if it is rounded.
     pub(super) fn rounded(&self) -> Option<(String, String)> {
         let rounding = self.rounding.as_ref()?;
-        Some(rounding.key_value(self.rounding_error))
+        // The largest errors are of values that may be erased.
+        let error = (self.level != ErasureLevel::Erase).then_some(self.rounding_error);
+        Some(rounding.key_value(error))
     }
 
     /// Forgets the first rows of the buffer, whose pages were appended.

@@ -8,11 +8,14 @@ use arrow_schema::{Field, Schema};
 use rayon::prelude::*;
 use tarsia_arrow::{beyond_precision, leaf_paths};
 use tarsia_codec::Registry;
+use tarsia_compliance::Salts;
 use tarsia_io::Sink;
 use tarsia_metadata as metadata;
+use tarsia_metadata::ErasureLevel;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Threads;
+use crate::random::random;
 use crate::table::Stored;
 use crate::write::body::Body;
 use crate::write::budget::Budget;
@@ -217,7 +220,7 @@ impl Columns {
                     _ => later.next(),
                 };
                 if let Some(page) = encoded.transpose()?.flatten() {
-                    self.writers[cut.column].append(cut, page, body)?;
+                    self.writers[cut.column].append(cut, page, &self.registry, body)?;
                 }
             }
         }
@@ -238,8 +241,30 @@ impl Columns {
     }
 }
 
+/// The salts of a file, made when the first column needs them.
+#[derive(Default)]
+struct FileSalts(Option<Arc<Salts>>);
+
+impl FileSalts {
+    fn get_or_make(&mut self, options: &WriteOptions) -> Result<Arc<Salts>> {
+        if let Some(salts) = &self.0 {
+            return Ok(salts.clone());
+        }
+        let key = match options.salt_key() {
+            Some(key) => *key,
+            None if options.deterministic() => {
+                let what = "columns at erasure level 2 have random salts: a deterministic file needs a salt key";
+                return Err(Error::new(ErrorKind::InvalidInput, what));
+            }
+            None => random()?,
+        };
+        Ok(self.0.insert(Arc::new(Salts::new(key))).clone())
+    }
+}
+
 fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
     let mut choosers = Choosers::new(options);
+    let mut salts = FileSalts::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
         let stored = Stored::of(field)?;
@@ -262,10 +287,15 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
             };
             let chooser = choosers.of(&name, full_zip_bytes_min);
             let rounding = choosers.rounding(&name, &path)?;
+            let level = choosers.erasure(&name);
+            let salts = match level {
+                ErasureLevel::Erase => Some(salts.get_or_make(options)?),
+                ErasureLevel::Hide | ErasureLevel::Immutable => None,
+            };
             let leaf = columns.len() as u32;
             let field = field.clone();
             let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
-            columns.push(column);
+            columns.push(column.with_erasure(level, salts));
         }
     }
     choosers.check_names()?;

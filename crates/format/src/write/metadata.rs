@@ -76,7 +76,7 @@ pub(super) fn append(
     for column in columns {
         let record = push_column(column, &mut region, &bounds)
             .map_err(|error| error.in_column(column.field.name()))?;
-        records.push(record);
+        records.push(record.with_level(column.level));
     }
     let root_place = region.end();
     let encoded = metadata::write_schema(table.schema, &records, root_place)?;

@@ -48,6 +48,7 @@ use tarsia_io::{FileSink, Sink};
 use tarsia_metadata::{Header, RESERVED_KEY_PREFIX, is_reserved_key};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::random::random;
 use crate::write::body::Body;
 use crate::write::columns::{Columns, STEP_ROWS};
 use crate::write::metadata::Table;
@@ -202,7 +203,7 @@ impl<W: Sink> Writer<W> {
     fn start(sink: W, columns: Columns, schema: SchemaRef, options: &WriteOptions) -> Result<Self> {
         let file_id = match options.deterministic() {
             true => [0; 16],
-            false => random_id()?,
+            false => random()?,
         };
         let candidates = match options.embed_kernels() {
             EmbedKernels::Embed => Some(kernels::candidates(options.kernels())),
@@ -413,15 +414,4 @@ fn in_file(error: Error, name: Option<&str>) -> Error {
         Some(name) => error.in_file(name),
         None => error,
     }
-}
-
-fn random_id() -> Result<[u8; 16]> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| {
-        Error::new(
-            ErrorKind::Io,
-            format!("no random bytes for the file id: {error}"),
-        )
-    })?;
-    Ok(id)
 }

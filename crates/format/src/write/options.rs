@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tarsia_cascade::{Objective, Outline};
 use tarsia_codec::{Registry, Statistics, Tree};
 use tarsia_kernels::Kernel;
+use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -136,6 +137,7 @@ pub struct ColumnOptions {
     outline: Option<Outline>,
     chooser: Option<PageChooser>,
     rounding: Option<String>,
+    erasure: Option<ErasureLevel>,
 }
 
 impl ColumnOptions {
@@ -204,6 +206,18 @@ impl ColumnOptions {
         self
     }
 
+    /// What erasures may do with the column's values. See [`WriteOptions::with_erasure`].
+    #[must_use]
+    pub fn with_erasure(mut self, level: ErasureLevel) -> Self {
+        self.erasure = Some(level);
+        self
+    }
+
+    /// See [`ColumnOptions::with_erasure`].
+    pub fn erasure(&self) -> Option<ErasureLevel> {
+        self.erasure
+    }
+
     /// See [`ColumnOptions::with_rounding`].
     pub fn rounding(&self) -> Option<&str> {
         self.rounding.as_deref()
@@ -257,6 +271,8 @@ pub struct WriteOptions {
     deterministic: bool,
     embed_kernels: EmbedKernels,
     full_zip_bytes_min: u32,
+    erasure: ErasureLevel,
+    salt_key: Option<[u8; 32]>,
 }
 
 impl Default for WriteOptions {
@@ -275,6 +291,8 @@ impl Default for WriteOptions {
             deterministic: false,
             embed_kernels: EmbedKernels::default(),
             full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
+            erasure: ErasureLevel::default(),
+            salt_key: None,
         }
     }
 }
@@ -409,6 +427,35 @@ impl WriteOptions {
     pub fn with_full_zip_bytes_min(mut self, full_zip_bytes_min: u32) -> Self {
         self.full_zip_bytes_min = full_zip_bytes_min;
         self
+    }
+
+    /// What erasures may do with the values of all columns that do not say otherwise
+    /// ([`ColumnOptions::with_erasure`]): nothing, hide rows, or remove their bytes. The file records it. Blocks of
+    /// columns at [`ErasureLevel::Erase`] have a random salt and, where survivors may need more bytes than the rows
+    /// had, room for that. Default [`ErasureLevel::Hide`].
+    #[must_use]
+    pub fn with_erasure(mut self, level: ErasureLevel) -> Self {
+        self.erasure = level;
+        self
+    }
+
+    /// Makes the salts of columns at [`ErasureLevel::Erase`] from this key instead of a random one, for tests: with
+    /// [`WriteOptions::with_deterministic`] such columns are refused otherwise. Whoever knows the key can test guesses
+    /// of values that were erased against digests that were kept elsewhere.
+    #[must_use]
+    pub fn with_salt_key(mut self, key: [u8; 32]) -> Self {
+        self.salt_key = Some(key);
+        self
+    }
+
+    /// See [`WriteOptions::with_erasure`].
+    pub fn erasure(&self) -> ErasureLevel {
+        self.erasure
+    }
+
+    /// See [`WriteOptions::with_salt_key`].
+    pub fn salt_key(&self) -> Option<&[u8; 32]> {
+        self.salt_key.as_ref()
     }
 
     /// See [`WriteOptions::with_preset`].

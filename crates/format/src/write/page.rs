@@ -1,13 +1,26 @@
 //! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
 //! pages can be made by many threads.
 
-use tarsia_codec::{ColumnMemory, LogicalType, Registry, RoundingError, ValueType};
+use std::sync::Arc;
+
+use tarsia_codec::{
+    ColumnMemory, LogicalType, OwnedValues, Registry, RoundingError, SharedBuffer, UsedEntries,
+    ValueType,
+};
 use tarsia_compliance as compliance;
+use tarsia_compliance::Salts;
 use tarsia_metadata as metadata;
-use tarsia_page_writer::{BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page};
+use tarsia_page_writer::{
+    BlockRows, Choose, EncodeContext, EncodedPage, PageInput, STRINGS_BLOCK_BYTES_MAX, encode_page,
+    protect_page, used_entries, wipe_unused,
+};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::error::{Error, ErrorKind, Result};
+
+/// Blocks of long byte strings that may be erased have at most so many bytes: to erase a row, its block is read and
+/// written.
+const ERASED_STRINGS_BYTES_MAX: usize = 256 << 10;
 
 /// Which page of the file: what its digests cover beside its bytes.
 #[derive(Clone, Copy)]
@@ -16,6 +29,15 @@ pub(super) struct PageId {
     pub(super) leaf: u32,
     /// Counts the column's pages from 0, those of shared buffers from [`compliance::SHARED_PAGE_FIRST`].
     pub(super) number: u32,
+}
+
+/// What a page is made with beside its rows.
+pub(super) struct PageContext<'a> {
+    /// Of the shared pages of a column, the first one's.
+    pub(super) id: PageId,
+    pub(super) registry: &'a Registry,
+    /// Of a column whose values can be erased.
+    pub(super) salts: Option<&'a Salts>,
 }
 
 /// The rows of a page, encoded, and the pages of its shared buffers.
@@ -29,8 +51,18 @@ pub(super) struct DataPage {
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
 pub(super) struct SharedPage {
     pub(super) page: EncodedPage,
+    /// Of a column whose values can be erased.
+    pub(super) entries: Option<UsedOf>,
     /// What it is decoded with.
     pub(super) shared: Vec<SharedPage>,
+}
+
+/// The entries of a shared buffer that are stored: those that the page refers to which it was made for. All others are
+/// wiped, as an erasure would leave them: no value stands for them that could be erased.
+pub(super) struct UsedOf {
+    /// Digest of all entries.
+    pub(super) all: [u8; 32],
+    pub(super) used: Arc<UsedEntries>,
 }
 
 /// A page with its digests.
@@ -54,24 +86,27 @@ struct ColumnType {
 /// [`ErrorKind::LimitExceeded`], and what encodings refuse.
 pub(super) fn encode(
     input: PageInput<'_>,
-    id: PageId,
-    registry: &Registry,
+    of_page: &PageContext<'_>,
     chooser: &dyn Choose,
     memory: &dyn ColumnMemory,
 ) -> Result<DataPage> {
     let context = EncodeContext {
-        registry,
+        registry: of_page.registry,
         chooser,
         memory: Some(memory),
-        checksum: |bytes| metadata::crc32c(&[bytes]),
+        checksum,
+        strings_block_bytes_max: match of_page.salts {
+            Some(_) => ERASED_STRINGS_BYTES_MAX,
+            None => STRINGS_BLOCK_BYTES_MAX,
+        },
     };
     let column = ColumnType {
         value_type: input.values.value_type(),
         logical_type: input.logical_type,
     };
     let page = encode_page(input, &context)?;
-    let shared = encode_shared(&page, column, &context, 0)?;
-    let page = seal(page, id)?;
+    let shared = encode_shared(&page, column, &context, of_page.salts.is_some(), 0)?;
+    let page = seal(page, of_page)?;
     Ok(DataPage {
         page,
         shared,
@@ -79,11 +114,28 @@ pub(super) fn encode(
     })
 }
 
+fn checksum(bytes: &[u8]) -> u32 {
+    metadata::crc32c(&[bytes])
+}
+
+/// A digest of the values of a shared buffer.
+fn digest_of(values: &OwnedValues) -> [u8; 32] {
+    let (offsets, bytes): (&[u32], &[u8]) = match values {
+        OwnedValues::Bits { bytes, .. } | OwnedValues::Fixed { bytes, .. } => (&[], bytes),
+        OwnedValues::Bytes { offsets, data } => (offsets, data),
+    };
+    let mut all = Vec::with_capacity(offsets.len() * 4 + bytes.len());
+    all.extend(offsets.iter().flat_map(|offset| offset.to_le_bytes()));
+    all.extend_from_slice(bytes);
+    compliance::section_digest(0, &all)
+}
+
 /// The pages of a page's shared buffers, and of theirs. What buffers of the column's type mean, its values do.
 fn encode_shared(
     page: &EncodedPage,
     column: ColumnType,
     context: &EncodeContext<'_>,
+    only_used: bool,
     depth: u32,
 ) -> Result<Vec<SharedPage>> {
     if depth > SHARED_DEPTH_MAX && !page.shared.is_empty() {
@@ -93,7 +145,25 @@ fn encode_shared(
         ));
     }
     let mut pages = Vec::with_capacity(page.shared.len());
-    for (spec, values) in page.meta.shared.iter().zip(&page.shared) {
+    let used = match only_used {
+        true => used_entries(page, context.registry, checksum)?,
+        false => Vec::new(),
+    };
+    for (number, (spec, values)) in page.meta.shared.iter().zip(&page.shared).enumerate() {
+        let used = used.get(number).filter(|_| spec.kind.has_entries());
+        let wiped;
+        let (values, entries) = match used {
+            None => (&**values, None),
+            Some(used) => {
+                let buffer = SharedBuffer::new(spec.kind, values.clone());
+                wiped = wipe_unused(&buffer, used)?;
+                let entries = UsedOf {
+                    all: digest_of(values),
+                    used: used.clone(),
+                };
+                (&wiped, Some(entries))
+            }
+        };
         let input = PageInput {
             shared: Some(spec.kind),
             shared_depth: depth + 1,
@@ -104,18 +174,26 @@ fn encode_shared(
             ..PageInput::of_values(values.as_values()?)
         };
         let page = encode_page(input, context)?;
-        let shared = encode_shared(&page, column, context, depth + 1)?;
-        pages.push(SharedPage { page, shared });
+        let shared = encode_shared(&page, column, context, only_used, depth + 1)?;
+        pages.push(SharedPage {
+            page,
+            entries,
+            shared,
+        });
     }
     Ok(pages)
 }
 
-/// Adds block table and digests.
+/// Adds block table and digests, and where values can be erased salts and room.
 ///
 /// # Errors
 /// [`ErrorKind::LimitExceeded`] if the page is too long.
-pub(super) fn seal(page: EncodedPage, id: PageId) -> Result<SealedPage> {
-    let PageId { leaf, number } = id;
+pub(super) fn seal(mut page: EncodedPage, of_page: &PageContext<'_>) -> Result<SealedPage> {
+    let PageId { leaf, number } = of_page.id;
+    if let Some(salts) = of_page.salts {
+        let salt = |block| salts.of(leaf, number, block);
+        protect_page(&mut page, of_page.registry, &salt, checksum)?;
+    }
     let n_blocks = page.starts.len() as u32;
     if n_blocks == 1 {
         let digest = compliance::block_digest(leaf, number, 0, page.block(0));

@@ -79,9 +79,14 @@ impl ColumnRounding {
     }
 
     /// What the metadata of the schema says of the column, whose largest errors these are.
-    pub(super) fn key_value(&self, error: RoundingError) -> (String, String) {
-        let (name, RoundingError { absolute, relative }) = (self.rounding.name(), error);
-        let value = format!("{name}, largest error {absolute:e}, relative {relative:e}");
+    pub(super) fn key_value(&self, error: Option<RoundingError>) -> (String, String) {
+        let name = self.rounding.name();
+        let value = match error {
+            None => name.to_owned(),
+            Some(RoundingError { absolute, relative }) => {
+                format!("{name}, largest error {absolute:e}, relative {relative:e}")
+            }
+        };
         (format!("{ROUNDED_KEY_PREFIX}{}", self.column), value)
     }
 }

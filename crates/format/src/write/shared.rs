@@ -1,7 +1,9 @@
 //! The pages of a column's shared buffers (dictionaries and the like). Equal ones are stored once per column.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use tarsia_codec::UsedEntries;
 use tarsia_compliance as compliance;
 use tarsia_io::Sink;
 use tarsia_metadata::ColumnMeta;
@@ -9,7 +11,7 @@ use tarsia_metadata::limits::SHARED_PAGES_MAX;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::write::body::{Body, WrittenPage};
-use crate::write::page::{PageId, SharedPage, seal};
+use crate::write::page::{PageContext, PageId, SharedPage, UsedOf, seal};
 
 /// The shared pages of a column that are in the file.
 #[derive(Default)]
@@ -18,13 +20,33 @@ pub(super) struct SharedPages {
     /// See [`ColumnMeta::shared_lists`].
     pub(super) lists: Vec<u16>,
     /// Numbers of pages by what they hold.
-    numbers: HashMap<Content, u16>,
+    numbers: HashMap<Content, Vec<Known>>,
+}
+
+/// A page that is in the file.
+struct Known {
+    number: u16,
+    /// The entries that it still has, where others are wiped.
+    used: Option<Arc<UsedEntries>>,
+}
+
+impl Known {
+    /// Whether it has all entries that a page needs.
+    fn has(&self, needed: Option<&UsedEntries>) -> bool {
+        match (&self.used, needed) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(used), Some(needed)) => {
+                (0..needed.len()).all(|i| used.contains(i) || !needed.contains(i))
+            }
+        }
+    }
 }
 
 /// What a shared page holds.
 #[derive(PartialEq, Eq, Hash)]
 struct Content {
-    /// Of its blocks alone; the page's own digest depends on its number.
+    /// Of its blocks alone, since the page's own digest depends on its number; of all entries, where some are wiped.
     blocks_digest: [u8; 32],
     meta: u16,
     rows: u64,
@@ -33,38 +55,70 @@ struct Content {
 }
 
 impl SharedPages {
-    /// Appends pages of the leaf column `leaf`, each unless the column has one like it. Returns where their list
+    /// Appends pages, each unless the column has one like it. Returns where their list
     /// starts, `None` if there are none.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for more than a column may have.
     pub(super) fn append(
         &mut self,
-        leaf: u32,
+        context: &PageContext<'_>,
         pages: Vec<SharedPage>,
         body: &mut Body<dyn Sink + '_>,
     ) -> Result<Option<u16>> {
         let mut numbers = Vec::with_capacity(pages.len());
-        for SharedPage { page, shared } in pages {
-            let list = self.append(leaf, shared, body)?;
-            let content = Content {
-                blocks_digest: compliance::section_digest(0, &page.bytes),
-                meta: body.metas.index_of(&page.meta)?,
-                rows: page.rows,
-                list,
+        for SharedPage {
+            page,
+            entries,
+            shared,
+        } in pages
+        {
+            let (all, used) = match entries {
+                Some(UsedOf { all, used }) => (Some(all), Some(used)),
+                None => (None, None),
             };
-            if let Some(known) = self.numbers.get(&content) {
-                numbers.push(*known);
+            let find = |pages: &Self, content: &Content| {
+                let mut known = pages.numbers.get(content)?.iter();
+                let found = known.find(|known| known.has(used.as_deref()));
+                found.map(|known| known.number)
+            };
+            // Pages that differ in what is wiped have other blocks, and other shared pages.
+            let wiped = all.map(|all| Content {
+                blocks_digest: all,
+                meta: 0,
+                rows: page.rows,
+                list: None,
+            });
+            if let Some(known) = wiped.as_ref().and_then(|content| find(self, content)) {
+                numbers.push(known);
+                continue;
+            }
+            let list = self.append(context, shared, body)?;
+            let content = match wiped {
+                Some(content) => content,
+                None => Content {
+                    blocks_digest: compliance::section_digest(0, &page.bytes),
+                    meta: body.metas.index_of(&page.meta)?,
+                    rows: page.rows,
+                    list,
+                },
+            };
+            if let Some(known) = find(self, &content) {
+                numbers.push(known);
                 continue;
             }
             let number = self.next_number()?;
-            let id = PageId {
-                leaf,
-                number: compliance::SHARED_PAGE_FIRST + u32::from(number),
+            let context = PageContext {
+                id: PageId {
+                    leaf: context.id.leaf,
+                    number: compliance::SHARED_PAGE_FIRST + u32::from(number),
+                },
+                ..*context
             };
-            let written = body.append_page(seal(page, id)?, 0, list)?;
+            let written = body.append_page(seal(page, &context)?, 0, list)?;
             self.pages.push(written);
-            self.numbers.insert(content, number);
+            let known = self.numbers.entry(content).or_default();
+            known.push(Known { number, used });
             numbers.push(number);
         }
         Ok(ColumnMeta::push_list(&mut self.lists, &numbers)?)

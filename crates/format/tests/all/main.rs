@@ -7,6 +7,7 @@ mod common;
 mod corrupt;
 mod dictionaries;
 mod element;
+mod erasure;
 mod exhaustive;
 mod faults;
 mod features;

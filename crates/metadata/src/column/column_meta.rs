@@ -159,6 +159,49 @@ impl ColumnMeta {
         Ok(out)
     }
 
+    /// The FlatBuffer with what an erasure changes of pages: epoch, null count and digest are taken from `self`, whose
+    /// pages are those of `bytes` in all else. As long as before, whatever program wrote it.
+    ///
+    /// # Errors
+    /// [`Error::FlatBuffer`]; [`Error::InvalidInput`] for other pages.
+    pub fn patched(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let meta = flatbuffers::root::<fb::ColumnMeta<'_>>(bytes).map_err(|error| {
+            let reason = error.to_string();
+            let what = "column metadata";
+            Error::FlatBuffer { what, reason }
+        })?;
+        let mut out = bytes.to_vec();
+        let start = bytes.as_ptr().addr();
+        let lists = [
+            (Some(meta.pages()), &self.pages),
+            (meta.shared_pages(), &self.shared_pages),
+        ];
+        for (stored, pages) in lists {
+            let n_stored = stored.map_or(0, |stored| stored.len());
+            if n_stored != pages.len() {
+                return Err(Error::invalid("pages that are not those of the column"));
+            }
+            let Some(stored) = stored else { continue };
+            // The vector is a part of `bytes`.
+            let at = stored.bytes().as_ptr().addr().wrapping_sub(start);
+            let structs = out.get_mut(at..at + n_stored * PAGE_STRUCT_BYTES);
+            let (structs, _) = structs
+                .unwrap_or_default()
+                .as_chunks_mut::<PAGE_STRUCT_BYTES>();
+            for (to, page) in structs.iter_mut().zip(pages) {
+                let mut changed = fb::Page(*to);
+                changed.set_epoch(page.epoch);
+                changed.set_null_count(page.null_count);
+                changed.set_digest(&page.digest);
+                if from_fb(&changed) != *page {
+                    return Err(Error::invalid("pages that are not those of the column"));
+                }
+                *to = changed.0;
+            }
+        }
+        Ok(out)
+    }
+
     /// Index in [`ColumnMeta::pages`] of the page that holds `row`; `None` beyond the last.
     pub fn page_of_row(&self, row: u64) -> Option<usize> {
         let behind = self.pages.partition_point(|page| page.first_row <= row);
@@ -319,6 +362,24 @@ mod tests {
     }
 
     #[test]
+    fn what_an_erasure_changes_is_patched_in_place() {
+        let bytes = sample().to_bytes(&BOUNDS).unwrap();
+        let mut changed = sample();
+        for (i, page) in (0..).zip(changed.pages.iter_mut().chain(&mut changed.shared_pages)) {
+            page.epoch = 7 + i;
+            page.digest = [i as u8; 32];
+        }
+        changed.pages[1].null_count = 1;
+        let patched = changed.patched(&bytes).unwrap();
+        assert_eq!(patched, changed.to_bytes(&BOUNDS).unwrap());
+        assert_eq!(changed.patched(&patched).unwrap(), patched);
+        changed.pages[0].rows += 1;
+        assert!(changed.patched(&bytes).is_err());
+        changed.pages.pop();
+        assert!(changed.patched(&bytes).is_err());
+    }
+
+    #[test]
     fn lists_of_shared_pages_are_found_again() {
         let mut lists = vec![];
         assert_eq!(ColumnMeta::push_list(&mut lists, &[]), Ok(None));
@@ -466,6 +527,7 @@ mod tests {
     fn metadata_outside_the_region_is_not_read() {
         for (place, length) in [(99_999, 8), (199_993, 8), (u64::MAX, 8)] {
             let record = ColumnRecord {
+                level: Default::default(),
                 source: ColumnSource::Meta {
                     place,
                     length,

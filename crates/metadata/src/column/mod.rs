@@ -6,4 +6,4 @@ mod record;
 
 pub use column_meta::{ColumnMeta, shared_list};
 pub use page::{FileBounds, PageDescriptor, page_align};
-pub use record::{ColumnRecord, ColumnSource};
+pub use record::{ColumnRecord, ColumnSource, ErasureLevel};

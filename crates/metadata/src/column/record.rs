@@ -10,11 +10,52 @@ const KIND_EMPTY: u8 = 0;
 const KIND_PAGE: u8 = 1;
 const KIND_META: u8 = 2;
 
+/// What an erasure may do with the values of a column. A column has its level from the time it is written.
+///
+/// Source: Bullion (CIDR 2025), section 2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ErasureLevel {
+    /// Level 0: nothing. A file with no other columns is never changed.
+    Immutable,
+    /// Level 1: rows can be hidden; their bytes stay.
+    #[default]
+    Hide,
+    /// Level 2: the bytes of rows can be removed in place. All blocks have a salt.
+    Erase,
+}
+
+impl ErasureLevel {
+    /// All levels, in their order.
+    pub const ALL: [Self; 3] = [Self::Immutable, Self::Hide, Self::Erase];
+
+    /// The level of a number; `None` for numbers above 2.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// 0, 1 or 2.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Immutable => 0,
+            Self::Hide => 1,
+            Self::Erase => 2,
+        }
+    }
+}
+
+impl std::fmt::Display for ErasureLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.number().fmt(f)
+    }
+}
+
 /// The part of a node's record that says where its column is; it has a fixed size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnRecord {
     /// The pages, or where they are listed.
     pub source: ColumnSource,
+    /// What an erasure may do with its values.
+    pub level: ErasureLevel,
     /// The column's digest; zero for [`ColumnSource::Empty`].
     pub digest: [u8; 32],
 }
@@ -56,8 +97,15 @@ impl ColumnRecord {
     /// The record of a column without pages.
     pub const EMPTY: Self = Self {
         source: ColumnSource::Empty,
+        level: ErasureLevel::Hide,
         digest: [0; 32],
     };
+
+    /// The same at another level.
+    #[must_use]
+    pub fn with_level(self, level: ErasureLevel) -> Self {
+        Self { level, ..self }
+    }
 
     /// The record of a column that has this one page; its digest is the page's.
     ///
@@ -78,6 +126,7 @@ impl ColumnRecord {
                 side_place: page.side_place,
                 side_length: page.side_length,
             },
+            level: ErasureLevel::default(),
             digest: page.digest,
         })
     }
@@ -93,6 +142,7 @@ impl ColumnRecord {
                 length: len_u32(bytes.len(), "column.length")?,
                 crc: crc32c(&[bytes]),
             },
+            level: ErasureLevel::default(),
             digest,
         })
     }
@@ -168,7 +218,7 @@ impl ColumnRecord {
                     (KIND_META, 0, 0, place, length, 0, 0, 0, crc)
                 }
             };
-        out.extend_from_slice(&[kind, 0]);
+        out.extend_from_slice(&[kind, self.level.number()]);
         out.extend_from_slice(&meta.to_le_bytes());
         out.extend_from_slice(&n_blocks.to_le_bytes());
         out.extend_from_slice(&place.to_le_bytes());
@@ -187,7 +237,7 @@ impl ColumnRecord {
             Err(Error::corrupt(field, start + at, found, allowed))
         };
         let kind = reader.u8("column.kind")?;
-        let flags = reader.u8("column.flags")?;
+        let level = reader.u8("column.level")?;
         let meta = reader.u16("column.meta")?;
         let n_blocks = reader.u32("column.n_blocks")?;
         let place = reader.u64("column.place")?;
@@ -198,9 +248,9 @@ impl ColumnRecord {
         let crc = reader.u32("column.crc")?;
         let mut digest = [0; 32];
         digest.copy_from_slice(reader.take(32, "column.digest")?);
-        if flags != 0 {
-            return bad("column.flags", 1, flags.into(), "zero (reserved)");
-        }
+        let Some(level) = ErasureLevel::of_number(level) else {
+            return bad("column.level", 1, level.into(), "0, 1, 2");
+        };
         let page_fields = u64::from(meta) | u64::from(n_blocks) | u64::from(null_count);
         let page_fields = page_fields | side_place | u64::from(side_length);
         let source = match kind {
@@ -238,7 +288,11 @@ impl ColumnRecord {
             }
             _ => return bad("column.kind", 0, kind.into(), "0, 1, 2"),
         };
-        Ok(Self { source, digest })
+        Ok(Self {
+            source,
+            level,
+            digest,
+        })
     }
 }
 
@@ -286,9 +340,9 @@ mod tests {
         let meta = record_bytes(&ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap());
         let empty = record_bytes(&ColumnRecord::EMPTY);
         for (bytes, at) in [
-            (&empty, vec![1, 2, 4, 8, 16, 20, 24, 32, 36, 40]),
-            (&page, vec![1, 36]),
-            (&meta, vec![1, 2, 4, 20, 24, 32]),
+            (&empty, vec![2, 4, 8, 16, 20, 24, 32, 36, 40]),
+            (&page, vec![36]),
+            (&meta, vec![2, 4, 20, 24, 32]),
         ] {
             for at in at {
                 let mut bad = bytes.clone();
@@ -297,6 +351,15 @@ mod tests {
                 assert!(matches!(got, Err(Error::Corrupt { .. })), "{at}: {got:?}");
             }
         }
+        for level in ErasureLevel::ALL {
+            let mut leveled = page.clone();
+            leveled[1] = level.number();
+            let record = ColumnRecord::parse(&mut Reader::new(&leveled)).unwrap();
+            assert_eq!(record.level, level);
+        }
+        let mut bad = page.clone();
+        bad[1] = 3;
+        assert!(ColumnRecord::parse(&mut Reader::new(&bad)).is_err());
         let mut bad = page;
         bad[0] = 3;
         assert!(ColumnRecord::parse(&mut Reader::new(&bad)).is_err());

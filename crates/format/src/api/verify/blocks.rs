@@ -1,7 +1,7 @@
 //! The blocks of a page: checksums, digests, and what their headers say of nulls.
 
 use tarsia_compliance as compliance;
-use tarsia_metadata::PageDescriptor;
+use tarsia_metadata::{ErasureLevel, PageDescriptor};
 use tarsia_structure::block::{BlockExpectation, checksummed_chunks};
 use tarsia_structure::{Block, BlockHeader, FullZipForm};
 
@@ -32,16 +32,19 @@ pub(super) fn check(
     let mut nulls = Vec::new();
     for block in 0..descriptor.n_blocks {
         let check = || {
-            let range = blocks.block_range(block)?;
-            let place = descriptor.place + range.start..descriptor.place + range.end;
-            let bytes = file.source.read(place)?;
+            let bytes = file.source.read(page.place_of(blocks, block)?)?;
             check_block(&bytes)?;
             // Readers of single rows do not look at the whole block.
-            let rows = blocks.rows_of(block)?.len() as u32;
-            let header = BlockExpectation::of(meta, rows)
-                .and_then(|expect| Block::parse(&bytes, &expect))
+            let rows = blocks.rows_of(block)?;
+            let present = match bound < compliance::SHARED_PAGE_FIRST {
+                true => column.n_present_of(page, &rows),
+                false => rows.end - rows.start,
+            };
+            let header = BlockExpectation::of(meta, rows.end - rows.start)
+                .and_then(|expect| Block::parse_present(&bytes, &expect, present))
                 .map_err(while_reading)?
                 .header;
+            check_form(column, form, &header, &bytes)?;
             if let Some(form) = form {
                 check_rows(&bytes, form)?;
             }
@@ -84,6 +87,27 @@ pub(super) fn check(
         },
         nulls,
     })
+}
+
+/// That a block has a salt exactly where its column is at level 2, and zeros behind it. Rows that are found by
+/// multiplication have no salt in front of them.
+fn check_form(
+    column: &Column,
+    form: Option<FullZipForm>,
+    header: &BlockHeader,
+    place: &[u8],
+) -> Result<()> {
+    let has_room = form.is_none_or(|form| form.is_indexed());
+    if header.salted != (has_room && column.level == ErasureLevel::Erase) {
+        let what = "a salt, which blocks of columns at level 2 have, and no others";
+        return Err(corrupt(what));
+    }
+    let behind = usize::try_from(header.block_bytes()).unwrap_or(usize::MAX);
+    let behind = place.get(behind..).unwrap_or_default();
+    match behind.iter().all(|byte| *byte == 0) {
+        true => Ok(()),
+        false => Err(corrupt("bytes behind the block that are not zero")),
+    }
 }
 
 /// The checksums of the rows of a full-zip block, by which rows are read without their block. Those of byte strings

@@ -169,17 +169,62 @@ pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<Ve
     check().map_err(|error: Error| error.in_page(number).in_column(column.name()))
 }
 
-/// Between header, pages and metadata there are only zeros.
+/// Where no page, block, section or other part of the file lies, there are only zeros.
 fn gaps(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
-    let mut used: Vec<Range<u64>> = columns
-        .iter()
-        .flat_map(|column| column.pages.iter().chain(&column.shared_pages))
-        .map(|page| page.descriptor.range())
-        .collect();
+    let catalog = &file.catalog;
+    let mut pages = Vec::new();
+    for column in columns {
+        let data = (0..column.pages.len()).map(PageNumber::Data);
+        let shared = (0..column.shared_pages.len()).map(PageNumber::Shared);
+        for number in data.chain(shared) {
+            let page = number.of(column)?;
+            let in_column = |error: Error| error.in_column(column.name());
+            if page.moved().is_empty() {
+                pages.push(page.descriptor.range());
+                continue;
+            }
+            let blocks = blocks_of(file, column, number)?;
+            for block in 0..page.descriptor.n_blocks {
+                let place = page.first_place_of(blocks, block).map_err(in_column)?;
+                // The place of a block that moved is a gap.
+                if page.place_of(blocks, block).map_err(in_column)? == place {
+                    pages.push(place);
+                }
+            }
+        }
+    }
+    let start = tarsia_metadata::limits::HEADER_BYTES as u64;
+    zeros_between(file, start..catalog.meta_range().start, pages)?;
+    let moved = &catalog.changes().moved;
+    for block in moved {
+        let column = columns.get(block.leaf as usize);
+        let page =
+            column.and_then(
+                |column| match block.page.checked_sub(compliance::SHARED_PAGE_FIRST) {
+                    None => column.pages.get(block.page as usize),
+                    Some(number) => column.shared_pages.get(number as usize),
+                },
+            );
+        if page.is_none_or(|page| block.block >= page.descriptor.n_blocks) {
+            let (leaf, page, block) = (block.leaf, block.page, block.block);
+            return Err(corrupt(format!(
+                "a moved block of column {leaf}, page {page}, block {block}, which is not there"
+            )));
+        }
+    }
+    let late = catalog.late_range();
+    let sections = catalog.sections().iter().map(|section| &section.range);
+    let late_start = late.start;
+    let in_late = sections.filter(|range| range.start >= late_start);
+    let moved = moved.iter().map(|block| &block.range);
+    zeros_between(file, late, moved.chain(in_late).cloned().collect())
+}
+
+/// That parts of a range of the file do not overlap, and that only zeros lie between them.
+fn zeros_between(file: &OpenFile, within: Range<u64>, mut used: Vec<Range<u64>>) -> Result<()> {
     used.sort_unstable_by_key(|range| (range.start, range.end));
-    let meta_start = file.catalog.meta_range().start;
-    let mut at = tarsia_metadata::limits::HEADER_BYTES as u64;
-    for range in used.into_iter().chain(iter::once(meta_start..meta_start)) {
+    let mut at = within.start;
+    for range in used.into_iter().chain(iter::once(within.end..within.end)) {
         if range.start < at && !range.is_empty() {
             return Err(corrupt(format!("pages overlap at byte {}", range.start)));
         }

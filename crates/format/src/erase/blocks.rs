@@ -1,0 +1,403 @@
+//! The blocks of a column without the rows that are erased, and its dictionaries without the entries that only they
+//! had.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries};
+use tarsia_compliance::{RowSet, SHARED_PAGE_FIRST, Salts, block_digest};
+use tarsia_page_writer::{
+    BlockContext, BlockErasure, Outcome, encode_block, erase_block, mark_used, wipe_unused,
+};
+use tarsia_structure::{BlockHeader, Meta};
+
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::exec::{OpenFile, blocks_of, prepare_shared};
+use crate::plan::PageNumber;
+use crate::table::{Blocks, Column, Page};
+
+/// A block that is written anew.
+pub(super) struct NewBlock {
+    /// Its number in its page.
+    pub(super) block: u32,
+    /// Where it lies now.
+    pub(super) old_place: Range<u64>,
+    pub(super) outcome: Outcome,
+    /// Digests of the block as it is and as it will be.
+    pub(super) before: [u8; 32],
+    pub(super) after: [u8; 32],
+    /// Null items that it loses.
+    pub(super) nulls_gone: u32,
+}
+
+/// The new blocks of a page.
+pub(super) struct NewBlocks {
+    pub(super) page: PageNumber,
+    /// In order.
+    pub(super) blocks: Vec<NewBlock>,
+}
+
+impl NewBlocks {
+    /// Its number as digests have it.
+    pub(super) fn bound(&self) -> u32 {
+        bound(self.page)
+    }
+}
+
+pub(super) fn bound(page: PageNumber) -> u32 {
+    // A column has fewer than 2^31 pages, and fewer than 2^16 shared ones.
+    match page {
+        PageNumber::Data(number) => number as u32,
+        PageNumber::Shared(number) => SHARED_PAGE_FIRST + number as u32,
+    }
+}
+
+/// What is erased, and with what.
+pub(super) struct Erasing<'a> {
+    pub(super) file: &'a OpenFile,
+    /// Rows that the columns do not hold any more.
+    pub(super) absent: &'a RowSet,
+    /// Rows that they are to lose; none of those that are absent.
+    pub(super) erase: &'a RowSet,
+    pub(super) salts: &'a Salts,
+}
+
+/// A page as it is read and written for an erasure.
+struct OpenPage<'a> {
+    column: &'a Column,
+    number: PageNumber,
+    page: &'a Page,
+    blocks: &'a Blocks,
+    meta: &'a Meta,
+    shared: Vec<Arc<OwnedValues>>,
+}
+
+/// Entries of a shared buffer that may have lost the last value that refers to them.
+type Candidates = BTreeMap<usize, Vec<usize>>;
+
+fn checksum(bytes: &[u8]) -> u32 {
+    tarsia_metadata::crc32c(&[bytes])
+}
+
+fn null_count(header: &BlockHeader) -> u32 {
+    header.null_count
+}
+
+impl Erasing<'_> {
+    /// All blocks of a column that are written anew.
+    pub(super) fn column(&self, column: &Column) -> Result<Vec<NewBlocks>> {
+        let mut changed = Vec::new();
+        let mut candidates = Candidates::new();
+        for number in 0..column.pages.len() {
+            let rows = column.page(number)?.rows();
+            if self.erase.count(rows) == 0 {
+                continue;
+            }
+            let new = self.data_page(column, number, &mut candidates);
+            changed.push(new.map_err(|error| column.at(error, number))?);
+        }
+        // A shared page is decoded with those of lower numbers, so that these come later.
+        while let Some((number, entries)) = candidates.pop_last() {
+            let wiped = self
+                .unused(column, number, entries, &changed)
+                .and_then(|unused| {
+                    self.shared_page(column, number, &unused, &changed, &mut candidates)
+                });
+            let named = |error: Error| {
+                let error = error.prefixed(&format!("shared page {number}"));
+                error.in_column(column.name())
+            };
+            changed.extend(wiped.map_err(named)?);
+        }
+        changed.retain(|page| !page.blocks.is_empty());
+        Ok(changed)
+    }
+
+    fn open<'a>(&'a self, column: &'a Column, number: PageNumber) -> Result<OpenPage<'a>> {
+        let page = number.of(column)?;
+        let shared = column.shared_of(page).iter();
+        let shared = shared.map(|shared| prepare_shared(self.file, column, (*shared).into()));
+        Ok(OpenPage {
+            column,
+            number,
+            page,
+            blocks: blocks_of(self.file, column, number)?,
+            meta: self.file.catalog.metas().get(page.descriptor.meta)?,
+            shared: shared.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The blocks of a data page that hold some of the rows.
+    fn data_page(
+        &self,
+        column: &Column,
+        number: usize,
+        candidates: &mut Candidates,
+    ) -> Result<NewBlocks> {
+        let number = PageNumber::Data(number);
+        let open = self.open(column, number)?;
+        let rows = open.page.rows();
+        let mut touched = Vec::new();
+        for run in self.erase.ranges(rows.clone()) {
+            // Inside a page, whose rows are counted in 32 bits.
+            let first = open.blocks.block_of_row((run.start - rows.start) as u32)?;
+            let last = open
+                .blocks
+                .block_of_row((run.end - 1 - rows.start) as u32)?;
+            let next = touched.last().map_or(0, |last: &u32| last + 1);
+            touched.extend(first.max(next)..=last);
+        }
+        let made: Vec<(NewBlock, Vec<Vec<usize>>)> = touched
+            .into_par_iter()
+            .map(|block| {
+                self.data_block(&open, block)
+                    .map_err(|error| error.in_block(block.into()))
+            })
+            .collect::<Result<_>>()?;
+        let mut blocks = Vec::with_capacity(made.len());
+        for (block, unreferred) in made {
+            for (shared, entries) in column.shared_of(open.page).iter().zip(unreferred) {
+                if !entries.is_empty() {
+                    let known = candidates.entry((*shared).into()).or_default();
+                    known.extend(entries);
+                }
+            }
+            blocks.push(block);
+        }
+        Ok(NewBlocks {
+            page: number,
+            blocks,
+        })
+    }
+
+    /// A block without the rows, and of each shared buffer the entries that it refers to no more.
+    fn data_block(&self, open: &OpenPage<'_>, block: u32) -> Result<(NewBlock, Vec<Vec<usize>>)> {
+        let held = open.blocks.rows_of(block)?;
+        let first_row = open.page.descriptor.first_row;
+        let start = first_row + u64::from(held.start);
+        let of_block = start..first_row + u64::from(held.end);
+        let in_block = |rows: &RowSet| -> Vec<u32> {
+            let runs = rows.ranges(of_block.clone());
+            runs.flatten().map(|row| (row - start) as u32).collect()
+        };
+        let (absent, erase) = (in_block(self.absent), in_block(self.erase));
+        let place = open.page.place_of(open.blocks, block)?;
+        let bytes = self.file.source.read(place.clone())?;
+        let rows = held.end - held.start;
+        let erasure = BlockErasure {
+            place: &bytes,
+            rows,
+            absent: &absent,
+            erase: &erase,
+            salt: Some(self.salts.of(open.column.leaf, bound(open.number), block)),
+        };
+        let context = self.context(open);
+        let outcome = erase_block(&context, &erasure).map_err(while_reading)?;
+        let unreferred = self.unreferred(open, &bytes, outcome.bytes(), rows)?;
+        let new = self.new_block(open, block, place, &bytes, outcome)?;
+        Ok((new, unreferred))
+    }
+
+    fn context<'a>(&'a self, open: &'a OpenPage<'_>) -> BlockContext<'a> {
+        BlockContext {
+            registry: &self.file.session.registry,
+            meta: open.meta,
+            shared: &open.shared,
+            checksum,
+        }
+    }
+
+    fn new_block(
+        &self,
+        open: &OpenPage<'_>,
+        block: u32,
+        old_place: Range<u64>,
+        old: &[u8],
+        outcome: Outcome,
+    ) -> Result<NewBlock> {
+        let header = |bytes| BlockHeader::parse(bytes).map_err(while_reading);
+        let nulls = null_count(&header(old)?);
+        let left = null_count(&header(outcome.bytes())?);
+        let (leaf, page) = (open.column.leaf, bound(open.number));
+        Ok(NewBlock {
+            block,
+            old_place,
+            before: block_digest(leaf, page, block, old),
+            after: block_digest(leaf, page, block, outcome.bytes()),
+            nulls_gone: nulls.saturating_sub(left),
+            outcome,
+        })
+    }
+
+    /// Which entries of each shared buffer of a page a block refers to.
+    fn used(&self, open: &OpenPage<'_>, block: &[u8], rows: u32) -> Result<Vec<Arc<UsedEntries>>> {
+        let none = open.shared.iter();
+        let used: Vec<_> = none
+            .map(|values| Arc::new(UsedEntries::none_of(values.len())))
+            .collect();
+        if !used.is_empty() {
+            mark_used(&self.context(open), block, rows, &used).map_err(while_reading)?;
+        }
+        Ok(used)
+    }
+
+    /// Of each shared buffer the entries that the old block refers to and the new one does not.
+    fn unreferred(
+        &self,
+        open: &OpenPage<'_>,
+        old: &[u8],
+        new: &[u8],
+        rows: u32,
+    ) -> Result<Vec<Vec<usize>>> {
+        if open.shared.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (old, new) = (self.used(open, old, rows)?, self.used(open, new, rows)?);
+        let buffers = old.iter().zip(&new);
+        let buffers = buffers.map(|(old, new)| {
+            let entries = 0..old.len();
+            let gone = |i: &usize| old.contains(*i) && !new.contains(*i);
+            entries.filter(gone).collect()
+        });
+        Ok(buffers.collect())
+    }
+
+    /// Those of `entries` of a shared page that no block of any page refers to any more. Blocks are looked at until
+    /// each entry was found.
+    fn unused(
+        &self,
+        column: &Column,
+        shared: usize,
+        mut entries: Vec<usize>,
+        changed: &[NewBlocks],
+    ) -> Result<Vec<usize>> {
+        entries.sort_unstable();
+        entries.dedup();
+        let kind = |open: &OpenPage<'_>, at: usize| open.meta.shared.get(at).map(|spec| spec.kind);
+        let new: HashMap<(u32, u32), &NewBlock> = changed
+            .iter()
+            .flat_map(|page| {
+                let bound = page.bound();
+                page.blocks
+                    .iter()
+                    .map(move |block| ((bound, block.block), block))
+            })
+            .collect();
+        let data = (0..column.pages.len()).map(PageNumber::Data);
+        let shared_pages = (shared + 1..column.shared_pages.len()).map(PageNumber::Shared);
+        for number in data.chain(shared_pages) {
+            let page = number.of(column)?;
+            let list = column.shared_of(page);
+            let positions: Vec<usize> = (0..list.len())
+                .filter(|at| list.get(*at).is_some_and(|it| usize::from(*it) == shared))
+                .collect();
+            if positions.is_empty() {
+                continue;
+            }
+            let open = self.open(column, number)?;
+            for block in 0..page.descriptor.n_blocks {
+                if entries.is_empty() {
+                    return Ok(entries);
+                }
+                let rows = open.blocks.rows_of(block)?;
+                let rows = rows.end - rows.start;
+                let used = match new.get(&(bound(number), block)) {
+                    Some(new) => self.used(&open, new.outcome.bytes(), rows)?,
+                    None => {
+                        let place = page.place_of(open.blocks, block)?;
+                        self.used(&open, &self.file.source.read(place)?, rows)?
+                    }
+                };
+                for at in &positions {
+                    // Buffers that are needed whole are never wiped.
+                    if kind(&open, *at).is_none_or(|kind| !kind.has_entries()) {
+                        return Ok(Vec::new());
+                    }
+                    if let Some(used) = used.get(*at) {
+                        entries.retain(|entry| !used.contains(*entry));
+                    }
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The blocks of a shared page that hold entries which nothing refers to any more: wiped.
+    fn shared_page(
+        &self,
+        column: &Column,
+        shared: usize,
+        unused: &[usize],
+        changed: &[NewBlocks],
+        candidates: &mut Candidates,
+    ) -> Result<Option<NewBlocks>> {
+        let Some(kind) = self.kind_of(column, shared)? else {
+            return Ok(None);
+        };
+        if unused.is_empty() || !kind.has_entries() {
+            return Ok(None);
+        }
+        let number = PageNumber::Shared(shared);
+        debug_assert!(changed.iter().all(|page| page.bound() != bound(number)));
+        let open = self.open(column, number)?;
+        let values = prepare_shared(self.file, column, shared)?;
+        let left = UsedEntries::none_of(values.len());
+        let mut gone = unused.iter().copied().peekable();
+        for entry in 0..values.len() {
+            if gone.next_if_eq(&entry).is_none() {
+                left.insert(entry);
+            }
+        }
+        let buffer = SharedBuffer::new(kind, values);
+        let wiped = wipe_unused(&buffer, &left).map_err(while_reading)?;
+        let wiped = wiped.as_values().map_err(while_reading)?;
+        let context = self.context(&open);
+        let mut blocks = Vec::new();
+        let mut at = 0;
+        while let Some(entry) = unused.get(at) {
+            // A dictionary has fewer than 2^32 entries.
+            let block = open.blocks.block_of_row(*entry as u32)?;
+            let held = open.blocks.rows_of(block)?;
+            at += unused[at..].partition_point(|entry| *entry < held.end as usize);
+            let rows = held.end - held.start;
+            let place = open.page.place_of(open.blocks, block)?;
+            let bytes = self.file.source.read(place.clone())?;
+            let salt = self.salts.of(column.leaf, bound(number), block);
+            let entries = wiped.slice(held.start as usize..held.end as usize);
+            let outcome =
+                encode_block(&context, None, None, entries, rows, Some(salt), bytes.len())
+                    .map_err(while_reading)?;
+            let unreferred = self.unreferred(&open, &bytes, outcome.bytes(), rows)?;
+            for (shared, entries) in column.shared_of(open.page).iter().zip(unreferred) {
+                if !entries.is_empty() {
+                    let known = candidates.entry((*shared).into()).or_default();
+                    known.extend(entries);
+                }
+            }
+            blocks.push(self.new_block(&open, block, place, &bytes, outcome)?);
+        }
+        Ok(Some(NewBlocks {
+            page: number,
+            blocks,
+        }))
+    }
+
+    /// The kind that the pages of a column say a shared page has; `None` where no page names it.
+    fn kind_of(&self, column: &Column, shared: usize) -> Result<Option<tarsia_codec::SharedKind>> {
+        for page in column.pages.iter().chain(&column.shared_pages) {
+            let mut list = column.shared_of(page).iter();
+            if let Some(at) = list.position(|number| usize::from(*number) == shared) {
+                let meta = self.file.catalog.metas().get(page.descriptor.meta)?;
+                return Ok(meta.shared.get(at).map(|spec| spec.kind));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The error for what this build cannot erase.
+pub(super) fn refused(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidInput, what)
+}

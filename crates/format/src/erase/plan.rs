@@ -1,0 +1,542 @@
+//! What an erasure changes of a file: blocks, digests up to the root, and the end of the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use tarsia_codec::Version;
+use tarsia_compliance as compliance;
+use tarsia_compliance::{Change, LEAF_BYTES, RowSet, Salts};
+use tarsia_metadata as metadata;
+use tarsia_metadata::{
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, MovedBlock, NodeRecord,
+    PageDescriptor, Section, SectionFlags,
+};
+use tarsia_page_writer::Outcome;
+
+use super::blocks::{Erasing, NewBlocks, bound, refused};
+use super::patches::Patches;
+use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::OpenFile;
+use crate::plan::PageNumber;
+use crate::random::random;
+use crate::table::{Column, Page};
+
+/// Everything that an erasure writes, before it is written.
+pub struct ErasurePlan {
+    pub(super) changes: Vec<Change>,
+    pub(super) new_len: u64,
+    pub(super) report: ErasureReport,
+}
+
+impl ErasurePlan {
+    /// How many rows, blocks and bytes it touches.
+    pub fn summary(&self) -> &ErasureSummary {
+        &self.report.summary
+    }
+
+    pub(crate) fn old_root(&self) -> [u8; 32] {
+        self.report.old_root
+    }
+
+    pub(crate) fn old_epoch(&self) -> u64 {
+        self.report.old_epoch
+    }
+}
+
+impl std::fmt::Debug for ErasurePlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ErasurePlan")
+            .field("summary", self.summary())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an erasure is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) rows: &'a RowSet,
+    pub(super) level: ErasureLevel,
+    /// Of the salts; random unless given.
+    pub(super) salt_key: Option<[u8; 32]>,
+}
+
+/// Where a record lies, and its bytes.
+struct Record {
+    place: u64,
+    bytes: Vec<u8>,
+    column: ColumnRecord,
+}
+
+/// A plan as it grows.
+struct Draft<'a> {
+    file: &'a OpenFile,
+    patches: Patches,
+    moved: BTreeMap<(u32, u32, u32), Range<u64>>,
+    /// Where the next block that moves may lie.
+    free: u64,
+    columns: Vec<ErasedColumn>,
+    summary: ErasureSummary,
+}
+
+/// Plans an erasure.
+pub(super) fn plan(file: &OpenFile, asked: &Asked<'_>) -> Result<ErasurePlan> {
+    let catalog = &file.catalog;
+    catalog.check_modifiable()?;
+    if let Some(row) = asked.rows.last().filter(|row| *row >= file.rows()) {
+        let what = format!("row {row} of {}", file.rows());
+        return Err(Error::new(ErrorKind::OutOfRange, what));
+    }
+    let columns = catalog.all_columns(&file.source)?;
+    let least = match asked.level {
+        ErasureLevel::Immutable => return Err(refused("rows are erased at level 1 or 2")),
+        level => level,
+    };
+    if !columns.iter().any(|column| column.level >= least) {
+        return Err(refused(format!(
+            "no column is at erasure level {least}: the file was not written for it"
+        )));
+    }
+    let changes = catalog.changes();
+    let deleted = changes.deleted.union(asked.rows);
+    let (erase, erased) = match asked.level {
+        ErasureLevel::Erase => (
+            asked.rows.difference(&changes.erased),
+            changes.erased.union(asked.rows),
+        ),
+        _ => (RowSet::default(), (*changes.erased).clone()),
+    };
+    let mut draft = Draft::new(file)?;
+    draft.summary.rows = asked.rows.len();
+    draft.summary.rows_deleted = deleted.len() - changes.deleted.len();
+    draft.summary.rows_erased = erase.len();
+    if !erase.is_empty() {
+        let key = match asked.salt_key {
+            Some(key) => key,
+            None => random()?,
+        };
+        let erasing = Erasing {
+            file,
+            absent: &changes.erased,
+            erase: &erase,
+            salts: &Salts::new(key),
+        };
+        let records = records(file)?;
+        for column in &columns {
+            if column.level == ErasureLevel::Erase {
+                let new = erasing.column(column)?;
+                if !new.is_empty() {
+                    let none = || Error::new(ErrorKind::Corrupt, "a column without a record");
+                    let record = records.get(&column.leaf).ok_or_else(none)?;
+                    draft
+                        .column(column, record, new)
+                        .map_err(|error| error.in_column(column.name()))?;
+                }
+            }
+        }
+    }
+    draft.finish(asked, &deleted, &erased)
+}
+
+/// The records of all columns, by the number of the column.
+fn records(file: &OpenFile) -> Result<BTreeMap<u32, Record>> {
+    let range = file.catalog.records_range();
+    let start = range.start;
+    let bytes = file.source.read(range)?;
+    let mut records = metadata::Records::new(&bytes, file.catalog.n_nodes());
+    let mut found = BTreeMap::new();
+    loop {
+        let at = records.position();
+        let Some(record) = records.next() else {
+            return Ok(found);
+        };
+        let record = record?;
+        if let (Some(leaf), Some(column)) = (record.leaf, record.column) {
+            let bytes = bytes.get(at..records.position()).unwrap_or_default();
+            found.insert(
+                leaf,
+                Record {
+                    place: start + at as u64,
+                    bytes: bytes.to_vec(),
+                    column,
+                },
+            );
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    fn new(file: &'a OpenFile) -> Result<Self> {
+        let moved = &file.catalog.changes().moved;
+        let end = moved.iter().map(|block| block.range.end).max();
+        let late = file.catalog.late_range();
+        let file_bytes = file.catalog.committed_bytes();
+        Ok(Self {
+            file,
+            patches: Patches::default(),
+            moved: moved
+                .iter()
+                .map(|block| ((block.leaf, block.page, block.block), block.range.clone()))
+                .collect(),
+            free: end.unwrap_or(late.start).next_multiple_of(8),
+            columns: Vec::new(),
+            summary: ErasureSummary {
+                file_bytes_before: file_bytes,
+                ..ErasureSummary::default()
+            },
+        })
+    }
+
+    /// The new blocks of a column, and all that says something of them, up to the column's record.
+    fn column(&mut self, column: &Column, record: &Record, new: Vec<NewBlocks>) -> Result<()> {
+        let descriptors = |pages: &[Page]| -> Vec<PageDescriptor> {
+            pages.iter().map(|page| page.descriptor).collect()
+        };
+        let mut meta = ColumnMeta {
+            pages: descriptors(&column.pages),
+            shared_pages: descriptors(&column.shared_pages),
+            shared_lists: column.shared_lists.clone(),
+        };
+        let mut erased = ErasedColumn {
+            name: column.name().to_owned(),
+            blocks: Vec::new(),
+        };
+        for page in new {
+            let number = page.page;
+            let descriptor = match number {
+                PageNumber::Data(number) => meta.pages.get_mut(number),
+                PageNumber::Shared(number) => meta.shared_pages.get_mut(number),
+            };
+            let none = || Error::new(ErrorKind::Corrupt, "a page that the column lacks");
+            self.page(column, page, descriptor.ok_or_else(none)?, &mut erased)?;
+        }
+        let digests = |pages: &[PageDescriptor]| -> Vec<[u8; 32]> {
+            pages.iter().map(|page| page.digest).collect()
+        };
+        let digest = compliance::column_digest(
+            column.leaf,
+            &digests(&meta.pages),
+            &digests(&meta.shared_pages),
+        );
+        let level = record.column.level;
+        let changed = match record.column.source {
+            ColumnSource::Meta { place, length, .. } => {
+                let old = self.file.source.read(place..place + u64::from(length))?;
+                let patched = meta.patched(&old)?;
+                let record = ColumnRecord::of_meta(place, &patched, digest)?;
+                self.patches.write(place, patched);
+                record
+            }
+            ColumnSource::Page { .. } | ColumnSource::Empty => match meta.pages.as_slice() {
+                [page] => ColumnRecord::of_page(page)?,
+                _ => {
+                    let what = "other pages than the column's record has";
+                    return Err(Error::new(ErrorKind::Corrupt, what));
+                }
+            },
+        };
+        let bytes = NodeRecord::with_column(&record.bytes, &changed.with_level(level))?;
+        self.patches.write(record.place, bytes);
+        self.columns.push(erased);
+        Ok(())
+    }
+
+    /// The new blocks of a page and their digests.
+    fn page(
+        &mut self,
+        column: &Column,
+        new: NewBlocks,
+        descriptor: &mut PageDescriptor,
+        erased: &mut ErasedColumn,
+    ) -> Result<()> {
+        let number = bound(new.page);
+        let mut digests = match descriptor.digests_range() {
+            None => None,
+            Some(range) => {
+                let bytes = self.file.source.read(range.clone())?;
+                let digests = bytes.as_chunks::<16>().0.to_vec();
+                if compliance::page_digest(column.leaf, number, &digests) != descriptor.digest {
+                    let what = "page digest: the block digests are not those that were written";
+                    return Err(Error::new(ErrorKind::Corrupt, what));
+                }
+                Some((range.start, digests))
+            }
+        };
+        for block in new.blocks {
+            let key = (column.leaf, number, block.block);
+            let old_place = block.old_place;
+            let length = old_place.end - old_place.start;
+            let stored = match &mut digests {
+                None => block.before == descriptor.digest,
+                Some((_, digests)) => {
+                    let kept = compliance::stored_block_digest(&block.before);
+                    digests.get(block.block as usize) == Some(&kept)
+                }
+            };
+            if !stored {
+                // Else a changed block would get a good digest.
+                let what = "block digest: the block is not the one that was written";
+                let error = Error::new(ErrorKind::Corrupt, what);
+                return Err(error.in_block(block.block.into()));
+            }
+            self.summary.blocks += 1;
+            self.summary.bytes_read += length;
+            let is_moved = block.outcome.must_move();
+            match block.outcome {
+                Outcome::InPlace { bytes } => self.patches.write(old_place.start, bytes),
+                Outcome::MustMove { bytes } => {
+                    self.summary.blocks_moved += 1;
+                    self.patches.zero(old_place);
+                    let place = self.free;
+                    self.free = place + bytes.len() as u64;
+                    self.moved.insert(key, place..self.free);
+                    self.patches.write(place, bytes);
+                }
+            }
+            match &mut digests {
+                None => descriptor.digest = block.after,
+                Some((_, digests)) => {
+                    if let Some(digest) = digests.get_mut(block.block as usize) {
+                        *digest = compliance::stored_block_digest(&block.after);
+                    }
+                }
+            }
+            descriptor.null_count = descriptor.null_count.saturating_sub(block.nulls_gone);
+            erased.blocks.push(ErasedBlock {
+                page: number & !compliance::SHARED_PAGE_FIRST,
+                shared: number >= compliance::SHARED_PAGE_FIRST,
+                block: block.block,
+                before: block.before,
+                after: block.after,
+                moved: is_moved,
+            });
+            if let Some((start, digests)) = &digests
+                && let Some(digest) = digests.get(block.block as usize)
+            {
+                let at = start + 16 * u64::from(block.block);
+                self.patches.write(at, digest.to_vec());
+            }
+        }
+        if let Some((_, digests)) = &digests {
+            descriptor.digest = compliance::page_digest(column.leaf, number, digests);
+        }
+        // The epoch of a page in a column record is not stored.
+        if descriptor.epoch > 0 {
+            descriptor.epoch = self.new_epoch();
+        }
+        Ok(())
+    }
+
+    /// The file's epoch after the erasure: one more says that a journal is there.
+    fn new_epoch(&self) -> u64 {
+        self.file.catalog.epoch() + 2
+    }
+
+    /// The digest tree's changes, and its top.
+    fn tree(&mut self) -> Result<[u8; 32]> {
+        let catalog = &self.file.catalog;
+        let region = catalog.meta_range();
+        let region_bytes = region.end - region.start;
+        let leaf_bytes = LEAF_BYTES as u64;
+        let mut touched = BTreeSet::new();
+        for range in self.patches.ranges() {
+            let start = range.start.max(region.start);
+            let end = range.end.min(region.end);
+            if start < end {
+                let first = (start - region.start) / leaf_bytes;
+                let last = (end - 1 - region.start) / leaf_bytes;
+                touched.extend(first..=last);
+            }
+        }
+        if region_bytes <= leaf_bytes {
+            // Nothing is stored of a region of one leaf.
+            touched.insert(0);
+        }
+        let tree = catalog.tree_range();
+        let read_stored = |range: Range<u64>| -> Result<Vec<u8>> {
+            let place = tree.start + range.start..tree.start + range.end;
+            Ok(self.file.source.read(place)?.to_vec())
+        };
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for leaf in touched {
+            let start = region.start + leaf * leaf_bytes;
+            let range = start..(start + leaf_bytes).min(region.end);
+            // A region of less than 2^32 leaves.
+            let number = leaf as u32;
+            let before = self.file.source.read(range.clone())?;
+            old.push((number, compliance::leaf_digest(number, &before)));
+            let after = self.patches.read(&self.file.source, range)?;
+            new.push((number, compliance::leaf_digest(number, &after)));
+        }
+        // With the digests of the leaves as they are, nothing changes: else somebody changed them.
+        let known = compliance::update_tree(region_bytes, &old, read_stored)?;
+        let mut unchanged = known.changes.iter();
+        let unchanged = unchanged.try_fold(true, |same, (at, bytes)| -> Result<bool> {
+            let end = at + bytes.len() as u64;
+            Ok(same && read_stored(*at..end)? == *bytes)
+        })?;
+        let root = compliance::root_digest(
+            catalog.header_bytes(),
+            &known.top,
+            catalog.footer_bytes(),
+            &catalog.postscript_for_digest()?,
+        );
+        if !unchanged || root != catalog.root_digest() {
+            let what = "root digest: header, metadata, footer or postscript were changed";
+            return Err(Error::new(ErrorKind::Corrupt, what));
+        }
+        let update = compliance::update_tree(region_bytes, &new, read_stored)?;
+        for (at, bytes) in update.changes {
+            self.patches.write(tree.start + at, bytes);
+        }
+        Ok(update.top)
+    }
+
+    /// The end of the file: sections, footer, postscript.
+    fn finish(
+        mut self,
+        asked: &Asked<'_>,
+        deleted: &RowSet,
+        erased: &RowSet,
+    ) -> Result<ErasurePlan> {
+        let catalog = &self.file.catalog;
+        let footer_bytes = catalog.footer_bytes();
+        let old_postscript = catalog.postscript();
+        let mut footer = Footer::parse(footer_bytes, old_postscript, &metadata::SECTIONS_KNOWN)?;
+        let late_start = catalog.late_range().start;
+        let mut kept = Vec::new();
+        let mut dropped = Vec::new();
+        for section in std::mem::take(&mut footer.sections) {
+            let is_known = metadata::SECTIONS_KNOWN.contains(&section.id);
+            let is_ours = is_known && section.id != metadata::SECTION_KERNEL;
+            if is_ours {
+                continue;
+            }
+            if !is_known && section.flags.holds_values {
+                dropped.push((section.id, section.range.end - section.range.start));
+                // Behind the blocks that moved everything is written anew.
+                if section.range.start < self.free {
+                    let zeros = vec![0; (section.range.end - section.range.start) as usize];
+                    self.patches.write_all(section.range.start, zeros);
+                }
+                continue;
+            }
+            kept.push(section);
+        }
+        let top = self.tree()?;
+        let new_epoch = self.new_epoch();
+        let mut tail = Tail {
+            start: self.free,
+            bytes: Vec::new(),
+        };
+        let mut sections: Vec<Section> = Vec::new();
+        for section in kept {
+            match section.range.start < late_start {
+                true => sections.push(section),
+                false => {
+                    // An unknown section that holds no values moves with the end of the file.
+                    let bytes = self.file.source.read(section.range.clone())?;
+                    let range = tail.push(&bytes);
+                    sections.push(Section { range, ..section });
+                }
+            }
+        }
+        let late = late_start..u64::MAX;
+        let moved: Vec<MovedBlock> = self
+            .moved
+            .iter()
+            .map(|((leaf, page, block), range)| MovedBlock {
+                leaf: *leaf,
+                page: *page,
+                block: *block,
+                range: range.clone(),
+            })
+            .collect();
+        let mut parts = vec![(metadata::SECTION_DELETED, deleted.to_bytes())];
+        if !erased.is_empty() {
+            parts.push((metadata::SECTION_ERASED, erased.to_bytes()));
+        }
+        if !moved.is_empty() {
+            let bytes = metadata::moved_to_bytes(&moved, late)?;
+            parts.push((metadata::SECTION_MOVED, bytes));
+        }
+        for (id, bytes) in parts {
+            sections.push(Section {
+                id,
+                version: Version::new(1, 0),
+                range: tail.push(&bytes),
+                digest: compliance::section_digest(id, &bytes),
+                // A reader that does not know of it would show rows that were deleted.
+                flags: SectionFlags {
+                    required: true,
+                    holds_values: false,
+                },
+                columns: Vec::new(),
+            });
+        }
+        footer.sections = sections;
+        let footer = footer.to_bytes()?;
+        tail.push(&footer);
+        let new_len = tail.end() + metadata::limits::POSTSCRIPT_BYTES as u64;
+        let mut postscript = metadata::Postscript {
+            committed_bytes: new_len,
+            footer_bytes: footer.len() as u32,
+            root_digest: [0; 32],
+            ..*old_postscript
+        };
+        postscript.root_digest = compliance::root_digest(
+            catalog.header_bytes(),
+            &top,
+            &footer,
+            &postscript.bytes_for_root_digest(&footer)?,
+        );
+        tail.bytes.extend_from_slice(&postscript.to_bytes(&footer)?);
+        // What the parser would refuse is refused now.
+        Footer::parse(&footer, &postscript, &metadata::SECTIONS_KNOWN)?;
+        self.patches.write_all(tail.start, tail.bytes);
+        let (written, zeroed) = self.patches.counts();
+        self.summary.bytes_written = written;
+        self.summary.bytes_zeroed = zeroed;
+        self.summary.file_bytes_after = new_len;
+        let report = ErasureReport {
+            level: asked.level,
+            rows_digest: asked.rows.digest(),
+            deleted_rows: deleted.len(),
+            deleted_digest: deleted.digest(),
+            old_root: catalog.root_digest(),
+            new_root: postscript.root_digest,
+            old_epoch: catalog.epoch(),
+            new_epoch,
+            file_id: catalog.file_id(),
+            columns: self.columns,
+            dropped_sections: dropped,
+            summary: self.summary,
+        };
+        Ok(ErasurePlan {
+            changes: self.patches.into_changes(),
+            new_len,
+            report,
+        })
+    }
+}
+
+/// The end of the file as it grows.
+struct Tail {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    /// Appends bytes and zeros up to a multiple of 8; returns the place of the bytes.
+    fn push(&mut self, bytes: &[u8]) -> Range<u64> {
+        let start = self.end();
+        self.bytes.extend_from_slice(bytes);
+        let end = self.end();
+        let padded = (end.next_multiple_of(8) - self.start) as usize;
+        self.bytes.resize(padded, 0);
+        start..end
+    }
+}
