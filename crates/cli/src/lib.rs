@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`args`] | the command line: commands, options, lists of rows and columns |
 //! | [`failure`] | why a command stops, and with which exit code |
+//! | [`predicate`] | conditions on rows: text to rows of a file |
 //! | [`source`] | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
 //! | [`budget`] | how much memory and time reading them may take |
 //! | [`target`] | record batches to files: Parquet, Arrow IPC, CSV, JSON lines |
@@ -26,6 +27,7 @@ pub mod args;
 pub mod budget;
 pub mod destination;
 pub mod failure;
+pub mod predicate;
 pub mod source;
 pub mod target;
 pub mod text;
@@ -34,6 +36,7 @@ pub mod command;
 
 mod foreign;
 mod progress;
+mod ranges;
 mod stop;
 
 pub use foreign::quiet_foreign_panics;

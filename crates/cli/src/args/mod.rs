@@ -1,7 +1,9 @@
 //! The command line.
 
+mod erase;
 mod of_columns;
 mod selections;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -13,11 +15,15 @@ use crate::budget::Limit;
 use crate::failure::Failure;
 use crate::source::{Format, Types};
 
+pub use erase::{
+    Audit, Compact, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase, VerifyCertificate,
+};
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
 pub(crate) use selections::parse_row;
-pub use selections::{Names, RowList, RowRange};
+pub use selections::{Names, RowItem, RowItems, RowList, RowRange};
 use selections::{parse_names, parse_row_list};
+pub use trust::Trust;
 
 const CODES: &str = "\
 Exit codes:
@@ -55,6 +61,16 @@ pub enum Command {
     Verify(Verify),
     /// Show which trees of encodings a writer weighs for the columns of a table, with their sizes and speeds
     Explain(Explain),
+    /// Erase rows in place: hide them, or remove their bytes
+    Erase(Erase),
+    /// Finish or drop an erasure that was interrupted
+    Recover(Recover),
+    /// Show which rows were deleted, and whether the file still holds their values
+    Audit(Audit),
+    /// Write the rows that were not deleted into a new file
+    Compact(Compact),
+    /// Compare the certificate of an erasure with the file
+    VerifyCertificate(VerifyCertificate),
     /// Show the encodings that this program reads and writes, and the kernels that decode them
     Encodings(Encodings),
 }
@@ -119,6 +135,12 @@ pub struct Import {
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]
     pub like: Option<PathBuf>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub erasure: ErasureLevels,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -285,15 +307,6 @@ pub struct Export {
     )]
     #[command(flatten)]
     pub trust: Trust,
-}
-
-/// The option `--trust-kernel` of commands that decode.
-#[derive(Debug, Default, Args)]
-pub struct Trust {
-    /// Run the file's kernel with this BLAKE3 digest, which `tarsia inspect` shows, if this program does not know an
-    /// encoding; may be given several times. The kernels that this program ships are always trusted
-    #[arg(long = "trust-kernel", value_name = "DIGEST", value_parser = parse_digest)]
-    pub kernels: Vec<[u8; 32]>,
 }
 
 /// The option `--columns`.
@@ -488,19 +501,6 @@ pub struct Verify {
     )]
     #[command(flatten)]
     pub trust: Trust,
-}
-
-fn parse_digest(text: &str) -> Result<[u8; 32], String> {
-    let what = || format!("`{text}` is no BLAKE3 digest: 64 hexadecimal digits");
-    let (digits, []) = text.as_bytes().as_chunks::<2>() else {
-        return Err(what());
-    };
-    let byte = |pair: &[u8; 2]| {
-        let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
-        Some((high? << 4 | low?) as u8)
-    };
-    let bytes: Option<Vec<u8>> = digits.iter().map(byte).collect();
-    bytes.and_then(|it| it.try_into().ok()).ok_or_else(what)
 }
 
 #[cfg(test)]

@@ -20,6 +20,61 @@ pub enum RowList {
     StandardInput,
 }
 
+/// Where the rows are that a command changes, in any order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowItems {
+    /// On the command line; at least one.
+    Listed(Vec<RowItem>),
+    /// In a text file.
+    File(PathBuf),
+    /// On the standard input.
+    StandardInput,
+}
+
+/// A row, or a range of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowItem {
+    /// One row, counted from 0.
+    Row(u64),
+    /// A range.
+    Range(RowRange),
+}
+
+impl RowItem {
+    /// The rows of this item in a file of `n_rows` rows.
+    ///
+    /// ```
+    /// use tarsia_cli::args::RowItem;
+    /// let item: RowItem = "5..9".parse().unwrap();
+    /// assert_eq!(item.within(9), Ok(5..9));
+    /// assert_eq!(item.within(8), Err("rows 5..9 are not all among its 8 rows".into()));
+    /// ```
+    ///
+    /// # Errors
+    /// The text names the item if it reaches beyond the file's end.
+    pub fn within(self, n_rows: u64) -> Result<Range<u64>, String> {
+        match self {
+            RowItem::Row(row) if row < n_rows => Ok(row..row + 1),
+            RowItem::Row(row) => Err(format!("row {row} is not one of its {n_rows} rows")),
+            RowItem::Range(range) => range
+                .within(n_rows)
+                .ok_or_else(|| format!("rows {range} are not all among its {n_rows} rows")),
+        }
+    }
+}
+
+impl FromStr for RowItem {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RowItem, String> {
+        if !text.contains("..") {
+            return parse_row(text).map(RowItem::Row);
+        }
+        let range = text.parse().map(RowItem::Range);
+        range.map_err(|what| format!("`{text}`: {what}"))
+    }
+}
+
 /// A half-open range of rows, open at either end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRange {
@@ -96,15 +151,40 @@ pub(crate) fn parse_row(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn parse_row_list(text: OsString) -> Result<RowList, String> {
-    match text.as_encoded_bytes() {
-        b"-" | b"@-" => return Ok(RowList::StandardInput),
-        b"@" => return Err("a file's name is missing after `@`".into()),
-        [b'@', ..] => return file_name(&text).map(RowList::File),
-        _ => {}
+    Ok(match Listing::of(&text, parse_row)? {
+        Listing::Here(rows) => RowList::Listed(rows),
+        Listing::File(name) => RowList::File(name),
+        Listing::StandardInput => RowList::StandardInput,
+    })
+}
+
+pub(super) fn parse_row_items(text: OsString) -> Result<RowItems, String> {
+    Ok(match Listing::of(&text, str::parse)? {
+        Listing::Here(items) => RowItems::Listed(items),
+        Listing::File(name) => RowItems::File(name),
+        Listing::StandardInput => RowItems::StandardInput,
+    })
+}
+
+/// A list, or where it is.
+enum Listing<T> {
+    Here(Vec<T>),
+    File(PathBuf),
+    StandardInput,
+}
+
+impl<T> Listing<T> {
+    fn of(text: &OsStr, item: impl Fn(&str) -> Result<T, String>) -> Result<Listing<T>, String> {
+        match text.as_encoded_bytes() {
+            b"-" | b"@-" => return Ok(Listing::StandardInput),
+            b"@" => return Err("a file's name is missing after `@`".into()),
+            [b'@', ..] => return file_name(text).map(Listing::File),
+            _ => {}
+        }
+        let text = text.to_string_lossy();
+        let items = text.split(',').map(|it| item(it.trim()));
+        items.collect::<Result<_, _>>().map(Listing::Here)
     }
-    let text = text.to_string_lossy();
-    let rows = text.split(',').map(|row| parse_row(row.trim()));
-    rows.collect::<Result<_, _>>().map(RowList::Listed)
 }
 
 /// The name behind `@`, which need not be UTF-8.
@@ -211,6 +291,44 @@ mod tests {
         for wrong in ["", ",", "1,,2", "1,", "x", "1..3", "-1", "@"] {
             assert!(rows(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn items_are_rows_and_ranges() {
+        let items = |text: &str| parse_row_items(text.into());
+        let range = |text: &str| RowItem::Range(text.parse().unwrap());
+        assert_eq!(
+            items("7, 1,5..9,..3"),
+            Ok(RowItems::Listed(vec![
+                RowItem::Row(7),
+                RowItem::Row(1),
+                range("5..9"),
+                range("..3")
+            ]))
+        );
+        assert_eq!(items("@a.txt"), Ok(RowItems::File("a.txt".into())));
+        assert_eq!(items("-"), Ok(RowItems::StandardInput));
+        for (wrong, what) in [
+            ("", "`` is no row number"),
+            ("1,,2", "`` is no row number"),
+            ("1,x", "`x` is no row number"),
+            ("5-9", "`5-9` is no row number"),
+            ("1,9..5", "`9..5`: the range starts at 9, after its end 5"),
+            ("1..=5", "`1..=5`: `=5` is no row number"),
+            ("@", "a file's name is missing after `@`"),
+        ] {
+            assert_eq!(items(wrong), Err(what.into()), "{wrong}");
+        }
+        assert_eq!(RowItem::Row(4).within(5), Ok(4..5));
+        assert_eq!(
+            RowItem::Row(u64::MAX).within(5),
+            Err(format!("row {} is not one of its 5 rows", u64::MAX))
+        );
+        assert_eq!(range("3..").within(5), Ok(3..5));
+        assert_eq!(
+            range("6..").within(5),
+            Err("rows 6.. are not all among its 5 rows".into())
+        );
     }
 
     #[test]

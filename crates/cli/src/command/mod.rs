@@ -1,6 +1,10 @@
 //! One function per command. A command that prints its own kind of JSON document has a file of its own.
 
+mod audit;
+mod certificate;
+mod compact;
 mod encodings;
+mod erase;
 mod explain;
 mod inspect;
 mod open;
@@ -30,13 +34,18 @@ use crate::source::{Format, Source};
 use crate::target::{Dictionaries, Target};
 use crate::text::{JsonRows, printable};
 
+use audit::audit;
+use certificate::verify_certificate;
+use compact::compact;
 use encodings::encodings;
+use erase::{erase, recover};
 use explain::explain;
 use inspect::inspect;
 use open::{
-    budget_of, build_scan, open, open_with, refuse_repeated_names, selected_rows, trusting,
+    budget_of, build_scan, first_rows, open, open_with, refuse_repeated_names, selected_rows,
+    trusting,
 };
-use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio};
+use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, summarise};
 use print_rows::print_rows;
 use rows::wanted_rows;
 use verify::verify;
@@ -56,6 +65,11 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Inspect(args) => inspect(&args),
         Command::Verify(args) => verify(&args),
         Command::Explain(args) => explain(&args),
+        Command::Erase(args) => erase(&args),
+        Command::Recover(args) => recover(&args),
+        Command::Audit(args) => audit(&args),
+        Command::Compact(args) => compact(&args),
+        Command::VerifyCertificate(args) => verify_certificate(&args),
         Command::Encodings(args) => encodings(&args),
     }
 }
@@ -75,6 +89,9 @@ fn import(args: &Import) -> Result<(), Failure> {
     let mut options = tarsia::WriteOptions::new()
         .with_preset(args.preset.into())
         .with_embed_kernels(args.kernels.into());
+    if let Some(level) = args.erasure.of_table()? {
+        options = options.with_erasure(level.into());
+    }
     let mut layouts = Vec::new();
     if let Some(path) = &args.like {
         let like = open(path)?;
@@ -84,7 +101,7 @@ fn import(args: &Import) -> Result<(), Failure> {
         layouts = shared_layouts(&source.schema(), &like);
     }
     layouts.extend_from_slice(&args.layouts);
-    for (column, own) in column_options(args) {
+    for (column, own) in column_options(args)? {
         options = options.with_column(column, own);
     }
     let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
@@ -116,18 +133,8 @@ fn import(args: &Import) -> Result<(), Failure> {
     )
 }
 
-/// What a command did that wrote a file: on the standard output, unless the file is there.
-fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), Failure> {
-    let mut out = match is_standard_output(written) {
-        true => Out::to_standard_error(),
-        false => Out::new(),
-    };
-    out.facts(facts)?;
-    out.finish()
-}
-
 /// The options of single columns. One column may have several.
-fn column_options(args: &Import) -> BTreeMap<&str, tarsia::ColumnOptions> {
+fn column_options(args: &Import) -> Result<BTreeMap<&str, tarsia::ColumnOptions>, Failure> {
     let mut all: BTreeMap<&str, tarsia::ColumnOptions> = BTreeMap::new();
     for of_column in &args.encodings {
         let own = all.entry(&of_column.column).or_default();
@@ -137,7 +144,11 @@ fn column_options(args: &Import) -> BTreeMap<&str, tarsia::ColumnOptions> {
         let own = all.entry(&of_column.column).or_default();
         *own = std::mem::take(own).with_rounding(&of_column.rounding);
     }
-    all
+    for (column, level) in args.erasure.of_columns()? {
+        let own = all.entry(column).or_default();
+        *own = std::mem::take(own).with_erasure(level.into());
+    }
+    Ok(all)
 }
 
 /// The kernels in a file that was written.
@@ -349,7 +360,7 @@ fn head(args: &Head) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
     let first = RowRange {
         start: None,
-        end: Some(args.n_rows.min(file.num_rows())),
+        end: Some(first_rows(&file, args.n_rows).end),
     };
     let rows = Rows { range: Some(first) };
     let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &rows)?;

@@ -60,12 +60,27 @@ pub(super) fn build_scan(
         .map_err(|error| Failure::of_tarsia(path, &error))
 }
 
-/// How many rows a scan will give.
+/// How many rows a scan will give: those that were not deleted.
 pub(super) fn selected_rows(file: &tarsia::File, rows: &Rows) -> u64 {
     let n_rows = file.num_rows();
-    rows.range
-        .and_then(|range| range.within(n_rows))
-        .map_or(n_rows, |range| range.end - range.start)
+    let range = rows.range.and_then(|range| range.within(n_rows));
+    let range = range.unwrap_or(0..n_rows);
+    range.end - range.start - file.deleted_rows().count(range)
+}
+
+/// The first rows that were not deleted, `n` if there are so many: they are all those of this range.
+pub(super) fn first_rows(file: &tarsia::File, n: u64) -> std::ops::Range<u64> {
+    let (n_rows, deleted) = (file.num_rows(), file.deleted_rows());
+    let (mut low, mut high) = (0, n_rows);
+    // The shortest range that has as many.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match middle - deleted.count(0..middle) < n {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    0..low
 }
 
 /// The name is twice in the request or in the file. A JSON object cannot have a key twice.

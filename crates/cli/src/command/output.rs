@@ -1,10 +1,12 @@
 //! What commands print.
 
 use std::io::{BufWriter, Write, stderr, stdout};
+use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
+use crate::destination::is_standard_output;
 use crate::failure::Failure;
 use crate::text::escape_controls;
 
@@ -54,6 +56,16 @@ pub(super) fn align_right(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+}
+
+/// What a command did that wrote a file: on the standard output, unless the file is there.
+pub(super) fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), Failure> {
+    let mut out = match is_standard_output(written) {
+        true => Out::to_standard_error(),
+        false => Out::new(),
+    };
+    out.facts(facts)?;
+    out.finish()
 }
 
 /// The standard output, buffered. The program that reads it may close it at any time.

@@ -23,6 +23,7 @@ use clap::ValueEnum;
 use tarsia::codec::limits::SCHEMA_DEPTH_MAX;
 
 pub use limits::INFERENCE_ROWS;
+pub(crate) use timestamp::{parse_date, parse_timestamp};
 pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::failure::Failure;

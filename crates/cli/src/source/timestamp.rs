@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 /// A point in time, read from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Timestamp {
+pub(crate) struct Timestamp {
     /// Since 1970-01-01T00:00:00, in UTC when there is an offset.
     seconds: i64,
     /// 0 ..= 999,999,999, after `seconds`.
@@ -12,12 +12,12 @@ pub(super) struct Timestamp {
     /// Digits of the fraction, 0 ..= 9.
     pub(super) digits: u8,
     /// Whether the text has an offset from UTC.
-    pub(super) has_offset: bool,
+    pub(crate) has_offset: bool,
 }
 
 impl Timestamp {
     /// The point in time in this unit; `None` if the unit is too coarse or the number too large.
-    pub(super) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
+    pub(crate) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let nanos = i64::from(self.nanos);
         let (per_second, nanos_per_unit) = match unit {
             TimeUnit::Second => (1, 1_000_000_000),
@@ -35,7 +35,7 @@ impl Timestamp {
 }
 
 /// Days since 1970-01-01 of `YYYY-MM-DD`.
-pub(super) fn parse_date(text: &str) -> Option<i32> {
+pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let bytes = text.as_bytes();
     if bytes.len() != 10 {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
 
 /// `YYYY-MM-DDThh:mm:ss`, also with a space instead of `T`, with a fraction of up to nine digits, and with an offset:
 /// `Z`, `+hh:mm` or `+hhmm`. A date alone is midnight.
-pub(super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let days = i64::from(date(bytes.get(..10)?)?);
     let midnight = days * 86_400;

@@ -4,6 +4,8 @@ mod budget;
 #[cfg(unix)]
 mod changes;
 mod commands;
+#[cfg(unix)]
+mod erasure;
 mod errors;
 mod files;
 mod ipc_files;

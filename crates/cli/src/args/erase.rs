@@ -1,0 +1,454 @@
+//! Arguments of the commands that erase rows, and of what prepares files for it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+
+use super::selections::{RowItems, parse_row_items};
+use super::trust::Trust;
+use crate::failure::Failure;
+use crate::predicate::{Predicate, PredicateError};
+
+/// Arguments of `tarsia erase`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia erase users.tarsia --rows 1,2,5..9 --dry-run
+  tarsia erase users.tarsia --where \"user_id = 42\" --certificate 4711.json --key key.pem --note \"request 4711\"
+  tarsia erase users.tarsia --rows @rows.txt
+
+A condition is column = value, column IN (value, value), column BETWEEN value AND value, column IS NULL or column IS NOT
+NULL; several are joined by AND. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for bytes; dates,
+times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word stands in double
+quotes. Columns are flat. A value that the column's type does not hold is an error.
+
+The file is changed in place. A crash leaves it as it was, or leaves a journal with which the next reader or `tarsia recover`
+completes the erasure. Copies, snapshots and backups of the file are not changed.")]
+pub struct Erase {
+    /// Tarsia file to change
+    pub file: PathBuf,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub rows: ToErase,
+    /// How the rows are erased
+    #[arg(long, value_enum, default_value_t = EraseLevel::Two)]
+    pub level: EraseLevel,
+    /// Say what would change, and change nothing
+    #[arg(long, conflicts_with = "certificate")]
+    pub dry_run: bool,
+    /// Write a new file without the rows and leave this one as it is: where a store has no writes in place. What the
+    /// erasure does not change is copied without being decoded
+    #[arg(long, value_name = "OUT.tarsia", conflicts_with = "dry_run")]
+    pub rewrite: Option<PathBuf>,
+    /// Wait until others who map or change the file are done, instead of refusing
+    #[arg(long)]
+    pub wait: bool,
+    /// Write a certificate to this file: which blocks changed, with their digests before and after
+    #[arg(long, value_name = "OUT.json")]
+    pub certificate: Option<PathBuf>,
+    /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl
+    /// genpkey -algorithm ed25519` writes it
+    #[arg(long, value_name = "KEYFILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// What the certificate says besides, such as the number of a request
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub note: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
+/// Which rows `tarsia erase` erases: one of its options must be given.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct ToErase {
+    /// Rows, counted from 0, and ranges from the first to before the last, separated by commas; @FILE reads them from a
+    /// file, - from standard input, where spaces and line ends separate them too
+    #[arg(
+        id = "rows_to_erase",
+        long = "rows",
+        value_name = "1,2,5..9",
+        value_parser = OsStringValueParser::new().try_map(parse_row_items)
+    )]
+    pub items: Option<RowItems>,
+    /// All rows that pass a condition: user_id = 42
+    #[arg(long = "where", value_name = "CONDITION", value_parser = parse_condition)]
+    pub condition: Option<Predicate>,
+}
+
+fn parse_condition(text: &str) -> Result<Predicate, PredicateError> {
+    text.parse()
+}
+
+/// How rows are erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum EraseLevel {
+    /// Readers leave the rows out; their values stay in the file
+    #[value(name = "1")]
+    One,
+    /// Nothing that is left in the file was computed from their values
+    #[value(name = "2")]
+    Two,
+}
+
+impl EraseLevel {
+    /// The level's number.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            EraseLevel::One => 1,
+            EraseLevel::Two => 2,
+        }
+    }
+}
+
+impl From<EraseLevel> for tarsia::ErasureLevel {
+    fn from(level: EraseLevel) -> tarsia::ErasureLevel {
+        match level {
+            EraseLevel::One => tarsia::ErasureLevel::Hide,
+            EraseLevel::Two => tarsia::ErasureLevel::Erase,
+        }
+    }
+}
+
+/// Arguments of `tarsia recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia recover users.tarsia
+
+Completes an erasure that a crash interrupted, or removes what it had not yet begun to apply. A file without one is not
+changed.")]
+pub struct Recover {
+    /// Tarsia file to change
+    pub file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia audit`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia audit users.tarsia --json
+
+Checks that no byte of the file is left that an erasure should have removed.")]
+pub struct Audit {
+    /// Tarsia file
+    pub file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
+/// Arguments of `tarsia compact`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia compact users.tarsia smaller.tarsia
+
+Writes the rows that are left, with the same encodings and levels of erasure, into a new file. The old one is not changed.")]
+pub struct Compact {
+    /// Tarsia file to read
+    #[arg(value_name = "IN.tarsia")]
+    pub input: PathBuf,
+    /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
+    /// standard output
+    #[arg(value_name = "OUT.tarsia")]
+    pub output: PathBuf,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
+/// Arguments of `tarsia verify-certificate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia verify-certificate 4711.json users.tarsia --signed-by public.pem
+
+Compares the certificate with the file as it is now, and checks its signature. The public key in a certificate is whatever
+its author put there: --signed-by says whose signature is wanted.")]
+pub struct VerifyCertificate {
+    /// Certificate that `tarsia erase` wrote
+    #[arg(value_name = "CERTIFICATE.json")]
+    pub certificate: PathBuf,
+    /// Tarsia file of which rows were erased
+    pub file: PathBuf,
+    /// File with the public key of the signature: 32 bytes, 64 hexadecimal digits, or PEM as `openssl pkey -pubout`
+    /// writes it; without a signature of this key the certificate is refused
+    #[arg(long, value_name = "KEYFILE")]
+    pub signed_by: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a file is prepared for: how rows of a column can be erased later, in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Erasure {
+    /// Not at all.
+    Zero,
+    /// Readers leave the rows out; their values stay in the file.
+    One,
+    /// Nothing that is left in the file was computed from their values.
+    Two,
+}
+
+impl Erasure {
+    /// The level's number.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Erasure::Zero => 0,
+            Erasure::One => 1,
+            Erasure::Two => 2,
+        }
+    }
+}
+
+impl From<Erasure> for tarsia::ErasureLevel {
+    fn from(level: Erasure) -> tarsia::ErasureLevel {
+        match level {
+            Erasure::Zero => tarsia::ErasureLevel::Immutable,
+            Erasure::One => tarsia::ErasureLevel::Hide,
+            Erasure::Two => tarsia::ErasureLevel::Erase,
+        }
+    }
+}
+
+/// The option `--erasure` of `tarsia import`.
+///
+/// One option has both forms, since a level has no `=`. So it reads as `--layout`, `--encode` and `--round` do, which
+/// are `COLUMN=VALUE`, too.
+#[derive(Debug, Default, Args)]
+pub struct ErasureLevels {
+    /// How rows can be erased later, in place, of all columns or of one: 2, email=2; 0 (not at all), 1 (readers leave
+    /// them out) or 2 (none of their values is left in the file, which is larger for it); may be given once without a
+    /// column, and for several columns
+    #[arg(long = "erasure", value_name = "[COLUMN=]LEVEL", value_parser = parse_erasure)]
+    asked: Vec<Asked>,
+}
+
+/// A level, for one column or for those that are not named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    column: Option<String>,
+    level: Erasure,
+}
+
+impl ErasureLevels {
+    /// The level of columns that are not named; `None` if it is not given.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if it is given twice.
+    pub fn of_table(&self) -> Result<Option<Erasure>, Failure> {
+        let mut levels = self.asked.iter().filter(|asked| asked.column.is_none());
+        match (levels.next(), levels.next()) {
+            (_, Some(_)) => Err(Failure::Usage(
+                "--erasure: a level without a column is there twice".to_owned(),
+            )),
+            (level, None) => Ok(level.map(|asked| asked.level)),
+        }
+    }
+
+    /// The levels of columns that are named, by name.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if a column is named twice.
+    pub fn of_columns(&self) -> Result<BTreeMap<&str, Erasure>, Failure> {
+        let mut levels = BTreeMap::new();
+        for asked in &self.asked {
+            let Some(column) = &asked.column else {
+                continue;
+            };
+            if levels.insert(column.as_str(), asked.level).is_some() {
+                return Err(Failure::Usage(format!(
+                    "--erasure: column `{column}` is there twice"
+                )));
+            }
+        }
+        Ok(levels)
+    }
+}
+
+/// A name may hold `=`, a level does not.
+fn parse_erasure(text: &str) -> Result<Asked, String> {
+    let (column, level) = match text.rsplit_once('=') {
+        Some((column, level)) => (Some(column.to_owned()), level),
+        None => (None, text),
+    };
+    let level = match level {
+        "0" => Erasure::Zero,
+        "1" => Erasure::One,
+        "2" => Erasure::Two,
+        other => return Err(format!("no level `{other}`; there are 0, 1 and 2")),
+    };
+    Ok(Asked { column, level })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser, Subcommand};
+
+    use super::*;
+    use crate::args::RowItem;
+
+    #[derive(Debug, Parser)]
+    #[command(name = "tarsia")]
+    struct Line {
+        #[command(subcommand)]
+        command: Commands,
+    }
+
+    #[derive(Debug, Subcommand)]
+    enum Commands {
+        Erase(Erase),
+        Recover(Recover),
+        Audit(Audit),
+        Compact(Compact),
+        VerifyCertificate(VerifyCertificate),
+        Import(Levels),
+    }
+
+    #[derive(Debug, Args)]
+    #[command(after_help = "Example:\n  tarsia import a b")]
+    struct Levels {
+        #[command(flatten)]
+        erasure: ErasureLevels,
+    }
+
+    fn parse(args: &[&str]) -> Result<Commands, clap::Error> {
+        let all = [&["tarsia"], args].concat();
+        Line::try_parse_from(all).map(|line| line.command)
+    }
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_command_has_an_example() {
+        Line::command().debug_assert();
+        for command in Line::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let example = format!("Example:\n  tarsia {} ", command.get_name());
+            assert!(help.contains(&example), "{}", command.get_name());
+        }
+    }
+
+    fn erase(args: &[&str]) -> Result<Erase, clap::Error> {
+        parse(&[&["erase", "t.tarsia"], args].concat()).map(|command| match command {
+            Commands::Erase(args) => args,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn rows_are_listed_or_pass_a_condition() {
+        let args = erase(&["--rows", "1,5..9"]).unwrap();
+        let range = RowItem::Range("5..9".parse().unwrap());
+        let items = vec![RowItem::Row(1), range];
+        assert_eq!(args.rows.items, Some(RowItems::Listed(items)));
+        assert_eq!((args.level, args.dry_run), (EraseLevel::Two, false));
+        let args = erase(&["--where", "a = 1", "--level", "1", "--dry-run"]).unwrap();
+        assert_eq!(args.rows.condition, "a = 1".parse().ok());
+        assert_eq!((args.level.number(), args.dry_run), (1, true));
+        let signed = ["--certificate", "c.json", "--key", "k", "--note", "n"];
+        let args = erase(&[&["--rows", "-"], &signed[..]].concat()).unwrap();
+        assert_eq!(args.rows.items, Some(RowItems::StandardInput));
+        assert_eq!(args.note.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused() {
+        for (args, what) in [
+            (&[][..], "<--rows <1,2,5..9>|--where <CONDITION>>"),
+            (&["--rows", "1", "--where", "a = 1"], "cannot be used with"),
+            (&["--rows", "1,x"], "`x` is no row number"),
+            (&["--where", "a == 1"], "character 3: `==` instead of"),
+            (&["--rows", "1", "--level", "0"], "invalid value '0'"),
+            (&["--rows", "1", "--key", "k"], "--certificate <OUT.json>"),
+            (&["--rows", "1", "--note", "n"], "--certificate <OUT.json>"),
+            (
+                &["--rows", "1", "--dry-run", "--certificate", "c"],
+                "cannot be used with",
+            ),
+        ] {
+            let error = erase(args).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(what), "{args:?}: {error}");
+        }
+    }
+
+    fn levels(args: &[&str]) -> Result<ErasureLevels, clap::Error> {
+        let args = args.iter().flat_map(|it| ["--erasure", it]);
+        let all: Vec<_> = std::iter::once("import").chain(args).collect();
+        parse(&all).map(|command| match command {
+            Commands::Import(args) => args.erasure,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn levels_are_of_the_table_and_of_columns() {
+        let asked = levels(&["1", "email=2", "a=b=0"]).unwrap();
+        assert_eq!(asked.of_table(), Ok(Some(Erasure::One)));
+        let columns = BTreeMap::from([("a=b", Erasure::Zero), ("email", Erasure::Two)]);
+        assert_eq!(asked.of_columns(), Ok(columns));
+        let none = levels(&[]).unwrap();
+        assert_eq!(
+            (none.of_table(), none.of_columns()),
+            (Ok(None), Ok(BTreeMap::new()))
+        );
+        assert_eq!(
+            levels(&["1", "1"])
+                .unwrap()
+                .of_table()
+                .unwrap_err()
+                .exit_code(),
+            2
+        );
+        let twice = levels(&["a=1", "a=2"]).unwrap();
+        let what = "--erasure: column `a` is there twice";
+        assert_eq!(twice.of_columns(), Err(Failure::Usage(what.into())));
+        for wrong in ["3", "a=", "a", "a=two", ""] {
+            let error = levels(&[wrong]).unwrap_err().to_string();
+            assert!(error.contains("there are 0, 1 and 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_other_commands_take_files() {
+        assert!(parse(&["recover", "t.tarsia", "--json"]).is_ok());
+        assert!(parse(&["audit", "t.tarsia"]).is_ok());
+        assert!(parse(&["compact", "a.tarsia", "b.tarsia"]).is_ok());
+        let args = [
+            "verify-certificate",
+            "c.json",
+            "t.tarsia",
+            "--signed-by",
+            "k",
+        ];
+        assert!(parse(&args).is_ok());
+        assert!(parse(&["compact", "a.tarsia"]).is_err());
+    }
+}

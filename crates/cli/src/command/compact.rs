@@ -1,0 +1,53 @@
+//! `tarsia compact`.
+
+use crate::args::Compact;
+use crate::destination::Destination;
+use crate::failure::Failure;
+use crate::progress::Bar;
+
+use super::open::{open_with, trusting};
+use super::output::summarise;
+
+pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
+    let file = open_with(&args.input, trusting(&args.trust))?;
+    let failed = |error: tarsia::Error| Failure::of_tarsia(&args.input, &error);
+    let schema = file.schema().map_err(failed)?;
+    let audit = file.audit().map_err(failed)?;
+    let has_kernels = !file.inspect().map_err(failed)?.kernels.is_empty();
+    let mut options = tarsia::WriteOptions::new()
+        .with_layout(file.capture_layout().map_err(failed)?)
+        .with_embed_kernels(match has_kernels {
+            true => tarsia::EmbedKernels::Embed,
+            false => tarsia::EmbedKernels::Omit,
+        });
+    for column in &audit.columns {
+        let own = tarsia::ColumnOptions::new().with_erasure(column.level);
+        options = options.with_column(&column.name, own);
+    }
+    let destination = Destination::open(&args.output, &args.input)?;
+    let refused = |error: tarsia::Error| match error.kind() {
+        tarsia::ErrorKind::Io => Failure::bad(&args.output, error),
+        _ => Failure::bad(&args.input, error),
+    };
+    let mut writer = tarsia::Writer::new(destination, schema, options).map_err(refused)?;
+    let bar = Bar::new("compacting");
+    let total = file.live_rows();
+    let mut rows = 0;
+    for batch in file.scan().build().map_err(failed)? {
+        let batch = batch.map_err(|error| failed(error.into()))?;
+        writer.write(&batch).map_err(refused)?;
+        rows += batch.num_rows() as u64;
+        bar.set(rows, total, rows);
+    }
+    let summary = writer.finish().map_err(refused)?;
+    drop(bar);
+    summarise(
+        &args.output,
+        &[
+            ("rows", summary.rows.to_string()),
+            ("rows dropped", audit.deleted_rows.to_string()),
+            ("bytes in", file.metadata().file_bytes.to_string()),
+            ("bytes out", summary.file_bytes.to_string()),
+        ],
+    )
+}
