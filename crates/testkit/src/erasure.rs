@@ -10,7 +10,7 @@
 //! | order | erasing in several rounds, in any order, or again, leaves the bytes of erasing at once |
 //! | nothing behind | the place is zero behind the new block |
 //! | canary | a random value that was erased is not found in the place: raw, as an offset, as a varint |
-//! | refusal | readers that know nothing of erased rows refuse the block; a wrong list of absent rows is refused |
+//! | refusal | readers that expect all rows refuse the block; a wrong list of absent rows is refused |
 //!
 //! A broken law panics and names the case, the rows erased and the law.
 //!
@@ -458,9 +458,9 @@ impl Laws<'_> {
             assert!(
                 matches!(
                     got.as_ref().map_err(|error| error.kind()),
-                    Err(ErrorKind::Unsupported { .. })
+                    Err(ErrorKind::Corrupt { .. })
                 ),
-                "refusal: a reader took a block with erased rows"
+                "refusal: a reader that expects all rows took a block with erased rows"
             );
             let got = self.try_erase(old, erased, &[]);
             assert!(

@@ -72,6 +72,8 @@ struct Draft<'a> {
     file: &'a OpenFile,
     patches: Patches,
     moved: BTreeMap<(u32, u32, u32), Range<u64>>,
+    /// What erasures have appended is kept up to here: blocks that moved before.
+    kept: u64,
     /// Where the next block that moves may lie.
     free: u64,
     columns: Vec<ErasedColumn>,
@@ -170,6 +172,7 @@ impl<'a> Draft<'a> {
         let end = moved.iter().map(|block| block.range.end).max();
         let late = file.catalog.late_range();
         let file_bytes = file.catalog.committed_bytes();
+        let kept = end.unwrap_or(late.start).next_multiple_of(8);
         Ok(Self {
             file,
             patches: Patches::default(),
@@ -177,7 +180,8 @@ impl<'a> Draft<'a> {
                 .iter()
                 .map(|block| ((block.leaf, block.page, block.block), block.range.clone()))
                 .collect(),
-            free: end.unwrap_or(late.start).next_multiple_of(8),
+            kept,
+            free: kept,
             columns: Vec::new(),
             summary: ErasureSummary {
                 file_bytes_before: file_bytes,
@@ -413,9 +417,10 @@ impl<'a> Draft<'a> {
             }
             if !is_known && section.flags.holds_values {
                 dropped.push((section.id, section.range.end - section.range.start));
-                // Behind the blocks that moved everything is written anew.
-                if section.range.start < self.free {
-                    let zeros = vec![0; (section.range.end - section.range.start) as usize];
+                // Behind the blocks that had moved everything is written anew.
+                let end = section.range.end.min(self.kept);
+                if section.range.start < end {
+                    let zeros = vec![0; (end - section.range.start) as usize];
                     self.patches.write_all(section.range.start, zeros);
                 }
                 continue;
