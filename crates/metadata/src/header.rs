@@ -12,7 +12,8 @@ const FIXED_BYTES: usize = 64;
 const SLOT_BYTES: usize = 64;
 const CRC_AT: usize = 60;
 const STATE_CLEAN: u32 = 1;
-const STATE_JOURNAL: u32 = 2;
+/// What a slot of state JOURNAL starts with.
+pub const STATE_JOURNAL: u32 = 2;
 
 const _: () = assert!(FIXED_BYTES + 2 * SLOT_BYTES == HEADER_BYTES);
 

@@ -62,7 +62,9 @@ pub use footer::{
     EncodingUse, Footer, MetaBlob, SECTION_DELETED, SECTION_ERASED, SECTION_KERNEL, SECTION_MOVED,
     SECTIONS_KNOWN, Section, SectionFlags,
 };
-pub use header::{Committed, FeatureWords, Header, MAGIC, Slot, SlotState, SlotView};
+pub use header::{
+    Committed, FeatureWords, Header, MAGIC, STATE_JOURNAL, Slot, SlotState, SlotView,
+};
 pub use kernel::KernelSection;
 pub use leaves::n_leaves;
 pub use lookup::check_buckets;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tarsia_compliance::Change;
 use tarsia_io::{Patch, PatchedReader, ReadAt};
 use tarsia_metadata::limits::HEADER_BYTES;
-use tarsia_metadata::{Header, SlotState};
+use tarsia_metadata::{Header, STATE_JOURNAL, SlotState};
 
 use super::protocol::read_journal;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,7 +20,18 @@ pub(crate) fn as_committed(reader: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
     if file_bytes < HEADER_BYTES as u64 {
         return Ok(reader);
     }
-    reader.read_at(0, &mut header)?;
+    match reader.mapped().and_then(|all| all.get(..HEADER_BYTES)) {
+        Some(bytes) => header.copy_from_slice(bytes),
+        None => reader.read_at(0, &mut header)?,
+    }
+    // Nearly all files are in state CLEAN, and opening them parses the header anyway.
+    let may_be_journal = |place: u64| {
+        let state = header.get(place as usize..).and_then(<[u8]>::first_chunk);
+        state.is_some_and(|state| u32::from_le_bytes(*state) == STATE_JOURNAL)
+    };
+    if !Header::SLOT_PLACES.into_iter().any(may_be_journal) {
+        return Ok(reader);
+    }
     // What is wrong with the header, opening says.
     let Ok(Some(slot)) = Header::parse(&header).and_then(|header| header.current_slot()) else {
         return Ok(reader);
