@@ -4,6 +4,7 @@
 //! the README for the rules.
 
 mod encodings;
+mod erasure;
 mod kernels;
 mod machine;
 mod over_tables;
@@ -41,6 +42,8 @@ enum Benchmark {
     Search(over_tables::Arguments),
     /// Size, scan and writing under each preset, beside Vortex and Parquet.
     Presets(over_tables::Arguments),
+    /// What files cost that rows can be erased from, and what erasing them costs, beside Parquet written anew.
+    Erasure(erasure::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`, then `types`.
@@ -59,6 +62,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Encodings(arguments) => encodings::run(&arguments),
         Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Presets(arguments) => presets::run(&arguments),
+        Benchmark::Erasure(arguments) => erasure::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

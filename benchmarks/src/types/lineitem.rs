@@ -16,7 +16,7 @@ const BATCH_ROWS: usize = 65_536;
 pub(super) const SCALE_FACTOR: f64 = 1.0;
 
 /// The table with `strings`, which is `Utf8` or `Utf8View`, as the type of its strings.
-pub(super) fn table(
+pub(crate) fn table(
     scale_factor: f64,
     strings: &DataType,
 ) -> (SchemaRef, impl Iterator<Item = Result<RecordBatch>> + use<>) {

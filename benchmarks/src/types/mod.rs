@@ -1,7 +1,7 @@
 //! `types`: scans of one column of every flat type, and of `lineitem` of TPC-H.
 
 mod cases;
-mod lineitem;
+pub(crate) mod lineitem;
 mod report;
 
 use std::path::PathBuf;

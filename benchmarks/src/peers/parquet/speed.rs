@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::hint::black_box;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -136,7 +138,66 @@ impl Parquet {
         }
         .build())
     }
+}
 
+/// Files that stand beside those that Tarsia erases rows from.
+#[cfg_attr(
+    not(feature = "tarsia"),
+    expect(dead_code, reason = "nothing is erased")
+)]
+impl Parquet {
+    /// Writes batches as they come, on one thread, and waits until the file is on its device.
+    pub(crate) fn write_each(
+        &self,
+        path: &Path,
+        schema: &SchemaRef,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<()> {
+        let file = File::create(path)?;
+        let properties = self.properties(&[])?;
+        let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
+        for batch in batches {
+            writer.write(&batch?)?;
+        }
+        writer.into_inner()?.sync_all()?;
+        Ok(())
+    }
+
+    /// Writes a file anew without some of its rows, on one thread: all rows are decoded, filtered, and encoded again.
+    /// `kept` says which of a range of rows stay, or nothing if all do.
+    pub(crate) fn rewrite(
+        &self,
+        from: &Path,
+        to: &Path,
+        kept: &dyn Fn(Range<u64>) -> Option<BooleanArray>,
+    ) -> Result<()> {
+        let bytes = super::super::mapped(from)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?.with_batch_size(BATCH_ROWS);
+        let schema = builder.schema().clone();
+        let mut row = 0;
+        let batches = builder.build()?.map(|batch| {
+            let batch = batch?;
+            let rows = row..row + batch.num_rows() as u64;
+            row = rows.end;
+            Ok(match kept(rows) {
+                Some(kept) => filter_record_batch(&batch, &kept)?,
+                None => batch,
+            })
+        });
+        self.write_each(to, &schema, batches)
+    }
+
+    /// Rows of a file, by its footer.
+    pub(crate) fn rows(&self, path: &Path) -> Result<u64> {
+        let bytes = super::super::mapped(path)?;
+        let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new())?;
+        Ok(u64::try_from(
+            metadata.metadata().file_metadata().num_rows(),
+        )?)
+    }
+}
+
+impl Parquet {
     /// The time by which settings are compared; less is better. For the goal of everything it is the product of the
     /// seconds of a scan and of a take of 16 rows, so that neither counts more. For random rows it is the seconds of a
     /// take of 256, for scans those of a scan.
