@@ -7,8 +7,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::choose::{Chooser, Objective};
 use tarsia::{
-    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, PageChooser, Preset, Threads,
-    WriteOptions, Writer,
+    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, PageChooser, Preset,
+    Threads, WriteOptions, Writer,
 };
 use tarsia_arrow::{Packing, leaf_paths, reorder};
 use tarsia_io::{MemoryFile, MemorySink};

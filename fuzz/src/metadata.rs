@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use tarsia_codec::{Reader, Tree};
-use tarsia_compliance::{Journal, RowSet};
+use tarsia_compliance::{Change, JOURNAL_FIRST_PLACE, Journal, RowSet};
 use tarsia_metadata::{
-    BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, NodeRecord,
-    PageDescriptor, Postscript, Records, SlotView, crc32c, limits, n_leaves, read_field,
-    read_schema, write_schema,
+    BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, MovedBlock,
+    NodeRecord, PageDescriptor, Postscript, Records, SlotView, crc32c, limits, moved_blocks,
+    moved_to_bytes, n_leaves, read_field, read_schema, write_schema,
 };
 use tarsia_structure::Meta;
 use tarsia_testkit::fuzzing::{Input, accepted};
@@ -143,24 +143,73 @@ fn parse<T>(n_bytes: usize, parse: impl FnOnce() -> T) -> T {
 
 /// Journals of modifications.
 pub fn journal(bytes: &[u8]) {
-    if let Ok(journal) = Journal::parse(bytes) {
+    let mut input = Input::new(bytes);
+    let mut place = JOURNAL_FIRST_PLACE;
+    let mut changes = Vec::new();
+    for _ in 0..input.below(5) {
+        place += input.below(1000) as u64;
+        let length = 1 + input.below(40);
+        changes.push(match input.one_in(2) {
+            true => Change::Write {
+                place,
+                bytes: vec![input.u8(); length],
+            },
+            false => Change::Zero {
+                place,
+                length: length as u64,
+            },
+        });
+        place += length as u64;
+    }
+    let written = Journal::new(changes, place).expect("changes that rise");
+    let bytes = bytes_of(&mut input, &written.to_bytes());
+    if let Ok(journal) = parse(bytes.len(), || Journal::parse(&bytes)) {
+        accepted();
         assert_eq!(journal.to_bytes(), bytes, "a journal has one form");
     }
 }
 
 /// Lists of blocks that moved.
 pub fn moved(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
     let late = 192..1 << 20;
-    if let Ok(blocks) = tarsia_metadata::moved_blocks(bytes, late.clone()) {
-        let again = tarsia_metadata::moved_to_bytes(&blocks, late).expect("blocks that were read");
+    let mut start = late.start;
+    let blocks: Vec<MovedBlock> = (0..input.below(5) as u32)
+        .map(|block| {
+            start += 8 * input.below(100) as u64;
+            let range = start..start + 32 + 8 * input.below(100) as u64;
+            start = range.end;
+            let (leaf, page) = (0, 1 << 31);
+            MovedBlock {
+                leaf,
+                page,
+                block,
+                range,
+            }
+        })
+        .collect();
+    let written = moved_to_bytes(&blocks, late.clone()).expect("blocks in order");
+    let bytes = bytes_of(&mut input, &written);
+    if let Ok(blocks) = parse(bytes.len(), || moved_blocks(&bytes, late.clone())) {
+        accepted();
+        let again = moved_to_bytes(&blocks, late).expect("blocks that were read");
         assert_eq!(again, bytes, "a list has one form");
     }
 }
 
 /// Sets of rows.
 pub fn row_set(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
     let rows = 1 << 33;
-    if let Ok(set) = RowSet::parse(bytes, rows) {
+    let mut set = RowSet::new();
+    for _ in 0..input.below(6) {
+        let start = input.number() % rows;
+        let end = (start + input.number() % 100_000).min(rows);
+        set.insert_range(start..end);
+    }
+    let bytes = bytes_of(&mut input, &set.to_bytes());
+    if let Ok(set) = parse(bytes.len(), || RowSet::parse(&bytes, rows)) {
+        accepted();
         assert!(set.last().is_none_or(|last| last < rows));
         let again = RowSet::parse(&set.to_bytes(), rows).expect("a set that was read");
         assert_eq!(again, set);
