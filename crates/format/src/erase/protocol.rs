@@ -282,6 +282,10 @@ fn recover_with(file: &mut dyn ChangeAt, left_out: Option<Sync>) -> Result<Recov
 }
 
 fn read_header(file: &dyn ReadAt) -> Result<Header> {
+    if file.len() < HEADER_BYTES as u64 {
+        let what = format!("{} bytes are too few for a file of this format", file.len());
+        return Err(Error::new(ErrorKind::Corrupt, what));
+    }
     let bytes = read_range(file, 0..HEADER_BYTES as u64)?;
     let header = Header::parse(&bytes)?;
     header.features.check_modifiable()?;
