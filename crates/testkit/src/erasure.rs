@@ -235,6 +235,50 @@ fn erased_sets(case: &ErasureCase<'_>) -> Vec<(String, Vec<u32>)> {
     sets
 }
 
+/// That erasing in several rounds, in any order, or again leaves the bytes of erasing at once; `erase` takes rows out of
+/// a place from which others are absent.
+pub(crate) fn check_order(
+    old: &[u8],
+    new: &Outcome,
+    erased: &[u32],
+    rng: &mut Rng,
+    erase: &dyn Fn(&[u8], &[u32], &[u32]) -> Outcome,
+) {
+    let at_once = match new {
+        Outcome::InPlace { bytes } => bytes,
+        // In several rounds the block may move in an earlier round, to another byte range.
+        Outcome::MustMove { .. } => return,
+    };
+    assert!(
+        *new == erase(at_once, erased, erased),
+        "order: erasing twice differs"
+    );
+    assert!(
+        *new == erase(at_once, erased, &[]),
+        "order: erasing nothing more differs"
+    );
+    for n_parts in [2, 3] {
+        let mut parts = vec![vec![]; n_parts];
+        for row in erased {
+            parts[rng.below(n_parts)].push(*row);
+        }
+        let mut place = old.to_vec();
+        let mut absent: Vec<u32> = vec![];
+        for part in parts {
+            match erase(&place, &absent, &part) {
+                Outcome::InPlace { bytes } => place = bytes,
+                Outcome::MustMove { .. } => return,
+            }
+            absent.extend(part);
+            absent.sort_unstable();
+        }
+        assert!(
+            place == *at_once,
+            "order: erasing in {n_parts} rounds differs"
+        );
+    }
+}
+
 struct Laws<'a> {
     case: ErasureCase<'a>,
     salt: Option<[u8; 16]>,
@@ -257,7 +301,10 @@ impl Laws<'_> {
         let survivors = rows.without(erased);
         self.check_survivors(&new, &survivors);
         self.check_canonical(&new, &survivors, place_bytes);
-        self.check_order(&old, &new, erased);
+        let mut rng = Rng::new(self.rng.u64());
+        check_order(&old, &new, erased, &mut rng, &|place, absent, erase| {
+            self.erase(place, absent, erase)
+        });
         self.check_refusals(&old, &new, erased);
         self.check_interference(&old, erased);
         let header = BlockHeader::parse(new.bytes()).expect("a header");
@@ -411,42 +458,6 @@ impl Laws<'_> {
             .encode(survivors, self.case.rows.len(), place_bytes)
             .expect("survivors to encode");
         assert!(*new == fresh, "canonical: survivors encode to other bytes");
-    }
-
-    fn check_order(&mut self, old: &[u8], new: &Outcome, erased: &[u32]) {
-        let at_once = match new {
-            Outcome::InPlace { bytes } => bytes,
-            // In several rounds the block may move in an earlier round, to another byte range.
-            Outcome::MustMove { .. } => return,
-        };
-        assert!(
-            *new == self.erase(at_once, erased, erased),
-            "order: erasing twice differs"
-        );
-        assert!(
-            *new == self.erase(at_once, erased, &[]),
-            "order: erasing nothing more differs"
-        );
-        for n_parts in [2, 3] {
-            let mut parts = vec![vec![]; n_parts];
-            for row in erased {
-                parts[self.rng.below(n_parts)].push(*row);
-            }
-            let mut place = old.to_vec();
-            let mut absent: Vec<u32> = vec![];
-            for part in parts {
-                match self.erase(&place, &absent, &part) {
-                    Outcome::InPlace { bytes } => place = bytes,
-                    Outcome::MustMove { .. } => return,
-                }
-                absent.extend(part);
-                absent.sort_unstable();
-            }
-            assert!(
-                place == *at_once,
-                "order: erasing in {n_parts} rounds differs"
-            );
-        }
     }
 
     fn check_refusals(&self, old: &[u8], new: &Outcome, erased: &[u32]) {

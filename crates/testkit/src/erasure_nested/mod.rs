@@ -30,7 +30,7 @@ use tarsia_structure::{
     Block, BlockHeader, Budget, FullZipForm, Level, LevelForm, PageDecoder, RawColumn, RawLevels,
 };
 
-use crate::erasure::{Erase, Report, Rows, contains, may_grow, panic_text};
+use crate::erasure::{Erase, Report, Rows, check_order, contains, may_grow, panic_text};
 use crate::rng::Rng;
 use rows::{Flat, put_value};
 
@@ -220,7 +220,10 @@ impl Laws<'_> {
         self.check_rows(new.bytes(), &survivors);
         self.check_filler(new.bytes());
         self.check_canonical(&new, &survivors, old.len());
-        self.check_order(old, &new, erased);
+        let mut rng = Rng::new(self.rng.u64());
+        check_order(old, &new, erased, &mut rng, &|place, absent, erase| {
+            self.erase(place, absent, erase)
+        });
         self.check_refusals(old, &new, erased);
         let n_twins = usize::from(self.check_interference(old.len(), erased));
         let header = BlockHeader::parse(new.bytes()).expect("a header");
@@ -456,42 +459,6 @@ impl Laws<'_> {
             .encode_block(&self.context, self.n_rows(), self.salt, place_bytes)
             .expect("survivors to encode");
         assert!(*new == fresh, "canonical: survivors encode to other bytes");
-    }
-
-    fn check_order(&mut self, old: &[u8], new: &Outcome, erased: &[u32]) {
-        let at_once = match new {
-            Outcome::InPlace { bytes } => bytes,
-            // In several rounds the block may move in an earlier round, to another byte range.
-            Outcome::MustMove { .. } => return,
-        };
-        assert!(
-            *new == self.erase(at_once, erased, erased),
-            "order: erasing twice differs"
-        );
-        assert!(
-            *new == self.erase(at_once, erased, &[]),
-            "order: erasing nothing more differs"
-        );
-        for n_parts in [2, 3] {
-            let mut parts = vec![vec![]; n_parts];
-            for row in erased {
-                parts[self.rng.below(n_parts)].push(*row);
-            }
-            let mut place = old.to_vec();
-            let mut absent: Vec<u32> = vec![];
-            for part in parts {
-                match self.erase(&place, &absent, &part) {
-                    Outcome::InPlace { bytes } => place = bytes,
-                    Outcome::MustMove { .. } => return,
-                }
-                absent.extend(part);
-                absent.sort_unstable();
-            }
-            assert!(
-                place == *at_once,
-                "order: erasing in {n_parts} rounds differs"
-            );
-        }
     }
 
     fn check_until_none_is_left(&mut self, old: &[u8]) {
