@@ -13,12 +13,12 @@ pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
     let failed = |error: tarsia::Error| Failure::of_tarsia(&args.input, &error);
     let schema = file.schema().map_err(failed)?;
     let audit = file.audit().map_err(failed)?;
-    let has_kernels = !file.inspect().map_err(failed)?.kernels.is_empty();
+    let metadata = file.metadata();
     let mut options = tarsia::WriteOptions::new()
         .with_layout(file.capture_layout().map_err(failed)?)
-        .with_embed_kernels(match has_kernels {
-            true => tarsia::EmbedKernels::Embed,
-            false => tarsia::EmbedKernels::Omit,
+        .with_embed_kernels(match metadata.kernels {
+            0 => tarsia::EmbedKernels::Omit,
+            _ => tarsia::EmbedKernels::Embed,
         });
     for column in &audit.columns {
         let own = tarsia::ColumnOptions::new().with_erasure(column.level);
@@ -46,7 +46,7 @@ pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
         &[
             ("rows", summary.rows.to_string()),
             ("rows dropped", audit.deleted_rows.to_string()),
-            ("bytes in", file.metadata().file_bytes.to_string()),
+            ("bytes in", metadata.file_bytes.to_string()),
             ("bytes out", summary.file_bytes.to_string()),
         ],
     )

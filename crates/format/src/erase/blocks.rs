@@ -77,12 +77,21 @@ struct OpenPage<'a> {
 /// Entries of a shared buffer that may have lost the last value that refers to them.
 type Candidates = BTreeMap<usize, Vec<usize>>;
 
-fn checksum(bytes: &[u8]) -> u32 {
-    tarsia_metadata::crc32c(&[bytes])
+impl OpenPage<'_> {
+    /// Notes the entries of each of its shared buffers that a block refers to no more.
+    fn add_candidates(&self, unreferred: Vec<Vec<usize>>, candidates: &mut Candidates) {
+        let shared = self.column.shared_of(self.page).iter();
+        for (shared, entries) in shared.zip(unreferred) {
+            if !entries.is_empty() {
+                let known = candidates.entry((*shared).into()).or_default();
+                known.extend(entries);
+            }
+        }
+    }
 }
 
-fn null_count(header: &BlockHeader) -> u32 {
-    header.null_count
+fn checksum(bytes: &[u8]) -> u32 {
+    tarsia_metadata::crc32c(&[bytes])
 }
 
 impl Erasing<'_> {
@@ -100,11 +109,7 @@ impl Erasing<'_> {
         }
         // A shared page is decoded with those of lower numbers, so that these come later.
         while let Some((number, entries)) = candidates.pop_last() {
-            let wiped = self
-                .unused(column, number, entries, &changed)
-                .and_then(|unused| {
-                    self.shared_page(column, number, &unused, &changed, &mut candidates)
-                });
+            let wiped = self.shared_page(column, number, entries, &changed, &mut candidates);
             let named = |error: Error| {
                 let error = error.prefixed(&format!("shared page {number}"));
                 error.in_column(column.name())
@@ -158,12 +163,7 @@ impl Erasing<'_> {
             .collect::<Result<_>>()?;
         let mut blocks = Vec::with_capacity(made.len());
         for (block, unreferred) in made {
-            for (shared, entries) in column.shared_of(open.page).iter().zip(unreferred) {
-                if !entries.is_empty() {
-                    let known = candidates.entry((*shared).into()).or_default();
-                    known.extend(entries);
-                }
-            }
+            open.add_candidates(unreferred, candidates);
             blocks.push(block);
         }
         Ok(NewBlocks {
@@ -218,8 +218,8 @@ impl Erasing<'_> {
         outcome: Outcome,
     ) -> Result<NewBlock> {
         let header = |bytes| BlockHeader::parse(bytes).map_err(while_reading);
-        let nulls = null_count(&header(old)?);
-        let left = null_count(&header(outcome.bytes())?);
+        let nulls = header(old)?.null_count;
+        let left = header(outcome.bytes())?.null_count;
         let (leaf, page) = (open.column.leaf, bound(open.number));
         Ok(NewBlock {
             block,
@@ -275,7 +275,6 @@ impl Erasing<'_> {
     ) -> Result<Vec<usize>> {
         entries.sort_unstable();
         entries.dedup();
-        let kind = |open: &OpenPage<'_>, at: usize| open.meta.shared.get(at).map(|spec| spec.kind);
         let new: HashMap<(u32, u32), &NewBlock> = changed
             .iter()
             .flat_map(|page| {
@@ -311,10 +310,6 @@ impl Erasing<'_> {
                     }
                 };
                 for at in &positions {
-                    // Buffers that are needed whole are never wiped.
-                    if kind(&open, *at).is_none_or(|kind| !kind.has_entries()) {
-                        return Ok(Vec::new());
-                    }
                     if let Some(used) = used.get(*at) {
                         entries.retain(|entry| !used.contains(*entry));
                     }
@@ -324,19 +319,22 @@ impl Erasing<'_> {
         Ok(entries)
     }
 
-    /// The blocks of a shared page that hold entries which nothing refers to any more: wiped.
+    /// The blocks of a shared page that hold some of `entries` to which nothing refers any more: wiped.
     fn shared_page(
         &self,
         column: &Column,
         shared: usize,
-        unused: &[usize],
+        entries: Vec<usize>,
         changed: &[NewBlocks],
         candidates: &mut Candidates,
     ) -> Result<Option<NewBlocks>> {
-        let Some(kind) = self.kind_of(column, shared)? else {
+        // Buffers that are needed whole are never wiped.
+        let kind = self.kind_of(column, shared)?;
+        let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
             return Ok(None);
         };
-        if unused.is_empty() || !kind.has_entries() {
+        let unused = self.unused(column, shared, entries, changed)?;
+        if unused.is_empty() {
             return Ok(None);
         }
         let number = PageNumber::Shared(shared);
@@ -370,12 +368,7 @@ impl Erasing<'_> {
                 encode_block(&context, None, None, entries, rows, Some(salt), bytes.len())
                     .map_err(while_reading)?;
             let unreferred = self.unreferred(&open, &bytes, outcome.bytes(), rows)?;
-            for (shared, entries) in column.shared_of(open.page).iter().zip(unreferred) {
-                if !entries.is_empty() {
-                    let known = candidates.entry((*shared).into()).or_default();
-                    known.extend(entries);
-                }
-            }
+            open.add_candidates(unreferred, candidates);
             blocks.push(self.new_block(&open, block, place, &bytes, outcome)?);
         }
         Ok(Some(NewBlocks {

@@ -43,6 +43,8 @@ pub struct FileMetadata {
     pub epoch: u64,
     /// The writer's name and version.
     pub created_by: String,
+    /// Kernels that the file carries.
+    pub kernels: u64,
 }
 
 /// A part of the file.
@@ -253,6 +255,7 @@ impl Catalog {
             root_digest: self.postscript.root_digest,
             epoch: self.epoch,
             created_by: self.footer.created_by.clone(),
+            kernels: self.kernel_sections().count() as u64,
         }
     }
 
