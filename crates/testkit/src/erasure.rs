@@ -235,8 +235,8 @@ fn erased_sets(case: &ErasureCase<'_>) -> Vec<(String, Vec<u32>)> {
     sets
 }
 
-/// That erasing in several rounds, in any order, or again leaves the bytes of erasing at once; `erase` takes rows out of
-/// a place from which others are absent.
+/// That erasing in several rounds, in any order, or again leaves the bytes of erasing at once; `erase` takes rows out
+/// of a place from which others are absent.
 pub(crate) fn check_order(
     old: &[u8],
     new: &Outcome,
