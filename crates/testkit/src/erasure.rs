@@ -242,7 +242,7 @@ pub(crate) fn check_order(
     new: &Outcome,
     erased: &[u32],
     rng: &mut Rng,
-    erase: &dyn Fn(&[u8], &[u32], &[u32]) -> Outcome,
+    erase: impl Fn(&[u8], &[u32], &[u32]) -> Outcome,
 ) {
     let at_once = match new {
         Outcome::InPlace { bytes } => bytes,
@@ -302,7 +302,7 @@ impl Laws<'_> {
         self.check_survivors(&new, &survivors);
         self.check_canonical(&new, &survivors, place_bytes);
         let mut rng = Rng::new(self.rng.u64());
-        check_order(&old, &new, erased, &mut rng, &|place, absent, erase| {
+        check_order(&old, &new, erased, &mut rng, |place, absent, erase| {
             self.erase(place, absent, erase)
         });
         self.check_refusals(&old, &new, erased);

@@ -221,7 +221,7 @@ impl Laws<'_> {
         self.check_filler(new.bytes());
         self.check_canonical(&new, &survivors, old.len());
         let mut rng = Rng::new(self.rng.u64());
-        check_order(old, &new, erased, &mut rng, &|place, absent, erase| {
+        check_order(old, &new, erased, &mut rng, |place, absent, erase| {
             self.erase(place, absent, erase)
         });
         self.check_refusals(old, &new, erased);
