@@ -76,6 +76,7 @@ pub(super) struct Measured {
     pub(super) hide: Idle,
     /// The file that rows can be erased from.
     pub(super) erase: Idle,
+    pub(super) verified: Verified,
     /// The same table.
     pub(super) parquet_bytes: u64,
     pub(super) parquet_settings: Option<String>,
@@ -90,6 +91,18 @@ pub(super) struct Idle {
     /// Median, with the sync of the file, without making the table.
     pub(super) write_seconds: f64,
     pub(super) scan_seconds: f64,
+}
+
+/// The file of level 2, verified on all threads; medians.
+#[derive(Serialize)]
+pub(super) struct Verified {
+    pub(super) threads: usize,
+    /// Every byte against its digest.
+    pub(super) digests_seconds: f64,
+    /// Also what the bytes decode to, and what the file says of itself.
+    pub(super) seconds: f64,
+    /// Bytes of the decoded table in Arrow's arrays.
+    pub(super) decoded_bytes: u64,
 }
 
 /// Some rows, gone.
@@ -190,8 +203,6 @@ pub(super) fn measure(arguments: &Arguments, tables: Vec<Table>) -> Result<Erasu
         tables: Vec::new(),
         failed: Vec::new(),
     };
-    // Erasing has no option for it.
-    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let budget = match arguments.large {
         false => BUDGET_SECONDS,
         true => BUDGET_SECONDS_LARGE,
@@ -200,7 +211,6 @@ pub(super) fn measure(arguments: &Arguments, tables: Vec<Table>) -> Result<Erasu
         eprintln!("{}", table.name);
         let bench = Bench {
             folder: tempfile::tempdir_in(&erasure.scratch)?,
-            one_thread: &one_thread,
             repetitions: erasure.repetitions,
             budget,
         };
@@ -226,14 +236,13 @@ impl Times {
     }
 }
 
-struct Bench<'a> {
+struct Bench {
     folder: TempDir,
-    one_thread: &'a rayon::ThreadPool,
     repetitions: usize,
     budget: f64,
 }
 
-impl Bench<'_> {
+impl Bench {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -273,6 +282,7 @@ impl Bench<'_> {
             })
         });
         std::fs::remove_file(&levels[0].0)?;
+        let verified = self.verified(&levels[1].0)?;
 
         let original = self.path("parquet");
         let (schema, batches) = (table.make)()?;
@@ -305,6 +315,7 @@ impl Bench<'_> {
             columns,
             hide: hide?,
             erase: erase?,
+            verified,
             parquet_bytes: std::fs::metadata(&original)?.len(),
             parquet_settings,
             cases,
@@ -337,6 +348,39 @@ impl Bench<'_> {
             }
         }
         Ok(times.map(|times| times.median()))
+    }
+
+    /// Opening counts: verifying needs a file whose checksums nobody has compared yet.
+    fn verified(&self, path: &Path) -> Result<Verified> {
+        let mut decoded_bytes = 0;
+        for batch in tarsia::File::open(path)?.scan().build()? {
+            decoded_bytes += batch?.get_array_memory_size() as u64;
+        }
+        let kinds = [
+            tarsia::File::verify_digests as fn(&tarsia::File) -> _,
+            tarsia::File::verify,
+        ];
+        let repetitions = self.repetitions * SCANS_OF_A_REPETITION;
+        let mut times = kinds.map(|_| Times::default());
+        while times.iter().any(|times| self.more_of(repetitions, times)) {
+            for (verify, times) in kinds.iter().zip(&mut times) {
+                let started = Instant::now();
+                let mut n_times = 0;
+                while n_times == 0 || started.elapsed() < REPETITION {
+                    verify(&tarsia::File::open(path)?)?;
+                    n_times += 1;
+                }
+                let each = started.elapsed().as_secs_f64() / f64::from(n_times);
+                times.0.push(each);
+            }
+        }
+        let [digests, all] = times.map(|times| times.median());
+        Ok(Verified {
+            threads: rayon::current_num_threads(),
+            digests_seconds: digests,
+            seconds: all,
+            decoded_bytes,
+        })
     }
 
     /// The rows are erased from a fresh copy, and Parquet's file is written anew, in turns.
@@ -388,12 +432,10 @@ impl Bench<'_> {
 
         let calls_before = bytes_of_write_calls();
         let started = Instant::now();
-        let (planned, report) = self.one_thread.install(|| -> tarsia::Result<_> {
-            let eraser = Eraser::open(&copy, OnBusy::Refuse, one_thread())?;
-            let plan = eraser.plan(erase, ErasureLevel::Erase)?;
-            let planned = started.elapsed();
-            Ok((planned, eraser.commit(plan)?))
-        })?;
+        let eraser = Eraser::open(&copy, OnBusy::Refuse, one_thread())?;
+        let plan = eraser.plan(erase, ErasureLevel::Erase)?;
+        let planned = started.elapsed();
+        let report = eraser.commit(plan)?;
         let seconds = started.elapsed().as_secs_f64();
         let calls_after = bytes_of_write_calls();
         erasing.seconds.0.push(seconds);
@@ -435,12 +477,10 @@ impl Bench<'_> {
         let row = ((rows as f64 * ONE_ROW_AT) as u64).min(rows - 1);
         let row: RowSet = [row].into_iter().collect();
         let reader = Arc::new(CountingReader::new(LocalFile::open(self.path("erase"))?));
-        let (opening, block_bytes) = self.one_thread.install(|| -> tarsia::Result<_> {
-            let file = tarsia::File::open_reader(reader.clone(), one_thread())?;
-            let opening = reader.reset();
-            let plan = file.plan_erasure(&row, ErasureLevel::Erase)?;
-            Ok((opening, plan.summary().bytes_read))
-        })?;
+        let file = tarsia::File::open_reader(reader.clone(), one_thread())?;
+        let opening = reader.reset();
+        let plan = file.plan_erasure(&row, ErasureLevel::Erase)?;
+        let block_bytes = plan.summary().bytes_read;
         let planning = reader.stats();
         let mut erasing = Erasing::default();
         while self.more(&erasing.seconds) {
@@ -583,13 +623,8 @@ mod tests {
     #[test]
     fn a_table_is_measured() {
         let folder = tempfile::tempdir().unwrap();
-        let one_thread = rayon::ThreadPoolBuilder::new()
-            .num_threads(1)
-            .build()
-            .unwrap();
         let bench = Bench {
             folder,
-            one_thread: &one_thread,
             repetitions: 1,
             budget: 0.0,
         };

@@ -42,6 +42,12 @@ pub(super) fn markdown(erasure: &Erasure) -> String {
          `blocks` are those of the blocks that hold the row; then the erasure of it.\n\n",
     );
     out.push_str(&one_row(&erasure.tables));
+    out.push_str(
+        "\nVerified, with opening, of a file that the system has in memory, on all threads: `digests` compares every byte \
+         with its digest, `all` also decodes every value and checks what the file says of itself. GB/s of the file, and \
+         of the table that it decodes to.\n\n",
+    );
+    out.push_str(&verified(&erasure.tables));
     for failure in &erasure.failed {
         let _ = writeln!(out, "\n{} failed: {}", failure.table, failure.why);
     }
@@ -172,6 +178,37 @@ fn one_row(tables: &[Measured]) -> String {
             growth.to_string(),
             seconds(erased.seconds),
             seconds(erased.plan_seconds),
+        ]
+    }));
+    table(&cells)
+}
+
+fn verified(tables: &[Measured]) -> String {
+    let header = [
+        "table",
+        "file bytes",
+        "decoded bytes",
+        "threads",
+        "digests s",
+        "file GB/s",
+        "all s",
+        "file GB/s",
+        "decoded GB/s",
+    ];
+    let rate = |bytes: u64, seconds: f64| format!("{:.2}", bytes as f64 / seconds / 1e9);
+    let mut cells = vec![header.map(str::to_owned)];
+    cells.extend(tables.iter().map(|measured| {
+        let (file, verified) = (measured.erase.file_bytes, &measured.verified);
+        [
+            measured.table.clone(),
+            file.to_string(),
+            verified.decoded_bytes.to_string(),
+            verified.threads.to_string(),
+            seconds(verified.digests_seconds),
+            rate(file, verified.digests_seconds),
+            seconds(verified.seconds),
+            rate(file, verified.seconds),
+            rate(verified.decoded_bytes, verified.seconds),
         ]
     }));
     table(&cells)

@@ -27,6 +27,8 @@ mod row_set;
 mod salts;
 mod update;
 
+use std::ops::RangeInclusive;
+
 use blake3::Hasher;
 
 pub use journal::{
@@ -69,19 +71,39 @@ enum Kind {
     RowSet = 8,
 }
 
-/// A hasher that has seen the first 16 bytes.
-fn hasher(kind: Kind, numbers: [u32; 3]) -> Hasher {
-    let mut binding = [0; 16];
+/// Bytes before what is hashed.
+const BINDING_BYTES: usize = 16;
+
+/// Inputs of these many bytes are hashed in one piece, for which they are copied. In pieces, BLAKE3 hashes up to 7 of
+/// the first 8 KiB one KiB at a time, which is a third as fast as 8 KiB at once; long inputs do not feel it.
+const IN_ONE_PIECE: RangeInclusive<usize> = 2 << 10..=128 << 10;
+
+fn binding(kind: Kind, numbers: [u32; 3]) -> [u8; BINDING_BYTES] {
+    let mut binding = [0; BINDING_BYTES];
     binding[0] = kind as u8;
     for (to, number) in binding[4..].chunks_exact_mut(4).zip(numbers) {
         to.copy_from_slice(&number.to_le_bytes());
     }
+    binding
+}
+
+/// A hasher that has seen the first 16 bytes.
+fn hasher(kind: Kind, numbers: [u32; 3]) -> Hasher {
     let mut hasher = Hasher::new();
-    hasher.update(&binding);
+    hasher.update(&binding(kind, numbers));
     hasher
 }
 
 fn digest(kind: Kind, numbers: [u32; 3], parts: &[&[u8]]) -> Digest {
+    let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+    if IN_ONE_PIECE.contains(&bytes) {
+        let mut whole = Vec::with_capacity(BINDING_BYTES + bytes);
+        whole.extend_from_slice(&binding(kind, numbers));
+        for part in parts {
+            whole.extend_from_slice(part);
+        }
+        return *blake3::hash(&whole).as_bytes();
+    }
     let mut hasher = hasher(kind, numbers);
     for part in parts {
         hasher.update(part);
@@ -305,6 +327,15 @@ mod tests {
             block_digest(7, 8, 9, b"payload"),
             *blake3::hash(&input).as_bytes()
         );
+        // In one piece or several.
+        let (&shortest, &longest) = (IN_ONE_PIECE.start(), IN_ONE_PIECE.end());
+        for len in [0, 1, shortest - 1, shortest, 11_000, longest, longest + 1] {
+            let block = region(len);
+            input.truncate(BINDING_BYTES);
+            input.extend_from_slice(&block);
+            let expected = *blake3::hash(&input).as_bytes();
+            assert_eq!(block_digest(7, 8, 9, &block), expected, "{len}");
+        }
     }
 
     #[test]

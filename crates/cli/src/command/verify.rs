@@ -24,6 +24,8 @@ enum VerifyResult<'a> {
         pages: u64,
         blocks: u64,
         bytes: u64,
+        /// Whether the values were looked at too.
+        decoded: bool,
     },
     Bad {
         error: String,
@@ -37,6 +39,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
     let name = || args.file.display().to_string();
     let opened = tarsia::File::open_with(&args.file, trusting(&args.trust));
     let checked = opened.and_then(|file| match (&args.column, args.page) {
+        (None, _) if args.digests => file.verify_digests(),
         (None, _) => file.verify(),
         (Some(column), None) => file.verify_column(column),
         // No file has a page with a number that does not fit; the facade reports that.
@@ -63,6 +66,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
                         pages,
                         blocks,
                         bytes,
+                        decoded: !args.digests,
                     },
                 })?;
             } else {
@@ -72,8 +76,9 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
                 } else {
                     format!("{columns} columns, ")
                 };
+                let what = if args.digests { "digests ok" } else { "ok" };
                 out.line(&format!(
-                    "ok: {columns}{pages} pages, {blocks} blocks, {bytes} bytes"
+                    "{what}: {columns}{pages} pages, {blocks} blocks, {bytes} bytes"
                 ))?;
             }
             out.finish()

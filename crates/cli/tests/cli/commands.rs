@@ -419,6 +419,18 @@ fn verify_counts_what_it_checked() {
         "{document}"
     );
     assert!(folder.run(&page).ok().starts_with("ok: 1 pages, "));
+    let digests = ["verify", "t.tarsia", "--digests"];
+    let text = folder.run(&digests).ok();
+    assert!(
+        text.starts_with("digests ok: 8 columns, 8 pages, "),
+        "{text}"
+    );
+    for (args, decoded) in [(&digests[..], false), (&digests[..2], true)] {
+        let document = folder.run(&[args, &["--json"]].concat()).json();
+        assert_eq!(document["decoded"], decoded);
+    }
+    let both = [&digests[..], &["--column", "x"]].concat();
+    assert_eq!(folder.run(&both).code, 2);
 }
 
 #[test]

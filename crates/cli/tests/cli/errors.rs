@@ -554,7 +554,12 @@ fn verify_finds_a_changed_byte_anywhere() {
         let mut changed = bytes.clone();
         changed[n] ^= 0x10;
         folder.write("bad.tarsia", &changed);
-        let line = folder.run(&["verify", "bad.tarsia"]).fails(1);
-        assert!(line.starts_with("error: bad.tarsia: "), "byte {n}: {line}");
+        for args in [
+            &["verify", "bad.tarsia"][..],
+            &["verify", "bad.tarsia", "--digests"],
+        ] {
+            let line = folder.run(args).fails(1);
+            assert!(line.starts_with("error: bad.tarsia: "), "byte {n}: {line}");
+        }
     }
 }

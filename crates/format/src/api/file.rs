@@ -13,7 +13,7 @@ use super::capture;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
-use super::verify::{self, VerifyReport};
+use super::verify::{self, Depth, VerifyReport};
 use crate::decode::DecoderCounts;
 use crate::erase::{self, ErasurePlan, ErasureReport, as_committed};
 use crate::error::Result;
@@ -266,7 +266,17 @@ impl File {
     /// # Errors
     /// The first thing that is bad, with its place.
     pub fn verify(&self) -> Result<VerifyReport> {
-        self.named(verify::all(&self.file))
+        self.named(verify::all(&self.file, Depth::Values))
+    }
+
+    /// Checks every byte of the file (state slots apart) against the checksums and digests, up to the root digest, and
+    /// decodes nothing. So it finds every byte that was changed by accident, several times as fast as [`File::verify`];
+    /// but not what a writer did wrong, nor what was changed by someone who computed the digests again.
+    ///
+    /// # Errors
+    /// The first thing that is bad, with its place.
+    pub fn verify_digests(&self) -> Result<VerifyReport> {
+        self.named(verify::all(&self.file, Depth::Digests))
     }
 
     /// Checks one field, or one column of it, named from the field down with dots.
@@ -283,7 +293,7 @@ impl File {
     /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange).
     pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
         let column = self.file.catalog.column(&self.file.source, name);
-        self.named(column.and_then(|column| verify::page(&self.file, &column, page)))
+        self.named(column.and_then(|column| verify::page(&self.file, &column, page, Depth::Values)))
     }
 }
 

@@ -1,12 +1,11 @@
 //! The blocks of a column without the rows that are erased, and its dictionaries without the entries that only they
 //! had.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries};
+use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries, Values};
 use tarsia_compliance::{RowSet, SHARED_PAGE_FIRST, Salts, block_digest};
 use tarsia_page_writer::{
     BlockContext, BlockErasure, Outcome, encode_block, erase_block, mark_used, wipe_unused,
@@ -14,7 +13,7 @@ use tarsia_page_writer::{
 use tarsia_structure::{BlockHeader, Meta};
 
 use crate::error::{Error, ErrorKind, Result, while_reading};
-use crate::exec::{OpenFile, blocks_of, prepare_shared};
+use crate::exec::{OpenFile, blocks_of, in_order, prepare_shared};
 use crate::plan::PageNumber;
 use crate::table::{Blocks, Column, Page};
 
@@ -78,6 +77,12 @@ struct OpenPage<'a> {
 type Candidates = BTreeMap<usize, Vec<usize>>;
 
 impl OpenPage<'_> {
+    /// Sets of entries without any, one for each of its shared buffers.
+    fn none_used(&self) -> Vec<Arc<UsedEntries>> {
+        let none_of = |values: &Arc<OwnedValues>| Arc::new(UsedEntries::none_of(values.len()));
+        self.shared.iter().map(none_of).collect()
+    }
+
     /// Notes the entries of each of its shared buffers that a block refers to no more.
     fn add_candidates(&self, unreferred: Vec<Vec<usize>>, candidates: &mut Candidates) {
         let shared = self.column.shared_of(self.page).iter();
@@ -154,13 +159,12 @@ impl Erasing<'_> {
             let next = touched.last().map_or(0, |last: &u32| last + 1);
             touched.extend(first.max(next)..=last);
         }
-        let made: Vec<(NewBlock, Vec<Vec<usize>>)> = touched
-            .into_par_iter()
-            .map(|block| {
-                self.data_block(&open, block)
-                    .map_err(|error| error.in_block(block.into()))
-            })
-            .collect::<Result<_>>()?;
+        let make = |&block: &u32| {
+            let made = self.data_block(&open, block);
+            made.map_err(|error| error.in_block(block.into()))
+        };
+        let made: Vec<(NewBlock, Vec<Vec<usize>>)> =
+            in_order(self.file.session.threads, &touched, make)?;
         let mut blocks = Vec::with_capacity(made.len());
         for (block, unreferred) in made {
             open.add_candidates(unreferred, candidates);
@@ -231,16 +235,15 @@ impl Erasing<'_> {
         })
     }
 
-    /// Which entries of each shared buffer of a page a block refers to.
-    fn used(&self, open: &OpenPage<'_>, block: &[u8], rows: u32) -> Result<Vec<Arc<UsedEntries>>> {
-        let none = open.shared.iter();
-        let used: Vec<_> = none
-            .map(|values| Arc::new(UsedEntries::none_of(values.len())))
-            .collect();
-        if !used.is_empty() {
-            mark_used(&self.context(open), block, rows, &used).map_err(while_reading)?;
-        }
-        Ok(used)
+    /// Notes which entries of each shared buffer of a page a block refers to.
+    fn mark_used(
+        &self,
+        open: &OpenPage<'_>,
+        block: &[u8],
+        rows: u32,
+        used: &[Arc<UsedEntries>],
+    ) -> Result<()> {
+        mark_used(&self.context(open), block, rows, used).map_err(while_reading)
     }
 
     /// Of each shared buffer the entries that the old block refers to and the new one does not.
@@ -254,8 +257,10 @@ impl Erasing<'_> {
         if open.shared.is_empty() {
             return Ok(Vec::new());
         }
-        let (old, new) = (self.used(open, old, rows)?, self.used(open, new, rows)?);
-        let buffers = old.iter().zip(&new);
+        let (of_old, of_new) = (open.none_used(), open.none_used());
+        self.mark_used(open, old, rows, &of_old)?;
+        self.mark_used(open, new, rows, &of_new)?;
+        let buffers = of_old.iter().zip(&of_new);
         let buffers = buffers.map(|(old, new)| {
             let entries = 0..old.len();
             let gone = |i: &usize| old.contains(*i) && !new.contains(*i);
@@ -264,17 +269,18 @@ impl Erasing<'_> {
         Ok(buffers.collect())
     }
 
-    /// Those of `entries` of a shared page that no block of any page refers to any more. Blocks are looked at until
-    /// each entry was found.
-    fn unused(
+    /// All of the `n_entries` entries of a shared page that any block of any page refers to; `None` if all of
+    /// `candidates` are among them, for which not all blocks are looked at.
+    fn used_unless_all_are(
         &self,
         column: &Column,
         shared: usize,
-        mut entries: Vec<usize>,
+        n_entries: usize,
+        mut candidates: Vec<usize>,
         changed: &[NewBlocks],
-    ) -> Result<Vec<usize>> {
-        entries.sort_unstable();
-        entries.dedup();
+    ) -> Result<Option<Arc<UsedEntries>>> {
+        candidates.sort_unstable();
+        candidates.dedup();
         let new: HashMap<(u32, u32), &NewBlock> = changed
             .iter()
             .flat_map(|page| {
@@ -284,42 +290,43 @@ impl Erasing<'_> {
                     .map(move |block| ((bound, block.block), block))
             })
             .collect();
+        let of_shared = Arc::new(UsedEntries::none_of(n_entries));
         let data = (0..column.pages.len()).map(PageNumber::Data);
         let shared_pages = (shared + 1..column.shared_pages.len()).map(PageNumber::Shared);
         for number in data.chain(shared_pages) {
             let page = number.of(column)?;
             let list = column.shared_of(page);
-            let positions: Vec<usize> = (0..list.len())
-                .filter(|at| list.get(*at).is_some_and(|it| usize::from(*it) == shared))
-                .collect();
-            if positions.is_empty() {
+            if !list.iter().any(|it| usize::from(*it) == shared) {
                 continue;
             }
             let open = self.open(column, number)?;
-            for block in 0..page.descriptor.n_blocks {
-                if entries.is_empty() {
-                    return Ok(entries);
+            let mut used = open.none_used();
+            for (used, it) in used.iter_mut().zip(list) {
+                if usize::from(*it) == shared {
+                    *used = of_shared.clone();
                 }
+            }
+            for block in 0..page.descriptor.n_blocks {
                 let rows = open.blocks.rows_of(block)?;
                 let rows = rows.end - rows.start;
-                let used = match new.get(&(bound(number), block)) {
-                    Some(new) => self.used(&open, new.outcome.bytes(), rows)?,
+                match new.get(&(bound(number), block)) {
+                    Some(new) => self.mark_used(&open, new.outcome.bytes(), rows, &used)?,
                     None => {
                         let place = page.place_of(open.blocks, block)?;
-                        self.used(&open, &self.file.source.read(place)?, rows)?
+                        self.mark_used(&open, &self.file.source.read(place)?, rows, &used)?;
                     }
-                };
-                for at in &positions {
-                    if let Some(used) = used.get(*at) {
-                        entries.retain(|entry| !used.contains(*entry));
-                    }
+                }
+                candidates.retain(|entry| !of_shared.contains(*entry));
+                if candidates.is_empty() {
+                    return Ok(None);
                 }
             }
         }
-        Ok(entries)
+        Ok(Some(of_shared))
     }
 
-    /// The blocks of a shared page that hold some of `entries` to which nothing refers any more: wiped.
+    /// The blocks of a shared page of which entries are wiped, if nothing refers to some of `entries` any more. What a
+    /// wiped entry holds depends on the entries before it, so these may be other blocks, too.
     fn shared_page(
         &self,
         column: &Column,
@@ -333,37 +340,41 @@ impl Erasing<'_> {
         let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
             return Ok(None);
         };
-        let unused = self.unused(column, shared, entries, changed)?;
-        if unused.is_empty() {
+        let values = prepare_shared(self.file, column, shared)?;
+        let n = values.len();
+        let used = self.used_unless_all_are(column, shared, n, entries.clone(), changed)?;
+        let Some(used) = used else {
             return Ok(None);
-        }
+        };
         let number = PageNumber::Shared(shared);
         debug_assert!(changed.iter().all(|page| page.bound() != bound(number)));
         let open = self.open(column, number)?;
-        let values = prepare_shared(self.file, column, shared)?;
-        let left = UsedEntries::none_of(values.len());
-        let mut gone = unused.iter().copied().peekable();
-        for entry in 0..values.len() {
-            if gone.next_if_eq(&entry).is_none() {
-                left.insert(entry);
-            }
-        }
-        let buffer = SharedBuffer::new(kind, values);
-        let wiped = wipe_unused(&buffer, &left).map_err(while_reading)?;
-        let wiped = wiped.as_values().map_err(while_reading)?;
+        let buffer = SharedBuffer::new(kind, values.clone());
+        let wiped = wipe_unused(&buffer, &used).map_err(while_reading)?;
+        let (values, wiped) = (values.as_values(), wiped.as_values());
+        let (values, wiped) = (
+            values.map_err(while_reading)?,
+            wiped.map_err(while_reading)?,
+        );
+        let gone: HashSet<u32> = entries
+            .iter()
+            .filter(|entry| !used.contains(**entry))
+            // A dictionary has fewer than 2^32 entries.
+            .map(|entry| Ok(open.blocks.block_of_row(*entry as u32)?))
+            .collect::<Result<_>>()?;
         let context = self.context(&open);
         let mut blocks = Vec::new();
-        let mut at = 0;
-        while let Some(entry) = unused.get(at) {
-            // A dictionary has fewer than 2^32 entries.
-            let block = open.blocks.block_of_row(*entry as u32)?;
+        for block in 0..open.page.descriptor.n_blocks {
             let held = open.blocks.rows_of(block)?;
-            at += unused[at..].partition_point(|entry| *entry < held.end as usize);
+            let of_block = held.start as usize..held.end as usize;
+            let entries = wiped.slice(of_block.clone());
+            if !gone.contains(&block) && are_equal(entries, values.slice(of_block)) {
+                continue;
+            }
             let rows = held.end - held.start;
             let place = open.page.place_of(open.blocks, block)?;
             let bytes = self.file.source.read(place.clone())?;
             let salt = self.salts.of(column.leaf, bound(number), block);
-            let entries = wiped.slice(held.start as usize..held.end as usize);
             let outcome =
                 encode_block(&context, None, None, entries, rows, Some(salt), bytes.len())
                     .map_err(while_reading)?;
@@ -388,6 +399,17 @@ impl Erasing<'_> {
         }
         Ok(None)
     }
+}
+
+fn are_equal(a: Values<'_>, b: Values<'_>) -> bool {
+    let mut places = 0..a.len();
+    a.len() == b.len()
+        && match (a, b) {
+            (Values::Bits(a), Values::Bits(b)) => places.all(|i| a.get(i) == b.get(i)),
+            (Values::Fixed(a), Values::Fixed(b)) => a.bytes() == b.bytes(),
+            (Values::Bytes(a), Values::Bytes(b)) => places.all(|i| a.get(i) == b.get(i)),
+            _ => false,
+        }
 }
 
 /// The error for what this build cannot erase.

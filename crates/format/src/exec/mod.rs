@@ -10,6 +10,7 @@ mod open_file;
 mod prepare;
 mod schedule;
 mod scratch;
+mod threads;
 
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use budget::{batch_budget, rows_budget};
@@ -20,4 +21,5 @@ pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{
     blocks_of, plan_in_order, plan_indices, plan_rows, prefetch_tables, prepare_shared,
 };
-pub(crate) use schedule::{Schedule, batch_rows};
+pub(crate) use schedule::{Schedule, batch_rows, batch_rows_of};
+pub(crate) use threads::in_order;

@@ -63,12 +63,17 @@ const COLUMN_NANOS: u64 = 1_000;
 
 /// Rows of a batch of these columns, by default.
 pub(crate) fn batch_rows(projection: &Projection) -> usize {
-    let row_bytes = projection.row_bytes().max(1);
+    batch_rows_of(projection.row_bytes(), projection.columns.len())
+}
+
+/// Rows of a batch of some columns, of which a row has `row_bytes`.
+pub(crate) fn batch_rows_of(row_bytes: usize, n_columns: usize) -> usize {
+    let row_bytes = row_bytes.max(1);
     let rows = BATCH_BYTES_TARGET / row_bytes;
     if rows >= BATCH_ROWS_MULTIPLE {
         return (rows / BATCH_ROWS_MULTIPLE * BATCH_ROWS_MULTIPLE).min(BATCH_ROWS_MAX);
     }
-    let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(projection.columns.len()) / row_bytes;
+    let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(n_columns) / row_bytes;
     // A batch that turns out too large is planned and fetched again in halves, which takes long in tables of many
     // columns.
     let rows_max = BATCH_ROWS_MULTIPLE.min(BATCH_BYTES_MAX as usize / row_bytes);

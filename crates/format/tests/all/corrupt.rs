@@ -329,6 +329,8 @@ fn check_flips(bytes: &[u8], one_in: usize, one_in_of_pages: usize) {
             }
             let mut bad = bytes.to_vec();
             bad[at] ^= 1 << (at % 8);
+            let by_digests = open(&bad).and_then(|file| file.verify_digests());
+            assert!(by_digests.is_err(), "byte {at}: the digests do not tell");
             let found = open(&bad).and_then(|file| file.verify());
             match found {
                 Ok(_) => panic!("byte {at} was flipped and nothing found"),

@@ -1,10 +1,13 @@
 //! Rows erased from files: hidden or removed, and the file still a file.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array,
-    ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int32Array,
+    Int64Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
@@ -332,6 +335,81 @@ fn no_byte_of_an_erased_value_is_left() {
     );
 }
 
+/// A wiped entry of a dictionary repeats the one before it, which may be wiped later: then it must not stay there.
+#[test]
+fn wiped_entries_repeat_only_what_is_left() {
+    let mut rng = Rng::new(41);
+    let n_entries = 8000;
+    let mut entry = -5_000_000i64;
+    let entries: Vec<i64> = (0..n_entries)
+        .map(|_| {
+            entry += 1 + rng.below(1 << 50) as i64;
+            entry
+        })
+        .collect();
+    let keys: Vec<i32> = (0..60_000).map(|_| rng.below(n_entries) as i32).collect();
+    let values = Arc::new(Int64Array::from(entries.clone()));
+    let array = DictionaryArray::new(Int32Array::from(keys.clone()), values);
+    let batch = one_column(Arc::new(array));
+    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
+    let options = options().with_page_bytes(4 << 20).with_column("x", own);
+    let mut bytes = write(&batch, options);
+    let trees = open(bytes.clone()).inspect().unwrap().columns[0]
+        .trees
+        .clone();
+    assert!(
+        trees.iter().all(|(tree, _)| tree.starts_with("dict")),
+        "{trees:?}"
+    );
+    let held = |bytes: &[u8]| -> BTreeSet<i64> {
+        let file = open(bytes.to_vec());
+        let batches = file.scan().build().unwrap();
+        let entries = batches.flat_map(|batch| {
+            let batch = batch.unwrap();
+            let array = batch.column(0).as_dictionary::<Int32Type>();
+            let values = array.values().as_primitive::<Int64Type>();
+            values.values().to_vec()
+        });
+        entries.collect()
+    };
+    assert!(held(&bytes).len() > n_entries * 99 / 100, "one dictionary");
+
+    let mut gone = BTreeSet::new();
+    // The entry behind, the entry itself, the one before; a run, and what is around it; the first ones.
+    let mut rounds: Vec<Vec<usize>> = vec![
+        vec![501],
+        vec![500],
+        vec![499],
+        vec![1000, 1001, 1002, 1003],
+        vec![999],
+        vec![1004, 998],
+        vec![0, 2],
+        vec![1, n_entries - 1],
+    ];
+    // Entries where blocks may start, and then one by one those before them, whose blocks may be others.
+    let starts: Vec<usize> = (1024..n_entries).step_by(1024).collect();
+    rounds.push(starts.clone());
+    rounds.extend(starts.iter().map(|start| vec![start - 1]));
+    let mut moved = 0;
+    for of_round in rounds {
+        let rows = (0u64..).zip(&keys);
+        let rows = rows.filter(|(_, key)| of_round.contains(&(**key as usize)));
+        let rows: RowSet = rows.map(|(row, _)| row).collect();
+        let file = open(bytes);
+        let plan = file.plan_erasure(&rows, ErasureLevel::Erase).unwrap();
+        moved += plan.summary().blocks_moved;
+        bytes = written(&file, plan);
+        gone.extend(of_round.iter().map(|entry| entries[*entry]));
+        let left = held(&bytes);
+        assert!(left.is_disjoint(&gone), "round {of_round:?}");
+        let mut left: Vec<i64> = left.into_iter().collect();
+        left.retain(|entry| !entries.contains(entry));
+        assert!(left.is_empty() || left == [0], "{left:?}");
+        open(bytes.clone()).verify().unwrap();
+    }
+    assert_eq!(moved, 0, "blocks of entries in order fit their places");
+}
+
 /// Two tables that differ in the erased rows alone leave the same file, down to the last bit. The values of these rows
 /// are those of others of them, so that what is said of a whole page (widths, trees) is the same.
 #[test]
@@ -471,8 +549,11 @@ fn every_damaged_bit_of_what_an_erasure_appends_is_found() {
     for at in late.place..late.place + late.bytes {
         let mut bad = bytes.clone();
         bad[at as usize] ^= 1 << (at % 8);
-        let read = File::from_bytes(bad, OpenOptions::new()).and_then(|file| file.verify());
+        let opened = || File::from_bytes(bad.clone(), OpenOptions::new());
+        let read = opened().and_then(|file| file.verify());
         assert!(read.is_err(), "byte {at} of {late:?}");
+        let digests = opened().and_then(|file| file.verify_digests());
+        assert!(digests.is_err(), "byte {at} of {late:?}, by digests");
     }
 }
 

@@ -95,9 +95,10 @@ pub fn used_entries(
     Ok(used)
 }
 
-/// A copy of a shared buffer whose unused entries are zero, or strings of length 0. Entries keep their numbers. A
-/// buffer of a kind that is needed whole ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied
-/// as it is.
+/// A copy of a shared buffer whose unused entries tell nothing: strings have length 0; values of fixed width are those
+/// of the last used entry before them, or zero where there is none, so that what was sorted stays sorted and runs stay
+/// runs. Entries keep their numbers, and of equal ones the first is a used one. A buffer of a kind that is needed whole
+/// ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry.
@@ -123,8 +124,15 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
         }
         Values::Fixed(fixed) => {
             let mut bytes = AlignedBuf::copy_of(fixed.bytes());
-            for (i, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
-                bytes[i * fixed.width()..(i + 1) * fixed.width()].fill(0);
+            let zero = vec![0; fixed.width()];
+            let mut before = &zero[..];
+            for (i, used) in used.iter().enumerate() {
+                match used {
+                    true => before = fixed.get(i),
+                    false => {
+                        bytes[i * fixed.width()..(i + 1) * fixed.width()].copy_from_slice(before)
+                    }
+                }
             }
             OwnedValues::Fixed {
                 bytes,
@@ -148,4 +156,47 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tarsia_codec::{BytesSlice, FixedSlice, SharedKind};
+
+    use super::*;
+
+    fn wiped(values: Values<'_>, used: &[usize]) -> OwnedValues {
+        let set = UsedEntries::none_of(values.len());
+        used.iter().for_each(|entry| set.insert(*entry));
+        let buffer = Arc::new(OwnedValues::copy_of(values));
+        wipe_unused(&SharedBuffer::new(SharedKind::Dictionary, buffer), &set).unwrap()
+    }
+
+    #[test]
+    fn wiped_values_are_those_before_them() {
+        let entries: Vec<u8> = [700u16, 800, 900, 1000, 1100]
+            .iter()
+            .flat_map(|entry| entry.to_le_bytes())
+            .collect();
+        let values = Values::Fixed(FixedSlice::new(&entries, 2, 5).unwrap());
+        let left = |used: &[usize]| -> Vec<u16> {
+            let wiped = wiped(values, used);
+            let wiped = wiped.as_values().unwrap().as_fixed().unwrap();
+            (0..5)
+                .map(|i| u16::from_le_bytes(*wiped.get(i).first_chunk().unwrap()))
+                .collect()
+        };
+        assert_eq!(left(&[0, 1, 2, 3, 4]), [700, 800, 900, 1000, 1100]);
+        assert_eq!(left(&[0, 3]), [700, 700, 700, 1000, 1000]);
+        assert_eq!(left(&[2]), [0, 0, 900, 900, 900]);
+        assert_eq!(left(&[]), [0; 5]);
+    }
+
+    #[test]
+    fn wiped_strings_are_empty() {
+        let strings = BytesSlice::new(&[0, 3, 5, 5, 9], b"oakelmtree").unwrap();
+        let wiped = wiped(Values::Bytes(strings), &[0, 3]);
+        let wiped = wiped.as_values().unwrap().as_bytes().unwrap();
+        let left: Vec<&[u8]> = (0..4).map(|i| wiped.get(i)).collect();
+        assert_eq!(left, [&b"oak"[..], b"", b"", b"mtre"]);
+    }
 }

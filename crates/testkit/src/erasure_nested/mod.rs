@@ -613,10 +613,11 @@ impl Laws<'_> {
                     == self.rows.shape.value_type
                 // Those of lengths are not told from values of four bytes.
                 && self.rows.shape.value_type == ValueType::Bytes;
-            for (entry, old) in entries.iter().zip(&old_entries) {
+            let before = [None].into_iter().chain(entries.iter().map(Some));
+            for ((entry, old), before) in entries.iter().zip(&old_entries).zip(before) {
                 if entry != old {
                     n_wiped += 1;
-                    let is_wiped = entry.iter().all(|byte| *byte == 0);
+                    let is_wiped = entry.iter().all(|byte| *byte == 0) || before == Some(entry);
                     assert!(is_wiped, "shared buffers: an entry is another one");
                     assert!(
                         !are_values || !valid.contains(&old),

@@ -7,7 +7,7 @@ use tarsia_structure::{Block, BlockHeader, FullZipForm};
 
 use super::report::{VerifyReport, corrupt};
 use crate::error::{Error, Result, while_reading};
-use crate::exec::OpenFile;
+use crate::exec::{OpenFile, in_order};
 use crate::table::{Blocks, Column, Page, check_block, check_covered};
 
 /// A page's blocks, whose checksums and digests are right.
@@ -29,8 +29,7 @@ pub(super) fn check(
     let stored = stored_digests(file, descriptor)?;
     let meta = file.catalog.metas().get(descriptor.meta)?;
     let form = FullZipForm::of(meta).map_err(while_reading)?;
-    let mut nulls = Vec::new();
-    for block in 0..descriptor.n_blocks {
+    let check = |&block: &u32| {
         let check = || {
             let bytes = file.source.read(page.place_of(blocks, block)?)?;
             check_block(&bytes)?;
@@ -62,8 +61,10 @@ pub(super) fn check(
             }
             Ok(header.null_count)
         };
-        nulls.push(check().map_err(|error: Error| error.in_block(block.into()))?);
-    }
+        check().map_err(|error: Error| error.in_block(block.into()))
+    };
+    let numbers: Vec<u32> = (0..descriptor.n_blocks).collect();
+    let nulls = in_order(file.session.threads, &numbers, check)?;
     if let Some(stored) = &stored
         && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
     {

@@ -11,12 +11,10 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use tarsia_compliance as compliance;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, prepare_shared};
-use crate::options::Threads;
+use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, in_order, prepare_shared};
 use crate::plan::PageNumber;
 use crate::table::{Column, Page, Projection, TableField};
 use report::corrupt;
@@ -26,25 +24,28 @@ pub use report::VerifyReport;
 /// Bytes read at a time when looking for gaps that are not zero.
 const GAP_STEP_BYTES: u64 = 1 << 20;
 
+/// What is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Bytes: that they are those of which checksums and digests were computed.
+    Digests,
+    /// Also what they decode to, and whether what the file says of itself is true.
+    Values,
+}
+
 /// Every byte of the file outside the state slots.
-pub(crate) fn all(file: &Arc<OpenFile>) -> Result<VerifyReport> {
+pub(crate) fn all(file: &Arc<OpenFile>, depth: Depth) -> Result<VerifyReport> {
     let mut report = metadata(file)?;
     let columns = &file.catalog.all_columns(&file.source)?;
-    statements::check(file, columns)?;
-    let reports: Vec<VerifyReport> = match file.session.threads {
-        Threads::All => columns
-            .par_iter()
-            .map(|column| self::column(file, column))
-            .collect::<Result<_>>()?,
-        Threads::One => columns
-            .iter()
-            .map(|column| self::column(file, column))
-            .collect::<Result<_>>()?,
-    };
-    report = reports.into_iter().fold(report, VerifyReport::add);
-    for field in file.catalog.all_fields(&file.source)? {
-        if !field.is_flat() {
-            nested(file, field)?;
+    if depth == Depth::Values {
+        statements::check(file, columns)?;
+    }
+    report = report.add(of_columns(file, columns, depth)?);
+    if depth == Depth::Values {
+        for field in file.catalog.all_fields(&file.source)? {
+            if !field.is_flat() {
+                nested(file, field)?;
+            }
         }
     }
     gaps(file, columns)?;
@@ -90,12 +91,16 @@ fn metadata(file: &OpenFile) -> Result<VerifyReport> {
     })
 }
 
-/// The columns of a name, one after the other: of a field or of a leaf.
+fn of_columns(file: &OpenFile, columns: &[Arc<Column>], depth: Depth) -> Result<VerifyReport> {
+    let one = |column: &Arc<Column>| self::column(file, column, depth);
+    let reports = in_order(file.session.threads, columns, one)?;
+    Ok(VerifyReport::sum(reports))
+}
+
+/// The columns of a name: of a field or of a leaf.
 pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
-    let mut report = VerifyReport::default();
-    for column in file.catalog.columns_of(&file.source, name)? {
-        report = report.add(self::column(file, &column)?);
-    }
+    let columns = file.catalog.columns_of(&file.source, name)?;
+    let report = of_columns(file, &columns, Depth::Values)?;
     match file.catalog.field(&file.source, name) {
         Ok(field) if !field.is_flat() => nested(file, &field)?,
         // What else is wrong with the name has been said.
@@ -113,8 +118,8 @@ fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
         .map_err(|error| error.in_column(field.field.name()))
 }
 
-/// All pages of a column, their digests up to the column's, and that every row decodes.
-pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
+/// All pages of a column, their digests up to the column's, and that every row decodes, if `depth` asks for that.
+fn column(file: &OpenFile, column: &Column, depth: Depth) -> Result<VerifyReport> {
     let check = || {
         let mut report = VerifyReport {
             columns: 1,
@@ -125,13 +130,16 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
             let checked = blocks_of(file, column, PageNumber::Shared(number))
                 .and_then(|blocks| blocks::check(file, column, entries, blocks, bound))
                 .map_err(|error| error.prefixed(&format!("shared page {number}")))?;
-            // Some may be named by no page.
-            prepare_shared(file, column, number)?;
+            if depth == Depth::Values {
+                // Some may be named by no page.
+                prepare_shared(file, column, number)?;
+            }
             report = report.add(checked.report);
         }
-        for number in 0..column.pages.len() {
-            report = report.add(page(file, column, number)?);
-        }
+        let numbers: Vec<usize> = (0..column.pages.len()).collect();
+        let one = |number: &usize| page(file, column, *number, depth);
+        let pages = in_order(file.session.threads, &numbers, one)?;
+        report = report.add(VerifyReport::sum(pages));
         let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
             pages.iter().map(|page| page.descriptor.digest).collect()
         };
@@ -151,8 +159,13 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<VerifyReport> {
     check().map_err(|error| error.in_column(column.name()))
 }
 
-/// One page: checksums and digests of its blocks, and that every row decodes.
-pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<VerifyReport> {
+/// One page: checksums and digests of its blocks, and that every row decodes, if `depth` asks for that.
+pub(crate) fn page(
+    file: &OpenFile,
+    column: &Column,
+    number: usize,
+    depth: Depth,
+) -> Result<VerifyReport> {
     let found = column.pages.get(number).ok_or_else(|| {
         Error::new(
             ErrorKind::OutOfRange,
@@ -163,7 +176,9 @@ pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<Ve
     let check = || {
         let blocks = blocks_of(file, column, PageNumber::Data(number))?;
         let checked = blocks::check(file, column, found, blocks, number as u32)?;
-        rows::check(file, column, number, &checked.nulls)?;
+        if depth == Depth::Values {
+            rows::check(file, column, number, &checked.nulls)?;
+        }
         Ok(checked.report)
     };
     check().map_err(|error: Error| error.in_page(number).in_column(column.name()))

@@ -17,6 +17,10 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    pub(super) fn sum(reports: Vec<Self>) -> Self {
+        reports.into_iter().fold(Self::default(), Self::add)
+    }
+
     pub(super) fn add(mut self, other: Self) -> Self {
         self.columns += other.columns;
         self.pages += other.pages;

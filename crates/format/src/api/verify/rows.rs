@@ -1,6 +1,7 @@
 //! That the rows of a page decode, to values that their type allows.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{Array, ArrayRef};
 use tarsia_arrow::{BeyondPrecision, beyond_precision, is_decimal};
@@ -8,22 +9,24 @@ use tarsia_structure::Budget;
 
 use super::report::corrupt;
 use crate::error::{ErrorKind, Result};
-use crate::exec::{OpenFile, batch_budget, blocks_of, decode_flat, decode_leaf, plan_rows};
+use crate::exec::{
+    OpenFile, batch_budget, batch_rows_of, blocks_of, decode_flat, decode_leaf, in_order, plan_rows,
+};
 use crate::plan::{PageNumber, Plan};
 use crate::table::{Column, Page};
-
-/// Rows decoded at a time, to see that everything decodes.
-const STEP_ROWS: u64 = 65_536;
 
 /// Decodes the rows of a page, and compares the nulls with those of its blocks' headers.
 pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u32]) -> Result<()> {
     let page = column.page(number)?;
-    let mut nulls = vec![0u64; stated.len()];
-    for rows in steps(file, column, page, number)? {
-        decodes(file, column, rows, &mut nulls)?;
-    }
-    for (block, (found, stated)) in (0..).zip(nulls.iter().zip(stated)) {
-        if *found != u64::from(*stated) {
+    // A block may lie in two runs of rows.
+    let nulls: Vec<_> = stated.iter().map(|_| AtomicU64::new(0)).collect();
+    let steps = steps(file, column, page, number)?;
+    in_order(file.session.threads, &steps, |rows| {
+        decodes(file, column, rows.clone(), &nulls)
+    })?;
+    for (block, (found, stated)) in (0..).zip(nulls.into_iter().zip(stated)) {
+        let found = found.into_inner();
+        if found != u64::from(*stated) {
             let what = format!("null count: the block states {stated}, and {found} items are null");
             return Err(corrupt(what).in_block(block));
         }
@@ -37,8 +40,9 @@ fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result
     let rows = page.descriptor.row_range();
     let meta = file.catalog.metas().get(page.descriptor.meta)?;
     if column.is_flat() || meta.layers.is_empty() {
-        let starts = rows.clone().step_by(STEP_ROWS as usize);
-        let steps = starts.map(|start| start..rows.end.min(start + STEP_ROWS));
+        let step_rows = batch_rows_of(column.row_bytes(), 1);
+        let starts = rows.clone().step_by(step_rows);
+        let steps = starts.map(|start| start..rows.end.min(start + step_rows as u64));
         return Ok(steps.collect());
     }
     let blocks = blocks_of(file, column, PageNumber::Data(number))?;
@@ -51,7 +55,7 @@ fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result
 
 /// That rows of a column decode: all at once, or half by half where their items are too many for one batch. Adds null
 /// items to those of their blocks.
-fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &mut [u64]) -> Result<()> {
+fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &[AtomicU64]) -> Result<()> {
     let plan = plan_rows(file, column, rows.clone())?;
     let fetched = file.source.fetch(&plan)?;
     let read = file.column_read(column, &plan, &fetched);
@@ -69,9 +73,9 @@ fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &mut [u64]
                 let of_block = plan
                     .parts
                     .first()
-                    .and_then(|part| nulls.get_mut(part.block as usize));
+                    .and_then(|part| nulls.get(part.block as usize));
                 if let Some(of_block) = of_block {
-                    *of_block += leaf.items.null_count as u64;
+                    of_block.fetch_add(leaf.items.null_count as u64, Ordering::Relaxed);
                 }
             })
         }
@@ -87,7 +91,7 @@ fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &mut [u64]
 }
 
 /// Adds the nulls of a flat column's rows to those of their blocks.
-fn count_nulls(plan: &Plan, arrays: &[ArrayRef], nulls: &mut [u64]) {
+fn count_nulls(plan: &Plan, arrays: &[ArrayRef], nulls: &[AtomicU64]) {
     let mut arrays = arrays
         .iter()
         .map(|array| (array.logical_nulls(), array.len()));
@@ -97,9 +101,10 @@ fn count_nulls(plan: &Plan, arrays: &[ArrayRef], nulls: &mut [u64]) {
         let mut left = part.selected.n_rows() as usize;
         while let Some((of_array, len)) = &array {
             let now = left.min(len - at);
-            let of_block = nulls.get_mut(part.block as usize);
+            let of_block = nulls.get(part.block as usize);
             if let (Some(of_array), Some(of_block)) = (of_array, of_block) {
-                *of_block += of_array.slice(at, now).null_count() as u64;
+                let found = of_array.slice(at, now).null_count() as u64;
+                of_block.fetch_add(found, Ordering::Relaxed);
             }
             (at, left) = (at + now, left - now);
             if at < *len {
