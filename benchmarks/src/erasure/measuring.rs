@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use tarsia::{Eraser, ErasureLevel, ErasureSummary, OpenOptions, RowSet, Writer};
 use tempfile::TempDir;
 
 use super::Arguments;
+use super::lance::{Deleted, Lance};
 use super::tables::{Spread, Table};
 use crate::machine::{self, Environment};
 use crate::peers::parquet::speed::Parquet;
@@ -54,7 +56,8 @@ pub(super) struct Erasure {
     /// Where the files lay, on this machine alone.
     #[serde(skip)]
     scratch: PathBuf,
-    pub(super) lance: &'static str,
+    /// Why Lance was not measured, if it was not.
+    pub(super) no_lance: Option<String>,
     pub(super) tables: Vec<Measured>,
     pub(super) failed: Vec<Failure>,
 }
@@ -80,6 +83,8 @@ pub(super) struct Measured {
     /// The same table.
     pub(super) parquet_bytes: u64,
     pub(super) parquet_settings: Option<String>,
+    /// The dataset of the same table.
+    pub(super) lance_bytes: Option<u64>,
     pub(super) cases: Vec<Case>,
     pub(super) one_row: OneRow,
 }
@@ -113,6 +118,8 @@ pub(super) struct Case {
     pub(super) rows: u64,
     pub(super) tarsia: Erased,
     pub(super) parquet: Rewritten,
+    /// `None` where it was not measured, or the rows are in too many runs.
+    pub(super) lance: Option<Deleted>,
 }
 
 /// Tarsia's file, changed in place.
@@ -129,6 +136,8 @@ pub(super) struct Erased {
     pub(super) bytes_written: u64,
     pub(super) journal_bytes: u64,
     pub(super) bytes_zeroed: u64,
+    /// Bytes of the file that have another value than before, or were not there.
+    pub(super) bytes_that_differ: u64,
     /// Bytes of all writing system calls: also slots, padding, and the zeros over the journal.
     pub(super) bytes_of_calls: Option<u64>,
     pub(super) file_bytes_before: u64,
@@ -199,10 +208,15 @@ pub(super) fn measure(arguments: &Arguments, tables: Vec<Table>) -> Result<Erasu
         load: [machine::load(), None],
         repetitions: arguments.reps.max(1),
         scratch,
-        lance: "not measured, since it is no dependency of this workspace",
+        no_lance: None,
         tables: Vec::new(),
         failed: Vec::new(),
     };
+    let lance = match arguments.no_lance {
+        true => Err("`--no-lance`".to_owned()),
+        false => Lance::fetched().map_err(|error| format!("{error:#}")),
+    };
+    let lance = lance.map_err(|why| erasure.no_lance = Some(why)).ok();
     let budget = match arguments.large {
         false => BUDGET_SECONDS,
         true => BUDGET_SECONDS_LARGE,
@@ -213,6 +227,7 @@ pub(super) fn measure(arguments: &Arguments, tables: Vec<Table>) -> Result<Erasu
             folder: tempfile::tempdir_in(&erasure.scratch)?,
             repetitions: erasure.repetitions,
             budget,
+            lance: lance.as_ref(),
         };
         match without_panic(|| bench.table(&table)) {
             Ok(measured) => erasure.tables.push(measured),
@@ -236,13 +251,14 @@ impl Times {
     }
 }
 
-struct Bench {
+struct Bench<'a> {
     folder: TempDir,
+    lance: Option<&'a Lance>,
     repetitions: usize,
     budget: f64,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -293,7 +309,7 @@ impl Bench {
             "Parquet has {parquet_rows} of {rows} rows"
         );
 
-        let mut cases = Vec::new();
+        let (mut cases, mut erased) = (Vec::new(), Vec::new());
         let mut last_count = None;
         for percent in PERCENTS {
             let count = ((rows as f64 * percent / 100.0).round() as u64).max(1);
@@ -307,6 +323,19 @@ impl Bench {
                 let case = self.case(&parquet, rows, &erase, (percent, spread));
                 let what = || format!("{percent} % of the rows, {}", spread.label());
                 cases.push(case.with_context(what)?);
+                erased.push(erase);
+            }
+        }
+        let mut lance_bytes = None;
+        if let Some(lance) = self.lance {
+            eprintln!("  Lance");
+            let folder = self.folder.path();
+            let found = lance
+                .measure(&original, folder, &erased, self.repetitions, self.budget)
+                .context("Lance")?;
+            lance_bytes = Some(found.file_bytes);
+            for (case, deleted) in cases.iter_mut().zip(found.cases) {
+                case.lance = deleted;
             }
         }
         Ok(Measured {
@@ -318,6 +347,7 @@ impl Bench {
             verified,
             parquet_bytes: std::fs::metadata(&original)?.len(),
             parquet_settings,
+            lance_bytes,
             cases,
             one_row: self.one_row(rows).context("one row")?,
         })
@@ -420,6 +450,7 @@ impl Bench {
                 seconds: rewrites.median(),
                 file_bytes,
             },
+            lance: None,
         })
     }
 
@@ -454,6 +485,7 @@ impl Bench {
             erase.len()
         );
         if erasing.scans.is_none() {
+            erasing.bytes_that_differ = bytes_that_differ(&original, &copy)?;
             let file = tarsia::File::open_with(&copy, one_thread())?;
             file.verify()?;
             let mut n_scanned = 0;
@@ -501,6 +533,7 @@ struct Erasing {
     seconds: Times,
     plan_seconds: Times,
     bytes_of_calls: Option<u64>,
+    bytes_that_differ: u64,
     summary: Option<ErasureSummary>,
     /// Before and after.
     scans: Option<[f64; 2]>,
@@ -520,6 +553,7 @@ impl Erasing {
             bytes_written: summary.bytes_written,
             journal_bytes: summary.journal_bytes,
             bytes_zeroed: summary.bytes_zeroed,
+            bytes_that_differ: self.bytes_that_differ,
             bytes_of_calls: self.bytes_of_calls,
             file_bytes_before: summary.file_bytes_before,
             file_bytes_after: summary.file_bytes_after,
@@ -595,6 +629,27 @@ fn kept(erased: &RowSet, range: std::ops::Range<u64>) -> Option<BooleanArray> {
     Some(BooleanArray::new(kept.finish(), None))
 }
 
+/// Places at which two files have other bytes, and the bytes that the longer one has more.
+fn bytes_that_differ(before: &Path, after: &Path) -> Result<u64> {
+    let open = |path| -> Result<(BufReader<File>, u64)> {
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok((BufReader::with_capacity(1 << 20, file), bytes))
+    };
+    let ((mut before, n_before), (mut after, n_after)) = (open(before)?, open(after)?);
+    let mut differ = n_before.abs_diff(n_after);
+    loop {
+        let (a, b) = (before.fill_buf()?, after.fill_buf()?);
+        let n = a.len().min(b.len());
+        if n == 0 {
+            return Ok(differ);
+        }
+        differ += a.iter().zip(b).filter(|(a, b)| a != b).count() as u64;
+        before.consume(n);
+        after.consume(n);
+    }
+}
+
 /// Bytes that this process has handed to writing system calls so far.
 fn bytes_of_write_calls() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
@@ -627,6 +682,7 @@ mod tests {
             folder,
             repetitions: 1,
             budget: 0.0,
+            lance: None,
         };
         let make = || {
             let (schema, batches) =

@@ -1,6 +1,8 @@
 //! `erasure`: what files cost that rows can be erased from, and what erasing them costs.
 
 #[cfg(feature = "tarsia")]
+mod lance;
+#[cfg(feature = "tarsia")]
 mod measuring;
 #[cfg(feature = "tarsia")]
 mod report;
@@ -40,6 +42,9 @@ pub(crate) struct Arguments {
     /// Leave docs/benchmarks.md as it is.
     #[arg(long)]
     no_docs: bool,
+    /// Do not measure Lance.
+    #[arg(long)]
+    no_lance: bool,
     /// Where the files are written; a disk, since erasing waits for it [default: the folder of the command].
     #[arg(long, value_name = "FOLDER")]
     scratch: Option<PathBuf>,

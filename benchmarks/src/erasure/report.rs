@@ -13,8 +13,14 @@ pub(super) fn markdown(erasure: &Erasure) -> String {
          (zstd 3, dictionaries if scans are faster with them) that is read, filtered and written anew. On one thread, \
          in one process, in turns; files lie on a disk, and erasing and writing end when they are on it. Tarsia's \
          files are without a kernel. Medians of {} repetitions; what is slow is repeated less. Measured by `cargo run \
-         --release -- erasure` in `benchmarks/`, which rewrites this section. Lance is {}.\n",
-        erasure.repetitions, erasure.lance
+         --release -- erasure` in `benchmarks/`, which rewrites this section. {}\n",
+        erasure.repetitions,
+        match &erasure.no_lance {
+            None => "Lance deletes the rows, compacts all fragments that lost some, and removes the versions before, \
+                     without waiting for the disk; rows in more than 20,000 runs are too long a filter."
+                .to_owned(),
+            Some(why) => format!("Lance is not measured: {why}."),
+        }
     );
     let _ = writeln!(out, "{}.\n", erasure.environment.line());
     if let [Some(before), Some(after)] = erasure.load {
@@ -30,10 +36,18 @@ pub(super) fn markdown(erasure: &Erasure) -> String {
             out,
             "\n{}: some of {} rows erased from {} bytes, as a run of rows or as random single rows. `s`: opening, \
              planning, committing, of which the plan takes `plan s`. Parts of the file, in percent: `changed` (bytes \
-             written into their places, and zeroed), `+ journal` (with the journal), `all writes` (bytes of all system \
-             calls that write, also the zeros over the journal), `Parquet writes` (the new file, as a part of the old \
-             one of {} bytes). `scan`: seconds of a scan after, divided by before.\n",
-            measured.table, measured.rows, measured.erase.file_bytes, measured.parquet_bytes
+             written into their places, and zeroed), of which `differ` have another value than before, `+ journal` \
+             (`changed` with the journal), `all writes` (bytes of all system calls that write, also the zeros over the \
+             journal), `Parquet writes` (the new file, as a part of the old one of {} bytes){}. `scan`: seconds of a \
+             scan after, divided by before.\n",
+            measured.table,
+            measured.rows,
+            measured.erase.file_bytes,
+            measured.parquet_bytes,
+            match measured.lance_bytes {
+                Some(bytes) => format!(", `Lance writes` (new files, as a part of {bytes} bytes)"),
+                None => String::new(),
+            }
         );
         out.push_str(&cases(measured));
     }
@@ -99,10 +113,14 @@ fn cases(measured: &Measured) -> String {
         "plan s",
         "Parquet s",
         "faster",
+        "Lance s",
+        "faster",
         "changed",
+        "differ",
         "+ journal",
         "all writes",
         "Parquet writes",
+        "Lance writes",
         "blocks",
         "moved",
         "growth",
@@ -111,8 +129,13 @@ fn cases(measured: &Measured) -> String {
     let mut cells = vec![header.map(str::to_owned)];
     cells.extend(measured.cases.iter().map(|case| {
         let Case {
-            tarsia, parquet, ..
+            tarsia,
+            parquet,
+            lance,
+            ..
         } = case;
+        let lance_part = lance.zip(measured.lance_bytes);
+        let lance_part = lance_part.map(|(it, all)| it.bytes_written as f64 / all as f64);
         let parquet_part = parquet.file_bytes as f64 / measured.parquet_bytes as f64;
         [
             case.rows.to_string(),
@@ -122,10 +145,14 @@ fn cases(measured: &Measured) -> String {
             seconds(tarsia.plan_seconds),
             seconds(parquet.seconds),
             format!("{:.2}×", parquet.seconds / tarsia.seconds),
+            or_none(lance.map(|it| seconds(it.seconds))),
+            or_none(lance.map(|it| format!("{:.2}×", it.seconds / tarsia.seconds))),
             percent(tarsia.bytes_changed(), tarsia),
+            percent(tarsia.bytes_that_differ, tarsia),
             percent(tarsia.bytes_with_journal(), tarsia),
             all_writes(tarsia),
             format!("{:.1}", 100.0 * parquet_part),
+            or_none(lance_part.map(|part| format!("{:.1}", 100.0 * part))),
             tarsia.blocks.to_string(),
             tarsia.blocks_moved.to_string(),
             growth(tarsia),
@@ -212,6 +239,10 @@ fn verified(tables: &[Measured]) -> String {
         ]
     }));
     table(&cells)
+}
+
+fn or_none(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Three digits that count.

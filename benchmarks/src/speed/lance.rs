@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 const REQUIREMENTS: &str = include_str!("../../lance/requirements.txt");
 
 /// The interpreter of an environment that has the package, which may have to be fetched.
-pub(super) fn python() -> Result<PathBuf> {
+pub(crate) fn python() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     // The target folder has a folder per profile, in which the command lies.
     let target = exe.parent().and_then(|profile| profile.parent());

@@ -10,7 +10,7 @@ mod child;
 mod cold;
 pub(crate) mod generate;
 mod ipc;
-mod lance;
+pub(crate) mod lance;
 pub(crate) mod limits;
 pub(crate) mod measuring;
 mod memory;
