@@ -101,3 +101,114 @@ pub(crate) fn rewrite(file: &OpenFile, plan: ErasurePlan, path: &Path) -> Result
     sink.commit()?;
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, FixedSizeBinaryArray, Int64Array, ListArray, RecordBatch, StringArray,
+    };
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::{DataType, Field};
+    use tarsia_compliance::Change;
+
+    use super::*;
+    use crate::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
+
+    /// Dictionaries, packed numbers, lists, text, and long rows, of which some are sorted.
+    fn table(rows: u64) -> RecordBatch {
+        let number = |row: u64| (row * 7919 % 4001 << 40) as i64;
+        let numbers = Int64Array::from_iter_values((0..rows).map(number));
+        let sorted = Int64Array::from_iter_values((0..rows).map(|row| (row * row) as i64));
+        let few = Int64Array::from_iter_values((0..rows).map(|row| number(row / 40 % 97)));
+        let text =
+            StringArray::from_iter_values((0..rows).map(|row| format!("text {}", row * row % 997)));
+        let wide = (0..rows).map(|row| number(row).to_le_bytes().repeat(32));
+        let wide = FixedSizeBinaryArray::try_from_iter(wide).unwrap();
+        let lengths = OffsetBuffer::from_lengths((0..rows as usize).map(|row| row % 3));
+        let n_items = *lengths.last().unwrap() as u64;
+        let items = Int64Array::from_iter_values((0..n_items).map(number));
+        let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+        let lists = ListArray::new(item, lengths, Arc::new(items), None);
+        let columns: [(&str, ArrayRef); 6] = [
+            ("numbers", Arc::new(numbers)),
+            ("sorted", Arc::new(sorted)),
+            ("few", Arc::new(few)),
+            ("text", Arc::new(text)),
+            ("wide", Arc::new(wide)),
+            ("lists", Arc::new(lists)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn apply(bytes: &mut [u8], change: &Change) {
+        match change {
+            Change::Write { place, bytes: new } => {
+                let place = *place as usize;
+                bytes[place..place + new.len()].copy_from_slice(new);
+            }
+            Change::Zero { place, length } => {
+                let place = *place as usize;
+                bytes[place..place + *length as usize].fill(0);
+            }
+        }
+    }
+
+    /// Whatever of a plan is left out, a block or zeros over where one was, verifying the file finds.
+    #[test]
+    fn no_change_of_a_plan_can_be_left_out() {
+        let batch = table(4000);
+        let options = WriteOptions::new()
+            .with_erasure(ErasureLevel::Erase)
+            .with_embed_kernels(EmbedKernels::Omit)
+            .with_page_bytes(8 << 10);
+        let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let (old, _) = writer.finish_into().unwrap();
+        let open = |bytes: Vec<u8>| File::from_bytes(bytes, OpenOptions::new());
+        let file = open(old.clone()).unwrap();
+        // Single rows, so that blocks move, and a run, so that much becomes zero.
+        let rows: RowSet = (0..1500)
+            .filter(|row| row % 31 == 7)
+            .chain(2000..2900)
+            .collect();
+        let plan = file.plan_erasure(&rows, ErasureLevel::Erase).unwrap();
+        assert!(plan.summary().blocks_moved > 0, "{:?}", plan.summary());
+        let header = |new_len| {
+            let slot = Slot {
+                epoch: plan.report.new_epoch,
+                committed_bytes: new_len,
+                state: SlotState::Clean,
+            };
+            let header = Header {
+                slots: [SlotView::Whole(slot), SlotView::Empty],
+                ..Header::parse(&old).unwrap()
+            };
+            header.to_bytes().unwrap()
+        };
+        let without = |left_out: Option<usize>| {
+            let mut bytes = old.clone();
+            bytes.resize(plan.new_len as usize, 0);
+            for (number, change) in plan.changes.iter().enumerate() {
+                if Some(number) != left_out {
+                    apply(&mut bytes, change);
+                }
+            }
+            let header = header(plan.new_len);
+            bytes[..header.len()].copy_from_slice(&header);
+            bytes
+        };
+        let new = without(None);
+        open(new.clone()).unwrap().verify().unwrap();
+        let mut n_zeros = 0;
+        for (number, change) in plan.changes.iter().enumerate() {
+            n_zeros += usize::from(matches!(change, Change::Zero { .. }));
+            let bytes = without(Some(number));
+            assert_ne!(bytes, new, "change {number} changes nothing");
+            let verified = open(bytes).and_then(|file| file.verify_digests());
+            assert!(verified.is_err(), "change {number}");
+        }
+        assert!(n_zeros > 5, "{n_zeros} of {}", plan.changes.len());
+    }
+}
