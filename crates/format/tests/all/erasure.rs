@@ -335,6 +335,26 @@ fn no_byte_of_an_erased_value_is_left() {
     );
 }
 
+/// Whoever kept the digests of a file that was erased could test guesses of erased values, were the new salts known.
+#[test]
+fn each_erasure_draws_other_salts() {
+    let file = open(write(&table(3000), options()));
+    let rows: RowSet = (100..200).collect();
+    let digests = |_| {
+        let plan = file.plan_erasure(&rows, ErasureLevel::Erase).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let report = file
+            .write_erased(plan, folder.path().join("t.tarsia"))
+            .unwrap();
+        let columns = report.columns.into_iter();
+        let digests = columns.flat_map(|column| column.blocks.into_iter().map(|block| block.after));
+        digests.collect::<BTreeSet<_>>()
+    };
+    let [one, other] = [0, 1].map(digests);
+    assert!(one.len() > 5 && one.len() == other.len());
+    assert!(one.is_disjoint(&other), "blocks without new salts");
+}
+
 /// A wiped entry of a dictionary repeats the one before it, which may be wiped later: then it must not stay there.
 #[test]
 fn wiped_entries_repeat_only_what_is_left() {
@@ -457,7 +477,11 @@ fn tables_that_differ_in_erased_rows_leave_the_same_file() {
 }
 
 /// The file with another end: a section behind the digest tree, and what `change` does to header and footer.
-fn resealed(bytes: &[u8], section: &[u8], change: impl Fn(&mut Header, &mut Footer)) -> Vec<u8> {
+fn resealed(
+    bytes: &[u8],
+    section: &[u8],
+    change: impl FnOnce(&mut Header, &mut Footer),
+) -> Vec<u8> {
     let end = bytes.len() as u64;
     let tail = &bytes[bytes.len() - 64..];
     let place = Postscript::footer_range(tail, end).unwrap();
@@ -527,6 +551,26 @@ fn what_a_program_does_not_know_is_respected_or_removed() {
     let file = open(erased);
     file.verify().unwrap();
     assert!(file.audit().unwrap().is_clean());
+    // The same in front of the metadata of columns, which stay where they are: its place becomes zero.
+    let with_kernel = write(
+        &table(2000),
+        options().with_embed_kernels(EmbedKernels::Embed),
+    );
+    let mut place = 0..0;
+    let bytes_of_kernel = with_kernel.clone();
+    let early = resealed(&with_kernel, &[], |_, footer| {
+        let kernel = footer.sections.first_mut().unwrap();
+        let range = kernel.range.start as usize..kernel.range.end as usize;
+        (kernel.id, kernel.flags.holds_values, kernel.flags.required) = (99, true, false);
+        kernel.digest = section_digest(99, &bytes_of_kernel[range.clone()]);
+        footer.metas.iter_mut().for_each(|meta| meta.kernel = None);
+        place = range;
+    });
+    let file = open(early);
+    file.verify_digests().unwrap();
+    let erased = written(&file, plan(&file).unwrap());
+    assert!(place.len() > 1000 && erased[place].iter().all(|byte| *byte == 0));
+    open(erased).verify().unwrap();
     // One that readers must know.
     let refused = resealed(&bytes, secret, |_, footer| {
         footer.sections.last_mut().unwrap().flags.required = true;
