@@ -388,6 +388,28 @@ impl Erasing<'_> {
         }))
     }
 
+    /// Whether a shared page is as an erasure would leave it that takes no row.
+    #[cfg(test)]
+    pub(super) fn all_are_used_or_wiped(&self, column: &Column, shared: usize) -> Result<bool> {
+        let kind = self.kind_of(column, shared)?;
+        let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
+            return Ok(true);
+        };
+        let values = prepare_shared(self.file, column, shared)?;
+        let all = (0..values.len()).collect();
+        let used = self.used_unless_all_are(column, shared, values.len(), all, &[])?;
+        let Some(used) = used else {
+            return Ok(true);
+        };
+        let buffer = SharedBuffer::new(kind, values.clone());
+        let wiped = wipe_unused(&buffer, &used).map_err(while_reading)?;
+        let (values, wiped) = (values.as_values(), wiped.as_values());
+        Ok(are_equal(
+            values.map_err(while_reading)?,
+            wiped.map_err(while_reading)?,
+        ))
+    }
+
     /// The kind that the pages of a column say a shared page has; `None` where no page names it.
     fn kind_of(&self, column: &Column, shared: usize) -> Result<Option<tarsia_codec::SharedKind>> {
         for page in column.pages.iter().chain(&column.shared_pages) {

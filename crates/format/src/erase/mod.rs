@@ -111,14 +111,19 @@ mod tests {
     };
     use arrow_buffer::OffsetBuffer;
     use arrow_schema::{DataType, Field};
-    use tarsia_compliance::Change;
+    use tarsia_compliance::{Change, Salts};
+    use tarsia_io::MemoryFile;
+    use tarsia_testkit::rng::Rng;
 
+    use super::blocks::Erasing;
     use super::*;
-    use crate::{EmbedKernels, File, OpenOptions, WriteOptions, Writer};
+    use crate::session::Session;
+    use crate::source::Source;
+    use crate::{ColumnOptions, EmbedKernels, File, OpenOptions, WriteOptions, Writer};
 
     /// Dictionaries, packed numbers, lists, text, and long rows, of which some are sorted.
     fn table(rows: u64) -> RecordBatch {
-        let number = |row: u64| (row * 7919 % 4001 << 40) as i64;
+        let number = |row: u64| ((row * 7919 % 4001) << 40) as i64;
         let numbers = Int64Array::from_iter_values((0..rows).map(number));
         let sorted = Int64Array::from_iter_values((0..rows).map(|row| (row * row) as i64));
         let few = Int64Array::from_iter_values((0..rows).map(|row| number(row / 40 % 97)));
@@ -142,6 +147,53 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
+    fn options() -> WriteOptions {
+        WriteOptions::new()
+            .with_erasure(ErasureLevel::Erase)
+            .with_embed_kernels(EmbedKernels::Omit)
+    }
+
+    fn written(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
+        writer.write(batch).unwrap();
+        writer.finish_into().unwrap().0
+    }
+
+    /// Training leaves tokens that no value uses; they are not stored where values can be erased.
+    #[test]
+    fn a_writer_stores_the_entries_in_use_alone() {
+        let mut rng = Rng::new(3);
+        let mut n_shared = 0;
+        for (outline, n_words) in [("onpair", 40), ("onpair", 400), ("fsst", 40), ("fsst", 400)] {
+            let own = ColumnOptions::new().with_outline(outline.parse().unwrap());
+            let text = |_| {
+                let words = (0..6).map(|_| format!("word{:x}", rng.below(n_words) * 7919));
+                words.collect::<Vec<_>>().join("-")
+            };
+            let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..5000).map(text)));
+            let batch = RecordBatch::try_from_iter([("text", text)]).unwrap();
+            let options = options().with_page_bytes(1 << 20).with_column("text", own);
+            let reader = Arc::new(MemoryFile::new(written(&batch, options)));
+            let source = Source::new(reader, String::from("test"));
+            let session = Session::new(&OpenOptions::new());
+            let file = OpenFile::open(source, session, false).unwrap();
+            let none = RowSet::new();
+            let erasing = Erasing {
+                file: &file,
+                absent: &none,
+                erase: &none,
+                salts: &Salts::new([0; 32]),
+            };
+            for column in file.catalog.all_columns(&file.source).unwrap() {
+                for shared in 0..column.shared_pages.len() {
+                    n_shared += 1;
+                    assert!(erasing.all_are_used_or_wiped(&column, shared).unwrap());
+                }
+            }
+        }
+        assert!(n_shared > 3);
+    }
+
     fn apply(bytes: &mut [u8], change: &Change) {
         match change {
             Change::Write { place, bytes: new } => {
@@ -158,14 +210,7 @@ mod tests {
     /// Whatever of a plan is left out, a block or zeros over where one was, verifying the file finds.
     #[test]
     fn no_change_of_a_plan_can_be_left_out() {
-        let batch = table(4000);
-        let options = WriteOptions::new()
-            .with_erasure(ErasureLevel::Erase)
-            .with_embed_kernels(EmbedKernels::Omit)
-            .with_page_bytes(8 << 10);
-        let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
-        writer.write(&batch).unwrap();
-        let (old, _) = writer.finish_into().unwrap();
+        let old = written(&table(4000), options().with_page_bytes(8 << 10));
         let open = |bytes: Vec<u8>| File::from_bytes(bytes, OpenOptions::new());
         let file = open(old.clone()).unwrap();
         // Single rows, so that blocks move, and a run, so that much becomes zero.

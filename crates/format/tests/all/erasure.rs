@@ -355,6 +355,45 @@ fn each_erasure_draws_other_salts() {
     assert!(one.is_disjoint(&other), "blocks without new salts");
 }
 
+/// Strings of a dictionary may be made of tokens, which must go with the last string that has them.
+#[test]
+fn tokens_of_wiped_strings_go_too() {
+    let words = [
+        "oak", "elm", "birch", "maple", "alder", "willow", "aspen", "larch",
+    ];
+    let secret = "Zq7#Kp9!";
+    let n_texts = 500;
+    let mut rng = Rng::new(5);
+    let texts: Vec<String> = (0..n_texts)
+        .map(|text| {
+            let words = (0..12).map(|_| words[rng.below(words.len())]);
+            let words: Vec<&str> = words.collect();
+            match text {
+                77 => format!("{text} {}", secret.repeat(40)),
+                _ => format!("{text} {}", words.join(" ")),
+            }
+        })
+        .collect();
+    let of_row: Vec<usize> = (0..20_000).map(|_| rng.below(n_texts)).collect();
+    let column = StringArray::from_iter_values(of_row.iter().map(|text| &texts[*text]));
+    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
+    let options = options().with_column("x", own).with_page_bytes(4 << 20);
+    let bytes = write(&one_column(Arc::new(column)), options);
+    let patterns = [secret.as_bytes().to_vec()];
+    assert!(contains_at_any_bit(&bytes, &patterns));
+    let file = open(bytes);
+    let trees = file.inspect().unwrap().columns[0].trees.clone();
+    assert!(
+        trees.iter().all(|(tree, _)| tree.starts_with("dict")),
+        "{trees:?}"
+    );
+    let rows = (0u64..).zip(&of_row).filter(|(_, text)| **text == 77);
+    let rows: RowSet = rows.map(|(row, _)| row).collect();
+    let bytes = erased(&file, &rows, ErasureLevel::Erase);
+    assert!(!contains_at_any_bit(&bytes, &patterns));
+    open(bytes).verify().unwrap();
+}
+
 /// A wiped entry of a dictionary repeats the one before it, which may be wiped later: then it must not stay there.
 #[test]
 fn wiped_entries_repeat_only_what_is_left() {
