@@ -493,7 +493,7 @@ pub struct Verify {
     #[arg(long, value_name = "N", requires = "column")]
     pub page: Option<u64>,
     /// Compare checksums and digests only and decode nothing: finds every byte that changed, several times as fast
-    #[arg(long, conflicts_with = "column")]
+    #[arg(long, conflicts_with_all = ["column", "page"])]
     pub digests: bool,
     /// Print one JSON document
     #[arg(long)]

@@ -429,8 +429,9 @@ fn verify_counts_what_it_checked() {
         let document = folder.run(&[args, &["--json"]].concat()).json();
         assert_eq!(document["decoded"], decoded);
     }
-    let both = [&digests[..], &["--column", "x"]].concat();
-    assert_eq!(folder.run(&both).code, 2);
+    for other in [&["--column", "x"][..], &["--page", "0"]] {
+        assert_eq!(folder.run(&[&digests[..], other].concat()).code, 2);
+    }
 }
 
 #[test]
