@@ -458,9 +458,14 @@ fn check_wiping(registry: &Registry, page: &mut Page, rows: &Rows, case: &Case) 
         // Whether a value is used is known where entries are the page's values.
         let are_values =
             buffer.kind() == SharedKind::Dictionary && entries.value_type == rows.value_type;
-        for (entry, old) in entries.values.iter().zip(&old_entries.values) {
+        let before = [None].into_iter().chain(entries.values.iter().map(Some));
+        let pairs = entries.values.iter().zip(&old_entries.values);
+        for ((entry, old), before) in pairs.zip(before) {
             let is_kept = entry == old;
-            let is_wiped = entry.iter().all(|byte| *byte == 0);
+            // Numbers repeat the entry before them.
+            let repeats =
+                matches!(entries.value_type, ValueType::Fixed(_)) && before == Some(entry);
+            let is_wiped = repeats || entry.iter().all(|byte| *byte == 0);
             assert!(
                 is_kept || is_wiped && buffer.kind().has_entries(),
                 "{}",
