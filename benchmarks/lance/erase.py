@@ -23,8 +23,8 @@ import pyarrow.parquet as pq  # noqa: E402
 STORAGE_VERSION = "stable"
 
 
-def filters(fragments, ranges):
-    """The ids of rows as SQL filters, a list of them for each range: an id is the number of a fragment and a place in it.
+def filter_of(fragments, ranges):
+    """One SQL filter for all rows of the ranges, by their ids: an id is the number of a fragment and a place in it.
 
     `fragments` has the number and the count of rows of each fragment, in the order of the rows.
     """
@@ -58,7 +58,7 @@ def erase(original, copy, ranges):
     dataset = lance.dataset(copy)
     fragments = [(it.fragment_id, it.count_rows()) for it in dataset.get_fragments()]
     rows = dataset.count_rows()
-    which = filters(fragments, ranges)
+    which = filter_of(fragments, ranges)
     started = time.perf_counter()
     dataset = lance.dataset(copy)
     dataset.delete(which)

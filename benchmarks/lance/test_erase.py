@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 class Filters(unittest.TestCase):
     def test_ranges_across_fragments(self):
         fragments = [(0, 10), (3, 10)]
-        self.assertEqual(erase.filters(fragments, [(2, 5)]), "(_rowid >= 2 AND _rowid < 5)")
+        self.assertEqual(erase.filter_of(fragments, [(2, 5)]), "(_rowid >= 2 AND _rowid < 5)")
         second = 3 << 32
         expected = f"(_rowid >= {second} AND _rowid < {second + 2}) OR _rowid IN (9)"
-        self.assertEqual(erase.filters(fragments, [(9, 12)]), expected)
-        self.assertEqual(erase.filters(fragments, [(1, 2), (13, 14)]), f"_rowid IN (1, {second + 3})")
+        self.assertEqual(erase.filter_of(fragments, [(9, 12)]), expected)
+        self.assertEqual(erase.filter_of(fragments, [(1, 2), (13, 14)]), f"_rowid IN (1, {second + 3})")
 
 
 class Erase(unittest.TestCase):

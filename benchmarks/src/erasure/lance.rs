@@ -86,9 +86,9 @@ impl Lance {
             .arg(script)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        // With one thread for reading, too (LANCE_IO_THREADS), pylance 14.0.2 compacts for ever.
         command.env("LANCE_LOG", "error");
-        let command = command.env("LANCE_CPU_THREADS", "1");
+        // With one thread for reading, too (LANCE_IO_THREADS), pylance 14.0.2 compacts for ever.
+        command.env("LANCE_CPU_THREADS", "1");
         let mut child = command.spawn().context("starting lance/erase.py")?;
         let mut input = child.stdin.take().context("no standard input")?;
         input.write_all(&serde_json::to_vec(&request)?)?;

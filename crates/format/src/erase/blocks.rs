@@ -76,6 +76,20 @@ struct OpenPage<'a> {
 /// Entries of a shared buffer that may have lost the last value that refers to them.
 type Candidates = BTreeMap<usize, Vec<usize>>;
 
+/// The entries of a shared page before and after all of them are wiped to which nothing refers.
+struct Wiped {
+    before: Arc<OwnedValues>,
+    used: Arc<UsedEntries>,
+    after: OwnedValues,
+}
+
+impl Wiped {
+    fn values(&self) -> Result<(Values<'_>, Values<'_>)> {
+        let before = self.before.as_values().map_err(while_reading)?;
+        Ok((before, self.after.as_values().map_err(while_reading)?))
+    }
+}
+
 impl OpenPage<'_> {
     /// Sets of entries without any, one for each of its shared buffers.
     fn none_used(&self) -> Vec<Arc<UsedEntries>> {
@@ -325,6 +339,34 @@ impl Erasing<'_> {
         Ok(Some(of_shared))
     }
 
+    /// A shared page with all entries wiped to which nothing refers. `None` if all of `candidates` are referred to, or
+    /// the buffer is needed whole.
+    fn wiped(
+        &self,
+        column: &Column,
+        shared: usize,
+        candidates: &[usize],
+        changed: &[NewBlocks],
+    ) -> Result<Option<Wiped>> {
+        let kind = self.kind_of(column, shared)?;
+        let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
+            return Ok(None);
+        };
+        let before = prepare_shared(self.file, column, shared)?;
+        let candidates = candidates.to_vec();
+        let used = self.used_unless_all_are(column, shared, before.len(), candidates, changed)?;
+        let Some(used) = used else {
+            return Ok(None);
+        };
+        let buffer = SharedBuffer::new(kind, before.clone());
+        let after = wipe_unused(&buffer, &used).map_err(while_reading)?;
+        Ok(Some(Wiped {
+            before,
+            used,
+            after,
+        }))
+    }
+
     /// The blocks of a shared page of which entries are wiped, if nothing refers to some of `entries` any more. What a
     /// wiped entry holds depends on the entries before it, so these may be other blocks, too.
     fn shared_page(
@@ -335,30 +377,16 @@ impl Erasing<'_> {
         changed: &[NewBlocks],
         candidates: &mut Candidates,
     ) -> Result<Option<NewBlocks>> {
-        // Buffers that are needed whole are never wiped.
-        let kind = self.kind_of(column, shared)?;
-        let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
+        let Some(wiped) = self.wiped(column, shared, &entries, changed)? else {
             return Ok(None);
         };
-        let values = prepare_shared(self.file, column, shared)?;
-        let n = values.len();
-        let used = self.used_unless_all_are(column, shared, n, entries.clone(), changed)?;
-        let Some(used) = used else {
-            return Ok(None);
-        };
+        let (values, left) = wiped.values()?;
         let number = PageNumber::Shared(shared);
         debug_assert!(changed.iter().all(|page| page.bound() != bound(number)));
         let open = self.open(column, number)?;
-        let buffer = SharedBuffer::new(kind, values.clone());
-        let wiped = wipe_unused(&buffer, &used).map_err(while_reading)?;
-        let (values, wiped) = (values.as_values(), wiped.as_values());
-        let (values, wiped) = (
-            values.map_err(while_reading)?,
-            wiped.map_err(while_reading)?,
-        );
         let gone: HashSet<u32> = entries
             .iter()
-            .filter(|entry| !used.contains(**entry))
+            .filter(|entry| !wiped.used.contains(**entry))
             // A dictionary has fewer than 2^32 entries.
             .map(|entry| Ok(open.blocks.block_of_row(*entry as u32)?))
             .collect::<Result<_>>()?;
@@ -367,7 +395,7 @@ impl Erasing<'_> {
         for block in 0..open.page.descriptor.n_blocks {
             let held = open.blocks.rows_of(block)?;
             let of_block = held.start as usize..held.end as usize;
-            let entries = wiped.slice(of_block.clone());
+            let entries = left.slice(of_block.clone());
             if !gone.contains(&block) && are_equal(entries, values.slice(of_block)) {
                 continue;
             }
@@ -391,23 +419,12 @@ impl Erasing<'_> {
     /// Whether a shared page is as an erasure would leave it that takes no row.
     #[cfg(test)]
     pub(super) fn all_are_used_or_wiped(&self, column: &Column, shared: usize) -> Result<bool> {
-        let kind = self.kind_of(column, shared)?;
-        let Some(kind) = kind.filter(|kind| kind.has_entries()) else {
-            return Ok(true);
-        };
-        let values = prepare_shared(self.file, column, shared)?;
-        let all = (0..values.len()).collect();
-        let used = self.used_unless_all_are(column, shared, values.len(), all, &[])?;
-        let Some(used) = used else {
-            return Ok(true);
-        };
-        let buffer = SharedBuffer::new(kind, values.clone());
-        let wiped = wipe_unused(&buffer, &used).map_err(while_reading)?;
-        let (values, wiped) = (values.as_values(), wiped.as_values());
-        Ok(are_equal(
-            values.map_err(while_reading)?,
-            wiped.map_err(while_reading)?,
-        ))
+        let n_entries = prepare_shared(self.file, column, shared)?.len();
+        let all: Vec<usize> = (0..n_entries).collect();
+        let wiped = self.wiped(column, shared, &all, &[])?;
+        let Some(wiped) = wiped else { return Ok(true) };
+        let (before, after) = wiped.values()?;
+        Ok(are_equal(before, after))
     }
 
     /// The kind that the pages of a column say a shared page has; `None` where no page names it.
