@@ -83,7 +83,7 @@ impl Chooser {
 
     /// The same, but every page, its lengths and its validity get a tree that chance picks of all that are proposed,
     /// also by encodings that are tried only where they are named: for tests of readers. The same seed and values give
-    /// the same trees. An outline and a tree count before it.
+    /// the same trees. An outline and a tree count before it. Weights that ask for erasable trees count, too.
     #[must_use]
     pub fn with_chance(self, seed: u64) -> Self {
         Self {

@@ -37,8 +37,12 @@ impl Encoders {
 
     /// Whether a search tries an encoder by itself.
     pub(crate) fn is_searched(&self, known: &RegisteredWriter) -> bool {
-        let keeps = self.weights.erasable && known.writer.keeps_values();
-        !keeps && known.tried.by_search(self.weights.for_size)
+        self.is_allowed(known) && known.tried.by_search(self.weights.for_size)
+    }
+
+    /// Whether the weights allow an encoder that nobody names.
+    pub(crate) fn is_allowed(&self, known: &RegisteredWriter) -> bool {
+        !(self.weights.erasable && known.writer.keeps_values())
     }
 
     /// An empty list for the proposals of an encoding.

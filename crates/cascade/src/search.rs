@@ -155,7 +155,8 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Found>> {
         let all = self.encoders.registry.writers();
         for known in all.iter().cycle().skip(first).take(all.len()) {
-            if place.parent == Some(known.writer.id()) {
+            let is_again = place.parent == Some(known.writer.id());
+            if is_again || !self.encoders.is_allowed(known) {
                 continue;
             }
             let mut proposals = self.encoders.proposals(known, u64::MAX).of_named(true);

@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use tarsia_codec::{EraseFit, Error, Registry, Result, Tree, TreeWriter, ValueType};
 use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, reseal};
-use tarsia_structure::full_zip::FullZipForm;
 use tarsia_structure::meta::{Level, Meta};
 
 use crate::page::EncodedPage;
@@ -19,9 +18,6 @@ const SLACK_ONE_IN: usize = 64;
 /// their page say ([`EraseFit::MayGrow`]), also get zeros behind them: 16 bytes and a 64th of the block, up to a
 /// multiple of 8.
 ///
-/// Full-zip blocks of fixed width stay as they are: a reader finds their rows by multiplication, without their header,
-/// so they have no salt; and they never grow.
-///
 /// # Errors
 /// What [`BlockHeader::parse`] refuses, and [`TreeWriter::new`];
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for blocks that have salts.
@@ -32,8 +28,7 @@ pub fn protect_page(
     checksum: fn(&[u8]) -> u32,
 ) -> Result<()> {
     // A page of type Null has no blocks.
-    let by_stride = FullZipForm::of(&page.meta)?.is_some_and(|form| !form.is_indexed());
-    if page.starts.is_empty() || by_stride {
+    if page.starts.is_empty() {
         return Ok(());
     }
     let growth = Growth::of(&page.meta, registry)?;

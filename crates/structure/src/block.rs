@@ -9,7 +9,7 @@ pub use crate::header::BlockHeader;
 use crate::header::{FLAG_CHUNKED, FLAG_INDEXED};
 pub use crate::layout::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, CHUNK_BYTES, SALT_BYTES,
-    row_decoded_bytes_max,
+    header_bytes, row_decoded_bytes_max,
 };
 use crate::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID, items_bytes};
 use crate::meta::{Level, Meta};

@@ -4,7 +4,7 @@ use tarsia_codec::{Error, Reader, Result, check_zero, limits};
 
 use crate::layout::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, CHUNK_BYTES, CRC_BYTES,
-    ROW_ENTRY_BYTES, SALT_BYTES, row_decoded_bytes_max,
+    ROW_ENTRY_BYTES, header_bytes, row_decoded_bytes_max,
 };
 
 pub(crate) const FLAG_SALT: u8 = 1;
@@ -150,7 +150,7 @@ impl BlockHeader {
     }
 
     pub(crate) fn crcs_start(&self) -> usize {
-        BLOCK_HEADER_BYTES + if self.salted { SALT_BYTES } else { 0 }
+        header_bytes(self.salted)
     }
 
     fn validate(&self) -> Result<()> {

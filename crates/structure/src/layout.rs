@@ -29,6 +29,11 @@ pub const CHUNK_BYTES: usize = 8 << 10;
 /// Bytes of the salt that may follow the header.
 pub const SALT_BYTES: usize = 16;
 
+/// Bytes of a block header and of its salt, if it has one.
+pub const fn header_bytes(salted: bool) -> usize {
+    BLOCK_HEADER_BYTES + if salted { SALT_BYTES } else { 0 }
+}
+
 /// Bytes of a checksum. The block's own comes first, so that it covers one run of bytes: the rest of the block.
 pub(crate) const CRC_BYTES: usize = 4;
 

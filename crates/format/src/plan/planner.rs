@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use tarsia_codec::ValueType;
 use tarsia_compliance::RowSet;
+use tarsia_metadata::ErasureLevel;
 use tarsia_structure::FullZipForm;
-use tarsia_structure::block::BLOCK_HEADER_BYTES;
+use tarsia_structure::block::header_bytes;
 use tarsia_structure::full_zip::IndexFront;
 
 use super::{BlockPart, LoneRows, Plan, Selected};
@@ -102,11 +103,24 @@ struct PlannedPage<'a> {
     number: PageNumber,
     /// The form of its rows, if they are read without their blocks.
     rows: Option<FullZipForm>,
+    /// Whether its blocks have salts, as all blocks of a column at level 2.
+    salted: bool,
     /// The rows of the table that it does not hold any more.
     erased: Option<&'a RowSet>,
 }
 
 impl<'a> PlannedPage<'a> {
+    /// A page of which no rows were erased, and that is read by blocks.
+    fn whole(column: &'a Column, number: PageNumber) -> Result<Self> {
+        Ok(Self {
+            page: number.of(column)?,
+            number,
+            rows: None,
+            salted: column.level == ErasureLevel::Erase,
+            erased: None,
+        })
+    }
+
     /// Which rows of a block are left.
     fn present(&self, held: &Range<u32>) -> Present<'a> {
         let first = self.page.descriptor.first_row;
@@ -189,13 +203,7 @@ impl<'a> Planner<'a> {
     /// All blocks of a shared page.
     pub(crate) fn shared(&self, column: &Column, number: usize) -> Result<Planned> {
         let mut draft = Draft::default();
-        let number = PageNumber::Shared(number);
-        let page = PlannedPage {
-            page: number.of(column)?,
-            number,
-            rows: None,
-            erased: None,
-        };
+        let page = PlannedPage::whole(column, PageNumber::Shared(number))?;
         self.add_range(page, 0..page.page.descriptor.rows, &mut draft)?;
         Ok(draft.finish())
     }
@@ -203,13 +211,7 @@ impl<'a> Planner<'a> {
     /// What has to be supplied before the block table of a page is known.
     pub(crate) fn block_table(&self, column: &Column, page: PageNumber) -> Result<Vec<Need>> {
         let mut needs = Vec::new();
-        let planned = PlannedPage {
-            page: page.of(column)?,
-            number: page,
-            rows: None,
-            erased: None,
-        };
-        planned.blocks(&mut needs)?;
+        PlannedPage::whole(column, page)?.blocks(&mut needs)?;
         Ok(needs)
     }
 
@@ -281,12 +283,11 @@ impl<'a> Planner<'a> {
     }
 
     fn planned_page<'c>(&self, column: &'c Column, index: usize) -> Result<PlannedPage<'c>> {
-        let page = column.page(index)?;
+        let page = PlannedPage::whole(column, PageNumber::Data(index))?;
         Ok(PlannedPage {
-            page,
-            number: PageNumber::Data(index),
-            rows: self.form_of_rows(column, page)?,
+            rows: self.form_of_rows(column, page.page)?,
             erased: column.erased.as_deref(),
+            ..page
         })
     }
 
@@ -464,7 +465,7 @@ impl<'a> Planner<'a> {
             })
         };
         if let Some(stride) = form.stride() {
-            let values_at = place.start + BLOCK_HEADER_BYTES as u64;
+            let values_at = place.start + header_bytes(page.salted) as u64;
             let at = |row: u32| values_at + u64::from(row) * stride as u64;
             let of_rows = at(in_block.start)..at(in_block.end);
             draft.plan.parts.push(part(in_block, of_rows, 0..0)?);

@@ -23,8 +23,7 @@ pub struct BlockErasure<'a> {
     pub absent: &'a [u32],
     /// Rows of the block to erase now, rising; those absent already may be among them.
     pub erase: &'a [u32],
-    /// The block's new salt; `None` writes the block without one. Full-zip blocks of fixed width have none, whatever
-    /// this is.
+    /// The block's new salt; `None` writes the block without one.
     pub salt: Option<[u8; SALT_BYTES]>,
 }
 

@@ -23,7 +23,12 @@ pub(super) fn blocks(
     for first in (0..rows).step_by(block_rows) {
         let n_rows = block_rows.min(rows - first);
         starts.push(out.len() as u64);
-        push_block(values, &mut states, n_rows, n_rows, &mut out, checksum)?;
+        let block = FixedBlock {
+            logical_rows: length(n_rows)?,
+            salt: None,
+            n_rows,
+        };
+        block.push_to(&mut out, values, &mut states, checksum)?;
     }
     match states.next_item == values.len() {
         true => Ok((out, starts)),
@@ -31,49 +36,58 @@ pub(super) fn blocks(
     }
 }
 
-/// Appends a block of the next rows, each of one length. `logical_rows` are the block's rows, erased ones too.
-pub(super) fn push_block(
-    values: FixedSlice<'_>,
-    states: &mut RowStates<'_>,
-    n_rows: usize,
-    logical_rows: usize,
-    out: &mut Vec<u8>,
-    checksum: fn(&[u8]) -> u32,
-) -> Result<()> {
-    let form = states.form;
-    let row_bytes = form.values_bytes() as usize;
-    let start = out.len();
-    out.resize(start + BLOCK_HEADER_BYTES, 0);
-    let mut null_count = 0;
-    for _ in 0..n_rows {
-        let row_start = out.len();
-        let state = states.next();
-        null_count += usize::from(state.is_null_item);
-        if form.control_bytes() > 0 {
-            out.push(state.control);
-        }
-        match state.value {
-            Some(item) => {
-                let at = item * values.width();
-                let row = values.bytes().get(at..at + row_bytes);
-                out.extend_from_slice(row.ok_or_else(misfit)?);
+/// A block of values of fixed width.
+pub(super) struct FixedBlock {
+    /// Rows of the block, erased ones too.
+    pub(super) logical_rows: u32,
+    pub(super) salt: Option<[u8; SALT_BYTES]>,
+    /// The present rows.
+    pub(super) n_rows: usize,
+}
+
+impl FixedBlock {
+    /// Appends the block, made of the next rows and zero-padded to 8 bytes.
+    pub(super) fn push_to(
+        &self,
+        out: &mut Vec<u8>,
+        values: FixedSlice<'_>,
+        states: &mut RowStates<'_>,
+        checksum: fn(&[u8]) -> u32,
+    ) -> Result<()> {
+        let (form, n_rows) = (states.form, self.n_rows);
+        let row_bytes = form.values_bytes() as usize;
+        let start = out.len();
+        out.resize(start + BLOCK_HEADER_BYTES, 0);
+        let mut null_count = 0;
+        for _ in 0..n_rows {
+            let row_start = out.len();
+            let state = states.next();
+            null_count += usize::from(state.is_null_item);
+            if form.control_bytes() > 0 {
+                out.push(state.control);
             }
-            None => out.resize(out.len() + row_bytes, 0),
+            match state.value {
+                Some(item) => {
+                    let at = item * values.width();
+                    let row = values.bytes().get(at..at + row_bytes);
+                    out.extend_from_slice(row.ok_or_else(misfit)?);
+                }
+                None => out.resize(out.len() + row_bytes, 0),
+            }
+            let crc = checksum(out.get(row_start..).unwrap_or_default());
+            out.extend_from_slice(&crc.to_le_bytes());
         }
-        let crc = checksum(out.get(row_start..).unwrap_or_default());
-        out.extend_from_slice(&crc.to_le_bytes());
+        let payload = out.len() - start - BLOCK_HEADER_BYTES;
+        let header = BlockHeader {
+            logical_rows: self.logical_rows,
+            n_values: length(n_rows * form.items_per_row() as usize)?,
+            decoded_bytes: length(n_rows * row_bytes)?,
+            payload_bytes: length(payload)?,
+            null_count: length(null_count)?,
+            ..BlockHeader::of_rows(length(n_rows)?)
+        };
+        seal(header, self.salt.as_ref(), out, start, checksum)
     }
-    let payload = out.len() - start - BLOCK_HEADER_BYTES;
-    let header = BlockHeader {
-        logical_rows: length(logical_rows)?,
-        n_values: length(n_rows * form.items_per_row() as usize)?,
-        decoded_bytes: length(n_rows * row_bytes)?,
-        payload_bytes: length(payload)?,
-        null_count: length(null_count)?,
-        ..BlockHeader::of_rows(length(n_rows)?)
-    };
-    // A row's place is counted from the header alone, so there is no salt.
-    seal(header, None, out, start, checksum)
 }
 
 /// A row of a block of byte strings: what its entry in the index says of validity, and the string.

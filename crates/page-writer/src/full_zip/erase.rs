@@ -7,7 +7,7 @@ use tarsia_structure::block::{Block, SALT_BYTES};
 use tarsia_structure::full_zip::{FullZipForm, FullZipRows};
 use tarsia_structure::meta::{Level, Meta};
 
-use super::blocks::{IndexedBlock, indexed_rows, misfit, push_block};
+use super::blocks::{FixedBlock, IndexedBlock, indexed_rows, misfit};
 use super::rows::RowStates;
 use crate::bits::Bits;
 use crate::collected_levels::{CollectedLevels, LevelsSlice};
@@ -112,7 +112,6 @@ pub(crate) struct FullZipParts<'a> {
     pub(crate) n_rows: usize,
     /// Rows of the block, erased ones too.
     pub(crate) logical_rows: u32,
-    /// Blocks of byte strings have one.
     pub(crate) salt: Option<[u8; SALT_BYTES]>,
 }
 
@@ -136,16 +135,12 @@ impl FullZipParts<'_> {
                 block.push_to(&mut out, &form, checksum)?;
             }
             values => {
-                let logical_rows = self.logical_rows as usize;
-                let values = values.as_fixed()?;
-                push_block(
-                    values,
-                    &mut states,
-                    self.n_rows,
-                    logical_rows,
-                    &mut out,
-                    checksum,
-                )?;
+                let block = FixedBlock {
+                    logical_rows: self.logical_rows,
+                    salt: self.salt,
+                    n_rows: self.n_rows,
+                };
+                block.push_to(&mut out, values.as_fixed()?, &mut states, checksum)?;
             }
         }
         match states.next_item == self.values.len() {

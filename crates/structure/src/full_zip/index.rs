@@ -7,7 +7,7 @@ use tarsia_codec::{Error, Result};
 
 use super::form::FullZipForm;
 use crate::header::{BlockHeader, FLAG_SALT};
-use crate::layout::{BLOCK_HEADER_BYTES, CRC_BYTES, ROW_ENTRY_BYTES, SALT_BYTES};
+use crate::layout::{CRC_BYTES, ROW_ENTRY_BYTES, header_bytes};
 
 /// The values of a block of byte strings take fewer bytes than this: an entry says in 24 bits where its row ends.
 pub const INDEXED_BYTES_END: usize = 1 << 24;
@@ -161,7 +161,7 @@ impl<'a> IndexFront<'a> {
     /// How many bytes header, salt and index of a block of `rows` rows take at most.
     pub fn bytes_max(rows: u32) -> u64 {
         let index = u64::from(rows) * ROW_ENTRY_BYTES as u64;
-        (BLOCK_HEADER_BYTES + SALT_BYTES) as u64 + index
+        header_bytes(true) as u64 + index
     }
 
     /// Parses the front of a block of `rows` rows of which `present_rows` are left; the rest of the block is not
@@ -198,7 +198,7 @@ impl<'a> IndexFront<'a> {
     /// As [`IndexFront::parse`], for the bytes of a front that was parsed before: nothing is checked.
     pub fn of_parsed(front: &'a [u8]) -> Self {
         let salted = front.get(5).is_some_and(|flags| flags & FLAG_SALT != 0);
-        let at = BLOCK_HEADER_BYTES + if salted { SALT_BYTES } else { 0 };
+        let at = header_bytes(salted);
         let index = RowIndex::of_bytes(front.get(at..).unwrap_or_default());
         Self {
             index,

@@ -184,7 +184,6 @@ pub(crate) fn check_block(
 ) -> Result<()> {
     // There is a value for each slot, below nulls too.
     let n_values = u64::from(header.present_rows) * u64::from(form.items_per_row());
-    let has_flags = header.chunked || header.salted && !form.is_indexed();
     let bytes = match form.is_indexed() {
         true => u64::from(header.payload_bytes),
         false => u64::from(header.present_rows) * form.values_bytes(),
@@ -193,7 +192,7 @@ pub(crate) fn check_block(
         ("block.values", 16, header.n_values, n_values),
         ("block.decoded_bytes", 20, header.decoded_bytes, bytes),
         ("block.tree", 4, header.tree.into(), 0),
-        ("block.flags", 5, has_flags.into(), 0),
+        ("block.flags", 5, header.chunked.into(), 0),
     ] {
         if u64::from(found) != expected {
             return Err(Error::corrupt(

@@ -111,7 +111,6 @@ pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
             first += n_rows;
             let text = format!("block {number}, protected: {is_protected}");
             let checked = catch_unwind(AssertUnwindSafe(|| {
-                let has_salt = is_protected && kind != 1;
                 let mut laws = Laws {
                     case: *case,
                     page,
@@ -122,12 +121,12 @@ pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
                         checksum,
                     },
                     rows: &rows,
-                    salt: has_salt.then_some([0xa5; SALT_BYTES]),
+                    salt: is_protected.then_some([0xa5; SALT_BYTES]),
                     // Not the numbers that the rows were made of.
                     rng: Rng::new(!(case.seed ^ number as u64).rotate_left(17)),
                 };
                 if is_protected {
-                    laws.check_protected(plain.block(number), page.block(number), has_salt);
+                    laws.check_protected(plain.block(number), page.block(number));
                 }
                 laws.check(page.block(number))
             }));
@@ -241,12 +240,12 @@ impl Laws<'_> {
         report
     }
 
-    fn check_protected(&self, plain: &[u8], place: &[u8], has_salt: bool) {
+    fn check_protected(&self, plain: &[u8], place: &[u8]) {
         let (before, header) = (
             BlockHeader::parse(plain).expect("a header"),
             BlockHeader::parse(place).expect("a header"),
         );
-        assert_eq!(header.salted, has_salt, "protected: salt");
+        assert!(header.salted, "protected: salt");
         assert!(place.len().is_multiple_of(8), "protected: alignment");
         let payload = |header: &BlockHeader, place: &[u8]| {
             place[header.payload_start()..header.block_bytes() as usize].to_vec()
@@ -258,18 +257,13 @@ impl Laws<'_> {
         let block_bytes = header.block_bytes() as usize;
         let slack = place.len() - block_bytes;
         let may_grow = self.layers_may_grow() || self.tree_may_grow(header.tree);
-        let expected = match may_grow && !self.is_by_stride() {
+        let expected = match may_grow {
             true => 16 + block_bytes / 64,
             false => 0,
         };
         let end = (block_bytes + expected).next_multiple_of(8);
         assert_eq!(slack, end - block_bytes, "protected: slack");
         assert!(place[block_bytes..].iter().all(|byte| *byte == 0));
-    }
-
-    fn is_by_stride(&self) -> bool {
-        let form = FullZipForm::of(self.context.meta).expect("a page of its layout");
-        form.is_some_and(|form| !form.is_indexed())
     }
 
     fn tree_may_grow(&self, tree: u8) -> bool {

@@ -43,7 +43,7 @@ pub(super) fn check(
                 .and_then(|expect| Block::parse_present(&bytes, &expect, present))
                 .map_err(while_reading)?
                 .header;
-            check_form(column, form, &header, &bytes)?;
+            check_form(column, &header, &bytes)?;
             if let Some(form) = form {
                 check_rows(&bytes, form)?;
             }
@@ -90,16 +90,9 @@ pub(super) fn check(
     })
 }
 
-/// That a block has a salt exactly where its column is at level 2, and zeros behind it. Rows that are found by
-/// multiplication have no salt in front of them.
-fn check_form(
-    column: &Column,
-    form: Option<FullZipForm>,
-    header: &BlockHeader,
-    place: &[u8],
-) -> Result<()> {
-    let has_room = form.is_none_or(|form| form.is_indexed());
-    if header.salted != (has_room && column.level == ErasureLevel::Erase) {
+/// That a block has a salt exactly where its column is at level 2, and zeros behind it.
+fn check_form(column: &Column, header: &BlockHeader, place: &[u8]) -> Result<()> {
+    if header.salted != (column.level == ErasureLevel::Erase) {
         let what = "a salt, which blocks of columns at level 2 have, and no others";
         return Err(corrupt(what));
     }
