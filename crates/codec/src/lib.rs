@@ -83,7 +83,7 @@ pub use rounding::{Rounding, RoundingError};
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
 pub use statistics::{
     Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,
-    is_constant, lengths_of, narrow_numbers, run_starts,
+    is_constant, lengths_of, narrow_numbers, run_starts, sample_of,
 };
 pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};

@@ -294,16 +294,9 @@ impl<'v> Statistics<'v> {
         lengths.as_ref()
     }
 
-    /// A sample: 16 runs of 64 values, evenly spread over the page, or all values of a short page. The ranges depend
-    /// only on the number of values.
+    /// A sample of the values; see [`sample_of`].
     pub fn sample(&self) -> Vec<Range<usize>> {
-        let n = self.len();
-        if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
-            return alloc::vec![0..n];
-        }
-        let start = |run: usize| run * (n - SAMPLE_RUN_VALUES) / (SAMPLE_RUNS - 1);
-        let runs = (0..SAMPLE_RUNS).map(|run| start(run)..start(run) + SAMPLE_RUN_VALUES);
-        runs.collect()
+        sample_of(self.len())
     }
 
     /// True if nearly all values of an evenly spread sample differ. Then counting the distinct values is not worth the
@@ -371,6 +364,16 @@ impl<'v> Statistics<'v> {
         self.cached.borrow_mut().push(Box::new(made.clone()));
         made
     }
+}
+
+/// A sample of `n` values: 16 runs of 64, evenly spread, or all of a few. The ranges depend only on the number.
+pub fn sample_of(n: usize) -> Vec<Range<usize>> {
+    if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
+        return alloc::vec![0..n];
+    }
+    let start = |run: usize| run * (n - SAMPLE_RUN_VALUES) / (SAMPLE_RUNS - 1);
+    let runs = (0..SAMPLE_RUNS).map(|run| start(run)..start(run) + SAMPLE_RUN_VALUES);
+    runs.collect()
 }
 
 impl FloatFacts {

@@ -23,12 +23,8 @@ fn of(width: usize, exceptions: Tree, data: Data) -> Codec {
         &tarsia_bitpack::BITPACK as _,
         &tarsia_plain::PLAIN as _,
     ];
-    let top = vec![0; width];
-    Codec::new(
-        &encodings,
-        tree(&top, tarsia_plain::tree(), exceptions),
-        numbers,
-    )
+    let tree = tree(tarsia_plain::tree(), exceptions);
+    Codec::new(&encodings, tree, numbers)
 }
 
 fn wide(data: Data) -> Codec {

@@ -8,8 +8,7 @@ use tarsia_standalone::{Encoded, Result, Selection, encode_array, registry};
 
 fn main() -> Result<()> {
     let registry = registry(&[&FREQUENCY, &BITPACK, &PLAIN]);
-    let top = 0f64.to_le_bytes();
-    let tree = tree(&top, tarsia_plain::tree(), tarsia_plain::tree());
+    let tree = tree(tarsia_plain::tree(), tarsia_plain::tree());
     let price = |i: u32| {
         if i.is_multiple_of(5) {
             f64::from(i).sqrt()

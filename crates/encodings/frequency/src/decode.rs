@@ -1,7 +1,6 @@
 //! The decoder: decodes the mask, then the selected exceptions, and spreads these over the frequent value.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use tarsia_codec::{
     BitSlice, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
@@ -32,7 +31,7 @@ impl Encoding for Frequency {
     ) -> Result<Box<dyn Decoder>> {
         let [mask, exceptions] = children_of(children)?;
         Ok(Box::new(UnitDecoder {
-            top: layout::top(node)?.to_vec(),
+            width: layout::width(node)?,
             mask,
             exceptions,
         }))
@@ -40,7 +39,7 @@ impl Encoding for Frequency {
 }
 
 struct UnitDecoder {
-    top: Vec<u8>,
+    width: usize,
     mask: Box<dyn Decoder>,
     exceptions: Box<dyn Decoder>,
 }
@@ -54,8 +53,8 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let to = out.into_fixed(self.top.len(), n_selected)?;
-        let parts = Parts::parse(&unit, self.top.len())?;
+        let to = out.into_fixed(self.width, n_selected)?;
+        let parts = Parts::parse(&unit, self.width)?;
         // Which exceptions are selected depends on the bits before.
         let n_bits = match selection {
             Selection::All => unit.len,
@@ -117,7 +116,7 @@ impl UnitDecoder {
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let width = self.top.len();
+        let width = self.width;
         let selection = Selection::Range {
             start: n_before,
             len: n_found,
@@ -127,7 +126,7 @@ impl UnitDecoder {
             .decode_exceptions(parts, selection, n_before + n_found, scratch, &mut found)
             .and_then(|()| {
                 let (bits, at) = (mask.bytes(), mask.offset());
-                tarsia_bits::expand_over(bits, at, mask.len(), &self.top, &found, to)
+                tarsia_bits::expand_over(bits, at, mask.len(), parts.top, &found, to)
                     .map_err(|_| Error::invalid("exceptions that do not fit their mask"))
             });
         scratch.give(found);
@@ -143,7 +142,7 @@ impl UnitDecoder {
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let width = self.top.len();
+        let width = self.width;
         let mut places = scratch.take(indices.len() * 4);
         let (mut n_before, mut counted, mut n_found) = (0, 0, 0);
         for index in indices {
@@ -173,7 +172,7 @@ impl UnitDecoder {
                     true => found.next(),
                     false => None,
                 };
-                to.copy_from_slice(value.unwrap_or(&self.top));
+                to.copy_from_slice(value.unwrap_or(parts.top));
             }
         }
         scratch.give(found);

@@ -9,6 +9,7 @@ use core::ops::Range;
 use tarsia_codec::{
     AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    sample_of,
 };
 
 use crate::Frequency;
@@ -21,8 +22,9 @@ const GAIN_ONE_IN: u128 = 4;
 const WORD_VALUES: usize = u64::BITS as usize;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Every so manieth value of a sample is looked at.
+/// Every so manieth value of a sample is looked at, unless there are so few that all are.
 const SAMPLE_STEP: usize = 4;
+const ALL_UPTO: usize = 256;
 
 /// Fewer values do not pay for two children.
 const VALUES_MIN: usize = 256;
@@ -32,7 +34,7 @@ impl EncodingWriter for Frequency {
         let Values::Fixed(fixed) = values.values() else {
             return Ok(());
         };
-        let header_bytes = values.n_units() * HEADER_BYTES as u64;
+        let header_bytes = values.n_units() * (HEADER_BYTES + fixed.width()) as u64;
         let is_too_wide = fixed.width() > WIDTH_MAX as usize;
         if values.facts().all_distinct
             || fixed.len() < VALUES_MIN
@@ -41,9 +43,11 @@ impl EncodingWriter for Frequency {
         {
             return Ok(());
         }
-        let Some(top) = frequent_value(values, &fixed) else {
+        let sample = Counted::of(&fixed);
+        let Some(top) = sample.values.first().filter(|_| sample.is_one_frequent()) else {
             return Ok(());
         };
+        let (_, top) = *top;
         let words = mask_words(&fixed, top);
         let n_exceptions: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         // All values equal are for another encoding.
@@ -54,7 +58,6 @@ impl EncodingWriter for Frequency {
         let n_units = values.n_units().max(1) as usize;
         let exceptions = Rc::new(parts.exceptions);
         proposals.push(Proposal {
-            params: top.to_vec(),
             children: vec![
                 Part::owned(Rc::new(parts.mask), LogicalType::Boolean),
                 Part::owned(exceptions, values.facts().logical_type)
@@ -71,16 +74,19 @@ impl EncodingWriter for Frequency {
         values: Values<'_>,
         page: &mut Prepare<'_>,
     ) -> Result<Box<dyn PageEncoder>> {
-        let top = layout::top(node)?;
+        let zero = vec![0; layout::width(node)?];
         let fixed = values.as_fixed()?;
-        let of_page = Split::of(&fixed, top)?;
-        Ok(Box::new(PageValues {
-            top: top.to_vec(),
-            values: AlignedBuf::copy_of(fixed.bytes()),
-            mask: page.child(0, of_page.mask.as_values()?)?,
-            exceptions: page.child(1, of_page.exceptions.as_values()?)?,
-            of_page,
-        }))
+        let tops = Counted::of(&fixed).values;
+        let tops = tops.iter().map(|(_, top)| *top);
+        // Of a block that is encoded again, a dictionary of the page's exceptions may lack those of the first.
+        let mut first_error = None;
+        for top in tops.chain(fixed.is_empty().then_some(&*zero)) {
+            match PageValues::under(top, &fixed, page) {
+                Ok(page) => return Ok(Box::new(page)),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        Err(first_error.unwrap_or_else(|| Error::invalid("values without a frequent one")))
     }
 
     fn encoded_bytes_max(
@@ -90,55 +96,72 @@ impl EncodingWriter for Frequency {
         decoded_bytes: u64,
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64 {
-        (HEADER_BYTES as u64)
+        let top_bytes = node.value_type.fixed_bytes().unwrap_or(0);
+        (HEADER_BYTES as u64 + top_bytes as u64)
             .saturating_add(child(0, ValueType::Bits, n_values, n_values.div_ceil(8)))
             .saturating_add(child(1, node.value_type, n_values, decoded_bytes))
     }
 
-    /// Mask and exceptions of the remaining values are subsequences of those before.
     fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
-        EraseFit::Always
-    }
-
-    fn keeps_values(&self) -> bool {
-        true
+        // Another of the remaining values may be the frequent one; then those of the first become exceptions.
+        EraseFit::MayGrow
     }
 
     fn samples(&self) -> Vec<Sample> {
-        let widths = [4, 8, 1, 2, 16, 3, 32];
-        let of = |width: u32| Sample::any(ValueType::Fixed(width), &vec![0; width as usize]);
-        widths.map(of).into()
+        let widths = [4, 8, 1, 2, 16, 3, 32].map(ValueType::Fixed);
+        widths.map(|it| Sample::any(it, &[])).into()
     }
 }
 
-/// The most frequent value of a sample, if more than a quarter have it. Source: Misra and Gries, "Finding repeated
-/// elements" (1982), with three counters.
-fn frequent_value<'v>(values: &Statistics<'_>, fixed: &FixedSlice<'v>) -> Option<&'v [u8]> {
-    let sample = || {
-        let places = values.sample().into_iter().flatten();
-        places.step_by(SAMPLE_STEP).map(|i| fixed.get(i))
-    };
-    let mut candidates: [(&[u8], usize); 3] = [(&[], 0); 3];
-    for value in sample() {
-        let known = candidates
-            .iter()
-            .position(|(it, votes)| *votes > 0 && *it == value);
-        let free = || candidates.iter().position(|(_, votes)| *votes == 0);
-        match known.or_else(free) {
-            Some(place) => candidates[place] = (value, candidates[place].1 + 1),
-            None => candidates.iter_mut().for_each(|(_, votes)| *votes -= 1),
+/// The values of a sample that more than a quarter of it have, among others.
+struct Counted<'v> {
+    /// How often each is there, the most frequent first: at most three, at least one of any values.
+    values: Vec<(usize, &'v [u8])>,
+    /// Values of the sample.
+    n: usize,
+}
+
+impl<'v> Counted<'v> {
+    /// Source: Misra and Gries, "Finding repeated elements" (1982), with three counters.
+    fn of(fixed: &FixedSlice<'v>) -> Self {
+        let step = match fixed.len() {
+            ..=ALL_UPTO => 1,
+            _ => SAMPLE_STEP,
+        };
+        let sample = || {
+            let places = sample_of(fixed.len()).into_iter().flatten();
+            places.step_by(step).map(|i| fixed.get(i))
+        };
+        let mut candidates: [(&[u8], usize); 3] = [(&[], 0); 3];
+        for value in sample() {
+            let known = candidates
+                .iter()
+                .position(|(it, votes)| *votes > 0 && *it == value);
+            let free = || candidates.iter().position(|(_, votes)| *votes == 0);
+            match known.or_else(free) {
+                Some(place) => candidates[place] = (value, candidates[place].1 + 1),
+                None => candidates.iter_mut().for_each(|(_, votes)| *votes -= 1),
+            }
         }
-    }
-    let (mut n, mut counts) = (0, [0; 3]);
-    for value in sample() {
-        n += 1;
-        for (count, (candidate, _)) in counts.iter_mut().zip(&candidates) {
-            *count += usize::from(value == *candidate);
+        let (mut n, mut counts) = (0, [0; 3]);
+        for value in sample() {
+            n += 1;
+            for (count, (candidate, _)) in counts.iter_mut().zip(&candidates) {
+                *count += usize::from(value == *candidate);
+            }
         }
+        let counted = counts.into_iter().zip(candidates);
+        let found = counted.filter(|(count, _)| *count > 0);
+        let mut values: Vec<_> = found.map(|(count, (value, _))| (count, value)).collect();
+        values.sort_by_key(|(count, _)| core::cmp::Reverse(*count));
+        Self { values, n }
     }
-    let found = counts.iter().zip(&candidates);
-    let (count, (top, _)) = found.max_by_key(|(count, _)| **count)?;
-    (count * 4 > n).then_some(*top)
+
+    /// Whether more than a quarter are the first.
+    fn is_one_frequent(&self) -> bool {
+        let first = self.values.first();
+        first.is_some_and(|(count, _)| count * 4 > self.n)
+    }
 }
 
 /// Whether mask and exceptions could take clearly fewer bytes than what is to beat, if an exception takes as many as a
@@ -276,14 +299,27 @@ impl PageEncoder for PageValues {
 }
 
 impl PageValues {
+    fn under(top: &[u8], fixed: &FixedSlice<'_>, page: &mut Prepare<'_>) -> Result<Self> {
+        let of_page = Split::of(fixed, top)?;
+        Ok(Self {
+            top: top.to_vec(),
+            values: AlignedBuf::copy_of(fixed.bytes()),
+            mask: page.child(0, of_page.mask.as_values()?)?,
+            exceptions: page.child(1, of_page.exceptions.as_values()?)?,
+            of_page,
+        })
+    }
+
     fn append(&self, parts: Parts<'_>, out: &mut Vec<u8>) -> Result<()> {
         let Parts { mask, exceptions } = parts;
         let at = out.len();
         let n_exceptions = exceptions.len() as u32;
         out.extend_from_slice(&[0; HEADER_BYTES]);
+        out.extend_from_slice(&self.top);
+        let mask_at = out.len();
         self.mask.encode(mask, out)?;
         let too_long = |_| Error::invalid("a mask of 4 GiB and more");
-        let mask_len = u32::try_from(out.len() - at - HEADER_BYTES).map_err(too_long)?;
+        let mask_len = u32::try_from(out.len() - mask_at).map_err(too_long)?;
         let header = out.get_mut(at..at + HEADER_BYTES).unwrap_or_default();
         for (to, field) in header.chunks_exact_mut(4).zip([n_exceptions, mask_len]) {
             to.copy_from_slice(&field.to_le_bytes());

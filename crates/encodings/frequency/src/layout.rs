@@ -13,37 +13,36 @@ pub const VERSION: Version = Version::new(1, 0);
 /// The most bytes of a value.
 pub(crate) const WIDTH_MAX: u32 = 32;
 
-/// Bytes before the mask.
+/// Bytes before the frequent value.
 #[cfg(feature = "encode")]
 pub(crate) const HEADER_BYTES: usize = 8;
 
-/// The tree `frequency(mask, exceptions)` for values most of which are `top`: `mask` encodes bits, `exceptions` values
-/// of the node's own type.
-pub fn tree(top: &[u8], mask: Tree, exceptions: Tree) -> Tree {
-    Tree::node(ID, VERSION, top, vec![mask, exceptions])
+/// The tree `frequency(mask, exceptions)`: `mask` encodes bits, `exceptions` values of the node's own type.
+pub fn tree(mask: Tree, exceptions: Tree) -> Tree {
+    Tree::node(ID, VERSION, &[], vec![mask, exceptions])
 }
 
-/// The frequent value: all parameters.
-pub(crate) fn top<'a>(node: &Node<'a>) -> Result<&'a [u8]> {
+/// Bytes of a value of the node, which has no parameters.
+pub(crate) fn width(node: &Node<'_>) -> Result<usize> {
     let ValueType::Fixed(width @ 1..=WIDTH_MAX) = node.value_type else {
         let what = "values other than those of 1 to 32 bytes in tarsia.frequency";
         return Err(Error::unsupported(what));
     };
-    let mut reader = Reader::new(node.params);
-    let top = reader.take(width as usize, "frequency.top")?;
-    reader.finish("frequency.params")?;
-    Ok(top)
+    Reader::new(node.params).finish("frequency.params")?;
+    Ok(width as usize)
 }
 
 /// What a node needs.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
-    top(node)?;
+    width(node)?;
     Ok(NodeSpec::with_children(&[ValueType::Bits, node.value_type]))
 }
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
+    /// The frequent value.
+    pub(crate) top: &'a [u8],
     /// The child's unit of one bit per value.
     pub(crate) mask: Unit<'a>,
     /// The child's unit of the values whose bit is set.
@@ -60,6 +59,7 @@ impl<'a> Parts<'a> {
         }
         let mask_len = usize::try_from(mask_len).unwrap_or(usize::MAX);
         Ok(Self {
+            top: reader.take(width, "frequency.top")?,
             mask: Unit {
                 bytes: reader.take(mask_len, "frequency.mask")?,
                 len: unit.len,

@@ -9,16 +9,17 @@
 //! |---|---|---|---|
 //! | 0 | 4 | `n_exceptions` | the bits that are set in `mask` |
 //! | 4 | 4 | `mask_len` | bytes of `mask` |
-//! | 8 | `mask_len` | `mask` | the child's unit of `n` bits |
-//! | 8 + `mask_len` | the rest | `exceptions` | the child's unit of `n_exceptions` values of `S` bytes |
+//! | 8 | `S` | `top` | the frequent value |
+//! | 8 + `S` | `mask_len` | `mask` | the child's unit of `n` bits |
+//! | 8 + `S` + `mask_len` | the rest | `exceptions` | the child's unit of `n_exceptions` values of `S` bytes |
 //!
-//! The parameters are the frequent value, `S` bytes: 1 to 32. Value `i` is the next of `exceptions` if bit `i` is set,
-//! else the frequent value.
+//! `S` is 1 to 32; there are no parameters. Value `i` is the next of `exceptions` if bit `i` is set, else the frequent
+//! value.
 //!
 //! # Limits
-//! `encoded_bytes_max` is 8 bytes above the children's bounds. Decoding takes scratch memory for the mask up to the
-//! last selected value and for the selected exceptions. A single value costs counting the bits before it. After an
-//! erasure the remaining values fit the old place if those of the children do.
+//! `encoded_bytes_max` is 8 bytes and a value above the children's bounds. Decoding takes scratch memory for the mask
+//! up to the last selected value and for the selected exceptions. A single value costs counting the bits before it.
+//! After an erasure another value may be the frequent one, so that more bytes may be needed.
 //!
 //! # What this crate does not do
 //! It holds no byte strings: few distinct ones are for `tarsia-dict`.
