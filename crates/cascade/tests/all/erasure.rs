@@ -462,10 +462,7 @@ fn check_wiping(registry: &Registry, page: &mut Page, rows: &Rows, case: &Case) 
         let pairs = entries.values.iter().zip(&old_entries.values);
         for ((entry, old), before) in pairs.zip(before) {
             let is_kept = entry == old;
-            // Numbers repeat the entry before them.
-            let repeats =
-                matches!(entries.value_type, ValueType::Fixed(_)) && before == Some(entry);
-            let is_wiped = repeats || entry.iter().all(|byte| *byte == 0);
+            let is_wiped = before == Some(entry) || entry.iter().all(|byte| *byte == 0);
             assert!(
                 is_kept || is_wiped && buffer.kind().has_entries(),
                 "{}",

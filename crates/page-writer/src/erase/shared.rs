@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, OwnedValues, Registry, Result, Selection, SharedBuffer,
-    UsedEntries, Values,
+    AlignedBuf, BitSlice, BytesSlice, Error, OwnedValues, Registry, Result, Selection,
+    SharedBuffer, UsedEntries, ValueType, Values,
 };
 use tarsia_structure::block::BlockHeader;
 use tarsia_structure::meta::Layout;
@@ -15,10 +15,14 @@ use super::context::BlockContext;
 use super::decode::{decode_layers, decode_values, parse};
 use crate::page::EncodedPage;
 
+/// Longer strings are not repeated in wiped entries.
+const REPEATED_BYTES_MAX: u32 = 64;
+
 /// Notes in `used`, which has one for each shared buffer of the page, which entries of buffers of a kind with entries
 /// the present rows of a block refer to, whatever encodings stand between the rows and the buffer: their levels, the
 /// validity of their items, and their valid values. The filler of null items refers to nothing: were its entry wiped,
-/// it would read as another filler.
+/// it would read as another filler. But an entry that is the empty string stays as it is where it is filler, since
+/// blocks store how many bytes their strings have.
 ///
 /// # Errors
 /// As [`decode_survivors`](crate::decode_survivors); [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput)
@@ -35,34 +39,65 @@ pub fn mark_used(
             "one note for each shared buffer of the page",
         ));
     }
-    let of_all = |buffers: &[SharedBuffer]| -> Vec<SharedBuffer> {
-        let recording = buffers.iter().zip(used);
-        recording
-            .map(|(buffer, used)| buffer.clone().recording(used.clone()))
-            .collect()
-    };
     let meta = context.meta;
     // The rows of full-zip pages are stored as they are.
     if buffers.is_empty() || meta.layout == Layout::FullZip {
         return Ok(());
     }
-    let recording = of_all(&buffers);
+    let recording = recorded(&buffers, used);
     let block = parse(context, place, rows)?;
     // What levels and validity refer to is in use: they have slots of survivors only.
     let layers = decode_layers(context, &recording, &block)?;
     let n_values = block.header.n_values;
-    let valid: Vec<u32>;
-    let (selection, n) = match &layers.validity {
-        // Of values with filler among them, the valid ones alone.
-        Some(bits) if !meta.compact => {
-            let bits = BitSlice::new(bits, 0, block.n_items as usize)?;
-            valid = (0..n_values).filter(|i| bits.get(*i as usize)).collect();
-            (Selection::Indices(&valid), valid.len() as u32)
-        }
-        _ => (Selection::All, n_values),
+    // Of values with filler among them, the valid ones alone.
+    let Some(bits) = layers.validity.as_ref().filter(|_| !meta.compact) else {
+        decode_values(context, &recording, &block, Selection::All, n_values)?;
+        return Ok(());
     };
-    decode_values(context, &recording, &block, selection, n)?;
+    let bits = BitSlice::new(bits, 0, block.n_items as usize)?;
+    let (valid, null): (Vec<u32>, Vec<u32>) = (0..n_values).partition(|i| bits.get(*i as usize));
+    let n_valid = valid.len() as u32;
+    decode_values(
+        context,
+        &recording,
+        &block,
+        Selection::Indices(&valid),
+        n_valid,
+    )?;
+    if null.is_empty() || meta.value_type != Some(ValueType::Bytes) {
+        return Ok(());
+    }
+    let of_filler: Vec<_> = used
+        .iter()
+        .map(|used| Arc::new(UsedEntries::none_of(used.len())))
+        .collect();
+    let recording = recorded(&buffers, &of_filler);
+    let n_null = null.len() as u32;
+    decode_values(
+        context,
+        &recording,
+        &block,
+        Selection::Indices(&null),
+        n_null,
+    )?;
+    for ((buffer, of_filler), used) in buffers.iter().zip(&of_filler).zip(used) {
+        let Values::Bytes(entries) = buffer.values().as_values()? else {
+            continue;
+        };
+        let filler = (0..entries.len()).filter(|i| of_filler.contains(*i));
+        filler
+            .filter(|i| entries.value_bytes(*i) == 0)
+            .for_each(|i| used.insert(i));
+    }
     Ok(())
+}
+
+/// The buffers, which note in `used` what is read of each.
+fn recorded(buffers: &[SharedBuffer], used: &[Arc<UsedEntries>]) -> Vec<SharedBuffer> {
+    let recording = buffers.iter().zip(used);
+    recording
+        .map(|(buffer, used)| buffer.clone().recording(used.clone()))
+        .collect()
 }
 
 /// Which entries of the shared buffers of a page that was just encoded its blocks refer to.
@@ -95,9 +130,10 @@ pub fn used_entries(
     Ok(used)
 }
 
-/// A copy of a shared buffer whose unused entries tell nothing: strings have length 0; values of fixed width are those
-/// of the last used entry before them, or zero where there is none, so that what was sorted stays sorted and runs stay
-/// runs. Entries keep their numbers, and of equal ones the first is a used one. A buffer of a kind that is needed whole
+/// A copy of a shared buffer whose unused entries tell nothing: values of fixed width, and strings where all used ones
+/// have one length of at most 64 bytes, are those of the last used entry before them, or zeros where there is none, so
+/// that what was sorted stays sorted, runs stay runs, and lengths that are constant stay so. Other strings have length
+/// 0. Entries keep their numbers, and of equal ones the first is a used one. A buffer of a kind that is needed whole
 /// ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
 ///
 /// # Errors
@@ -141,14 +177,23 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
             }
         }
         Values::Bytes(strings) => {
+            let zeros = vec![0; one_length_of(&strings, &used).unwrap_or(0)];
+            let mut before = &zeros[..];
             let mut offsets = vec![0];
             let mut data = Vec::new();
             for (i, used) in used.iter().enumerate() {
                 if *used {
                     data.extend_from_slice(strings.get(i));
+                    before = if zeros.is_empty() {
+                        &[]
+                    } else {
+                        strings.get(i)
+                    };
+                } else {
+                    data.extend_from_slice(before);
                 }
-                // The strings were addressed by u32, so a subset of them is too.
-                offsets.push(data.len() as u32);
+                let end = u32::try_from(data.len());
+                offsets.push(end.map_err(|_| Error::invalid("a shared buffer of 4 GiB and more"))?);
             }
             OwnedValues::Bytes {
                 offsets,
@@ -158,9 +203,18 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
     })
 }
 
+/// The length that all used strings have, if it is short: a file may hold few strings and very many unused entries.
+fn one_length_of(strings: &BytesSlice<'_>, used: &[bool]) -> Option<usize> {
+    let used = used.iter().enumerate().filter(|(_, used)| **used);
+    let mut lengths = used.map(|(i, _)| strings.value_bytes(i));
+    let first = lengths.next()?;
+    let is_one = first <= REPEATED_BYTES_MAX && lengths.all(|length| length == first);
+    is_one.then_some(first as usize)
+}
+
 #[cfg(test)]
 mod tests {
-    use tarsia_codec::{BytesSlice, FixedSlice, SharedKind};
+    use tarsia_codec::{FixedSlice, SharedKind};
 
     use super::*;
 
@@ -198,5 +252,19 @@ mod tests {
         let wiped = wiped.as_values().unwrap().as_bytes().unwrap();
         let left: Vec<&[u8]> = (0..4).map(|i| wiped.get(i)).collect();
         assert_eq!(left, [&b"oak"[..], b"", b"", b"mtre"]);
+    }
+
+    #[test]
+    fn wiped_strings_have_the_length_that_the_others_have() {
+        let strings = BytesSlice::new(&[0, 3, 6, 9, 10, 13], b"oakelmyewabox").unwrap();
+        let left = |used: &[usize]| -> Vec<Vec<u8>> {
+            let wiped = wiped(Values::Bytes(strings), used);
+            let wiped = wiped.as_values().unwrap().as_bytes().unwrap();
+            (0..5).map(|i| wiped.get(i).to_vec()).collect()
+        };
+        assert_eq!(left(&[0, 2, 4]), [b"oak", b"oak", b"yew", b"yew", b"box"]);
+        assert_eq!(left(&[1]), [b"\0\0\0", b"elm", b"elm", b"elm", b"elm"]);
+        assert_eq!(left(&[0, 3]), [&b"oak"[..], b"", b"", b"a", b""]);
+        assert_eq!(left(&[]), [b""; 5]);
     }
 }
