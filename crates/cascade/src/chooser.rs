@@ -11,6 +11,7 @@ use crate::chance::Chance;
 use crate::encoders::Encoders;
 use crate::first_page::Kept;
 use crate::search::{Place, Search, decode_ps};
+use crate::spare::spare_tree;
 use crate::{Found, Objective, Outline, Weights};
 
 /// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
@@ -248,6 +249,9 @@ impl Choose for Chooser {
         });
         let mut trees = vec![found.tree];
         if trees[0] != fallback {
+            if self.encoders.weights.erasable && values.facts().shared.is_none() {
+                trees.extend(spare_tree(&self.encoders, &trees[0], &fallback, values)?);
+            }
             trees.push(fallback);
         }
         Ok(Choice {

@@ -29,6 +29,14 @@ impl Encoders {
         }
     }
 
+    /// The same under other weights.
+    pub(crate) fn under(&self, weights: Weights) -> Self {
+        Self {
+            weights,
+            ..self.clone()
+        }
+    }
+
     /// The encoders that a search tries by itself.
     pub(crate) fn searched(&self) -> impl Iterator<Item = &RegisteredWriter> {
         let all = self.registry.writers().iter();
@@ -42,7 +50,12 @@ impl Encoders {
 
     /// Whether the weights allow an encoder that nobody names.
     pub(crate) fn is_allowed(&self, known: &RegisteredWriter) -> bool {
+        let holds_any = || {
+            let mut samples = known.writer.samples().into_iter();
+            samples.all(|sample| sample.holds_any)
+        };
         !(self.weights.erasable && known.writer.keeps_values())
+            && (!self.weights.any_values || holds_any())
     }
 
     /// An empty list for the proposals of an encoding.

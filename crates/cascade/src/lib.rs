@@ -29,6 +29,7 @@ mod encoders;
 mod first_page;
 mod outline;
 mod search;
+mod spare;
 mod weights;
 
 pub use chooser::Chooser;

@@ -193,6 +193,7 @@ impl<'a> Search<'a> {
         if is_too_deep
             || place.outline.is_some_and(has_part)
             || proposal.version > known.version_max
+            || weights.any_values && !proposal.shared.is_empty()
             || weights.must_fit && !self.fits(known, proposal, values)
         {
             return Ok(None);

@@ -31,8 +31,10 @@ pub struct Weights {
     pub must_fit: bool,
     /// Only encodings whose parameters hold no values of the page
     /// ([`EncodingWriter::keeps_values`](tarsia_codec::EncodingWriter::keeps_values)): an erasure leaves parameters as
-    /// they are.
+    /// they are. A page whose tree does not suit what an erasure would leave gets a spare one.
     pub erasable: bool,
+    /// Only trees that hold any values, without shared buffers.
+    pub any_values: bool,
 }
 
 impl Objective {
@@ -45,6 +47,7 @@ impl Objective {
             for_size: false,
             must_fit: false,
             erasable: false,
+            any_values: false,
         };
         match self {
             Self::Fast => Weights {

@@ -1,0 +1,170 @@
+//! Trees for what an erasure leaves of a block, where the tree of its page does not suit that.
+
+use tarsia_codec::{
+    AlignedBuf, Block, EraseFit, Facts, OwnedValues, Result, SharedBuffers, Statistics, Tree,
+    TreeWriter, Values, limits,
+};
+
+use crate::Weights;
+use crate::encoders::Encoders;
+use crate::search::{Place, Search};
+
+/// The first so many values, the most of a flat block, and about so many bytes of them are tried.
+const TRIAL_VALUES: usize = limits::BLOCK_ROWS_MAX as usize;
+const TRIAL_BYTES: u64 = 1 << 20;
+
+/// One value in so many is taken out, and a run of one in so many: erased rows lie scattered or together.
+const SCATTERED_ONE_IN: usize = 128;
+const RUN_ONE_IN: usize = 50;
+
+/// Survivors may take an eighth more than all values did, and so many bytes: then the tree of the page will do.
+const GROWTH_ONE_IN: usize = 8;
+const GROWTH_BYTES: usize = 64;
+
+/// A spare tree must save a quarter of the survivors' bytes, and so many: every reader loads it with the page's
+/// description.
+const GAIN_ONE_IN: usize = 4;
+const GAIN_BYTES_MIN: usize = 1024;
+
+/// A tree for blocks of which rows were erased, beside the page's `first` tree and its `fallback`: a few rows are taken
+/// out of the values, and where the first tree does not hold the others or needs many more bytes for them, the best
+/// tree for them is searched for. It has only encodings that hold any values, and no shared buffers. `None` where it
+/// would gain too little.
+///
+/// Run ends that are multiples of ten, for example, are none any more behind a gap. Without a spare tree, a block that
+/// had a hundred runs would be stored as 65,536 plain values.
+///
+/// # Errors
+/// What encodings refuse of their own proposals.
+pub(crate) fn spare_tree(
+    encoders: &Encoders,
+    first: &Tree,
+    fallback: &Tree,
+    values: &Statistics<'_>,
+) -> Result<Option<Tree>> {
+    let all = values.values();
+    let of_first = TreeWriter::new(&encoders.registry, first, all.value_type())?;
+    if of_first.erase_fit() == EraseFit::Always {
+        return Ok(None);
+    }
+    let all = all.slice(0..all.len().min(TRIAL_VALUES));
+    let n_fitting = all.len() as u64 * TRIAL_BYTES / all.decoded_bytes().max(TRIAL_BYTES);
+    let all = all.slice(0..n_fitting as usize);
+    let left = without_some(all);
+    let left = left.as_values()?;
+    let mut shared = SharedBuffers::new();
+    let Ok(n_before) = bytes_under(&of_first, all, &mut shared) else {
+        return Ok(None);
+    };
+    shared.close();
+    let of_fallback = TreeWriter::new(&encoders.registry, fallback, all.value_type())?;
+    let of_fallback = bytes_under(&of_fallback, left, &mut SharedBuffers::new())?;
+    let n_after = match bytes_under(&of_first, left, &mut shared) {
+        Ok(bytes) => bytes.min(of_fallback),
+        Err(_) => of_fallback,
+    };
+    if n_after <= n_before + n_before / GROWTH_ONE_IN + GROWTH_BYTES {
+        return Ok(None);
+    }
+    let encoders = encoders.under(Weights {
+        any_values: true,
+        ..encoders.weights
+    });
+    let statistics = Statistics::new(left, Facts::of(values.facts().logical_type));
+    let found = Search::new(&encoders).best(&statistics, Place::ROOT, u64::MAX)?;
+    let Some(tree) = found.map(|found| found.tree) else {
+        return Ok(None);
+    };
+    let of_spare = TreeWriter::new(&encoders.registry, &tree, all.value_type())?;
+    let of_spare = bytes_under(&of_spare, left, &mut SharedBuffers::new())?;
+    let gain = n_after.saturating_sub(of_spare);
+    Ok((gain >= GAIN_BYTES_MIN.max(n_after / GAIN_ONE_IN)).then_some(tree))
+}
+
+fn bytes_under(
+    writer: &TreeWriter,
+    values: Values<'_>,
+    shared: &mut SharedBuffers,
+) -> Result<usize> {
+    let mut out = Vec::new();
+    let encoder = writer.prepare(values, shared, None)?;
+    encoder.encode(Block::all(values)?, &mut out)?;
+    Ok(out.len())
+}
+
+/// The values without a run of them and without scattered ones.
+fn without_some(values: Values<'_>) -> OwnedValues {
+    let n = values.len();
+    let run_start = n * 3 / 8;
+    let run = run_start..run_start + n.div_ceil(RUN_ONE_IN);
+    let is_left = |i: &usize| !run.contains(i) && i % SCATTERED_ONE_IN != SCATTERED_ONE_IN / 2;
+    let left = (0..n).filter(is_left);
+    match values {
+        Values::Bits(bits) => {
+            let left: Vec<bool> = left.map(|i| bits.get(i)).collect();
+            let byte = |bits: &[bool]| {
+                let numbered = bits.iter().enumerate();
+                numbered.fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
+            };
+            let bytes: Vec<u8> = left.chunks(8).map(byte).collect();
+            OwnedValues::Bits {
+                bytes: AlignedBuf::copy_of(&bytes),
+                len: left.len(),
+            }
+        }
+        Values::Fixed(fixed) => {
+            let mut bytes = Vec::with_capacity(fixed.bytes().len());
+            left.for_each(|i| bytes.extend_from_slice(fixed.get(i)));
+            OwnedValues::Fixed {
+                bytes: AlignedBuf::copy_of(&bytes),
+                width: fixed.width(),
+                len: (0..n).filter(is_left).count(),
+            }
+        }
+        Values::Bytes(strings) => {
+            let (mut offsets, mut data) = (vec![0], Vec::new());
+            for i in left {
+                data.extend_from_slice(strings.get(i));
+                // No more than there are in all, whose offsets are of 32 bits.
+                offsets.push(data.len() as u32);
+            }
+            OwnedValues::Bytes {
+                offsets,
+                data: AlignedBuf::copy_of(&data),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tarsia_codec::{BitSlice, FixedSlice};
+
+    #[test]
+    fn a_run_and_scattered_values_are_taken_out() {
+        let bytes: Vec<u8> = (0..2000u16).flat_map(u16::to_le_bytes).collect();
+        let left = without_some(Values::Fixed(FixedSlice::new(&bytes, 2, 2000).unwrap()));
+        let left = left.as_values().unwrap().as_fixed().unwrap();
+        let left: Vec<u16> = left
+            .bytes()
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|it| u16::from_le_bytes(*it))
+            .collect();
+        let expected: Vec<u16> = (0..2000)
+            .filter(|i| !(750..790).contains(i) && i % 128 != 64)
+            .collect();
+        assert_eq!(left, expected);
+        // The same bits.
+        let bits: Vec<u8> = (0..250).map(|i| (i * 37 % 251) as u8).collect();
+        let bits = BitSlice::new(&bits, 0, 2000).unwrap();
+        let left = without_some(Values::Bits(bits));
+        let left = left.as_values().unwrap().as_bits().unwrap();
+        assert_eq!(left.len(), expected.len());
+        for (i, from) in expected.iter().enumerate() {
+            assert_eq!(left.get(i), bits.get(usize::from(*from)));
+        }
+    }
+}
