@@ -250,7 +250,8 @@ fn page_blocks(
         let bytes = file.source.read(start..end)?;
         let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
             let header = BlockHeader::parse(&bytes)?;
-            if !column.path.forms().is_empty() {
+            // Of a block of which no row is left there are no levels.
+            if !column.path.forms().is_empty() && header.present_rows > 0 {
                 let expect = BlockExpectation::of(meta, header.logical_rows)?;
                 let parsed = Block::parse_erased(&bytes, &expect)?;
                 if let Some(form) = expect.full_zip {
@@ -271,8 +272,9 @@ fn page_blocks(
         };
         let header = of_block().map_err(|error| while_reading(error).in_block(block.into()))?;
         counts.value_bytes += u64::from(header.decoded_bytes);
+        let n_encoded = u64::from(header.present_rows > 0);
         if let Some(count) = of_trees.get_mut(usize::from(header.tree)) {
-            *count += 1;
+            *count += n_encoded;
         }
     }
     for (tree, count) in meta.trees.iter().zip(of_trees) {

@@ -52,24 +52,24 @@ fn table(rows: usize) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-fn write(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
+pub(crate) fn write(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
     writer.write(batch).unwrap();
     writer.finish_into().unwrap().0
 }
 
-fn open(bytes: Vec<u8>) -> File {
+pub(crate) fn open(bytes: Vec<u8>) -> File {
     File::from_bytes(bytes, OpenOptions::new()).unwrap()
 }
 
-fn scan(file: &File) -> RecordBatch {
+pub(crate) fn scan(file: &File) -> RecordBatch {
     let scan = file.scan().build().unwrap();
     let schema = scan.schema();
     concat_batches(&schema, &scan.read_all().unwrap()).unwrap()
 }
 
 /// The rows of a table that are not in a set.
-fn live(batch: &RecordBatch, deleted: &RowSet) -> RecordBatch {
+pub(crate) fn live(batch: &RecordBatch, deleted: &RowSet) -> RecordBatch {
     let rows = (0..batch.num_rows() as u64).filter(|row| !deleted.contains(*row));
     let places: UInt64Array = rows.collect();
     let columns = batch.columns().iter();
@@ -84,14 +84,14 @@ fn erased(file: &File, rows: &RowSet, level: ErasureLevel) -> Vec<u8> {
 }
 
 /// The file as a plan leaves it.
-fn written(file: &File, plan: ErasurePlan) -> Vec<u8> {
+pub(crate) fn written(file: &File, plan: ErasurePlan) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("erased.tarsia");
     file.write_erased(plan, &path).unwrap();
     std::fs::read(&path).unwrap()
 }
 
-fn options() -> WriteOptions {
+pub(crate) fn options() -> WriteOptions {
     WriteOptions::new()
         .with_erasure(ErasureLevel::Erase)
         .with_embed_kernels(EmbedKernels::Omit)

@@ -8,6 +8,7 @@ mod corrupt;
 mod dictionaries;
 mod element;
 mod erasure;
+mod erasure_places;
 mod exhaustive;
 mod faults;
 mod features;
