@@ -8,15 +8,12 @@ use tarsia_structure::meta::{Level, Meta};
 
 use crate::page::EncodedPage;
 
-/// A block whose survivors may take more bytes gets this many zeros behind it, and one more for each
-/// [`SLACK_ONE_IN`] bytes that it has.
-const SLACK_BYTES: usize = 16;
-const SLACK_ONE_IN: usize = 64;
+/// A block whose survivors may take more bytes gets a zero behind it for so many bytes that it has.
+const SLACK_ONE_IN: usize = 128;
 
 /// Rewrites the blocks of a page whose rows will be erased in place, and computes their checksums again. Every block
 /// gets the salt that `salt` draws for its number. Blocks whose survivors may take more bytes, as the encodings of
-/// their page say ([`EraseFit::MayGrow`]), also get zeros behind them: 16 bytes and a 64th of the block, up to a
-/// multiple of 8.
+/// their page say ([`EraseFit::MayGrow`]), also get zeros behind them: a 128th of the block, up to a multiple of 8.
 ///
 /// # Errors
 /// What [`BlockHeader::parse`] refuses, and [`TreeWriter::new`];
@@ -32,7 +29,7 @@ pub fn protect_page(
         return Ok(());
     }
     let growth = Growth::of(&page.meta, registry)?;
-    let added = page.starts.len() * (SALT_BYTES + SLACK_BYTES) + page.bytes.len() / SLACK_ONE_IN;
+    let added = page.starts.len() * (SALT_BYTES + BLOCK_ALIGN) + page.bytes.len() / SLACK_ONE_IN;
     let mut bytes = Vec::with_capacity(page.bytes.len() + added);
     let mut starts = Vec::with_capacity(page.starts.len());
     for number in 0..page.starts.len() {
@@ -54,7 +51,7 @@ pub fn protect_page(
         let rest = old.get(BLOCK_HEADER_BYTES..behind_header);
         bytes.extend_from_slice(rest.unwrap_or_default());
         let slack = match growth.of_block(&header) {
-            true => SLACK_BYTES + (bytes.len() - start) / SLACK_ONE_IN,
+            true => (bytes.len() - start) / SLACK_ONE_IN,
             false => 0,
         };
         bytes.resize((bytes.len() + slack).next_multiple_of(BLOCK_ALIGN), 0);

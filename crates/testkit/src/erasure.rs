@@ -320,13 +320,13 @@ impl Laws<'_> {
         report
     }
 
-    /// Bytes that a page with erasable blocks reserves for a block: 16 bytes and a 64th more than it has, in steps of
-    /// 64 bytes.
+    /// Bytes that a page with erasable blocks reserves for a block.
     fn place_bytes(&self, block_bytes: usize) -> usize {
-        match self.slack {
-            true => (block_bytes + 16 + block_bytes / 64).next_multiple_of(64),
-            false => block_bytes.next_multiple_of(8),
-        }
+        let slack = match self.slack {
+            true => block_bytes / 128,
+            false => 0,
+        };
+        (block_bytes + slack).next_multiple_of(8)
     }
 
     fn encode(&self, rows: &Rows, logical_rows: usize, place_bytes: usize) -> Result<Outcome> {
