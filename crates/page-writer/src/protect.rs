@@ -50,7 +50,7 @@ pub fn protect_page(
         let behind_header = header.block_bytes() as usize - SALT_BYTES;
         let rest = old.get(BLOCK_HEADER_BYTES..behind_header);
         bytes.extend_from_slice(rest.unwrap_or_default());
-        let slack = match growth.of_block(&header) {
+        let slack = match growth.of_tree(header.tree.into()) {
             true => (bytes.len() - start) / SLACK_ONE_IN,
             false => 0,
         };
@@ -63,7 +63,7 @@ pub fn protect_page(
 }
 
 /// Which blocks of a page may grow when rows are taken out of them.
-struct Growth {
+pub(crate) struct Growth {
     /// Whether any tree of the levels or of the items' validity may.
     layers: bool,
     /// The same for each tree of the values.
@@ -71,7 +71,7 @@ struct Growth {
 }
 
 impl Growth {
-    fn of(meta: &Meta, registry: &Registry) -> Result<Self> {
+    pub(crate) fn of(meta: &Meta, registry: &Registry) -> Result<Self> {
         let Some(value_type) = meta.value_type else {
             return Err(Error::invalid("a page of type Null has nothing to erase"));
         };
@@ -99,8 +99,8 @@ impl Growth {
         })
     }
 
-    fn of_block(&self, header: &BlockHeader) -> bool {
-        let tree = self.trees.get(usize::from(header.tree));
-        self.layers || tree.copied().unwrap_or(false)
+    /// Whether a block under tree number `tree` of the values may grow.
+    pub(crate) fn of_tree(&self, tree: usize) -> bool {
+        self.layers || self.trees.get(tree).copied().unwrap_or(false)
     }
 }

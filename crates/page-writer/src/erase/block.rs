@@ -23,7 +23,12 @@ use crate::levels::{
 };
 use crate::mini_block::is_chunked;
 use crate::nulls::{Cleaned, compacted, filled};
+use crate::protect::Growth;
 use crate::seal::{length, seal};
+
+/// A block that moves gets a zero behind it for so many bytes that it has, if it may grow. Else it would move at the
+/// next erasure again: what made it grow is likely to come again.
+const MOVED_SLACK_ONE_IN: usize = 16;
 
 /// Where the survivors fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +40,8 @@ pub enum Outcome {
     },
     /// Under no tree of the page into the place: the block must be written elsewhere, and then its old place zeroed.
     MustMove {
-        /// The block for its new place, as small as the page's trees make it, zero-padded to 8.
+        /// The block for its new place, as small as the page's trees make it, with a 16th of zeros behind it if it may
+        /// grow, and zero-padded to 8.
         bytes: Vec<u8>,
     },
 }
@@ -58,7 +64,7 @@ impl Outcome {
 ///
 /// `levels` are those above the items, in a nested page; they and the rows have as many items as `values`. `validity`
 /// has a bit for each item; where it is `None`, all are valid. What stands under null items is not stored. A block that
-/// is new has as many rows as `logical_rows`. Full-zip blocks of fixed width have no salt, whatever `salt` is.
+/// is new has as many rows as `logical_rows`.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where lengths do not fit each other, for nulls
@@ -197,7 +203,7 @@ impl Parts<'_> {
     ) -> Result<Outcome> {
         let put = |mut bytes: Vec<u8>| {
             if bytes.len() > place_bytes {
-                return moved(bytes);
+                return moved(bytes, 0);
             }
             let end = bytes.len();
             match tail.and_then(|old| old.get(end..)) {
@@ -241,7 +247,7 @@ impl Parts<'_> {
             Some(filler) => Some(filler.as_values()?),
             None => None,
         };
-        let mut smallest: Option<Vec<u8>> = None;
+        let mut smallest: Option<(usize, Vec<u8>)> = None;
         let mut refused = None;
         for (i, tree) in context.meta.trees.iter().enumerate() {
             let unit = match (self.unit(context, tree, values), other_filler) {
@@ -252,15 +258,26 @@ impl Parts<'_> {
                 unit.and_then(|unit| self.block(context, i, &front, &unit, values.decoded_bytes()));
             match block {
                 Ok(block) if block.len() <= place_bytes => return Ok(put(block)),
-                Ok(block) if smallest.as_ref().is_none_or(|old| block.len() < old.len()) => {
-                    smallest = Some(block);
+                Ok(block)
+                    if smallest
+                        .as_ref()
+                        .is_none_or(|(_, old)| block.len() < old.len()) =>
+                {
+                    smallest = Some((i, block));
                 }
                 Ok(_) => {}
                 Err(error) => refused = Some(error),
             }
         }
         match (smallest, refused) {
-            (Some(block), _) => Ok(moved(block)),
+            (Some((tree, block)), _) => {
+                let growth = Growth::of(context.meta, context.registry)?;
+                let slack = match growth.of_tree(tree) {
+                    true => block.len() / MOVED_SLACK_ONE_IN,
+                    false => 0,
+                };
+                Ok(moved(block, slack))
+            }
             (None, Some(error)) => Err(error),
             (None, None) => Err(Error::invalid("the page has no trees")),
         }
@@ -397,7 +414,7 @@ fn encode_under_first(
     Err(refused)
 }
 
-fn moved(mut bytes: Vec<u8>) -> Outcome {
-    bytes.resize(bytes.len().next_multiple_of(BLOCK_ALIGN), 0);
+fn moved(mut bytes: Vec<u8>, slack: usize) -> Outcome {
+    bytes.resize((bytes.len() + slack).next_multiple_of(BLOCK_ALIGN), 0);
     Outcome::MustMove { bytes }
 }

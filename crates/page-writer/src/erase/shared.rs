@@ -130,11 +130,11 @@ pub fn used_entries(
     Ok(used)
 }
 
-/// A copy of a shared buffer whose unused entries tell nothing: values of fixed width, and strings where all used ones
-/// have one length of at most 64 bytes, are those of the last used entry before them, or zeros where there is none, so
-/// that what was sorted stays sorted, runs stay runs, and lengths that are constant stay so. Other strings have length
-/// 0. Entries keep their numbers, and of equal ones the first is a used one. A buffer of a kind that is needed whole
-/// ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
+/// A copy of a shared buffer whose unused entries tell nothing. Values of fixed width are those of the last used entry
+/// before them, or zeros where there is none, so that what was sorted stays sorted and runs stay runs. So are strings
+/// where all used ones that are not empty have one length of at most 64 bytes: constant lengths stay so. Other strings
+/// have length 0. Entries keep their numbers, and of equal ones the first is a used one. A buffer of a kind that is
+/// needed whole ([`SharedKind::has_entries`](tarsia_codec::SharedKind::has_entries)) is copied as it is.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where there is not one flag per entry.
@@ -184,11 +184,9 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
             for (i, used) in used.iter().enumerate() {
                 if *used {
                     data.extend_from_slice(strings.get(i));
-                    before = if zeros.is_empty() {
-                        &[]
-                    } else {
-                        strings.get(i)
-                    };
+                    if !zeros.is_empty() && !strings.get(i).is_empty() {
+                        before = strings.get(i);
+                    }
                 } else {
                     data.extend_from_slice(before);
                 }
@@ -203,10 +201,12 @@ pub fn wipe_unused(buffer: &SharedBuffer, used: &UsedEntries) -> Result<OwnedVal
     })
 }
 
-/// The length that all used strings have, if it is short: a file may hold few strings and very many unused entries.
+/// The length that all used strings but empty ones have, if it is short: a file may hold few strings and very many
+/// unused entries.
 fn one_length_of(strings: &BytesSlice<'_>, used: &[bool]) -> Option<usize> {
     let used = used.iter().enumerate().filter(|(_, used)| **used);
-    let mut lengths = used.map(|(i, _)| strings.value_bytes(i));
+    let lengths = used.map(|(i, _)| strings.value_bytes(i));
+    let mut lengths = lengths.filter(|length| *length > 0);
     let first = lengths.next()?;
     let is_one = first <= REPEATED_BYTES_MAX && lengths.all(|length| length == first);
     is_one.then_some(first as usize)
@@ -256,15 +256,20 @@ mod tests {
 
     #[test]
     fn wiped_strings_have_the_length_that_the_others_have() {
-        let strings = BytesSlice::new(&[0, 3, 6, 9, 10, 13], b"oakelmyewabox").unwrap();
+        let strings = BytesSlice::new(&[0, 3, 6, 9, 10, 13, 13], b"oakelmyewabox").unwrap();
         let left = |used: &[usize]| -> Vec<Vec<u8>> {
             let wiped = wiped(Values::Bytes(strings), used);
             let wiped = wiped.as_values().unwrap().as_bytes().unwrap();
-            (0..5).map(|i| wiped.get(i).to_vec()).collect()
+            (0..6).map(|i| wiped.get(i).to_vec()).collect()
         };
-        assert_eq!(left(&[0, 2, 4]), [b"oak", b"oak", b"yew", b"yew", b"box"]);
-        assert_eq!(left(&[1]), [b"\0\0\0", b"elm", b"elm", b"elm", b"elm"]);
-        assert_eq!(left(&[0, 3]), [&b"oak"[..], b"", b"", b"a", b""]);
-        assert_eq!(left(&[]), [b""; 5]);
+        let of = |strings: [&str; 6]| strings.map(|it| it.as_bytes().to_vec());
+        let expected = of(["oak", "oak", "yew", "yew", "box", "box"]);
+        assert_eq!(left(&[0, 2, 4]), expected);
+        // An empty string is not repeated.
+        let expected = of(["\0\0\0", "elm", "elm", "elm", "elm", ""]);
+        assert_eq!(left(&[1, 5]), expected);
+        assert_eq!(left(&[0, 3]), of(["oak", "", "", "a", "", ""]));
+        assert_eq!(left(&[5]), of([""; 6]));
+        assert_eq!(left(&[]), of([""; 6]));
     }
 }
