@@ -1,13 +1,15 @@
 //! Trees for what an erasure leaves of a block, where the tree of its page does not suit that.
 
+use std::sync::Arc;
+
 use tarsia_codec::{
     AlignedBuf, Block, EraseFit, Facts, OwnedValues, Result, SharedBuffers, Statistics, Tree,
     TreeWriter, Values, limits,
 };
 
-use crate::Weights;
 use crate::encoders::Encoders;
 use crate::search::{Place, Search};
+use crate::{Outline, Weights};
 
 /// The first so many values, the most of a flat block, and about so many bytes of them are tried.
 const TRIAL_VALUES: usize = limits::BLOCK_ROWS_MAX as usize;
@@ -26,6 +28,13 @@ const GROWTH_BYTES: usize = 64;
 const GAIN_ONE_IN: usize = 4;
 const GAIN_BYTES_MIN: usize = 1024;
 
+/// The spare tree of the first page of a column, and the encodings of the tree that it stands beside. Later pages like
+/// it have the same: a spare tree holds any values.
+struct Kept {
+    first: Outline,
+    spare: Option<Tree>,
+}
+
 /// A tree for blocks of which rows were erased, beside the page's `first` tree and its `fallback`: a few rows are taken
 /// out of the values, and where the first tree does not hold the others or needs many more bytes for them, the best
 /// tree for them is searched for. It has only encodings that hold any values, and no shared buffers. `None` where it
@@ -43,23 +52,48 @@ pub(crate) fn spare_tree(
     values: &Statistics<'_>,
 ) -> Result<Option<Tree>> {
     let all = values.values();
+    if all.decoded_bytes() < 2 * GAIN_BYTES_MIN as u64 {
+        return Ok(None);
+    }
     let of_first = TreeWriter::new(&encoders.registry, first, all.value_type())?;
     if of_first.erase_fit() == EraseFit::Always {
         return Ok(None);
     }
+    let outline = Outline::of(first);
+    if let Some(kept) = values.recall::<Kept>()
+        && kept.first == outline
+    {
+        return Ok(kept.spare.clone());
+    }
+    let spare = search(encoders, &of_first, fallback, values)?;
+    values.remember(Arc::new(Kept {
+        first: outline,
+        spare: spare.clone(),
+    }));
+    Ok(spare)
+}
+
+/// The same without what the first page has left.
+fn search(
+    encoders: &Encoders,
+    of_first: &TreeWriter,
+    fallback: &Tree,
+    values: &Statistics<'_>,
+) -> Result<Option<Tree>> {
+    let all = values.values();
     let all = all.slice(0..all.len().min(TRIAL_VALUES));
     let n_fitting = all.len() as u64 * TRIAL_BYTES / all.decoded_bytes().max(TRIAL_BYTES);
     let all = all.slice(0..n_fitting as usize);
     let left = without_some(all);
     let left = left.as_values()?;
     let mut shared = SharedBuffers::new();
-    let Ok(n_before) = bytes_under(&of_first, all, &mut shared) else {
+    let Ok(n_before) = bytes_under(of_first, all, &mut shared) else {
         return Ok(None);
     };
     shared.close();
     let of_fallback = TreeWriter::new(&encoders.registry, fallback, all.value_type())?;
     let of_fallback = bytes_under(&of_fallback, left, &mut SharedBuffers::new())?;
-    let n_after = match bytes_under(&of_first, left, &mut shared) {
+    let n_after = match bytes_under(of_first, left, &mut shared) {
         Ok(bytes) => bytes.min(of_fallback),
         Err(_) => of_fallback,
     };

@@ -350,30 +350,30 @@ impl Encoder<'_> {
         Ok(payload)
     }
 
-    /// Appends the unit under the first tree, or under the last where that is no larger or the first does not hold the
-    /// values. Returns the tree's index.
+    /// Appends the unit under the first tree that holds the values, or under the last where that is smaller. Returns
+    /// the tree's index.
     fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
         let start = self.bytes.len();
         let last = self.trees.len() - 1;
         let block = Block::new(self.values, values)?;
         let tree = encode_unit(&self.trees, block, &mut self.bytes)?;
-        if tree > 0 {
+        if usize::from(tree) == last {
             return Ok(tree);
         }
         let plain_bytes = match self.values {
             Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,
             _ => decoded,
         };
-        if last > 0 && (self.bytes.len() - start) as u64 > plain_bytes {
-            let first_bytes = self.bytes.split_off(start);
+        if (self.bytes.len() - start) as u64 > plain_bytes {
+            let found = self.bytes.split_off(start);
             self.trees[last].encode(block, &mut self.bytes)?;
-            if self.bytes.len() - start < first_bytes.len() {
+            if self.bytes.len() - start < found.len() {
                 return Ok(last as u8);
             }
             self.bytes.truncate(start);
-            self.bytes.extend_from_slice(&first_bytes);
+            self.bytes.extend_from_slice(&found);
         }
-        Ok(0)
+        Ok(tree)
     }
 }
 

@@ -13,8 +13,8 @@ use crate::page::{Choice, EncodeContext};
 /// One for each tree.
 pub(crate) type Encoders = Vec<Box<dyn PageEncoder>>;
 
-/// Appends the unit of a block under the first tree or, where that does not hold the block's values, under the
-/// fallback, which is the last. Returns the index of the tree.
+/// Appends the unit of a block under the first of the trees that holds its values; the last one holds any. Returns the
+/// index of the tree.
 ///
 /// A tree may hold all values of a page and not what a node of it derives from a block: run ends of a page may be
 /// multiples of ten, those of a block, which are counted from its first value on, others.
@@ -24,17 +24,15 @@ pub(crate) fn encode_unit(
     out: &mut Vec<u8>,
 ) -> Result<u8> {
     let start = out.len();
-    let (Some(first), Some(last)) = (encoders.first(), encoders.last()) else {
-        return Err(Error::invalid("a unit without trees"));
-    };
-    match first.encode(block, out) {
-        Err(_) if encoders.len() > 1 => {
-            out.truncate(start);
-            last.encode(block, out)?;
-            Ok((encoders.len() - 1) as u8)
+    let mut refused = Error::invalid("a unit without trees");
+    for (number, encoder) in (0..=u8::MAX).zip(encoders) {
+        match encoder.encode(block, out) {
+            Ok(()) => return Ok(number),
+            Err(error) => refused = error,
         }
-        result => result.map(|()| 0),
+        out.truncate(start);
     }
+    Err(refused)
 }
 
 /// Encoders of a page that were prepared so far, and the shared buffers they made.

@@ -323,7 +323,7 @@ impl Laws<'_> {
     /// Bytes that a page with erasable blocks reserves for a block.
     fn place_bytes(&self, block_bytes: usize) -> usize {
         let slack = match self.slack {
-            true => block_bytes / 128,
+            true => block_bytes / 96,
             false => 0,
         };
         (block_bytes + slack).next_multiple_of(8)

@@ -258,7 +258,7 @@ impl Laws<'_> {
         let slack = place.len() - block_bytes;
         let may_grow = self.layers_may_grow() || self.tree_may_grow(header.tree);
         let expected = match may_grow {
-            true => block_bytes / 128,
+            true => block_bytes / 96,
             false => 0,
         };
         let end = (block_bytes + expected).next_multiple_of(8);
