@@ -40,8 +40,8 @@ struct Kept {
 /// tree for them is searched for. It has only encodings that hold any values, and no shared buffers. `None` where it
 /// would gain too little.
 ///
-/// Run ends that are multiples of ten, for example, are none any more behind a gap. Without a spare tree, a block that
-/// had a hundred runs would be stored as 65,536 plain values.
+/// Where all run ends are multiples of ten, for example, those behind erased rows are other numbers. Without a spare
+/// tree, a block that had a hundred runs would be stored as 65,536 plain values.
 ///
 /// # Errors
 /// What encodings refuse of their own proposals.
@@ -132,13 +132,12 @@ fn without_some(values: Values<'_>) -> OwnedValues {
     let run_start = n * 3 / 8;
     let run = run_start..run_start + n.div_ceil(RUN_ONE_IN);
     let is_left = |i: &usize| !run.contains(i) && i % SCATTERED_ONE_IN != SCATTERED_ONE_IN / 2;
-    let left = (0..n).filter(is_left);
+    let left: Vec<usize> = (0..n).filter(is_left).collect();
     match values {
         Values::Bits(bits) => {
-            let left: Vec<bool> = left.map(|i| bits.get(i)).collect();
-            let byte = |bits: &[bool]| {
-                let numbered = bits.iter().enumerate();
-                numbered.fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
+            let byte = |places: &[usize]| {
+                let numbered = places.iter().enumerate();
+                numbered.fold(0, |byte, (at, i)| byte | u8::from(bits.get(*i)) << at)
             };
             let bytes: Vec<u8> = left.chunks(8).map(byte).collect();
             OwnedValues::Bits {
@@ -148,11 +147,12 @@ fn without_some(values: Values<'_>) -> OwnedValues {
         }
         Values::Fixed(fixed) => {
             let mut bytes = Vec::with_capacity(fixed.bytes().len());
-            left.for_each(|i| bytes.extend_from_slice(fixed.get(i)));
+            left.iter()
+                .for_each(|i| bytes.extend_from_slice(fixed.get(*i)));
             OwnedValues::Fixed {
                 bytes: AlignedBuf::copy_of(&bytes),
                 width: fixed.width(),
-                len: (0..n).filter(is_left).count(),
+                len: left.len(),
             }
         }
         Values::Bytes(strings) => {

@@ -53,8 +53,8 @@ fn scattered(n_rows: u64, one_in: usize, seed: u64) -> RowSet {
     (0..n_rows).filter(|_| rng.below(one_in) == 0).collect()
 }
 
-/// Run ends that are multiples of ten are none any more behind a gap. What is left of such a block is not stored
-/// as plain values.
+/// Where all run ends are multiples of ten, those behind erased rows are other numbers. What is left of such a block is
+/// not stored as plain values.
 #[test]
 fn runs_stay_runs() {
     let mut rng = Rng::new(4);

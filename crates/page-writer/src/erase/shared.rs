@@ -56,14 +56,11 @@ pub fn mark_used(
     };
     let bits = BitSlice::new(bits, 0, block.n_items as usize)?;
     let (valid, null): (Vec<u32>, Vec<u32>) = (0..n_values).partition(|i| bits.get(*i as usize));
-    let n_valid = valid.len() as u32;
-    decode_values(
-        context,
-        &recording,
-        &block,
-        Selection::Indices(&valid),
-        n_valid,
-    )?;
+    let decode = |recording: &[SharedBuffer], indices: &[u32]| {
+        let (selection, n) = (Selection::Indices(indices), indices.len() as u32);
+        decode_values(context, recording, &block, selection, n).map(drop)
+    };
+    decode(&recording, &valid)?;
     if null.is_empty() || meta.value_type != Some(ValueType::Bytes) {
         return Ok(());
     }
@@ -71,15 +68,7 @@ pub fn mark_used(
         .iter()
         .map(|used| Arc::new(UsedEntries::none_of(used.len())))
         .collect();
-    let recording = recorded(&buffers, &of_filler);
-    let n_null = null.len() as u32;
-    decode_values(
-        context,
-        &recording,
-        &block,
-        Selection::Indices(&null),
-        n_null,
-    )?;
+    decode(&recorded(&buffers, &of_filler), &null)?;
     for ((buffer, of_filler), used) in buffers.iter().zip(&of_filler).zip(used) {
         let Values::Bytes(entries) = buffer.values().as_values()? else {
             continue;
