@@ -235,6 +235,13 @@ impl Registry {
         all
     }
 
+    /// True if every node of the tree can be encoded by this build, too.
+    pub fn writes(&self, tree: &Tree) -> bool {
+        let mut all = self.reads(tree);
+        tree.visit(&mut |node| all &= self.writer(node).is_ok());
+        all
+    }
+
     /// An upper bound on the bytes of a unit under `tree`; see [`EncodingWriter::encoded_bytes_max`].
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{
     BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
-    mark_used, used_entries, wipe_unused,
+    erase_block_with, is_readable, mark_used, used_entries, wipe_unused,
 };
 pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,

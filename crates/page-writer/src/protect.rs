@@ -76,6 +76,10 @@ impl Growth {
             return Err(Error::invalid("a page of type Null has nothing to erase"));
         };
         let may_grow = |tree: &Tree, value_type: ValueType| {
+            // What is left of a block under a tree that this build does not write is stored under another one.
+            if !registry.writes(tree) {
+                return Ok(true);
+            }
             let tree = TreeWriter::new(registry, tree, value_type)?;
             Ok(tree.erase_fit() == EraseFit::MayGrow)
         };

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Decoder, Error, Output, Result, Scratch, Selection, Unit, ValueType,
-    limits,
+    AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Result, Scratch, Selection, Unit,
+    ValueType, limits,
 };
 #[cfg(feature = "zero-copy")]
-use tarsia_codec::{OwnedValues, VIEW_BYTES, VIEW_INLINE_BYTES};
+use tarsia_codec::{VIEW_BYTES, VIEW_INLINE_BYTES};
 
 use crate::block::{Block, Validity};
 use crate::full_zip::rows::{FullZipRows, no_such};
@@ -102,6 +102,28 @@ impl RawParts {
             values: AlignedBuf::default(),
             offsets: AlignedBuf::default(),
             values_len: 0,
+        }
+    }
+
+    /// The values as they are owned outside of Arrow arrays, with something for each null row. They still are to be
+    /// checked by [`OwnedValues::as_values`].
+    pub fn into_values(self, value_type: ValueType) -> OwnedValues {
+        let (mut bytes, len) = (self.values, self.rows);
+        bytes.reset_len(self.values_len);
+        match value_type {
+            ValueType::Bits => OwnedValues::Bits { bytes, len },
+            ValueType::Fixed(width) => OwnedValues::Fixed {
+                bytes,
+                width: width as usize,
+                len,
+            },
+            ValueType::Bytes => {
+                let ends = self.offsets.as_chunks::<4>().0.iter().take(len + 1);
+                OwnedValues::Bytes {
+                    offsets: ends.map(|end| u32::from_le_bytes(*end)).collect(),
+                    data: bytes,
+                }
+            }
         }
     }
 }

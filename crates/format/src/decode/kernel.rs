@@ -6,7 +6,10 @@ use std::sync::Arc;
 use tarsia_codec::{AlignedBuf, OwnedValues, ValueType};
 use tarsia_kernel_host::{Error as KernelError, Kernel, KernelPage, NestedRows, Rows, Whole};
 use tarsia_metadata::KernelSection;
-use tarsia_structure::{Block, BlockHeader, Cut, DecodedRows, FullZipForm, Meta, RawColumn};
+use tarsia_structure::{
+    Block, BlockHeader, Budget, Cut, DecodedRows, FullZipForm, LevelForm, Meta, RawColumn,
+    RawLevel, RawLevels, RawParts,
+};
 
 use super::parts::{FetchedPart, PageRun};
 use crate::error::{Error, ErrorKind, Result, while_reading};
@@ -21,6 +24,14 @@ pub(crate) struct KernelDecoder {
     value_type: ValueType,
     /// Of a full-zip page.
     full_zip: Option<FullZipForm>,
+}
+
+/// The present rows of a block.
+pub(crate) struct DecodedBlock {
+    pub(crate) rows: usize,
+    /// Outermost first.
+    pub(crate) levels: Vec<RawLevel>,
+    pub(crate) items: RawParts,
 }
 
 pub(crate) fn failed(error: KernelError) -> Error {
@@ -84,6 +95,48 @@ impl KernelDecoder {
                 self.page
                     .decode_nested(self.value_type, blocks, rows, cuts, limit, use_batch);
             as_many(decoded.map_err(failed)?, n_rows)
+        })
+    }
+
+    /// The present rows of one block that is right: its levels, which have `forms` in the column, and its items.
+    pub(crate) fn decode_block(&self, block: &[u8], forms: &[LevelForm]) -> Result<DecodedBlock> {
+        let take = &mut AlignedBuf::zeroed;
+        let header = BlockHeader::of_whole(block).map_err(while_reading)?;
+        let len = header.present_rows as usize;
+        let (blocks, rows) = (&[block], Rows::All { len });
+        let value_type = self.value_type;
+        let budget = Budget::new(OUTPUT_BYTES_MAX);
+        let mut levels = RawLevels::new(forms.iter().copied(), &budget);
+        let mut items = RawColumn::new(value_type, 0, 0, take).map_err(while_reading)?;
+        let mut push = |batch: &DecodedRows<'_>| {
+            items.reserve(batch.rows, batch.values.len(), take)?;
+            items.push_decoded(batch, take)
+        };
+        let decoded = match forms.is_empty() {
+            true => self
+                .page
+                .decode(value_type, blocks, rows, OUTPUT_BYTES_MAX, &mut |batch| {
+                    push(&batch)
+                }),
+            false => self.page.decode_nested(
+                value_type,
+                blocks,
+                rows,
+                &[],
+                OUTPUT_BYTES_MAX,
+                &mut |batch| {
+                    let n_items = batch.items.rows;
+                    let take = &mut AlignedBuf::zeroed;
+                    levels.push_decoded(batch.rows, batch.levels, value_type, n_items, take)?;
+                    push(&batch.items)
+                },
+            ),
+        };
+        as_many(decoded.map_err(failed)?, len)?;
+        Ok(DecodedBlock {
+            rows: len,
+            levels: levels.into_levels(),
+            items: items.finish(),
         })
     }
 

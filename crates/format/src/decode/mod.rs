@@ -18,8 +18,8 @@ mod sizes;
 mod zero_copy;
 
 pub(crate) use column_read::{ColumnRead, Decoding, decoder_of, values_of};
-pub(crate) use decoder::DecoderCache;
 pub use decoder::DecoderCounts;
+pub(crate) use decoder::{Decoder, DecoderCache};
 pub(crate) use elements::{BlockBytes, Front, Partial};
 pub(crate) use flat::Decoded;
 #[cfg(feature = "kernels")]

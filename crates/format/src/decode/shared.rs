@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tarsia_codec::{AlignedBuf, OwnedValues, Scratch, ValueType};
+use tarsia_codec::{AlignedBuf, Scratch};
 use tarsia_structure::{BlockHeader, RawColumn};
 
 use super::column_read::Decoding;
@@ -59,36 +59,11 @@ pub(crate) fn decode_shared<B: AsRef<[u8]>>(
         take: &mut take,
     };
     decoder.decode(&run, &mut raw, &mut memory)?;
-    let values = owned(raw, value_type, rows);
+    let values = raw.finish().into_values(value_type);
     // What was decoded must fit together, since decoders index into it.
     values.as_values().map_err(while_reading)?;
     page.kept.set(Arc::new(values));
     Ok(())
-}
-
-fn owned(raw: RawColumn, value_type: ValueType, rows: usize) -> OwnedValues {
-    let parts = raw.finish();
-    let mut values = parts.values;
-    values.reset_len(parts.values_len);
-    match value_type {
-        ValueType::Bits => OwnedValues::Bits {
-            bytes: values,
-            len: rows,
-        },
-        ValueType::Fixed(width) => OwnedValues::Fixed {
-            bytes: values,
-            width: width as usize,
-            len: rows,
-        },
-        ValueType::Bytes => {
-            let ends = parts.offsets.chunks_exact(4).take(rows + 1);
-            let offsets = ends.map(|end| end.try_into().map_or(0, u32::from_le_bytes));
-            OwnedValues::Bytes {
-                offsets: offsets.collect(),
-                data: values,
-            }
-        }
-    }
 }
 
 fn decoded_bytes(blocks: &[impl AsRef<[u8]>]) -> Result<u64> {

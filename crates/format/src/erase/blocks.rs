@@ -6,16 +6,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries, Values};
-use tarsia_compliance::{RowSet, SHARED_PAGE_FIRST, Salts, block_digest};
+use tarsia_compliance::{RowSet, block_digest};
 use tarsia_page_writer::{
-    BlockContext, BlockErasure, Outcome, encode_block, erase_block, mark_used, wipe_unused,
+    BlockErasure, Outcome, encode_block, erase_block, erase_block_with, mark_used, wipe_unused,
 };
-use tarsia_structure::{BlockHeader, Meta};
+use tarsia_structure::BlockHeader;
 
+use super::foreign::{TouchedPage, survivors_by_kernel, unclear_references};
+use super::pages::{Erasing, OpenPage, bound};
 use crate::error::{Error, ErrorKind, Result, while_reading};
-use crate::exec::{OpenFile, blocks_of, in_order, prepare_shared};
+use crate::exec::{in_order, prepare_shared};
 use crate::plan::PageNumber;
-use crate::table::{Blocks, Column, Page};
+use crate::table::Column;
 
 /// A block that is written anew.
 pub(super) struct NewBlock {
@@ -43,34 +45,6 @@ impl NewBlocks {
     pub(super) fn bound(&self) -> u32 {
         bound(self.page)
     }
-}
-
-pub(super) fn bound(page: PageNumber) -> u32 {
-    // A column has fewer than 2^31 pages, and fewer than 2^16 shared ones.
-    match page {
-        PageNumber::Data(number) => number as u32,
-        PageNumber::Shared(number) => SHARED_PAGE_FIRST + number as u32,
-    }
-}
-
-/// What is erased, and with what.
-pub(super) struct Erasing<'a> {
-    pub(super) file: &'a OpenFile,
-    /// Rows that the columns do not hold any more.
-    pub(super) absent: &'a RowSet,
-    /// Rows that they are to lose; none of those that are absent.
-    pub(super) erase: &'a RowSet,
-    pub(super) salts: &'a Salts,
-}
-
-/// A page as it is read and written for an erasure.
-struct OpenPage<'a> {
-    column: &'a Column,
-    number: PageNumber,
-    page: &'a Page,
-    blocks: &'a Blocks,
-    meta: &'a Meta,
-    shared: Vec<Arc<OwnedValues>>,
 }
 
 /// Entries of a shared buffer that may have lost the last value that refers to them.
@@ -109,21 +83,14 @@ impl OpenPage<'_> {
     }
 }
 
-fn checksum(bytes: &[u8]) -> u32 {
-    tarsia_metadata::crc32c(&[bytes])
-}
-
 impl Erasing<'_> {
     /// All blocks of a column that are written anew.
     pub(super) fn column(&self, column: &Column) -> Result<Vec<NewBlocks>> {
         let mut changed = Vec::new();
         let mut candidates = Candidates::new();
-        for number in 0..column.pages.len() {
-            let rows = column.page(number)?.rows();
-            if self.erase.count(rows) == 0 {
-                continue;
-            }
-            let new = self.data_page(column, number, &mut candidates);
+        for touched in self.touched_pages(column)? {
+            let number = touched.page;
+            let new = self.data_page(column, &touched, &mut candidates);
             changed.push(new.map_err(|error| column.at(error, number))?);
         }
         // A shared page is decoded with those of lower numbers, so that these come later.
@@ -139,28 +106,14 @@ impl Erasing<'_> {
         Ok(changed)
     }
 
-    fn open<'a>(&'a self, column: &'a Column, number: PageNumber) -> Result<OpenPage<'a>> {
-        let page = number.of(column)?;
-        let shared = column.shared_of(page).iter();
-        let shared = shared.map(|shared| prepare_shared(self.file, column, (*shared).into()));
-        Ok(OpenPage {
-            column,
-            number,
-            page,
-            blocks: blocks_of(self.file, column, number)?,
-            meta: self.file.catalog.metas().get(page.descriptor.meta)?,
-            shared: shared.collect::<Result<_>>()?,
-        })
-    }
-
-    /// The blocks of a data page that hold some of the rows.
+    /// The blocks of a data page that are written anew.
     fn data_page(
         &self,
         column: &Column,
-        number: usize,
+        touched_page: &TouchedPage,
         candidates: &mut Candidates,
     ) -> Result<NewBlocks> {
-        let number = PageNumber::Data(number);
+        let number = PageNumber::Data(touched_page.page);
         let open = self.open(column, number)?;
         let rows = open.page.rows();
         let mut touched = Vec::new();
@@ -172,6 +125,16 @@ impl Erasing<'_> {
                 .block_of_row((run.end - 1 - rows.start) as u32)?;
             let next = touched.last().map_or(0, |last: &u32| last + 1);
             touched.extend(first.max(next)..=last);
+        }
+        if touched_page.with_unreadable {
+            for block in 0..open.page.descriptor.n_blocks {
+                let (bytes, rows) = self.block(&open, block)?;
+                if !self.is_readable(&open, &bytes, rows)? {
+                    touched.push(block);
+                }
+            }
+            touched.sort_unstable();
+            touched.dedup();
         }
         let make = |&block: &u32| {
             let made = self.data_block(&open, block);
@@ -212,19 +175,16 @@ impl Erasing<'_> {
             salt: Some(self.salts.of(open.column.leaf, bound(open.number), block)),
         };
         let context = self.context(open);
-        let outcome = erase_block(&context, &erasure).map_err(while_reading)?;
+        let outcome = match open.kernel() {
+            Some(kernel) => erase_block_with(&context, &erasure, || {
+                survivors_by_kernel(kernel, open, &bytes)
+            })
+            .map_err(|failed| failed.0)?,
+            None => erase_block(&context, &erasure).map_err(while_reading)?,
+        };
         let unreferred = self.unreferred(open, &bytes, outcome.bytes(), rows)?;
         let new = self.new_block(open, block, place, &bytes, outcome)?;
         Ok((new, unreferred))
-    }
-
-    fn context<'a>(&'a self, open: &'a OpenPage<'_>) -> BlockContext<'a> {
-        BlockContext {
-            registry: &self.file.session.registry,
-            meta: open.meta,
-            shared: &open.shared,
-            checksum,
-        }
     }
 
     fn new_block(
@@ -257,10 +217,13 @@ impl Erasing<'_> {
         rows: u32,
         used: &[Arc<UsedEntries>],
     ) -> Result<()> {
+        if !self.is_readable(open, block, rows)? {
+            return Err(unclear_references());
+        }
         mark_used(&self.context(open), block, rows, used).map_err(while_reading)
     }
 
-    /// Of each shared buffer the entries that the old block refers to and the new one does not.
+    /// Of each shared buffer the entries that the old block refers to, or may refer to, and the new one does not.
     fn unreferred(
         &self,
         open: &OpenPage<'_>,
@@ -272,7 +235,12 @@ impl Erasing<'_> {
             return Ok(Vec::new());
         }
         let (of_old, of_new) = (open.none_used(), open.none_used());
-        self.mark_used(open, old, rows, &of_old)?;
+        match self.is_readable(open, old, rows)? {
+            true => self.mark_used(open, old, rows, &of_old)?,
+            false => of_old.iter().for_each(|used| {
+                (0..used.len()).for_each(|entry| used.insert(entry));
+            }),
+        }
         self.mark_used(open, new, rows, &of_new)?;
         let buffers = of_old.iter().zip(&of_new);
         let buffers = buffers.map(|(old, new)| {
@@ -321,13 +289,15 @@ impl Erasing<'_> {
                 }
             }
             for block in 0..page.descriptor.n_blocks {
-                let rows = open.blocks.rows_of(block)?;
-                let rows = rows.end - rows.start;
                 match new.get(&(bound(number), block)) {
-                    Some(new) => self.mark_used(&open, new.outcome.bytes(), rows, &used)?,
+                    Some(new) => {
+                        let held = open.blocks.rows_of(block)?;
+                        let rows = held.end - held.start;
+                        self.mark_used(&open, new.outcome.bytes(), rows, &used)?;
+                    }
                     None => {
-                        let place = page.place_of(open.blocks, block)?;
-                        self.mark_used(&open, &self.file.source.read(place)?, rows, &used)?;
+                        let (bytes, rows) = self.block(&open, block)?;
+                        self.mark_used(&open, &bytes, rows, &used)?;
                     }
                 }
                 candidates.retain(|entry| !of_shared.contains(*entry));
@@ -396,12 +366,15 @@ impl Erasing<'_> {
             let held = open.blocks.rows_of(block)?;
             let of_block = held.start as usize..held.end as usize;
             let entries = left.slice(of_block.clone());
-            if !gone.contains(&block) && are_equal(entries, values.slice(of_block)) {
+            let is_same = !gone.contains(&block) && are_equal(entries, values.slice(of_block));
+            if is_same && (open.reads_all_trees || !open.has_dictionaries()) {
                 continue;
             }
-            let rows = held.end - held.start;
+            let (bytes, rows) = self.block(&open, block)?;
+            if is_same && self.is_readable(&open, &bytes, rows)? {
+                continue;
+            }
             let place = open.page.place_of(open.blocks, block)?;
-            let bytes = self.file.source.read(place.clone())?;
             let salt = self.salts.of(column.leaf, bound(number), block);
             let outcome =
                 encode_block(&context, None, None, entries, rows, Some(salt), bytes.len())

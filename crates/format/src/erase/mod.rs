@@ -5,12 +5,16 @@
 //! | `mod.rs` | plans carried out: in place, or as a new file |
 //! | `plan.rs` | all that changes: blocks, digests up to the root, the end of the file ([`ErasurePlan`]) |
 //! | `blocks.rs` | the blocks of a column without the rows; dictionaries without entries that nothing refers to |
+//! | `pages.rs` | pages as erasures read them |
+//! | `foreign.rs` | pages that a kernel decodes |
 //! | `patches.rs` | ranges of the file that get other bytes |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
 //! | `pending.rs` | reading a file whose last erasure was interrupted |
 
 mod blocks;
+mod foreign;
+mod pages;
 mod patches;
 mod pending;
 mod plan;
@@ -115,7 +119,7 @@ mod tests {
     use tarsia_io::MemoryFile;
     use tarsia_testkit::rng::Rng;
 
-    use super::blocks::Erasing;
+    use super::pages::Erasing;
     use super::*;
     use crate::session::Session;
     use crate::source::Source;

@@ -13,7 +13,8 @@ use tarsia_metadata::{
 };
 use tarsia_page_writer::Outcome;
 
-use super::blocks::{Erasing, NewBlocks, bound, refused};
+use super::blocks::{NewBlocks, refused};
+use super::pages::{Erasing, bound};
 use super::patches::Patches;
 use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary};
 use crate::error::{Error, ErrorKind, Result};

@@ -7,7 +7,7 @@ use tarsia_codec::OwnedValues;
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use super::open_file::OpenFile;
-use crate::decode::{SharedRead, decode_shared, values_of};
+use crate::decode::{Decoder, SharedRead, decode_shared, decoder_of, values_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Need, PageNumber, Plan, Planned, Planner};
 use crate::source::Ranges;
@@ -113,6 +113,26 @@ pub(crate) fn prepare(file: &OpenFile, column: &Column, plan: &Plan) -> Result<(
 fn prepare_page(file: &OpenFile, column: &Column, page: &Page) -> Result<()> {
     load_what_it_names(file, column, page, 0)?;
     file.decoding().prepare(column, page)
+}
+
+/// The decoders of a data page that this build does not decode by itself.
+pub(crate) fn foreign_decoder<'c>(
+    file: &OpenFile,
+    column: &'c Column,
+    page: &'c Page,
+) -> Result<Option<&'c Arc<Decoder>>> {
+    let (metas, index) = (file.catalog.metas(), page.descriptor.meta);
+    let names_kernel = metas.kernel(index).is_some();
+    if file
+        .session
+        .decodes_natively(metas.get(index)?, names_kernel)
+    {
+        return Ok(None);
+    }
+    if !page.kept.is_set() {
+        prepare_page(file, column, page)?;
+    }
+    decoder_of(page).map(Some)
 }
 
 /// Reads the shared pages and the kernel that the decoders of a page need. `depth` is 0 for a data page, and for a

@@ -239,7 +239,7 @@ fn every_type_is_erased() {
 }
 
 /// Whether one of the patterns, of 8 bytes or more, is somewhere in the bytes, at any bit.
-fn contains_at_any_bit(bytes: &[u8], patterns: &[Vec<u8>]) -> bool {
+pub(crate) fn contains_at_any_bit(bytes: &[u8], patterns: &[Vec<u8>]) -> bool {
     let mut starts = [false; 256];
     for pattern in patterns {
         starts[usize::from(pattern[0])] = true;
@@ -266,7 +266,11 @@ fn vectors(numbers: impl Iterator<Item = u64>) -> ArrayRef {
 }
 
 /// Values that nothing else holds, of each type that can hold some: of 12 bytes or of 8.
-fn canaries(rng: &mut Rng, rows: &[u64], n_rows: u64) -> (Vec<(String, ArrayRef)>, Vec<Vec<u8>>) {
+pub(crate) fn canaries(
+    rng: &mut Rng,
+    rows: &[u64],
+    n_rows: u64,
+) -> (Vec<(String, ArrayRef)>, Vec<Vec<u8>>) {
     let canary: Vec<[u8; 8]> = rows
         .iter()
         .map(|_| (rng.u64() | 1 << 63).to_le_bytes())
@@ -378,6 +382,24 @@ fn other_salts_are_drawn(file: &File) -> usize {
 /// Strings of a dictionary may be made of tokens, which must go with the last string that has them.
 #[test]
 fn tokens_of_wiped_strings_go_too() {
+    let (column, rows, patterns) = texts_with_a_secret();
+    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
+    let options = options().with_column("x", own).with_page_bytes(4 << 20);
+    let bytes = write(&one_column(column), options);
+    assert!(contains_at_any_bit(&bytes, &patterns));
+    let file = open(bytes);
+    let trees = file.inspect().unwrap().columns[0].trees.clone();
+    assert!(
+        trees.iter().all(|(tree, _)| tree.starts_with("dict")),
+        "{trees:?}"
+    );
+    let bytes = erased(&file, &rows, ErasureLevel::Erase);
+    assert!(!contains_at_any_bit(&bytes, &patterns));
+    open(bytes).verify().unwrap();
+}
+
+/// Some texts, each on many rows; the rows of one that has an own word, and that word.
+pub(crate) fn texts_with_a_secret() -> (ArrayRef, RowSet, Vec<Vec<u8>>) {
     let words = [
         "oak", "elm", "birch", "maple", "alder", "willow", "aspen", "larch",
     ];
@@ -396,22 +418,9 @@ fn tokens_of_wiped_strings_go_too() {
         .collect();
     let of_row: Vec<usize> = (0..20_000).map(|_| rng.below(n_texts)).collect();
     let column = StringArray::from_iter_values(of_row.iter().map(|text| &texts[*text]));
-    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
-    let options = options().with_column("x", own).with_page_bytes(4 << 20);
-    let bytes = write(&one_column(Arc::new(column)), options);
-    let patterns = [secret.as_bytes().to_vec()];
-    assert!(contains_at_any_bit(&bytes, &patterns));
-    let file = open(bytes);
-    let trees = file.inspect().unwrap().columns[0].trees.clone();
-    assert!(
-        trees.iter().all(|(tree, _)| tree.starts_with("dict")),
-        "{trees:?}"
-    );
     let rows = (0u64..).zip(&of_row).filter(|(_, text)| **text == 77);
     let rows: RowSet = rows.map(|(row, _)| row).collect();
-    let bytes = erased(&file, &rows, ErasureLevel::Erase);
-    assert!(!contains_at_any_bit(&bytes, &patterns));
-    open(bytes).verify().unwrap();
+    (Arc::new(column), rows, vec![secret.as_bytes().to_vec()])
 }
 
 /// A wiped entry of a dictionary repeats the one before it, which may be wiped later: then it must not stay there.

@@ -8,6 +8,8 @@ mod corrupt;
 mod dictionaries;
 mod element;
 mod erasure;
+#[cfg(feature = "kernels")]
+mod erasure_kernels;
 mod erasure_places;
 mod exhaustive;
 mod faults;

@@ -9,6 +9,7 @@ use tarsia_structure::block::{BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, check
 use super::block::{Outcome, Parts};
 use super::context::BlockContext;
 use super::decode::{decode_survivors, parse};
+use super::survivors::Survivors;
 use crate::collected_levels::LevelsSlice;
 use crate::nulls::compacted;
 
@@ -63,20 +64,35 @@ const ALL_STEPS: Steps = Steps {
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for row lists that do not rise or reach beyond
 /// the block; what decoders and encoders refuse.
 pub fn erase_block(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<Outcome> {
-    erase_with(context, erasure, ALL_STEPS)
+    let decode = || decode_survivors(context, erasure.place, erasure.rows);
+    erase_with(context, erasure, ALL_STEPS, decode)
 }
 
-fn erase_with(
+/// As [`erase_block`], with the present rows of the block decoded by `decode`: where something else decodes what this
+/// build does not. It is called only for a block that is right, and of which rows are left.
+///
+/// # Errors
+/// As [`erase_block`], and those of `decode`.
+pub fn erase_block_with<E: From<Error>>(
+    context: &BlockContext<'_>,
+    erasure: &BlockErasure<'_>,
+    decode: impl FnOnce() -> Result<Survivors, E>,
+) -> Result<Outcome, E> {
+    erase_with(context, erasure, ALL_STEPS, decode)
+}
+
+fn erase_with<E: From<Error>>(
     context: &BlockContext<'_>,
     erasure: &BlockErasure<'_>,
     steps: Steps,
-) -> Result<Outcome> {
+    decode: impl FnOnce() -> Result<Survivors, E>,
+) -> Result<Outcome, E> {
     check_rows(erasure.absent, erasure.rows)?;
     check_rows(erasure.erase, erasure.rows)?;
     for (covered, stored) in checksummed(erasure.place)? {
         if (context.checksum)(covered) != stored {
             // Else a damaged block would get a good checksum.
-            return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC"));
+            return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC").into());
         }
     }
     let n_present = parse(context, erasure.place, erasure.rows)?
@@ -88,7 +104,8 @@ fn erase_with(
             12,
             n_present as u64,
             "the logical rows, less those absent",
-        ));
+        )
+        .into());
     }
     let (kept, n_kept) = kept_rows(erasure, n_present, steps);
     let salt = match steps.redraw_salt {
@@ -100,10 +117,17 @@ fn erase_with(
         |parts: Parts<'_>| parts.encode(context, erasure.place.len(), steps.recompute_filler, tail);
     if n_kept == 0 {
         // Nothing of the block is left, so nothing of it is decoded.
-        return of_parts(Parts::of_no_rows(erasure.rows, context.meta, salt)?);
+        return Ok(of_parts(Parts::of_no_rows(
+            erasure.rows,
+            context.meta,
+            salt,
+        )?)?);
     }
     let kept = BitSlice::new(&kept, 0, n_present)?;
-    let old = decode_survivors(context, erasure.place, erasure.rows)?;
+    let old = decode()?;
+    if old.rows() != n_present {
+        return Err(Error::invalid("decoded rows that are not the block's").into());
+    }
     let left = match &old.levels {
         Some(levels) => Some(levels.keep(kept)?),
         None => None,
@@ -131,7 +155,7 @@ fn erase_with(
         }
         _ => compacted(old_values, kept_items, n_items)?,
     };
-    of_parts(Parts {
+    Ok(of_parts(Parts {
         logical_rows: erasure.rows,
         present_rows: n_kept,
         levels: match &left {
@@ -145,7 +169,7 @@ fn erase_with(
             false => Some(old_values),
         },
         salt,
-    })
+    })?)
 }
 
 fn check_rows(rows: &[u32], n_rows: u32) -> Result<()> {
@@ -367,7 +391,11 @@ mod tests {
             erase: &[20],
             salt: salt(2),
         };
-        let new = erase_with(&context, &erasure, steps).unwrap();
+        let erase = |erasure: &BlockErasure<'_>| {
+            let decode = || decode_survivors(&context, erasure.place, erasure.rows);
+            erase_with(&context, erasure, steps, decode).unwrap()
+        };
+        let new = erase(&erasure);
         // A second round, so that also the tail of a smaller block is looked at.
         let rest: Vec<u32> = (0..ROWS).filter(|i| !matches!(i, 3 | 21)).collect();
         let absent = match steps.drop_rows {
@@ -380,7 +408,7 @@ mod tests {
             erase: &rest,
             ..erasure
         };
-        let last = erase_with(&context, &erasure, steps).unwrap();
+        let last = erase(&erasure);
         assert!(!new.must_move() && !last.must_move());
         assert_eq!((new.bytes().len(), last.bytes().len()), (1024, 1024));
         [new.bytes(), last.bytes()].concat()

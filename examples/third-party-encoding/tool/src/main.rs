@@ -14,7 +14,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::codec::DecodeCost;
-use tarsia::{Kernel, OpenOptions, Registry, WriteOptions, WriteSummary, Writer};
+use tarsia::{ErasureLevel, Kernel, OpenOptions, Registry, WriteOptions, WriteSummary, Writer};
 
 const ROWS: i64 = 100_000;
 
@@ -85,6 +85,8 @@ fn write(module: &str, out: &str) -> Result<(), Box<dyn Error>> {
 
 fn write_with(options: WriteOptions, out: &str) -> Result<WriteSummary, Box<dyn Error>> {
     let batch = table()?;
+    // So that rows can be erased, also by programs that do not know the encoding.
+    let options = options.with_erasure(ErasureLevel::Erase);
     let mut writer = Writer::create(out, batch.schema(), options)?;
     writer.write(&batch)?;
     Ok(writer.finish()?)
