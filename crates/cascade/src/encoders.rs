@@ -20,6 +20,12 @@ pub(crate) struct Encoders {
     fallbacks: Arc<Mutex<HashMap<ValueType, Tree>>>,
 }
 
+/// Whether an encoding holds any values, whatever it was prepared from.
+pub(crate) fn holds_any(known: &RegisteredWriter) -> bool {
+    let mut samples = known.writer.samples().into_iter();
+    samples.all(|sample| sample.holds_any)
+}
+
 impl Encoders {
     pub(crate) fn new(registry: Arc<Registry>, weights: Weights) -> Self {
         Self {
@@ -50,12 +56,8 @@ impl Encoders {
 
     /// Whether the weights allow an encoder that nobody names.
     pub(crate) fn is_allowed(&self, known: &RegisteredWriter) -> bool {
-        let holds_any = || {
-            let mut samples = known.writer.samples().into_iter();
-            samples.all(|sample| sample.holds_any)
-        };
         !(self.weights.erasable && known.writer.keeps_values())
-            && (!self.weights.any_values || holds_any())
+            && (!self.weights.any_values || holds_any(known))
     }
 
     /// An empty list for the proposals of an encoding.

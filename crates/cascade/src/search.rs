@@ -5,7 +5,7 @@ use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
 use crate::chance::Chance;
-use crate::encoders::Encoders;
+use crate::encoders::{Encoders, holds_any};
 
 /// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
@@ -63,6 +63,8 @@ pub(crate) struct Place<'a> {
     pub(crate) is_of_user: bool,
     /// How many values of the page each value of the node stands for.
     pub(crate) stands_for: u64,
+    /// Whether the node must hold any values, and have no shared buffers, if neither a user nor chance picks it.
+    pub(crate) any_values: bool,
 }
 
 impl Place<'_> {
@@ -73,7 +75,13 @@ impl Place<'_> {
         outline: None,
         is_of_user: false,
         stands_for: 1,
+        any_values: false,
     };
+
+    /// Whether an encoding may be there that the search tries by itself.
+    fn admits(&self, known: &RegisteredWriter) -> bool {
+        !self.any_values || holds_any(known)
+    }
 }
 
 impl<'a> Search<'a> {
@@ -119,7 +127,7 @@ impl<'a> Search<'a> {
             let is_again = place.parent == Some(id) && !is_named;
             let is_allowed = match place.outline {
                 Some(outline) if is_named => outline.allows(id),
-                _ => self.encoders.is_searched(known),
+                _ => self.encoders.is_searched(known) && place.admits(known),
             };
             if is_again || !is_allowed || decode_ps >= to_beat_ps {
                 continue;
@@ -186,6 +194,8 @@ impl<'a> Search<'a> {
         to_beat_ps: u64,
     ) -> Result<Option<Found>> {
         let weights = self.encoders.weights;
+        let is_free = self.chance.is_none() && !place.outline.is_some_and(Outline::is_named);
+        let any_values = weights.any_values || place.any_values && is_free;
         let is_deep = values.facts().shared_depth >= SHARED_DEPTH_MAX;
         let is_too_deep = is_deep && !proposal.shared.is_empty();
         let n_children = proposal.children.len();
@@ -193,7 +203,7 @@ impl<'a> Search<'a> {
         if is_too_deep
             || place.outline.is_some_and(has_part)
             || proposal.version > known.version_max
-            || weights.any_values && !proposal.shared.is_empty()
+            || any_values && !proposal.shared.is_empty()
             || weights.must_fit && !self.fits(known, proposal, values)
         {
             return Ok(None);
@@ -212,6 +222,7 @@ impl<'a> Search<'a> {
                 outline: place.outline.and_then(|outline| outline.part(i)),
                 is_of_user: place.is_of_user,
                 stands_for: place.stands_for.saturating_mul(part.stands_for),
+                any_values: place.any_values || part.depends_on_cuts,
             };
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
             let child = values.of_part(part, None)?;
@@ -293,5 +304,51 @@ impl<'a> Search<'a> {
             params: &proposal.params,
         };
         known.writer.erase_fit(&node) == EraseFit::Always
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tarsia_codec::{Facts, FixedSlice, LogicalType, Values};
+    use tarsia_testkit::rng::Rng;
+
+    use super::*;
+    use crate::Objective;
+
+    /// What depends on where blocks are cut may be other values there, which a dictionary of the page lacks.
+    #[test]
+    fn nodes_that_depend_on_cuts_hold_any_values() {
+        let mut rng = Rng::new(8);
+        let kinds: Vec<u32> = (0..50).map(|_| rng.u64() as u32).collect();
+        let bytes: Vec<u8> = (0..40_000)
+            .flat_map(|_| kinds[rng.below(50)].to_le_bytes())
+            .collect();
+        let values = Values::Fixed(FixedSlice::new(&bytes, 4, 40_000).unwrap());
+        let statistics = Statistics::new(values, Facts::of(LogicalType::Unsigned));
+        let registry = Arc::new(tarsia_encodings::registry());
+        let encoders = Encoders::new(registry, Objective::Balanced.weights());
+        let found = |any_values: bool| {
+            let place = Place {
+                any_values,
+                ..Place::ROOT
+            };
+            let best = Search::new(&encoders).best(&statistics, place, u64::MAX);
+            best.unwrap().unwrap()
+        };
+        let (page, any) = (found(false), found(true));
+        assert_eq!(page.tree.to_string(), "dict(bitpack)");
+        any.tree.visit(&mut |node| {
+            let known = encoders.registry.writers().iter();
+            let mut known = known.filter(|known| known.writer.id() == node.id);
+            assert!(known.all(holds_any), "{}", any.tree);
+            // It would be dictionaries in the blocks.
+            assert!(
+                node.id != "tarsia.dict" || node.params[0] == 0,
+                "{}",
+                any.tree
+            );
+        });
     }
 }

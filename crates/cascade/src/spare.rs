@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EraseFit, Facts, OwnedValues, Result, SharedBuffers, Statistics, Tree,
-    TreeWriter, Values, limits,
+    AlignedBuf, Block, EraseFit, Facts, LogicalType, OwnedValues, Result, RowStarts, SharedBuffers,
+    Statistics, Tree, TreeWriter, Values, limits,
 };
 
 use crate::encoders::Encoders;
@@ -80,20 +80,21 @@ fn search(
     fallback: &Tree,
     values: &Statistics<'_>,
 ) -> Result<Option<Tree>> {
-    let all = values.values();
-    let all = all.slice(0..all.len().min(TRIAL_VALUES));
-    let n_fitting = all.len() as u64 * TRIAL_BYTES / all.decoded_bytes().max(TRIAL_BYTES);
-    let all = all.slice(0..n_fitting as usize);
-    let left = without_some(all);
-    let left = left.as_values()?;
+    let trial = Trial::of(values);
+    let left = trial.without_some()?;
+    let (all, left) = (trial.statistics()?, left.statistics()?);
+    if left.is_empty() {
+        return Ok(None);
+    }
     let mut shared = SharedBuffers::new();
-    let Ok(n_before) = bytes_under(of_first, all, &mut shared) else {
+    let Ok(n_before) = bytes_under(of_first, &all, &mut shared) else {
         return Ok(None);
     };
     shared.close();
-    let of_fallback = TreeWriter::new(&encoders.registry, fallback, all.value_type())?;
-    let of_fallback = bytes_under(&of_fallback, left, &mut SharedBuffers::new())?;
-    let n_after = match bytes_under(of_first, left, &mut shared) {
+    let value_type = values.values().value_type();
+    let of_fallback = TreeWriter::new(&encoders.registry, fallback, value_type)?;
+    let of_fallback = bytes_under(&of_fallback, &left, &mut SharedBuffers::new())?;
+    let n_after = match bytes_under(of_first, &left, &mut shared) {
         Ok(bytes) => bytes.min(of_fallback),
         Err(_) => of_fallback,
     };
@@ -104,35 +105,106 @@ fn search(
         any_values: true,
         ..encoders.weights
     });
-    let statistics = Statistics::new(left, Facts::of(values.facts().logical_type));
-    let found = Search::new(&encoders).best(&statistics, Place::ROOT, u64::MAX)?;
+    let found = Search::new(&encoders).best(&left, Place::ROOT, u64::MAX)?;
     let Some(tree) = found.map(|found| found.tree) else {
         return Ok(None);
     };
-    let of_spare = TreeWriter::new(&encoders.registry, &tree, all.value_type())?;
-    let of_spare = bytes_under(&of_spare, left, &mut SharedBuffers::new())?;
+    let of_spare = TreeWriter::new(&encoders.registry, &tree, value_type)?;
+    let of_spare = bytes_under(&of_spare, &left, &mut SharedBuffers::new())?;
     let gain = n_after.saturating_sub(of_spare);
     Ok((gain >= GAIN_BYTES_MIN.max(n_after / GAIN_ONE_IN)).then_some(tree))
 }
 
 fn bytes_under(
     writer: &TreeWriter,
-    values: Values<'_>,
+    values: &Statistics<'_>,
     shared: &mut SharedBuffers,
 ) -> Result<usize> {
     let mut out = Vec::new();
-    let encoder = writer.prepare(values, shared, None)?;
-    encoder.encode(Block::all(values)?, &mut out)?;
+    let encoder = writer.prepare(values.values(), shared, Some(values))?;
+    encoder.encode(Block::all(values.values())?, &mut out)?;
     Ok(out.len())
 }
 
-/// The values without a run of them and without scattered ones.
-fn without_some(values: Values<'_>) -> OwnedValues {
-    let n = values.len();
+/// Values that are encoded to find out what an erasure costs.
+struct Trial {
+    values: OwnedValues,
+    logical_type: LogicalType,
+    rows: Option<Starts>,
+}
+
+/// Where rows of lists begin, and where the last ends.
+struct Starts(Vec<u32>);
+
+impl RowStarts for Starts {
+    fn row_starts(&self) -> Vec<u32> {
+        self.0.clone()
+    }
+}
+
+impl Trial {
+    /// The first values of a page; of lists, those of whole rows.
+    fn of(page: &Statistics<'_>) -> Self {
+        let all = page.values();
+        let all = all.slice(0..all.len().min(TRIAL_VALUES));
+        let n_fitting = all.len() as u64 * TRIAL_BYTES / all.decoded_bytes().max(TRIAL_BYTES);
+        let mut n = n_fitting as usize;
+        let rows = page.facts().rows.map(|rows| {
+            let mut starts = rows.row_starts();
+            starts.truncate(starts.partition_point(|start| *start as usize <= n));
+            n = starts.last().map_or(0, |end| *end as usize);
+            Starts(starts)
+        });
+        Self {
+            values: OwnedValues::copy_of(all.slice(0..n)),
+            logical_type: page.facts().logical_type,
+            rows,
+        }
+    }
+
+    fn statistics(&self) -> Result<Statistics<'_>> {
+        let facts = Facts {
+            rows: self.rows.as_ref().map(|rows| rows as &dyn RowStarts),
+            ..Facts::of(self.logical_type)
+        };
+        Ok(Statistics::new(self.values.as_values()?, facts))
+    }
+
+    /// The same without a run of rows and without scattered ones.
+    fn without_some(&self) -> Result<Self> {
+        let values = self.values.as_values()?;
+        let Some(Starts(starts)) = &self.rows else {
+            let left: Vec<usize> = left_of(values.len()).collect();
+            return Ok(Self {
+                values: values_at(values, &left),
+                rows: None,
+                ..*self
+            });
+        };
+        let n_rows = starts.len().saturating_sub(1);
+        let (mut left, mut starts_left) = (Vec::new(), vec![0]);
+        for row in left_of(n_rows) {
+            left.extend(starts[row] as usize..starts[row + 1] as usize);
+            // No more values than there are in all, whose rows are counted in 32 bits.
+            starts_left.push(left.len() as u32);
+        }
+        Ok(Self {
+            values: values_at(values, &left),
+            rows: Some(Starts(starts_left)),
+            ..*self
+        })
+    }
+}
+
+/// Of so many rows those that a trial leaves: not those of a run, and not scattered ones.
+fn left_of(n: usize) -> impl Iterator<Item = usize> {
     let run_start = n * 3 / 8;
     let run = run_start..run_start + n.div_ceil(RUN_ONE_IN);
-    let is_left = |i: &usize| !run.contains(i) && i % SCATTERED_ONE_IN != SCATTERED_ONE_IN / 2;
-    let left: Vec<usize> = (0..n).filter(is_left).collect();
+    (0..n).filter(move |i| !run.contains(i) && i % SCATTERED_ONE_IN != SCATTERED_ONE_IN / 2)
+}
+
+/// The values at some places.
+fn values_at(values: Values<'_>, left: &[usize]) -> OwnedValues {
     match values {
         Values::Bits(bits) => {
             let byte = |places: &[usize]| {
@@ -158,7 +230,7 @@ fn without_some(values: Values<'_>) -> OwnedValues {
         Values::Bytes(strings) => {
             let (mut offsets, mut data) = (vec![0], Vec::new());
             for i in left {
-                data.extend_from_slice(strings.get(i));
+                data.extend_from_slice(strings.get(*i));
                 // No more than there are in all, whose offsets are of 32 bits.
                 offsets.push(data.len() as u32);
             }
@@ -178,27 +250,45 @@ mod tests {
     #[test]
     fn a_run_and_scattered_values_are_taken_out() {
         let bytes: Vec<u8> = (0..2000u16).flat_map(u16::to_le_bytes).collect();
-        let left = without_some(Values::Fixed(FixedSlice::new(&bytes, 2, 2000).unwrap()));
-        let left = left.as_values().unwrap().as_fixed().unwrap();
-        let left: Vec<u16> = left
-            .bytes()
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|it| u16::from_le_bytes(*it))
-            .collect();
+        let values = Values::Fixed(FixedSlice::new(&bytes, 2, 2000).unwrap());
+        let numbers = |left: &Trial| -> Vec<u16> {
+            let left = left.values.as_values().unwrap().as_fixed().unwrap();
+            let numbers = left.bytes().as_chunks::<2>().0.iter();
+            numbers.map(|it| u16::from_le_bytes(*it)).collect()
+        };
+        let left = self::left(values, None);
         let expected: Vec<u16> = (0..2000)
             .filter(|i| !(750..790).contains(i) && i % 128 != 64)
             .collect();
-        assert_eq!(left, expected);
+        assert_eq!(numbers(&left), expected);
+        assert!(left.rows.is_none());
         // The same bits.
         let bits: Vec<u8> = (0..250).map(|i| (i * 37 % 251) as u8).collect();
         let bits = BitSlice::new(&bits, 0, 2000).unwrap();
-        let left = without_some(Values::Bits(bits));
-        let left = left.as_values().unwrap().as_bits().unwrap();
+        let left = self::left(Values::Bits(bits), None);
+        let left = left.values.as_values().unwrap().as_bits().unwrap();
         assert_eq!(left.len(), expected.len());
         for (i, from) in expected.iter().enumerate() {
             assert_eq!(left.get(i), bits.get(usize::from(*from)));
         }
+        // Lists of ten values are taken out as a whole.
+        let starts = Starts((0..=200).map(|row| row * 10).collect());
+        let left = self::left(values, Some(&starts));
+        let is_left = |i: &u16| !(750..790).contains(i) && i / 10 % 128 != 64;
+        let expected: Vec<u16> = (0..2000).filter(is_left).collect();
+        assert_eq!(numbers(&left), expected);
+        let starts = left.rows.unwrap().0;
+        let expected: Vec<u32> = (0..=194).map(|row| row * 10).collect();
+        assert_eq!(starts, expected);
+    }
+
+    /// What a trial leaves of some values.
+    fn left(values: Values<'_>, rows: Option<&Starts>) -> Trial {
+        let facts = Facts {
+            rows: rows.map(|rows| rows as &dyn RowStarts),
+            ..Facts::default()
+        };
+        let trial = Trial::of(&Statistics::new(values, facts));
+        trial.without_some().unwrap()
     }
 }

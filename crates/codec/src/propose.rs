@@ -140,6 +140,9 @@ pub struct Part<'v> {
     /// How many of the node's values each of these stands for, rounded down: for one, a dictionary of them may be the
     /// larger. At least 1.
     pub stands_for: u64,
+    /// Whether other values come out where blocks are cut at other rows: the search takes only encodings that hold any
+    /// values. A block that a page's tree does not hold is stored under the fallback.
+    pub depends_on_cuts: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -167,6 +170,16 @@ impl<'v> Part<'v> {
             unit_values: usize::MAX,
             units_may_be_longer: false,
             stands_for: 1,
+            depends_on_cuts: false,
+        }
+    }
+
+    /// The same part, marked as having other values where blocks are cut at other rows.
+    #[must_use]
+    pub fn depending_on_cuts(self) -> Self {
+        Self {
+            depends_on_cuts: true,
+            ..self
         }
     }
 

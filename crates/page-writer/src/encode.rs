@@ -219,10 +219,10 @@ impl<'a> Rows<'a> {
 }
 
 /// Where the rows of a nested page begin among its values.
-struct PageRows<'a> {
-    levels: Option<LevelsSlice<'a>>,
+pub(crate) struct PageRows<'a> {
+    pub(crate) levels: Option<LevelsSlice<'a>>,
     /// Where values of null items are dropped: which are there.
-    validity: Option<BitSlice<'a>>,
+    pub(crate) validity: Option<BitSlice<'a>>,
 }
 
 impl RowStarts for PageRows<'_> {

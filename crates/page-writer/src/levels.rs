@@ -22,10 +22,21 @@ use crate::seal::length;
 /// Bytes in front of the encoded validity of items.
 const LAYER_HEADER_BYTES: usize = 8;
 
-/// Where the rows of a page begin among the slots of a level.
-struct SlotsOfRows<'a> {
-    slice: LevelsSlice<'a>,
-    number: usize,
+/// Where rows begin among the slots of a level.
+pub(crate) struct SlotsOfRows<'a> {
+    pub(crate) slice: LevelsSlice<'a>,
+    pub(crate) number: usize,
+}
+
+impl SlotsOfRows<'_> {
+    /// What is known of the level's slots, if they are lengths.
+    pub(crate) fn facts_of_lengths(&self) -> Facts<'_> {
+        Facts {
+            // Lengths of the outermost lists are one for each row.
+            rows: (self.number > 0).then_some(self),
+            ..Facts::of(LogicalType::Length)
+        }
+    }
 }
 
 impl RowStarts for SlotsOfRows<'_> {
@@ -65,11 +76,7 @@ impl<'a> Nested<'a> {
                         Some(length) => (Level::ConstantLength(length), vec![]),
                         None => {
                             let rows = SlotsOfRows { slice, number };
-                            let facts = Facts {
-                                // Lengths of the outermost lists are one for each row.
-                                rows: (number > 0).then_some(&rows as &dyn RowStarts),
-                                ..Facts::of(LogicalType::Length)
-                            };
+                            let facts = rows.facts_of_lengths();
                             let values = Statistics::new(length_values(lengths)?, facts);
                             let choice = context.chooser.choose(&values)?;
                             let (trees, encoders) = prepared.page(&choice, &values, context)?;

@@ -70,7 +70,9 @@ impl EncodingWriter for Window {
         let n_steps = per_unit(steps.len());
         let numbers = |numbers: &[u32]| {
             let numbers = Rc::new(narrow_numbers(numbers, 4));
-            Part::owned(numbers, LogicalType::Unsigned).in_units_of(n_steps)
+            let part = Part::owned(numbers, LogicalType::Unsigned);
+            // The first row of a block copies from no row before it.
+            part.in_units_of(n_steps).depending_on_cuts()
         };
         let new_values = Rc::new(steps.new_values(&fixed, 0));
         proposals.push(Proposal {

@@ -219,21 +219,26 @@ fn any_column_is_erased(array: ArrayRef, seed: u64, what: &str) {
 
 #[test]
 fn every_type_is_erased() {
-    // Each type has some of the profiles, and each profile some types.
+    each_type([4, 7], any_column_is_erased);
+}
+
+/// Arrays of all flat and nested types, with a number and what they are. Each type has some of the profiles, and each
+/// profile some types: one of `steps[0]` for flat types, one of `steps[1]` for nested ones.
+pub(crate) fn each_type(steps: [usize; 2], check: impl Fn(ArrayRef, u64, &str)) {
     for (number, data_type) in flat_types().into_iter().enumerate() {
         let profiles = profiles(5).into_iter().enumerate();
-        for (i, profile) in profiles.skip(number % 4).step_by(4) {
+        for (i, profile) in profiles.skip(number % steps[0]).step_by(steps[0]) {
             let rows = [70, 2100, 5003][i % 3];
             let what = format!("{data_type} {profile:?}");
-            any_column_is_erased(array(&data_type, rows, profile), i as u64, &what);
+            check(array(&data_type, rows, profile), i as u64, &what);
         }
     }
     let is_stored = |it: &DataType| !is_uninhabited(it) && leaf_paths(it, true).is_ok();
     for (number, data_type) in nested_types().into_iter().filter(is_stored).enumerate() {
         let profiles = nested_profiles(3).into_iter().enumerate();
-        for (i, profile) in profiles.skip(number % 7).step_by(7) {
+        for (i, profile) in profiles.skip(number % steps[1]).step_by(steps[1]) {
             let what = format!("{data_type} {profile:?}");
-            any_column_is_erased(nested_array(&data_type, 300, &profile), i as u64, &what);
+            check(nested_array(&data_type, 300, &profile), i as u64, &what);
         }
     }
 }

@@ -3,21 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::DataType;
 use tarsia::choose::{Chooser, Objective, Weights};
 use tarsia::codec::Version;
 use tarsia::{
     ColumnOptions, EmbedKernels, ErasureLevel, ErrorKind, File, Kernels, OpenOptions, PageChooser,
     Registry, RowSet, Tree, WriteOptions,
 };
-use tarsia_arrow::leaf_paths;
-use tarsia_testkit::arrays::{array, flat_types, profiles};
-use tarsia_testkit::nested::{is_uninhabited, nested_array, nested_profiles, nested_types};
 use tarsia_testkit::rng::Rng;
 
 use crate::common::{one_column, read_all, same_rows};
 use crate::erasure::{
-    canaries, contains_at_any_bit, live, open, texts_with_a_secret, write, written,
+    canaries, contains_at_any_bit, each_type, live, open, texts_with_a_secret, write, written,
 };
 
 const V: Version = Version::new(1, 0);
@@ -102,22 +98,7 @@ fn any_column_is_erased(array: ArrayRef, seed: u64, what: &str) {
 
 #[test]
 fn kernels_decode_what_is_erased() {
-    for (number, data_type) in flat_types().into_iter().enumerate() {
-        let profiles = profiles(5).into_iter().enumerate();
-        for (i, profile) in profiles.skip(number % 9).step_by(9) {
-            let rows = [70, 2100, 5003][i % 3];
-            let what = format!("{data_type} {profile:?}");
-            any_column_is_erased(array(&data_type, rows, profile), i as u64, &what);
-        }
-    }
-    let is_stored = |it: &DataType| !is_uninhabited(it) && leaf_paths(it, true).is_ok();
-    for (number, data_type) in nested_types().into_iter().filter(is_stored).enumerate() {
-        let profiles = nested_profiles(3).into_iter().enumerate();
-        for (i, profile) in profiles.skip(number % 16).step_by(16) {
-            let what = format!("{data_type} {profile:?}");
-            any_column_is_erased(nested_array(&data_type, 300, &profile), i as u64, &what);
-        }
-    }
+    each_type([9, 16], any_column_is_erased);
 }
 
 #[test]

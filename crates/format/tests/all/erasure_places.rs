@@ -120,6 +120,46 @@ fn the_filler_of_null_strings_stays_empty() {
     after_rounds(&batch, one_page(), &rounds);
 }
 
+/// Lists of what each of some users did last: a list is the one before, with one to three new values at its head.
+fn clicks(n_users: u64, n_rows: u64) -> RecordBatch {
+    const LENGTH: usize = 120;
+    let mut rng = Rng::new(77);
+    let mut values = Vec::new();
+    for _ in 0..n_users {
+        let mut list: Vec<i64> = (0..LENGTH).map(|_| rng.u64() as i64 % 90_000).collect();
+        for _ in 0..n_rows {
+            for _ in 0..=rng.below(3) {
+                list.insert(0, rng.u64() as i64 % 90_000);
+            }
+            list.truncate(LENGTH);
+            values.extend_from_slice(&list);
+        }
+    }
+    let n_lists = values.len() / LENGTH;
+    let lengths = std::iter::repeat_n(LENGTH, n_lists);
+    let field = Arc::new(Field::new_list_field(DataType::Int64, true));
+    let values: ArrayRef = Arc::new(Int64Array::from(values));
+    let lists = ListArray::new(field, OffsetBuffer::from_lengths(lengths), values, None);
+    one_column(Arc::new(lists))
+}
+
+/// A list whose source is erased copies from the one before that: encoders are told where rows begin, as the writer of
+/// the page told them.
+#[test]
+fn windows_slide_over_erased_lists() {
+    let batch = clicks(40, 60);
+    let tree = &open(write(&batch, one_page())).inspect().unwrap().columns[0].trees[0].0;
+    assert!(tree.starts_with("window("), "{tree}");
+    for (one_in, seed) in [(200, 1), (50, 2)] {
+        let rounds = [
+            scattered(2400, one_in, seed),
+            scattered(2400, one_in, seed + 1),
+        ];
+        let outcome = after_rounds(&batch, one_page(), &rounds);
+        assert_eq!(outcome.blocks_moved, 0, "one in {one_in}: {outcome:?}");
+    }
+}
+
 /// A nested block of which no row is left has no levels.
 #[test]
 fn blocks_without_rows_are_shown() {

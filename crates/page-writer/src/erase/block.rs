@@ -1,11 +1,12 @@
 //! Rows encoded as one block for a place.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block as ValuesOfBlock, BytesSlice, Error, FixedSlice, Result, Tree, ValueType,
-    Values, build_encoder, limits,
+    BitSlice, Block as ValuesOfBlock, BytesSlice, Error, Facts, FixedSlice, LogicalType,
+    PageEncoder, Result, RowStarts, Statistics, Tree, TreeWriter, ValueType, Values, limits,
 };
 use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, Block as ParsedBlock,
@@ -17,9 +18,10 @@ use tarsia_structure::meta::{Level, LevelForm, Meta};
 
 use super::context::BlockContext;
 use crate::collected_levels::LevelsSlice;
+use crate::encode::PageRows;
 use crate::full_zip::erase::FullZipParts;
 use crate::levels::{
-    decoded_bytes as decoded_bytes_of, pad_expanding_row, push_levels, push_validity,
+    SlotsOfRows, decoded_bytes as decoded_bytes_of, pad_expanding_row, push_levels, push_validity,
 };
 use crate::mini_block::is_chunked;
 use crate::nulls::{Cleaned, compacted, filled};
@@ -313,15 +315,24 @@ impl Parts<'_> {
         let meta = context.meta;
         if let Some(slice) = self.levels {
             let mut encode = |number: usize, block: ValuesOfBlock<'_>, out: &mut Vec<u8>| {
-                let trees = meta.levels.get(number).map_or(&[][..], Level::trees);
-                encode_under_first(context, trees, block.values(), out)
+                let level = meta.levels.get(number);
+                let trees = level.map_or(&[][..], Level::trees);
+                let rows = SlotsOfRows { slice, number };
+                let facts = match level {
+                    Some(Level::Lengths(_)) => rows.facts_of_lengths(),
+                    _ => Facts::of(LogicalType::Validity),
+                };
+                let slots = Statistics::new(block.values(), facts);
+                encode_under_first(context, trees, &slots, out)
             };
             let rows = 0..slice.rows();
             push_levels(slice, meta.levels.iter(), rows, &mut encode, &mut out)?;
         }
         if let (Some(bits), Some(layer)) = (self.validity, meta.layers.first()) {
             let encode = |out: &mut Vec<u8>| {
-                encode_under_first(context, &layer.trees, Values::Bits(bits), out)
+                let facts = Facts::of(LogicalType::Validity);
+                let bits = Statistics::new(Values::Bits(bits), facts);
+                encode_under_first(context, &layer.trees, &bits, out)
             };
             push_validity(bits.count_ones(), bits.len(), encode, &mut out)?;
         }
@@ -329,9 +340,17 @@ impl Parts<'_> {
     }
 
     fn unit(&self, context: &BlockContext<'_>, tree: &Tree, values: Values<'_>) -> Result<Vec<u8>> {
-        let all = self.prepare_from.unwrap_or(values);
-        let mut shared = context.closed_buffers()?;
-        let encoder = build_encoder(context.registry, tree, all, &mut shared)?;
+        let rows = PageRows {
+            levels: self.levels,
+            validity: self.validity.filter(|_| context.meta.compact),
+        };
+        // As the writer of a page tells encoders where rows begin, so that they find the same again.
+        let facts = Facts {
+            rows: self.levels.map(|_| &rows as &dyn RowStarts),
+            ..Facts::default()
+        };
+        let all = Statistics::new(self.prepare_from.unwrap_or(values), facts);
+        let encoder = prepared(context, tree, &all)?;
         let mut out = Vec::new();
         encoder.encode(ValuesOfBlock::all(values)?, &mut out)?;
         Ok(out)
@@ -392,19 +411,32 @@ impl Parts<'_> {
     }
 }
 
+/// An encoder under a tree of the page, which uses the page's shared buffers.
+fn prepared(
+    context: &BlockContext<'_>,
+    tree: &Tree,
+    values: &Statistics<'_>,
+) -> Result<Box<dyn PageEncoder>> {
+    let writer = TreeWriter::new(context.registry, tree, values.values().value_type())?;
+    writer.prepare(
+        values.values(),
+        &mut context.closed_buffers()?,
+        Some(values),
+    )
+}
+
 /// Appends slots or validity under the first of the trees that holds them, and returns its number.
 fn encode_under_first(
     context: &BlockContext<'_>,
     trees: &[Tree],
-    values: Values<'_>,
+    slots: &Statistics<'_>,
     out: &mut Vec<u8>,
 ) -> Result<u8> {
     let start = out.len();
     let mut refused = Error::invalid("a layer has no trees");
     for (number, tree) in (0..LAYER_CONSTANT).zip(trees) {
-        let mut shared = context.closed_buffers()?;
-        let encoder = build_encoder(context.registry, tree, values, &mut shared);
-        let block = ValuesOfBlock::all(values)?;
+        let encoder = prepared(context, tree, slots);
+        let block = ValuesOfBlock::all(slots.values())?;
         match encoder.and_then(|it| it.encode(block, out)) {
             Ok(()) => return Ok(number),
             Err(error) => refused = error,
