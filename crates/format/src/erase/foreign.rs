@@ -30,8 +30,8 @@ impl From<tarsia_codec::Error> for WhileReading {
 }
 
 impl Erasing<'_> {
-    /// The data pages of a column of which blocks are written anew: those that hold some of the rows, and those of
-    /// which this build cannot say whether they refer to the same entries of dictionaries.
+    /// The data pages of a column of which blocks are written anew: those that hold some of the rows, and those that
+    /// share a dictionary with them and may have blocks whose references this build cannot read.
     pub(super) fn touched_pages(&self, column: &Column) -> Result<Vec<TouchedPage>> {
         let mut touched = BTreeMap::new();
         let mut unclear = Vec::new();
@@ -135,6 +135,6 @@ fn no_kernel() -> Error {
 /// The error for a block of which this build cannot say which entries of a dictionary it refers to.
 pub(super) fn unclear_references() -> Error {
     let what = "a block that may refer to erased dictionary entries has encodings that this build does not read; \
-                write the table to a new file without the rows instead";
+                delete the rows at level 1 and compact the file instead";
     Error::new(ErrorKind::Unsupported, what)
 }
