@@ -389,6 +389,12 @@ impl<'a> Prepare<'a> {
         }
     }
 
+    /// Whether rows of the values may be erased: entries of buffers that are [made](Prepare::make_shared) must then be in
+    /// the order of their values, and not in that of their first appearance.
+    pub fn is_erasable(&self) -> bool {
+        self.shared.is_erasable()
+    }
+
     /// Statistics of the values given to [`EncodingWriter::prepare`], computed while the tree was chosen, so that an
     /// encoder need not compute them again. `None` if no search was made.
     pub fn statistics(&self) -> Option<&'a Statistics<'a>> {

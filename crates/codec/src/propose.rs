@@ -91,6 +91,9 @@ pub struct Facts<'a> {
     pub rows: Option<&'a dyn RowStarts>,
     /// What earlier pages of the column have left; `None` for values that are not a column's own or a shared buffer's.
     pub memory: Option<&'a dyn ColumnMemory>,
+    /// Whether rows may be erased. Entries of shared buffers are then in the order of their values: the order in which
+    /// they first appear would tell, after an erasure, what stood in erased rows.
+    pub erasable: bool,
 }
 
 impl Facts<'_> {
@@ -121,6 +124,7 @@ impl core::fmt::Debug for Facts<'_> {
             .field("shared_depth", &self.shared_depth)
             .field("rows", &self.rows.is_some())
             .field("memory", &self.memory.is_some())
+            .field("erasable", &self.erasable)
             .finish()
     }
 }

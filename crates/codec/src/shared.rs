@@ -126,6 +126,7 @@ impl UsedEntries {
 pub struct SharedBuffers {
     slots: Vec<Option<(SharedSpec, Arc<OwnedValues>)>>,
     is_closed: bool,
+    is_erasable: bool,
 }
 
 impl SharedBuffers {
@@ -134,12 +135,26 @@ impl SharedBuffers {
         Self::default()
     }
 
+    /// No buffers, for values of which [`Facts::erasable`](crate::Facts::erasable) is known.
+    pub fn for_values(erasable: bool) -> Self {
+        Self {
+            is_erasable: erasable,
+            ..Self::default()
+        }
+    }
+
     /// The buffers of an existing page. Encoders use them and cannot add others.
     pub fn closed(buffers: &[(SharedSpec, Arc<OwnedValues>)]) -> Self {
         Self {
             slots: buffers.iter().cloned().map(Some).collect(),
             is_closed: true,
+            is_erasable: false,
         }
+    }
+
+    /// Whether rows of the values may be erased, so that entries must be in the order of their values.
+    pub fn is_erasable(&self) -> bool {
+        self.is_erasable
     }
 
     /// Forbids further additions: they return an error.

@@ -11,7 +11,7 @@ use crate::full_zip::page::FullZipInput;
 use crate::levels::Nested;
 use crate::mini_block::Encoder;
 use crate::nulls::{Cleaned, compacted, filled, is_filled};
-use crate::page::{BLOCK_ROWS_MIN, Choice, EncodeContext, EncodedPage, PageInput};
+use crate::page::{Choice, EncodeContext, EncodedPage, PageInput};
 use crate::prepare::Prepared;
 
 /// Values of null items are dropped where more than one item in this many is null. Below it, filler costs less than the
@@ -53,7 +53,7 @@ pub fn encode_page(input: PageInput<'_>, context: &EncodeContext<'_>) -> Result<
         None => None,
         Some(bits) if compact => Some(compacted(input.values, bits, n_items - rows.null_count)?),
         Some(bits) if is_filled(input.values, bits) => None,
-        Some(bits) => Some(filled(input.values, bits, BLOCK_ROWS_MIN)),
+        Some(bits) => Some(filled(input.values, bits)),
     };
     let values = match &cleaned {
         Some(cleaned) => cleaned.as_values()?,
@@ -127,7 +127,7 @@ impl<'a> Rows<'a> {
             return None;
         }
         let garbage = self.validity.filter(|bits| !is_filled(input.values, *bits));
-        garbage.map(|bits| filled(input.values, bits, BLOCK_ROWS_MIN))
+        garbage.map(|bits| filled(input.values, bits))
     }
 
     /// The rows if they are byte strings that are long enough for full-zip, with what
@@ -161,7 +161,7 @@ impl<'a> Rows<'a> {
         choice: &Choice,
         context: &EncodeContext<'_>,
     ) -> Result<EncodedPage> {
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared::new(context);
         let nested = match self.input.levels {
             Some(levels) => Some(Nested::new(levels, context, &mut prepared)?),
             None => None,
@@ -187,6 +187,7 @@ impl<'a> Rows<'a> {
             compact,
             trees: encoders,
             checksum: context.checksum,
+            shared: &shared,
             bytes: Vec::with_capacity(expected_bytes(values.values(), choice)),
             starts: Vec::new(),
         };

@@ -99,7 +99,7 @@ impl<'a> Nested<'a> {
         let levels = self.levels.iter().map(|(level, _)| level);
         let mut encode = |number: usize, block: Block<'_>, out: &mut Vec<u8>| {
             let encoders = self.levels.get(number).map(|(_, encoders)| encoders);
-            encode_unit(encoders.map_or(&[], Vec::as_slice), block, out)
+            encode_unit(encoders.map_or(&[], Vec::as_slice), block, None, out)
         };
         push_levels(self.slice, levels, rows, &mut encode, out)
     }

@@ -39,11 +39,11 @@ pub use bits::Bits;
 pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{
-    BlockContext, BlockErasure, Outcome, Survivors, decode_survivors, encode_block, erase_block,
-    erase_block_with, is_readable, mark_used, used_entries, wipe_unused,
+    BlockContext, BlockErasure, Filler, Outcome, Survivors, decode_survivors, encode_block,
+    erase_block, erase_block_with, filler_of, is_readable, mark_used, used_entries, wipe_unused,
 };
 pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
-    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput, STRINGS_BLOCK_BYTES_MAX,
+    EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
 };
 pub use protect::protect_page;

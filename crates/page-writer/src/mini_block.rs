@@ -1,13 +1,15 @@
 //! Cutting a page into mini-blocks and encoding them.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{BitSlice, Block, Error, Result, Values, limits};
+use tarsia_codec::{BitSlice, Block, Error, OwnedValues, Result, SharedSpec, Values, limits};
 use tarsia_structure::block::{BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader};
 use tarsia_structure::meta::Level;
 
 use crate::levels::{Nested, pad_expanding_row, push_validity};
+use crate::nulls::{of_block, other_filler};
 use crate::page::{BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice};
 use crate::prepare::{Encoders, encode_unit};
 use crate::seal::{length, seal};
@@ -32,6 +34,8 @@ pub(crate) struct Encoder<'a> {
     pub(crate) compact: bool,
     pub(crate) trees: Encoders,
     pub(crate) checksum: fn(&[u8]) -> u32,
+    /// The page's shared buffers.
+    pub(crate) shared: &'a [(SharedSpec, Arc<OwnedValues>)],
     pub(crate) bytes: Vec<u8>,
     pub(crate) starts: Vec<u64>,
 }
@@ -317,7 +321,12 @@ impl Encoder<'_> {
             let valid = validity.slice(items.clone()).count_ones();
             null_count = n_items - valid;
             let encode = |out: &mut Vec<u8>| {
-                encode_unit(encoders, Block::new(Values::Bits(*validity), items)?, out)
+                encode_unit(
+                    encoders,
+                    Block::new(Values::Bits(*validity), items)?,
+                    None,
+                    out,
+                )
             };
             push_validity(valid, n_items, encode, &mut self.bytes)?;
         }
@@ -325,7 +334,12 @@ impl Encoder<'_> {
         let tree = match values.is_empty() && self.nested.is_some() {
             // Encodings are never asked to encode no values.
             true => (self.trees.len() - 1) as u8,
-            false => self.encode_unit(values.clone(), decoded)?,
+            false => {
+                // In a page with all items, a value is an item's.
+                let validity = self.validity.as_ref().filter(|_| !self.compact);
+                let validity = validity.map(|(bits, _)| bits.slice(values.clone()));
+                self.encode_unit(values.clone(), validity, decoded)?
+            }
         };
         if self.nested.is_some() {
             let decoded = self.decoded_bytes(rows.clone()).max(decoded);
@@ -351,12 +365,31 @@ impl Encoder<'_> {
     }
 
     /// Appends the unit under the first tree that holds the values, or under the last where that is smaller. Returns
-    /// the tree's index.
-    fn encode_unit(&mut self, values: Range<usize>, decoded: u64) -> Result<u8> {
+    /// the tree's index. `validity` is that of values with null ones among them.
+    fn encode_unit(
+        &mut self,
+        values: Range<usize>,
+        validity: Option<BitSlice<'_>>,
+        decoded: u64,
+    ) -> Result<u8> {
+        let of_page = self.values.slice(values.clone());
+        let own = validity.and_then(|bits| of_block(of_page, bits));
+        let none_valid = own.is_some() && validity.is_some_and(|bits| bits.count_ones() == 0);
+        let other = match none_valid {
+            true => other_filler(of_page, self.shared)?,
+            false => None,
+        };
+        let block = match &own {
+            Some(own) => Block::all(own.as_values()?)?,
+            None => Block::new(self.values, values)?,
+        };
+        let other = match &other {
+            Some(other) => Some(Block::all(other.as_values()?)?),
+            None => None,
+        };
         let start = self.bytes.len();
         let last = self.trees.len() - 1;
-        let block = Block::new(self.values, values)?;
-        let tree = encode_unit(&self.trees, block, &mut self.bytes)?;
+        let tree = encode_unit(&self.trees, block, other, &mut self.bytes)?;
         if usize::from(tree) == last {
             return Ok(tree);
         }

@@ -3,7 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use tarsia_codec::{BitSlice, BytesSlice, Error, FixedSlice, Result, Values};
+use alloc::sync::Arc;
+
+use tarsia_codec::{
+    BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, Result, SharedSpec, Values,
+};
 
 /// Values copied because nulls or erased rows had to be dealt with.
 pub(crate) enum Cleaned {
@@ -90,9 +94,12 @@ pub(crate) fn is_filled(values: Values<'_>, validity: BitSlice<'_>) -> bool {
     })
 }
 
-/// One value per row, null rows holding filler that is a function of the same `group_rows` rows alone: the last valid
-/// fixed-width value (the first valid one at the start), `false`, or the empty string.
-pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usize) -> Cleaned {
+/// One value per item, null items holding filler: the last valid value of fixed width before (the first valid one where
+/// there is none, zero where none is valid), `false`, or the empty string.
+///
+/// In a block, filler must be a function of that block alone: else it would outlive the row that it was taken from. So
+/// filler of a page is not yet that of its blocks ([`of_block`]).
+pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
     let rows = validity.len();
     match values {
         Values::Bits(bits) => {
@@ -107,12 +114,12 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usi
             let width = fixed.width();
             let mut out = fixed.bytes().to_vec();
             match width {
-                1 => fill::<1>(&mut out, validity, group_rows),
-                2 => fill::<2>(&mut out, validity, group_rows),
-                4 => fill::<4>(&mut out, validity, group_rows),
-                8 => fill::<8>(&mut out, validity, group_rows),
-                16 => fill::<16>(&mut out, validity, group_rows),
-                _ => fill_wide(&mut out, width, validity, group_rows),
+                1 => fill::<1>(&mut out, validity),
+                2 => fill::<2>(&mut out, validity),
+                4 => fill::<4>(&mut out, validity),
+                8 => fill::<8>(&mut out, validity),
+                16 => fill::<16>(&mut out, validity),
+                _ => fill_wide(&mut out, width, validity),
             }
             Cleaned::Fixed(out, width, rows)
         }
@@ -131,43 +138,81 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>, group_rows: usi
     }
 }
 
-/// Null values become the one before them in their group, or the first valid one, or zero.
-fn fill<const W: usize>(values: &mut [u8], validity: BitSlice<'_>, group_rows: usize) {
+/// The values of a block of a page that is [`filled`], where they are others than the page has: null items in front of
+/// the first valid one hold a value of another block there.
+pub(crate) fn of_block(values: Values<'_>, validity: BitSlice<'_>) -> Option<Cleaned> {
+    let Values::Fixed(fixed) = values else {
+        return None;
+    };
+    if validity.is_empty() || validity.get(0) {
+        return None;
+    }
+    let (width, len) = (fixed.width(), fixed.len());
+    let mut bytes = fixed.bytes().to_vec();
+    let n_head = first_valid(validity).unwrap_or(len);
+    let (head, rest) = bytes.split_at_mut(n_head * width);
+    match rest.get(..width) {
+        Some(first) if width > 0 => {
+            let slots = head.chunks_exact_mut(width);
+            slots.for_each(|slot| slot.copy_from_slice(first));
+        }
+        _ => head.fill(0),
+    }
+    Some(Cleaned::Fixed(bytes, width, len))
+}
+
+/// What null items hold in a block in which no item is valid, if the page's encodings do not hold zero: the first entry
+/// of the page's dictionary of the values' type, which does not count as used. `None` without such a dictionary.
+pub(crate) fn other_filler(
+    values: Values<'_>,
+    shared: &[(SharedSpec, Arc<OwnedValues>)],
+) -> Result<Option<Cleaned>> {
+    let Values::Fixed(fixed) = values else {
+        return Ok(None);
+    };
+    let value_type = values.value_type();
+    let is_dictionary =
+        |spec: &SharedSpec| spec.kind.has_entries() && spec.value_type == value_type;
+    let Some((_, dictionary)) = shared.iter().find(|(spec, _)| is_dictionary(spec)) else {
+        return Ok(None);
+    };
+    Ok(match dictionary.as_values()? {
+        Values::Fixed(entries) if entries.width() == fixed.width() && !entries.is_empty() => {
+            let bytes = entries.get(0).repeat(fixed.len());
+            Some(Cleaned::Fixed(bytes, fixed.width(), fixed.len()))
+        }
+        _ => None,
+    })
+}
+
+/// Null values become the one before them, or the first valid one, or zero.
+fn fill<const W: usize>(values: &mut [u8], validity: BitSlice<'_>) {
     let (values, _) = values.as_chunks_mut::<W>();
-    let group_rows = group_rows.max(1);
-    for (group, values) in values.chunks_mut(group_rows).enumerate() {
-        let start = group * group_rows;
-        let validity = validity.slice(start..start + values.len());
-        let first = first_valid(validity).and_then(|i| values.get(i));
-        let first = first.copied().unwrap_or([0; W]);
-        for base in (0..values.len()).step_by(64) {
-            let n = (values.len() - base).min(64);
-            let mut nulls = !validity.word(base) & u64::MAX >> (64 - n);
-            while nulls != 0 {
-                let i = base + nulls.trailing_zeros() as usize;
-                values[i] = match i.checked_sub(1) {
-                    Some(before) => values[before],
-                    None => first,
-                };
-                nulls &= nulls - 1;
+    let first = first_valid(validity).and_then(|i| values.get(i));
+    let mut before = first.copied().unwrap_or([0; W]);
+    for base in (0..values.len()).step_by(64) {
+        let n = (values.len() - base).min(64);
+        let mut nulls = !validity.word(base) & u64::MAX >> (64 - n);
+        while nulls != 0 {
+            let i = base + nulls.trailing_zeros() as usize;
+            if let Some(known) = i.checked_sub(1).and_then(|i| values.get(i)) {
+                before = *known;
             }
+            if let Some(value) = values.get_mut(i) {
+                *value = before;
+            }
+            nulls &= nulls - 1;
         }
     }
 }
 
 /// The same for other widths.
-fn fill_wide(values: &mut [u8], width: usize, validity: BitSlice<'_>, group_rows: usize) {
-    let rows = validity.len();
-    let group_rows = group_rows.max(1);
-    for start in (0..rows).step_by(group_rows) {
-        let end = (start + group_rows).min(rows);
-        let first = first_valid(validity.slice(start..end)).map(|i| start + i);
-        for i in (start..end).filter(|i| !validity.get(*i)) {
-            let from = if i > start { Some(i - 1) } else { first };
-            match from {
-                Some(from) => values.copy_within(from * width..(from + 1) * width, i * width),
-                None => values[i * width..(i + 1) * width].fill(0),
-            }
+fn fill_wide(values: &mut [u8], width: usize, validity: BitSlice<'_>) {
+    let first = first_valid(validity);
+    for i in (0..validity.len()).filter(|i| !validity.get(*i)) {
+        match i.checked_sub(1).or(first) {
+            Some(from) => values.copy_within(from * width..(from + 1) * width, i * width),
+            None => values[i * width..(i + 1) * width].fill(0),
         }
     }
 }
@@ -200,32 +245,53 @@ mod tests {
         bits
     }
 
+    /// What null items of `values` must hold, if all of them are one block.
+    fn expected(values: &[u8], width: usize, validity: BitSlice<'_>) -> Vec<u8> {
+        let mut expect = values.to_vec();
+        let rows = validity.len();
+        for i in (0..rows).filter(|i| !validity.get(*i)) {
+            let before = (0..i).rev().find(|i| validity.get(*i));
+            let from = before.or((0..rows).find(|i| validity.get(*i)));
+            let filler = match from {
+                Some(from) => values[from * width..(from + 1) * width].to_vec(),
+                None => vec![0; width],
+            };
+            expect[i * width..(i + 1) * width].copy_from_slice(&filler);
+        }
+        expect
+    }
+
     #[test]
-    fn filler_is_the_value_before_in_its_group() {
+    fn filler_of_a_block_is_a_function_of_the_block() {
         for width in [1, 2, 3, 4, 8, 16, 20] {
             for rows in [0, 1, 63, 64, 65, 200, 300] {
-                for (kind, group_rows) in (0..6).flat_map(|kind| [(kind, 128), (kind, 1 << 20)]) {
+                for (kind, block_rows) in
+                    (0..6).flat_map(|kind| [1, 7, 64, 1000].map(|n| (kind, n)))
+                {
                     let bits = bitmap(rows, kind);
                     let validity = BitSlice::new(&bits, 0, rows).unwrap();
                     let values: Vec<u8> = (0..rows * width).map(|i| (i * 7) as u8 | 1).collect();
-                    let mut expect = values.clone();
-                    for i in (0..rows).filter(|i| !validity.get(*i)) {
-                        let start = i - i % group_rows;
-                        let end = rows.min(start + group_rows);
-                        let before = (start..i).rev().find(|i| validity.get(*i));
-                        let from = before.or((start..end).find(|i| validity.get(*i)));
-                        let filler = match from {
-                            Some(from) => values[from * width..(from + 1) * width].to_vec(),
-                            None => vec![0; width],
-                        };
-                        expect[i * width..(i + 1) * width].copy_from_slice(&filler);
-                    }
                     let fixed = FixedSlice::new(&values, width, rows).unwrap();
-                    match filled(Values::Fixed(fixed), validity, group_rows) {
-                        Cleaned::Fixed(out, ..) => {
-                            assert_eq!(out, expect, "{width} {rows} {kind} {group_rows}");
-                        }
-                        _ => panic!("not of fixed width"),
+                    let Cleaned::Fixed(page, ..) = filled(Values::Fixed(fixed), validity) else {
+                        panic!("not of fixed width");
+                    };
+                    assert_eq!(
+                        page,
+                        expected(&values, width, validity),
+                        "{width} {rows} {kind}"
+                    );
+                    for start in (0..rows).step_by(block_rows) {
+                        let end = (start + block_rows).min(rows);
+                        let of = start * width..end * width;
+                        let validity = validity.slice(start..end);
+                        let block = FixedSlice::new(&page[of.clone()], width, end - start).unwrap();
+                        let got = match of_block(Values::Fixed(block), validity) {
+                            None => page[of.clone()].to_vec(),
+                            Some(Cleaned::Fixed(bytes, ..)) => bytes,
+                            Some(_) => panic!("not of fixed width"),
+                        };
+                        let case = (width, rows, kind, start, end);
+                        assert_eq!(got, expected(&values[of], width, validity), "{case:?}");
                     }
                 }
             }

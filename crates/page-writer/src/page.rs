@@ -23,7 +23,10 @@ pub const BLOCK_ROWS_MIN: usize = 1024;
 pub const FULL_ZIP_BYTES_MIN: u32 = 128;
 
 /// The strings of a full-zip block take at most this many bytes, the most that its index can say.
-pub const STRINGS_BLOCK_BYTES_MAX: usize = INDEXED_BYTES_END - 1;
+pub(crate) const STRINGS_BLOCK_BYTES_MAX: usize = INDEXED_BYTES_END - 1;
+
+/// The same where rows may be erased: to erase a row, its block is read and written.
+pub(crate) const ERASABLE_STRINGS_BYTES_MAX: usize = 256 << 10;
 
 /// A run of rows of one column, as the writer collected them.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +74,7 @@ impl PageInput<'_> {
             shared_depth: self.shared_depth,
             rows,
             memory: context.memory,
+            erasable: context.erasable,
         };
         Statistics::new(values, facts)
     }
@@ -116,10 +120,9 @@ pub struct EncodeContext<'a> {
     pub memory: Option<&'a dyn ColumnMemory>,
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
-    /// The strings of a full-zip block take at most this many bytes, unless the block is one row: at most
-    /// [`STRINGS_BLOCK_BYTES_MAX`], which larger numbers stand for, and less where rows will be erased, since an
-    /// erasure writes a block afresh.
-    pub strings_block_bytes_max: usize,
+    /// Whether rows may be erased. Blocks of long byte strings are then shorter, since an erasure writes a block afresh,
+    /// and entries of dictionaries are in the order of their values.
+    pub erasable: bool,
 }
 
 /// Rows of the blocks of a page.

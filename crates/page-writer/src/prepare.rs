@@ -17,32 +17,43 @@ pub(crate) type Encoders = Vec<Box<dyn PageEncoder>>;
 /// index of the tree.
 ///
 /// A tree may hold all values of a page and not what a node of it derives from a block: run ends of a page may be
-/// multiples of ten, those of a block, which are counted from its first value on, others.
+/// multiples of ten, those of a block, which are counted from its first value on, others. A tree that does not hold the
+/// values may hold `other` ones that will do.
 pub(crate) fn encode_unit(
     encoders: &[Box<dyn PageEncoder>],
     block: Block<'_>,
+    other: Option<Block<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<u8> {
     let start = out.len();
     let mut refused = Error::invalid("a unit without trees");
     for (number, encoder) in (0..=u8::MAX).zip(encoders) {
-        match encoder.encode(block, out) {
-            Ok(()) => return Ok(number),
-            Err(error) => refused = error,
+        for block in [Some(block), other].into_iter().flatten() {
+            match encoder.encode(block, out) {
+                Ok(()) => return Ok(number),
+                Err(error) => refused = error,
+            }
+            out.truncate(start);
         }
-        out.truncate(start);
     }
     Err(refused)
 }
 
 /// Encoders of a page that were prepared so far, and the shared buffers they made.
-#[derive(Default)]
 pub(crate) struct Prepared {
     pub(crate) shared: SharedBuffers,
     n_shared: u8,
 }
 
 impl Prepared {
+    /// Nothing yet.
+    pub(crate) fn new(context: &EncodeContext<'_>) -> Self {
+        Self {
+            shared: SharedBuffers::for_values(context.erasable),
+            n_shared: 0,
+        }
+    }
+
     /// Trees and encoders for the values of `choice`.
     pub(crate) fn page(
         &mut self,

@@ -228,7 +228,7 @@ fn encode(
         memory: None,
         chooser: &chooser,
         checksum: |bytes| tarsia_metadata::crc32c(&[bytes]),
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     // A row may be too large for a block; nothing else is refused.
     encode_page(page, &context).ok()

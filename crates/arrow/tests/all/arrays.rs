@@ -57,7 +57,7 @@ fn null_keys_of_unions_inside_runs_are_stored() {
         memory: None,
         chooser: &Plain,
         checksum: |bytes| bytes.len() as u32,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     for (name, array, valid) in [
         ("runs of keys", runs.clone(), vec![N, N, V, N, N, N, V]),

@@ -71,7 +71,7 @@ fn encode(array: &dyn Array, uniform_strings: bool) -> EncodedPage {
         memory: None,
         chooser: &Plain { uniform_strings },
         checksum,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     let page = leaf.page(0..array.len()).unwrap().unwrap();
     encode_page(page, &context).unwrap()
@@ -344,7 +344,7 @@ fn draining_keeps_the_rest() {
                 uniform_strings: false,
             },
             checksum,
-            strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+            erasable: false,
         };
         let drained = encode_page(leaf.page(0..leaf.rows()).unwrap().unwrap(), &context).unwrap();
         assert_eq!(drained.bytes, page.bytes, "{name}");

@@ -76,7 +76,7 @@ fn encode(array: &StringArray) -> EncodedPage {
         memory: None,
         chooser: &Shared,
         checksum,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     let page = leaf.page(0..array.len()).unwrap().unwrap();
     encode_page(page, &context).unwrap()

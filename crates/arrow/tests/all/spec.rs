@@ -70,7 +70,7 @@ fn encode_with(array: &dyn Array, full_zip_bytes_min: u32) -> EncodedPage {
         memory: None,
         chooser: &Plain(full_zip_bytes_min),
         checksum: crc32c,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     let page = leaf.page(0..array.len()).unwrap().unwrap();
     encode_page(page, &context).unwrap()

@@ -348,7 +348,7 @@ fn blocks_of_written_pages() {
                         memory: None,
                         chooser: &chooser,
                         checksum,
-                        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+                        erasable: false,
                     },
                 )
                 .unwrap();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{Result, SharedBuffer, Statistics, UsedEntries, ValueType};
 use tarsia_page_writer::{
-    BlockContext, BlockErasure, BlockRows, Choice, Choose, EncodeContext, Outcome,
-    STRINGS_BLOCK_BYTES_MAX, erase_block, mark_used,
+    BlockContext, BlockErasure, BlockRows, Choice, Choose, EncodeContext, Outcome, erase_block,
+    mark_used,
 };
 use tarsia_structure::{BlockHeader, LevelForm};
 use tarsia_testkit::erasure::{Erase, checksum};
@@ -43,7 +43,7 @@ fn check_with(
         chooser,
         memory: None,
         checksum,
-        strings_block_bytes_max: STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     check_page_erasure(&PageErasureCase {
         name,
@@ -301,23 +301,23 @@ fn strings_row_by_row_below_levels() {
     assert!(report.n_twins == report.blocks.n_erased, "{report:?}");
 }
 
-/// Strings row by row fill blocks up to what the writer is told, and each block has at least a row.
+/// Strings row by row fill blocks, which are shorter where rows may be erased, and each block has at least a row.
 #[test]
-fn blocks_of_strings_have_the_size_that_is_asked_for() {
+fn blocks_of_strings_are_shorter_where_rows_may_be_erased() {
     let shape = Shape {
         null_percent: 0,
-        string_bytes_max: 3000,
+        string_bytes_max: 30_000,
         ..Shape::new(&[Validity], ValueType::Bytes)
     };
     let rows = shape.rows(200, &mut Rng::new(4));
     let registry = tarsia_encodings::registry();
-    let n_blocks = |strings_block_bytes_max| {
+    let n_blocks = |erasable: bool, bytes_max: usize| {
         let writer = EncodeContext {
             registry: &registry,
             chooser: &zipped(),
             memory: None,
             checksum,
-            strings_block_bytes_max,
+            erasable,
         };
         let page = rows.encode(&writer).unwrap();
         let BlockRows::Table(table) = &page.block_rows else {
@@ -326,16 +326,13 @@ fn blocks_of_strings_have_the_size_that_is_asked_for() {
         for (i, n_rows) in table.iter().enumerate() {
             let header = BlockHeader::parse(page.block(i)).unwrap();
             let bytes = header.payload_bytes as usize;
-            assert!(bytes <= strings_block_bytes_max || *n_rows == 1);
+            assert!(bytes <= bytes_max || *n_rows == 1);
         }
         table.len()
     };
-    assert_eq!(
-        (n_blocks(STRINGS_BLOCK_BYTES_MAX), n_blocks(usize::MAX)),
-        (1, 1)
-    );
-    assert_eq!(n_blocks(0), 200);
-    assert!((20..60).contains(&n_blocks(10_000)));
+    let index_bytes = 200 * 8;
+    assert!(n_blocks(false, usize::MAX) <= 2);
+    assert!((10..20).contains(&n_blocks(true, (256 << 10) + index_bytes)));
 }
 
 /// The laws see an erasure that forgets a step, in the law meant for it.
@@ -413,7 +410,7 @@ fn hostile_blocks_never_panic() {
                 chooser: choosers[seed % 3],
                 memory: None,
                 checksum: |_| 0,
-                strings_block_bytes_max: STRINGS_BLOCK_BYTES_MAX,
+                erasable: false,
             };
             let page = shape.rows(30, &mut rng).encode(&writer).unwrap();
             let context = BlockContext {

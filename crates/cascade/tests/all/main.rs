@@ -3,3 +3,4 @@
 mod choices;
 mod erasure;
 mod erasure_nested;
+mod filler;

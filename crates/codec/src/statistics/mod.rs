@@ -139,6 +139,7 @@ impl<'v> Statistics<'v> {
             shared_depth: self.facts.shared_depth + u32::from(shared.is_some()),
             rows: None,
             memory: self.facts.memory.filter(|_| shared.is_some()),
+            erasable: self.facts.erasable,
         };
         Ok(Statistics {
             unit_values: match part.units_may_be_longer {

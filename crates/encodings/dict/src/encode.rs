@@ -39,7 +39,8 @@ impl EncodingWriter for Dict {
             return Ok(());
         };
         let n_entries = distinct.n_entries();
-        let ordered = values.cached(|| Ordered(ordered(&distinct, all)));
+        let erasable = values.facts().erasable;
+        let ordered = values.cached(|| Ordered(ordered(&distinct, all, erasable)));
         let distinct = ordered.0.as_ref().unwrap_or(&distinct);
         let entry_bytes = distinct.entry_bytes(all);
         let codes_bytes_max = (n as u64 * u64::from(code_bits(n_entries))).div_ceil(8);
@@ -144,13 +145,14 @@ impl EncodingWriter for Dict {
 const ORDERED_ENTRIES_MIN: usize = 1 << 10;
 const ORDERED_ONE_IN: usize = 8;
 
-/// The same distinct values in order, where that makes them smaller: numbers in order have small differences, which
-/// counts where entries are many and take much of the bytes.
-fn ordered(distinct: &Distinct, values: Values<'_>) -> Option<Distinct> {
+/// The same distinct values in order, where rows may be erased, or where that makes them smaller: numbers in order have
+/// small differences, which counts where entries are many and take much of the bytes.
+fn ordered(distinct: &Distinct, values: Values<'_>, erasable: bool) -> Option<Distinct> {
     let n_entries = distinct.n_entries();
     let are_many = n_entries >= ORDERED_ENTRIES_MIN
         && n_entries.saturating_mul(ORDERED_ONE_IN) >= values.len();
-    are_many.then(|| distinct.ordered(values)).flatten()
+    let are_numbers = matches!(values.value_type(), ValueType::Fixed(1..=8));
+    (erasable || are_many && are_numbers).then(|| distinct.ordered(values))
 }
 
 /// What [`Statistics`] keeps of [`ordered`].
@@ -206,7 +208,8 @@ fn distinct_of(values: Values<'_>, cap: usize, page: &Prepare<'_>) -> Result<Rc<
     let known = page.statistics().and_then(|it| it.distinct(cap, u64::MAX));
     let found = known.or_else(|| Distinct::of(values, cap).map(Rc::new));
     let found = found.ok_or_else(too_many_entries)?;
-    Ok(ordered(&found, values).map_or(found, Rc::new))
+    let ordered = ordered(&found, values, page.is_erasable());
+    Ok(ordered.map_or(found, Rc::new))
 }
 
 /// Scope 1: all codes of the page, and the dictionary.

@@ -1,16 +1,17 @@
 //! The blocks of a column without the rows that are erased, and its dictionaries without the entries that only they
 //! had.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries, Values};
+use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries, ValueType, Values};
 use tarsia_compliance::{RowSet, block_digest};
 use tarsia_page_writer::{
-    BlockErasure, Outcome, encode_block, erase_block, erase_block_with, mark_used, wipe_unused,
+    BlockErasure, Filler, Outcome, decode_survivors, encode_block, erase_block, erase_block_with,
+    filler_of, mark_used, wipe_unused,
 };
-use tarsia_structure::BlockHeader;
+use tarsia_structure::{BlockHeader, Layout};
 
 use super::foreign::{TouchedPage, survivors_by_kernel, unclear_references};
 use super::pages::{Erasing, OpenPage, bound};
@@ -65,6 +66,13 @@ impl Wiped {
 }
 
 impl OpenPage<'_> {
+    /// Whether null items of its blocks hold something that a writer chose.
+    pub(super) fn may_have_filler(&self) -> bool {
+        let meta = self.meta;
+        let is_fixed = matches!(meta.value_type, Some(ValueType::Fixed(_)));
+        is_fixed && !meta.compact && !meta.layers.is_empty() && meta.layout == Layout::MiniBlock
+    }
+
     /// Sets of entries without any, one for each of its shared buffers.
     fn none_used(&self) -> Vec<Arc<UsedEntries>> {
         let none_of = |values: &Arc<OwnedValues>| Arc::new(UsedEntries::none_of(values.len()));
@@ -136,6 +144,7 @@ impl Erasing<'_> {
             touched.sort_unstable();
             touched.dedup();
         }
+        let touched = self.with_foreign_filler(&open, touched)?;
         let make = |&block: &u32| {
             let made = self.data_block(&open, block);
             made.map_err(|error| error.in_block(block.into()))
@@ -151,6 +160,49 @@ impl Erasing<'_> {
             page: number,
             blocks,
         })
+    }
+
+    /// The touched blocks, and those around them whose null items may hold a value of a touched one. Blocks that this
+    /// version writes have filler of their own; earlier ones took it from the same 1,024 items, across blocks.
+    fn with_foreign_filler(&self, open: &OpenPage<'_>, touched: Vec<u32>) -> Result<Vec<u32>> {
+        if !open.may_have_filler() {
+            return Ok(touched);
+        }
+        let mut all: BTreeSet<u32> = touched.iter().copied().collect();
+        // Filler passes through blocks without a valid item, and ends where one is.
+        let mut look = |block: u32| -> Result<bool> {
+            if touched.binary_search(&block).is_ok() {
+                return Ok(false);
+            }
+            let filler = self.filler(open, block);
+            let filler = filler.map_err(|error| error.in_block(block.into()))?;
+            if !filler.is_own {
+                all.insert(block);
+            }
+            Ok(!filler.has_valid)
+        };
+        for &block in &touched {
+            let mut after = block.saturating_add(1)..open.page.descriptor.n_blocks;
+            while let Some(block) = after.next()
+                && look(block)?
+            {}
+            let mut before = (0..block).rev();
+            while let Some(block) = before.next()
+                && look(block)?
+            {}
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// What stands under the null items of a block.
+    pub(super) fn filler(&self, open: &OpenPage<'_>, block: u32) -> Result<Filler> {
+        let (bytes, rows) = self.block(open, block)?;
+        let context = self.context(open);
+        let survivors = match open.kernel() {
+            Some(kernel) => survivors_by_kernel(kernel, open, &bytes).map_err(|error| error.0)?,
+            None => decode_survivors(&context, &bytes, rows).map_err(while_reading)?,
+        };
+        filler_of(&context, &survivors).map_err(while_reading)
     }
 
     /// A block without the rows, and of each shared buffer the entries that it refers to no more.

@@ -11,16 +11,12 @@ use tarsia_compliance as compliance;
 use tarsia_compliance::Salts;
 use tarsia_metadata as metadata;
 use tarsia_page_writer::{
-    BlockRows, Choose, EncodeContext, EncodedPage, PageInput, STRINGS_BLOCK_BYTES_MAX, encode_page,
-    protect_page, used_entries, wipe_unused,
+    BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page, protect_page,
+    used_entries, wipe_unused,
 };
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::error::{Error, ErrorKind, Result};
-
-/// Blocks of long byte strings that may be erased have at most so many bytes: to erase a row, its block is read and
-/// written.
-const ERASED_STRINGS_BYTES_MAX: usize = 256 << 10;
 
 /// Which page of the file: what its digests cover beside its bytes.
 #[derive(Clone, Copy)]
@@ -95,10 +91,7 @@ pub(super) fn encode(
         chooser,
         memory: Some(memory),
         checksum,
-        strings_block_bytes_max: match of_page.salts {
-            Some(_) => ERASED_STRINGS_BYTES_MAX,
-            None => STRINGS_BLOCK_BYTES_MAX,
-        },
+        erasable: of_page.salts.is_some(),
     };
     let column = ColumnType {
         value_type: input.values.value_type(),

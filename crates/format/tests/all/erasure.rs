@@ -12,7 +12,8 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use arrow_select::concat::concat_batches;
-use tarsia::choose::{Chooser, Objective, Weights};
+use tarsia::choose::{Choice, Choose, Chooser, Objective, Weights};
+use tarsia::codec::{Statistics, ValueType};
 use tarsia::compliance::{DigestTree, root_digest, section_digest};
 use tarsia::io::OnBusy;
 use tarsia::{
@@ -388,8 +389,9 @@ fn other_salts_are_drawn(file: &File) -> usize {
 #[test]
 fn tokens_of_wiped_strings_go_too() {
     let (column, rows, patterns) = texts_with_a_secret();
-    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
-    let options = options().with_column("x", own).with_page_bytes(4 << 20);
+    let options = options()
+        .with_column("x", dictionary_of_tokens())
+        .with_page_bytes(4 << 20);
     let bytes = write(&one_column(column), options);
     assert!(contains_at_any_bit(&bytes, &patterns));
     let file = open(bytes);
@@ -403,12 +405,35 @@ fn tokens_of_wiped_strings_go_too() {
     open(bytes).verify().unwrap();
 }
 
+/// A dictionary whose strings are made of tokens, which are another shared page.
+pub(crate) fn dictionary_of_tokens() -> ColumnOptions {
+    struct Tokens;
+    impl Choose for Tokens {
+        fn choose(&self, values: &Statistics<'_>) -> tarsia::codec::Result<Choice> {
+            let registry = tarsia::registry().clone();
+            let chooser = Chooser::new(registry, Objective::Balanced);
+            let facts = values.facts();
+            let outline = match (facts.shared_depth, values.values().value_type()) {
+                (0, ValueType::Bytes) => "dict(bitpack)",
+                (1, ValueType::Bytes) => "onpair",
+                (_, ValueType::Bytes) => "bytes",
+                _ => return chooser.choose(values),
+            };
+            chooser
+                .with_outline(outline.parse().unwrap())
+                .choose(values)
+        }
+    }
+    ColumnOptions::new().with_chooser(PageChooser::new(Arc::new(Tokens)))
+}
+
 /// Some texts, each on many rows; the rows of one that has an own word, and that word.
 pub(crate) fn texts_with_a_secret() -> (ArrayRef, RowSet, Vec<Vec<u8>>) {
     let words = [
         "oak", "elm", "birch", "maple", "alder", "willow", "aspen", "larch",
     ];
-    let secret = "Zq7#Kp9!";
+    // Whatever piece of it a token is, the pattern is in it.
+    let secret = "ZqZqZqZq";
     let n_texts = 500;
     let mut rng = Rng::new(5);
     let texts: Vec<String> = (0..n_texts)
@@ -416,7 +441,7 @@ pub(crate) fn texts_with_a_secret() -> (ArrayRef, RowSet, Vec<Vec<u8>>) {
             let words = (0..12).map(|_| words[rng.below(words.len())]);
             let words: Vec<&str> = words.collect();
             match text {
-                77 => format!("{text} {}", secret.repeat(40)),
+                77 => format!("{text} {}", secret.repeat(800)),
                 _ => format!("{text} {}", words.join(" ")),
             }
         })
@@ -425,7 +450,7 @@ pub(crate) fn texts_with_a_secret() -> (ArrayRef, RowSet, Vec<Vec<u8>>) {
     let column = StringArray::from_iter_values(of_row.iter().map(|text| &texts[*text]));
     let rows = (0u64..).zip(&of_row).filter(|(_, text)| **text == 77);
     let rows: RowSet = rows.map(|(row, _)| row).collect();
-    (Arc::new(column), rows, vec![secret.as_bytes().to_vec()])
+    (Arc::new(column), rows, vec![b"ZqZqZq".to_vec()])
 }
 
 /// A wiped entry of a dictionary repeats the one before it, which may be wiped later: then it must not stay there.

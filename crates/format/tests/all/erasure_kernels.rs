@@ -13,7 +13,8 @@ use tarsia_testkit::rng::Rng;
 
 use crate::common::{one_column, read_all, same_rows};
 use crate::erasure::{
-    canaries, contains_at_any_bit, each_type, live, open, texts_with_a_secret, write, written,
+    canaries, contains_at_any_bit, dictionary_of_tokens, each_type, live, open,
+    texts_with_a_secret, write, written,
 };
 
 const V: Version = Version::new(1, 0);
@@ -227,8 +228,9 @@ fn dictionaries_of_pages_that_a_kernel_decodes_are_wiped() {
 fn tokens_that_a_kernel_decodes_are_wiped() {
     let (column, rows, patterns) = texts_with_a_secret();
     let batch = one_column(column);
-    let own = ColumnOptions::new().with_outline("dict(bitpack)".parse().unwrap());
-    let options = options().with_column("x", own).with_page_bytes(4 << 20);
+    let options = options()
+        .with_column("x", dictionary_of_tokens())
+        .with_page_bytes(4 << 20);
     let bytes = write(&batch, options);
     assert!(contains_at_any_bit(&bytes, &patterns));
     for known in [

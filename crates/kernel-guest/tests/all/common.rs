@@ -38,7 +38,7 @@ pub(crate) fn encoded(input: PageInput<'_>) -> EncodedPage {
         memory: None,
         chooser: &Plain,
         checksum: |_| 0,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     encode_page(input, &context).unwrap()
 }

@@ -67,7 +67,7 @@ fn three_shared_buffers_reach_their_nodes() {
         memory: None,
         chooser: &Ciphered,
         checksum: |_| 0,
-        strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+        erasable: false,
     };
     let page = encode_page(PageInput::of_values(values), &context).unwrap();
     let kinds: Vec<SharedKind> = page.meta.shared.iter().map(|spec| spec.kind).collect();

@@ -24,7 +24,7 @@ use crate::levels::{
     SlotsOfRows, decoded_bytes as decoded_bytes_of, pad_expanding_row, push_levels, push_validity,
 };
 use crate::mini_block::is_chunked;
-use crate::nulls::{Cleaned, compacted, filled};
+use crate::nulls::{Cleaned, compacted, filled, other_filler};
 use crate::protect::Growth;
 use crate::seal::{length, seal};
 
@@ -238,8 +238,7 @@ impl Parts<'_> {
         let filled_values;
         let values = match self.validity {
             Some(bits) if !context.meta.compact && recompute_filler => {
-                // The whole block is one group. Zeros for a group of null items among others could widen packed values.
-                filled_values = filled(self.values, bits, bits.len());
+                filled_values = filled(self.values, bits);
                 filled_values.as_values()?
             }
             _ => self.values,
@@ -285,28 +284,15 @@ impl Parts<'_> {
         }
     }
 
-    /// Where all items are null and the page is not compact, their filler is zero, which a dictionary may lack: any of
-    /// its entries will do there, and that entry counts as unused.
+    /// Where all items are null and the page is not compact, their filler is zero, or something [else](other_filler).
     fn other_filler(&self, context: &BlockContext<'_>) -> Result<Option<Cleaned>> {
         let all_null = self.validity.is_some_and(|bits| bits.count_ones() == 0);
-        let (true, false, Values::Fixed(values)) = (all_null, context.meta.compact, self.values)
-        else {
+        if !all_null || context.meta.compact {
             return Ok(None);
-        };
-        let mut shared = context.meta.shared.iter().zip(context.shared);
-        let values_type = self.values.value_type();
-        let dictionary =
-            shared.find(|(spec, _)| spec.kind.has_entries() && spec.value_type == values_type);
-        let Some((_, dictionary)) = dictionary else {
-            return Ok(None);
-        };
-        Ok(match dictionary.as_values()? {
-            Values::Fixed(entries) if entries.width() == values.width() && !entries.is_empty() => {
-                let bytes = entries.get(0).repeat(values.len());
-                Some(Cleaned::Fixed(bytes, values.width(), values.len()))
-            }
-            _ => None,
-        })
+        }
+        let specs = context.meta.shared.iter().copied();
+        let shared: Vec<_> = specs.zip(context.shared.iter().cloned()).collect();
+        other_filler(self.values, &shared)
     }
 
     /// What is in front of the unit: the levels of a nested page, then the validity of the items of a page that has it.

@@ -5,6 +5,7 @@
 //! | `context` | what the blocks of a page have in common ([`BlockContext`]) |
 //! | `survivors`, `decode` | the present rows of a block, decoded ([`decode_survivors`]) |
 //! | `foreign` | blocks that this build does not decode, but something else does ([`is_readable`]) |
+//! | `filler` | what stands under null items ([`filler_of`]) |
 //! | `block` | rows encoded as one block for a place ([`encode_block`]) |
 //! | `rows` | rows taken out of a block ([`erase_block`]) |
 //! | `shared` | shared buffers: which entries are still in use, and the others wiped ([`mark_used`], [`wipe_unused`]) |
@@ -12,6 +13,7 @@
 mod block;
 mod context;
 mod decode;
+mod filler;
 mod foreign;
 mod rows;
 mod shared;
@@ -20,6 +22,7 @@ pub(crate) mod survivors;
 pub use block::{Outcome, encode_block};
 pub use context::BlockContext;
 pub use decode::decode_survivors;
+pub use filler::{Filler, filler_of};
 pub use foreign::is_readable;
 pub use rows::{BlockErasure, erase_block, erase_block_with};
 pub use shared::{mark_used, used_entries, wipe_unused};

@@ -7,7 +7,6 @@ use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT
 use tarsia_structure::full_zip::{FullZipForm, INDEXED_BYTES_END, ROW_ENTRY_BYTES};
 
 use super::rows::RowStates;
-use crate::page::STRINGS_BLOCK_BYTES_MAX;
 use crate::seal::{length, seal};
 
 /// Blocks of rows of one length, `block_rows` in each but the last, and where each starts.
@@ -135,7 +134,6 @@ impl IndexedBlocks {
             starts: Vec::new(),
             rows: Vec::new(),
         };
-        let bytes_max = bytes_max.min(STRINGS_BLOCK_BYTES_MAX);
         let all = indexed_rows(strings, &mut states, n_rows);
         let mut rest = all.as_slice();
         while !rest.is_empty() {

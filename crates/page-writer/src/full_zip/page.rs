@@ -10,7 +10,10 @@ use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, LevelForm, Meta};
 use super::blocks::{IndexedBlocks, blocks};
 use super::rows::RowStates;
 use crate::collected_levels::{LevelsSlice, one_length};
-use crate::page::{BlockRows, Choice, EncodeContext, EncodedPage};
+use crate::page::{
+    BlockRows, Choice, ERASABLE_STRINGS_BYTES_MAX, EncodeContext, EncodedPage,
+    STRINGS_BLOCK_BYTES_MAX,
+};
 
 /// Only scans read whole blocks of this layout, so they are larger than mini-blocks: as many rows as fit into this.
 const BLOCK_BYTES_TARGET: usize = 64 << 10;
@@ -105,7 +108,10 @@ impl<'a> FullZipInput<'a> {
             return Ok(None);
         }
         let states = self.states(form, &meta);
-        let bytes_max = context.strings_block_bytes_max;
+        let bytes_max = match context.erasable {
+            true => ERASABLE_STRINGS_BYTES_MAX,
+            false => STRINGS_BLOCK_BYTES_MAX,
+        };
         let checksum = context.checksum;
         let blocks = IndexedBlocks::encode(strings, states, self.rows(), bytes_max, checksum)?;
         let block_rows = BlockRows::Table(blocks.rows);

@@ -298,7 +298,7 @@ impl Model {
             memory: None,
             chooser: &chooser,
             checksum,
-            strings_block_bytes_max: tarsia_page_writer::STRINGS_BLOCK_BYTES_MAX,
+            erasable: false,
         };
         encode_page(input, &context)
     }

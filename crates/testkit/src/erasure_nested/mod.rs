@@ -18,8 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, ErrorKind, OwnedValues, Result, Scratch, Selection, SharedBuffer, SharedKind,
-    UsedEntries, ValueType,
+    AlignedBuf, ErrorKind, OwnedValues, Registry, Result, Scratch, Selection, SharedBuffer,
+    SharedKind, UsedEntries, ValueType,
 };
 use tarsia_page_writer::{
     BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, decode_survivors,
@@ -147,6 +147,59 @@ pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
     report
 }
 
+/// Checks what null items hold in each block of a page that a writer makes: nothing that stands in another block alone.
+/// Returns the number of blocks that begin with a null item that holds something.
+///
+/// # Panics
+/// Where the law is broken.
+pub fn check_page_filler(
+    page: &EncodedPage,
+    registry: &Registry,
+    checksum: fn(&[u8]) -> u32,
+) -> usize {
+    let context = BlockContext {
+        registry,
+        meta: &page.meta,
+        shared: &page.shared,
+        checksum,
+    };
+    let blocks = rows_of_blocks(page).into_iter().enumerate();
+    blocks
+        .filter(|(number, rows)| check_filler(&context, page.block(*number), *rows as u32))
+        .count()
+}
+
+/// What null items of a block hold, where they hold something: in order, the last valid value before, the first valid
+/// one, zero. Returns whether the first item is such an item.
+fn check_filler(context: &BlockContext<'_>, place: &[u8], rows: u32) -> bool {
+    let meta = context.meta;
+    if meta.compact || FullZipForm::of(meta).expect("a layout").is_some() {
+        return false;
+    }
+    let survivors = decode_survivors(context, place, rows).expect("survivors");
+    let values = Rows::new(survivors.values().expect("values")).values;
+    let Some(validity) = survivors.validity() else {
+        return false;
+    };
+    let mut held = (0..values.len()).find(|i| validity.get(*i));
+    for (i, value) in values.iter().enumerate() {
+        if validity.get(i) {
+            held = Some(i);
+            continue;
+        }
+        let filler = match (meta.value_type, held) {
+            (Some(ValueType::Bits), _) => vec![0],
+            (Some(ValueType::Fixed(_)), Some(held)) => values[held].clone(),
+            // If no survivor can be repeated, the filler depends on the page's dictionary.
+            (Some(ValueType::Fixed(_)), None) if !meta.shared.is_empty() => continue,
+            (Some(ValueType::Fixed(width)), None) => vec![0; width as usize],
+            _ => vec![],
+        };
+        assert_eq!(*value, filler, "filler: item {i} of the block");
+    }
+    !values.is_empty() && !validity.get(0)
+}
+
 fn rows_of_blocks(page: &EncodedPage) -> Vec<usize> {
     let n_blocks = page.starts.len();
     match &page.block_rows {
@@ -174,6 +227,7 @@ impl Laws<'_> {
     fn check(&mut self, old: &[u8]) -> PageReport {
         let mut report = PageReport::default();
         self.check_rows(old, self.rows);
+        check_filler(&self.context, old, self.n_rows());
         for erased in self.erased_sets() {
             let text = format!(
                 "{} rows erased, the first {:?}",
@@ -217,7 +271,7 @@ impl Laws<'_> {
         self.check_fit(old, &new);
         self.check_place(&new, &survivors);
         self.check_rows(new.bytes(), &survivors);
-        self.check_filler(new.bytes());
+        check_filler(&self.context, new.bytes(), self.n_rows());
         self.check_canonical(&new, &survivors, old.len());
         let mut rng = Rng::new(self.rng.u64());
         check_order(old, &new, erased, &mut rng, |place, absent, erase| {
@@ -417,35 +471,6 @@ impl Laws<'_> {
             })
             .collect();
         flat
-    }
-
-    /// What null items hold, where they hold something.
-    fn check_filler(&self, place: &[u8]) {
-        let meta = self.context.meta;
-        if meta.compact || FullZipForm::of(meta).expect("a layout").is_some() {
-            return;
-        }
-        let survivors = decode_survivors(&self.context, place, self.n_rows()).expect("survivors");
-        let values = Rows::new(survivors.values().expect("values")).values;
-        let Some(validity) = survivors.validity() else {
-            return;
-        };
-        let mut held = (0..values.len()).find(|i| validity.get(*i));
-        for (i, value) in values.iter().enumerate() {
-            if validity.get(i) {
-                held = Some(i);
-                continue;
-            }
-            let filler = match (self.rows.shape.value_type, held) {
-                (ValueType::Bits, _) => vec![0],
-                (ValueType::Bytes, _) => vec![],
-                (ValueType::Fixed(_), Some(held)) => values[held].clone(),
-                // If no survivor can be repeated, the filler depends on the page's dictionary.
-                (ValueType::Fixed(_), None) if !meta.shared.is_empty() => continue,
-                (ValueType::Fixed(width), None) => vec![0; width as usize],
-            };
-            assert_eq!(*value, filler, "filler: item {i} of the rest");
-        }
     }
 
     fn check_canonical(&self, new: &Outcome, survivors: &NestedRows, place_bytes: usize) {

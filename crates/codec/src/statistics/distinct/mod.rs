@@ -65,28 +65,36 @@ impl Distinct {
         visit(values, are_short(values), number)
     }
 
-    /// The same with the entries in the order of their values, taken as unsigned little-endian numbers. `values` are
-    /// the values that were searched; `None` where they are no numbers of up to 8 bytes.
-    pub fn ordered(&self, values: Values<'_>) -> Option<Self> {
-        let Values::Fixed(fixed) = values else {
-            return None;
-        };
-        if !(1..=8).contains(&fixed.width()) {
-            return None;
+    /// The same with the entries in the order of their values: values of fixed width taken as unsigned little-endian
+    /// numbers, byte strings by their bytes. `values` are the values that were searched.
+    pub fn ordered(&self, values: Values<'_>) -> Self {
+        match values {
+            Values::Fixed(fixed) if fixed.width() <= 8 => self.ordered_by(|row| {
+                let mut bytes = [0; 8];
+                let value = fixed.get(row as usize);
+                bytes
+                    .iter_mut()
+                    .zip(value)
+                    .for_each(|(to, from)| *to = *from);
+                u64::from_le_bytes(bytes)
+            }),
+            Values::Fixed(fixed) => self.ordered_by(|row| {
+                fixed
+                    .get(row as usize)
+                    .iter()
+                    .rev()
+                    .copied()
+                    .collect::<Vec<u8>>()
+            }),
+            Values::Bytes(strings) => self.ordered_by(|row| strings.get(row as usize)),
+            Values::Bits(bits) => self.ordered_by(|row| bits.get(row as usize)),
         }
-        let number = |row: &u32| {
-            let mut bytes = [0; 8];
-            let value = fixed.get(*row as usize);
-            bytes
-                .iter_mut()
-                .zip(value)
-                .for_each(|(to, from)| *to = *from);
-            u64::from_le_bytes(bytes)
-        };
+    }
+
+    /// The same with the entries in the order of the keys of their first rows.
+    fn ordered_by<K: Ord>(&self, key: impl Fn(u32) -> K) -> Self {
         let entries = self.first_rows.iter().zip(0u32..);
-        let mut entries: Vec<_> = entries
-            .map(|(row, code)| (number(row), *row, code))
-            .collect();
+        let mut entries: Vec<_> = entries.map(|(row, code)| (key(*row), *row, code)).collect();
         entries.sort_unstable();
         let mut codes = vec![0u32; entries.len()];
         for ((_, _, before), code) in entries.iter().zip(0u32..) {
@@ -95,7 +103,7 @@ impl Distinct {
             }
         }
         let code_of = |before: usize| codes.get(before).copied().unwrap_or_default();
-        Some(Self {
+        Self {
             first_rows: entries.iter().map(|(_, row, _)| *row).collect(),
             codes: match &self.codes {
                 Codes::Narrow(all) => {
@@ -106,7 +114,7 @@ impl Distinct {
                     Codes::Wide(all.iter().map(|code| code_of(*code as usize)).collect())
                 }
             },
-        })
+        }
     }
 
     /// Number of distinct values among `n_samples` evenly spread values.
@@ -395,10 +403,7 @@ mod tests {
                 .flat_map(|value| value.to_le_bytes()[..width].to_vec())
                 .collect();
             let values = Values::Fixed(FixedSlice::new(&bytes, width, values.len()).unwrap());
-            let ordered = Distinct::of(values, usize::MAX)
-                .unwrap()
-                .ordered(values)
-                .unwrap();
+            let ordered = Distinct::of(values, usize::MAX).unwrap().ordered(values);
             let entries = ordered.entries(values);
             let entries = entries.as_values().unwrap();
             let numbers = entries.as_fixed().unwrap();
@@ -416,9 +421,23 @@ mod tests {
         check(8, 70_000, 68_000);
         check(1, 300, 256);
         check(3, 50, 7);
-        let wide = FixedSlice::new(&[0; 32], 16, 2).unwrap();
-        let distinct = Distinct::of(Values::Fixed(wide), 2).unwrap();
-        assert!(distinct.ordered(Values::Fixed(wide)).is_none());
+        // Wide numbers, whose last byte counts most.
+        let bytes: Vec<u8> = [[0, 2], [9, 1], [0, 1], [9, 1]]
+            .map(|[low, high]| [[low; 8], [high; 8]])
+            .as_flattened()
+            .as_flattened()
+            .to_vec();
+        let wide = Values::Fixed(FixedSlice::new(&bytes, 16, 4).unwrap());
+        let ordered = Distinct::of(wide, 9).unwrap().ordered(wide);
+        assert_eq!(ordered.first_rows(), [2, 1, 0]);
+        assert!(ordered.codes().eq([2, 1, 0, 1]));
+        let strings = Values::Bytes(BytesSlice::new(&[0, 2, 3, 3, 5], b"oaboa").unwrap());
+        let ordered = Distinct::of(strings, 9).unwrap().ordered(strings);
+        assert_eq!(ordered.first_rows(), [2, 1, 0]);
+        assert!(ordered.codes().eq([2, 1, 0, 2]));
+        let bits = Values::Bits(BitSlice::new(&[0b0111], 0, 4).unwrap());
+        let ordered = Distinct::of(bits, 9).unwrap().ordered(bits);
+        assert!(ordered.codes().eq([1, 1, 1, 0]));
     }
 
     /// The slow way: entries by first appearance.
