@@ -106,7 +106,9 @@ pub use arrow_array;
 /// Their types.
 pub use arrow_schema;
 pub use decode::DecoderCounts;
-pub use erase::{ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery};
+pub use erase::{
+    ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery, RowsOfErasure,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions, Threads};
 pub use registry::{kernels, registry};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tarsia_compliance::RowSet;
-use tarsia_io::{LocalFile, MappedFile, MemoryFile, ReadAt};
+use tarsia_io::{FileSink, LocalFile, MappedFile, MemoryFile, ReadAt, Sink};
 use tarsia_metadata::ErasureLevel;
 
 use super::audit::{self, Audit};
@@ -197,7 +197,20 @@ impl File {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn write_erased(&self, plan: ErasurePlan, path: impl AsRef<Path>) -> Result<ErasureReport> {
-        self.named(erase::rewrite(&self.file, plan, path.as_ref()))
+        let written = FileSink::create(path).map_err(Into::into);
+        self.named(written.and_then(|mut sink| erase::rewrite(&self.file, plan, &mut sink)))
+    }
+
+    /// The same into a sink, which is committed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn write_erased_into(
+        &self,
+        plan: ErasurePlan,
+        sink: &mut dyn Sink,
+    ) -> Result<ErasureReport> {
+        self.named(erase::rewrite(&self.file, plan, sink))
     }
 
     /// What the file says of itself.

@@ -8,12 +8,14 @@
 //! | `pages.rs` | pages as erasures read them |
 //! | `foreign.rs` | pages that a kernel decodes |
 //! | `patches.rs` | ranges of the file that get other bytes |
+//! | `kept.rs` | what an erasure does not reach |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
 //! | `pending.rs` | reading a file whose last erasure was interrupted |
 
 mod blocks;
 mod foreign;
+mod kept;
 mod pages;
 mod patches;
 mod pending;
@@ -21,20 +23,19 @@ mod plan;
 mod protocol;
 mod report;
 
-use std::path::Path;
-
 use tarsia_compliance::RowSet;
-use tarsia_io::{ChangeAt, FileSink, PatchedReader, ReadAt, Sink};
+use tarsia_io::{ChangeAt, PatchedReader, ReadAt, Sink};
 use tarsia_metadata::{ErasureLevel, Header, Slot, SlotState, SlotView};
 
 use crate::error::Result;
 use crate::exec::OpenFile;
 
+pub(crate) use kept::encodings_that_keep_values;
 pub(crate) use pending::as_committed;
 pub use plan::ErasurePlan;
 pub use protocol::Recovery;
 pub(crate) use protocol::recover;
-pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary};
+pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 
 use plan::Asked;
 
@@ -62,6 +63,7 @@ pub(crate) fn commit(file: &mut dyn ChangeAt, plan: ErasurePlan) -> Result<Erasu
         changes,
         new_len,
         mut report,
+        ..
     } = plan;
     let done = protocol::commit(file, changes, new_len)?;
     debug_assert_eq!(done.epoch, report.new_epoch);
@@ -70,11 +72,16 @@ pub(crate) fn commit(file: &mut dyn ChangeAt, plan: ErasurePlan) -> Result<Erasu
 }
 
 /// Writes a new file as the planned erasure would leave the old one. What the erasure does not change is copied.
-pub(crate) fn rewrite(file: &OpenFile, plan: ErasurePlan, path: &Path) -> Result<ErasureReport> {
+pub(crate) fn rewrite(
+    file: &OpenFile,
+    plan: ErasurePlan,
+    sink: &mut dyn Sink,
+) -> Result<ErasureReport> {
     let ErasurePlan {
         changes,
         new_len,
         report,
+        ..
     } = plan;
     let reader = file.source.reader().clone();
     let patched = PatchedReader::new(reader, pending::patches(changes), new_len)?;
@@ -90,7 +97,6 @@ pub(crate) fn rewrite(file: &OpenFile, plan: ErasurePlan, path: &Path) -> Result
         ..file.catalog.header()
     };
     let header = header.to_bytes()?;
-    let mut sink = FileSink::create(path)?;
     sink.append(&header)?;
     let mut place = header.len() as u64;
     let mut buffer = Vec::new();

@@ -12,7 +12,7 @@ mod views;
 
 pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
-pub(crate) use changes::Present;
+pub(crate) use changes::{Changes, Present};
 pub(crate) use checks::{check_block, check_covered};
 pub(crate) use column::{Column, Estimates, Stored, TableField};
 pub(crate) use metas::Metas;

@@ -56,6 +56,11 @@ impl Columns {
         columns.filter_map(ColumnWriter::rounded).collect()
     }
 
+    /// The salt of the file's root digest, if values of a column can be erased.
+    pub(super) fn root_salt(&self) -> Option<[u8; 32]> {
+        self.writers.iter().find_map(ColumnWriter::root_salt)
+    }
+
     /// The columns of `schema`, without rows.
     ///
     /// # Errors
