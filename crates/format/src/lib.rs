@@ -101,6 +101,8 @@ pub use api::{
     Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
     KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover,
 };
+#[cfg(feature = "certificate")]
+pub use api::CertificateCheck;
 /// The arrays that are written and read.
 pub use arrow_array;
 /// Their types.

@@ -10,6 +10,8 @@ use tarsia_metadata::ErasureLevel;
 
 use super::audit::{self, Audit};
 use super::capture;
+#[cfg(feature = "certificate")]
+use super::certificate::CertificateCheck;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
@@ -188,6 +190,20 @@ impl File {
         key: [u8; 32],
     ) -> Result<ErasurePlan> {
         self.named(erase::plan(&self.file, rows, level, Some(key)))
+    }
+
+    /// Compares the certificate of an erasure with this file: its identity, the sets of rows, the columns, the blocks,
+    /// and that the file is the one that the erasure left or descends from it. The file is verified, too. Whose
+    /// signature the certificate has is for the caller to check.
+    ///
+    /// # Errors
+    /// As [`File::verify`] for a file that is damaged.
+    #[cfg(feature = "certificate")]
+    pub fn check_certificate(
+        &self,
+        certificate: &tarsia_compliance::certificate::Certificate,
+    ) -> Result<CertificateCheck> {
+        self.named(super::certificate::check(&self.file, certificate))
     }
 
     /// Writes a new file as the planned erasure would leave this one, which is not changed: where a store has no writes

@@ -2,6 +2,8 @@
 
 mod audit;
 mod capture;
+#[cfg(feature = "certificate")]
+mod certificate;
 mod deleted;
 mod element;
 mod eraser;
@@ -14,6 +16,8 @@ mod take;
 mod verify;
 
 pub use audit::{Audit, AuditedColumn};
+#[cfg(feature = "certificate")]
+pub use certificate::CertificateCheck;
 pub use eraser::{Eraser, recover};
 pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
