@@ -14,7 +14,7 @@ mod take;
 mod verify;
 
 pub use audit::{Audit, AuditedColumn};
-pub use eraser::{Eraser, recover};
+pub use eraser::{Eraser, recover, recover_with};
 pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;

@@ -36,6 +36,12 @@ impl ErasurePlan {
         &self.report.summary
     }
 
+    /// What the erasure will have done, all of it known before: what a certificate says.
+    /// [`ErasureSummary::journal_bytes`] is 0 until the commit.
+    pub fn report(&self) -> &ErasureReport {
+        &self.report
+    }
+
     pub(crate) fn old_root(&self) -> [u8; 32] {
         self.report.old_root
     }
