@@ -99,7 +99,7 @@ mod write;
 
 pub use api::{
     Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
-    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover,
+    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover, recover_with,
 };
 #[cfg(feature = "certificate")]
 pub use api::CertificateCheck;

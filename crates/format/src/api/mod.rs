@@ -18,7 +18,7 @@ mod verify;
 pub use audit::{Audit, AuditedColumn};
 #[cfg(feature = "certificate")]
 pub use certificate::CertificateCheck;
-pub use eraser::{Eraser, recover};
+pub use eraser::{Eraser, recover, recover_with};
 pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;

@@ -34,10 +34,11 @@ pub(crate) use kept::encodings_that_keep_values;
 pub(crate) use pending::as_committed;
 pub use plan::ErasurePlan;
 pub use protocol::Recovery;
-pub(crate) use protocol::recover;
+pub(crate) use protocol::{pending_record, recover};
 pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 
 use plan::Asked;
+use protocol::Modification;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 4 << 20;
@@ -57,16 +58,30 @@ pub(crate) fn plan(
     plan::plan(file, &asked)
 }
 
-/// Carries a plan out on the file that it was made for.
-pub(crate) fn commit(file: &mut dyn ChangeAt, plan: ErasurePlan) -> Result<ErasureReport> {
+/// Carries a plan out on the file that it was made for. The journal keeps `record` until `publish` ran, which is once
+/// the changes are on the disk.
+pub(crate) fn commit(
+    file: &mut dyn ChangeAt,
+    plan: ErasurePlan,
+    record: Vec<u8>,
+    publish: &mut dyn FnMut() -> Result<()>,
+) -> Result<ErasureReport> {
     let ErasurePlan {
         changes,
         new_len,
         mut report,
         ..
     } = plan;
-    let done = protocol::commit(file, changes, new_len)?;
+    let modification = Modification {
+        changes,
+        new_len,
+        record,
+    };
+    let done = protocol::commit(file, modification, publish)?;
     debug_assert_eq!(done.epoch, report.new_epoch);
+    done.published.map_err(|error| {
+        error.prefixed("the erasure is done, but its certificate was not written")
+    })?;
     report.summary.journal_bytes = done.journal_bytes;
     Ok(report)
 }

@@ -39,8 +39,8 @@ impl ErasurePlan {
         &self.report.summary
     }
 
-    /// What will have been done once the plan is carried out. All of it is known before, but for the bytes of the
-    /// journal.
+    /// What the erasure will have done, all of it known before: what a certificate says.
+    /// [`ErasureSummary::journal_bytes`] is 0 until the commit.
     pub fn report(&self) -> &ErasureReport {
         &self.report
     }
@@ -48,6 +48,10 @@ impl ErasurePlan {
     /// Whether the file stays as it is, to the byte: no row was asked for that is not deleted, or erased, already.
     pub fn is_empty(&self) -> bool {
         !self.report.is_changed()
+    }
+
+    pub(crate) fn into_report(self) -> ErasureReport {
+        self.report
     }
 
     pub(crate) fn old_root(&self) -> [u8; 32] {

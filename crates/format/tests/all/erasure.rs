@@ -503,6 +503,27 @@ fn wiped_entries_repeat_only_what_is_left() {
     assert_eq!(moved, 0, "blocks of entries in order fit their places");
 }
 
+/// The file without the root digests of its earlier states, which had other salts, and without the checksums and digests
+/// over them.
+fn but_for_earlier_states(bytes: &[u8]) -> Vec<u8> {
+    let (start, end) = (bytes.len() - 64, bytes.len() as u64);
+    let place = Postscript::footer_range(&bytes[start..], end).unwrap();
+    let place = place.start as usize..place.end as usize;
+    let postscript = Postscript::parse(&bytes[start..], end, &bytes[place.clone()]).unwrap();
+    let footer = &bytes[place.clone()];
+    let parsed = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
+    let history = parsed.sections_of(metadata::SECTION_HISTORY).next().unwrap();
+    let digest = footer.windows(32).position(|it| it == history.digest);
+    let digest = place.start + digest.unwrap();
+    let mut bytes = bytes.to_vec();
+    for root in (history.range.start as usize + 40..history.range.end as usize).step_by(40) {
+        bytes[root..root + 32].fill(0);
+    }
+    bytes[digest..digest + 32].fill(0);
+    bytes[start + 24..start + 60].fill(0);
+    bytes
+}
+
 /// Two tables that differ in the erased rows alone leave the same file, down to the last bit. The values of these rows
 /// are those of others of them, so that what is said of a whole page (widths, trees) is the same.
 #[test]
@@ -538,7 +559,7 @@ fn tables_that_differ_in_erased_rows_leave_the_same_file() {
             let is_numbered = trees
                 .iter()
                 .any(|(tree, _)| has_shared.iter().any(|name| tree.contains(name)));
-            match a == b {
+            match but_for_earlier_states(&a) == but_for_earlier_states(&b) {
                 true => n_same += 1,
                 // Entries of dictionaries are in the order in which they came.
                 false if is_numbered || a.len() != b.len() => n_other += 1,
