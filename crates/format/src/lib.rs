@@ -97,12 +97,12 @@ mod source;
 mod table;
 mod write;
 
+#[cfg(feature = "certificate")]
+pub use api::CertificateCheck;
 pub use api::{
     Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
     KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover, recover_with,
 };
-#[cfg(feature = "certificate")]
-pub use api::CertificateCheck;
 /// The arrays that are written and read.
 pub use arrow_array;
 /// Their types.

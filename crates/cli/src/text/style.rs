@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use base64::Engine;
-use tarsia::compliance::certificate::is_unprintable;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use tarsia::compliance::certificate::is_unprintable;
 
 /// What the text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -337,7 +337,10 @@ impl Certificate {
         }
         let rows = &self.rows;
         if !is_changed && !(rows.newly_deleted.is_empty() && rows.erased_now.is_empty()) {
-            return refuse("rows", "rows that were erased in a file that did not change");
+            return refuse(
+                "rows",
+                "rows that were erased in a file that did not change",
+            );
         }
         Ok(())
     }

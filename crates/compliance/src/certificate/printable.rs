@@ -66,9 +66,27 @@ mod tests {
     fn controls_and_marks_are_escaped_and_nothing_else_is() {
         assert!(FORMAT.is_sorted_by(|a, b| a.end() < b.start()));
         for mark in [
-            '\0', '\n', '\u{1b}', '\u{7f}', '\u{9b}', '\u{ad}', '\u{61c}', '\u{200b}', '\u{200e}',
-            '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
-            '\u{feff}', '\u{fffb}', '\u{1d173}', '\u{e0001}', '\u{e007f}',
+            '\0',
+            '\n',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{61c}',
+            '\u{200b}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{2028}',
+            '\u{2029}',
+            '\u{202a}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2069}',
+            '\u{feff}',
+            '\u{fffb}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e007f}',
         ] {
             assert!(is_unprintable(mark), "{mark:?}");
             let escaped = printable(&format!("a{mark}b"));

@@ -366,7 +366,10 @@ fn people_read_what_happened() {
     hidden.level = 1;
     hidden.rows.erased_now = RowRanges::default();
     let text = hidden.to_text();
-    assert!(text.contains("their values are still in the file"), "{text}");
+    assert!(
+        text.contains("their values are still in the file"),
+        "{text}"
+    );
     for claim in ["rows erased", "erased in all"] {
         assert!(!text.contains(claim), "{text}");
     }

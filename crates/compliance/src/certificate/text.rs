@@ -66,7 +66,9 @@ impl Certificate {
     fn level_in_words(&self) -> &'static str {
         let is_held = self.columns.iter().any(|column| column.holds_values);
         match (self.level, is_held) {
-            (1, true) => "1: rows were deleted, which hides them; their values are still in the file",
+            (1, true) => {
+                "1: rows were deleted, which hides them; their values are still in the file"
+            }
             (1, false) => "1: rows were deleted, which hides them",
             (_, true) => "2: rows were deleted, and erased from some of the columns",
             (_, false) => "2: rows were deleted, and erased from all columns",

@@ -152,7 +152,12 @@ fn columns_differ(
 
 /// Whether a column may hold values of the rows that were asked for.
 fn holds_values(file: &OpenFile, column: &Column, certificate: &Certificate) -> Result<bool> {
-    let is_erased = || certificate.rows.asked.are_in(&file.catalog.changes().erased);
+    let is_erased = || {
+        certificate
+            .rows
+            .asked
+            .are_in(&file.catalog.changes().erased)
+    };
     Ok(match (column.value_type, column.level) {
         (None, _) => false,
         (_, ErasureLevel::Hide | ErasureLevel::Immutable) => true,

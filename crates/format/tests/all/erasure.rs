@@ -512,7 +512,10 @@ fn but_for_earlier_states(bytes: &[u8]) -> Vec<u8> {
     let postscript = Postscript::parse(&bytes[start..], end, &bytes[place.clone()]).unwrap();
     let footer = &bytes[place.clone()];
     let parsed = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
-    let history = parsed.sections_of(metadata::SECTION_HISTORY).next().unwrap();
+    let history = parsed
+        .sections_of(metadata::SECTION_HISTORY)
+        .next()
+        .unwrap();
     let digest = footer.windows(32).position(|it| it == history.digest);
     let digest = place.start + digest.unwrap();
     let mut bytes = bytes.to_vec();
