@@ -11,6 +11,7 @@ use crate::args::{Condition, Erase, EraseLevel, Recover, RowItems};
 use crate::destination::{Destination, refuse_same};
 use crate::failure::Failure;
 use crate::predicate::matching_rows;
+use crate::text::escape_controls;
 
 use super::certifying::Certifying;
 use super::open::{open_with, trusting};
@@ -98,7 +99,7 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     if let Some(certificate) = lost {
         // The rows are erased: what proves it is shown where it can be.
         let mut out = Out::new();
-        out.write(certificate)?;
+        out.line(&escape_controls(&String::from_utf8_lossy(certificate)))?;
         out.finish()?;
     }
     say(args, &report.map_err(refused)?, certified.is_some())
