@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Checks the certificate of an erasure against a file with no code of the project (docs/spec/certificate.md).
 usage: check-certificate.py CERTIFICATE.json FILE.tarsia PUBLIC.key     needs the packages cryptography and blake3
-The key is 32 bytes or 64 hexadecimal digits. Exit 0 and `ok` if all is right, else 1 and what is wrong.
-It does not decode values: whether the blocks hold what they should is for `tarsia verify`.
+The key is 32 bytes or 64 hexadecimal digits. Exit 0 and `ok` if all is right, else 1. It decodes no values: `tarsia verify` does.
 """
 import bisect, json, struct, sys
 from blake3 import blake3
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-def need(condition, what):
-    if not condition: sys.exit(f"wrong: {what}")
+def need(condition, what): condition or sys.exit(f"wrong: {what}")
 def digest(kind, a, b, c, *parts): return blake3(struct.pack("<B3xIII", kind, a, b, c) + b"".join(parts)).digest()
 def ranges_of(text):
     pairs = [item.split("..") for item in text.split(",") if item]
@@ -76,7 +74,7 @@ def main(certificate, file, key):
         need(struct.pack("<Q", document["new_epoch"]) + bytes.fromhex(document["new_root"]) in states, "the file does not descend from the certificate's"); print("ok: erased further since"); return
     for column in document["columns"]:
         for it in column["blocks"]:
-            page = it["page"] | it["shared"] << 31; place = data[it["place"]:it["place"] + it["bytes"]]
+            page, place = it["page"] | it["shared"] << 31, data[it["place"]:it["place"] + it["bytes"]]
             need(digest(1, column["leaf"], page, it["block"], place).hex() == it["after"], f"a block of column {column['leaf']}")
     print("ok: as the erasure left it")
 main(*sys.argv[1:]) if len(sys.argv) == 4 else sys.exit(__doc__)

@@ -318,7 +318,7 @@ fn a_condition_is_read_from_a_file() {
         .run(&["erase", "t.tarsia", "--where", "@bad"])
         .fails(1);
     assert!(
-        line.contains("bad: ") && line.contains("character 7"),
+        line.contains("bad: ") && line.contains("character 6"),
         "{line}"
     );
     let line = folder
@@ -368,6 +368,167 @@ fn marks_of_direction_do_not_reach_the_terminal() {
         );
     }
     assert_eq!(document(&folder)["note"], note);
+}
+
+/// Whatever moment a signal ends the command at: if the rows are erased, the certificate is there, or `recover` writes it.
+/// Signals that can be caught leave no temporary file. `TARSIA_KILLS` says how often.
+#[test]
+fn no_signal_loses_a_certificate() {
+    let folder = folder(&["2"]);
+    let original = fs::read(folder.path("t.tarsia")).unwrap();
+    let erase = ["--where", "score = 3"];
+    let started = std::time::Instant::now();
+    certified(&folder, &erase);
+    let whole = started.elapsed();
+    let after = count(&folder);
+    let kills = std::env::var("TARSIA_KILLS").ok();
+    let kills: u32 = kills.and_then(|text| text.parse().ok()).unwrap_or(30);
+    let (mut n_after, mut n_recovered) = (0, 0);
+    for kill in 0..kills {
+        folder.write("t.tarsia", &original);
+        let _ = fs::remove_file(folder.path("c.json"));
+        let signal = ["KILL", "TERM", "INT", "HUP"][kill as usize % 4];
+        let all = [
+            &["erase", "t.tarsia"],
+            &erase[..],
+            &["--certificate", "c.json", "--key", "key"],
+        ];
+        let mut command = folder.command(&all.concat());
+        let command = command.stdout(std::process::Stdio::null());
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        let part = f64::from(kill * 7919 % kills) / f64::from(kills);
+        std::thread::sleep(whole.mul_f64(0.2 + 0.9 * part));
+        let pid = child.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).output();
+        sent.unwrap();
+        child.wait().unwrap();
+        let temporary = |name: &String| name.contains(".tmp");
+        if signal == "KILL" {
+            folder
+                .names()
+                .iter()
+                .filter(|name| temporary(name))
+                .for_each(|name| {
+                    fs::remove_file(folder.path(name)).unwrap();
+                });
+        }
+        assert!(
+            !folder.names().iter().any(temporary),
+            "{signal}: {:?}",
+            folder.names()
+        );
+        let is_after = count(&folder) == after;
+        let recover = [
+            "recover",
+            "t.tarsia",
+            "--certificate",
+            "again.json",
+            "--json",
+        ];
+        let recovered = folder.run(&recover).json();
+        if !is_after {
+            assert!(!folder.path("c.json").exists() && !folder.path("again.json").exists());
+            continue;
+        }
+        n_after += 1;
+        if recovered["certificate"] == "again.json" {
+            n_recovered += 1;
+            fs::rename(folder.path("again.json"), folder.path("c.json")).unwrap();
+        }
+        assert!(folder.run(&CHECK).ok().starts_with("ok: "));
+    }
+    println!("{n_after} of {kills} erasures counted, {n_recovered} certificates were recovered");
+}
+
+/// An erasure that was interrupted behind its commit point: the journal has the certificate.
+#[test]
+fn recover_writes_the_certificate_of_an_interrupted_erasure() {
+    let folder = folder(&["2"]);
+    let original = fs::read(folder.path("t.tarsia")).unwrap();
+    let interrupted = |record: &[u8]| {
+        folder.write("t.tarsia", &original);
+        let options = tarsia::OpenOptions::new();
+        let on_busy = tarsia::io::OnBusy::Refuse;
+        let eraser = tarsia::Eraser::open(folder.path("t.tarsia"), on_busy, options).unwrap();
+        let rows: tarsia::RowSet = (10..30).collect();
+        let plan = eraser.plan(&rows, tarsia::ErasureLevel::Erase).unwrap();
+        let certificate = plan
+            .report()
+            .certificate("t", "2026-01-31T00:00:00Z", Some("first"));
+        let mut certificate = certificate.unwrap();
+        certificate
+            .sign(&tarsia::compliance::certificate::SecretKey::parse(&[7; 32]).unwrap())
+            .unwrap();
+        let text = certificate.to_json().unwrap();
+        let record = if record.is_empty() {
+            Vec::new()
+        } else {
+            text.clone().into_bytes()
+        };
+        // What is published sees the file as a crash at this moment would leave it.
+        let mut state = Vec::new();
+        let mut publish = || {
+            state = fs::read(folder.path("t.tarsia")).unwrap();
+            Ok(())
+        };
+        eraser.commit_with(plan, record, &mut publish).unwrap();
+        folder.write("t.tarsia", &state);
+        let key = certificate.signature.unwrap().public_key.to_string();
+        folder.write("public", key);
+        text
+    };
+    folder.write("key", [8; 32]);
+    let text = interrupted(b"record");
+    assert_eq!(count(&folder), "4980\n");
+    let line = folder.run(&["erase", "t.tarsia", "--rows", "50"]).fails(1);
+    assert!(line.contains("recover"), "{line}");
+    // Refused before anything changes, and then written as it was signed.
+    for path in ["t.tarsia", "./t.tarsia"] {
+        folder
+            .run(&["recover", "t.tarsia", "--certificate", path])
+            .fails(2);
+    }
+    let to_file = ["recover", "t.tarsia", "--certificate", "c.json"];
+    let line = folder
+        .run(&[&to_file[..], &["--note", "second"]].concat())
+        .fails(1);
+    assert!(line.contains("--key"), "{line}");
+    assert!(!folder.path("c.json").exists());
+    let said = folder.run(&to_file).ok();
+    assert!(said.contains("its certificate was written"), "{said}");
+    assert_eq!(folder.read("c.json"), text);
+    folder.run(&CHECK).ok();
+    assert!(
+        folder
+            .run(&to_file)
+            .ok()
+            .contains("there was no erasure to finish")
+    );
+    // With another note and another key.
+    interrupted(b"record");
+    let other = ["--key", "key", "--note", "second", "--json"];
+    let said = folder.run(&[&to_file[..], &other].concat()).json();
+    assert_eq!(
+        (&said["state"], &said["certificate"]),
+        (&json!("finished"), &json!("c.json"))
+    );
+    assert_eq!(document(&folder)["note"], "second");
+    folder.run(&CHECK).fails(3);
+    // Without the option it is dropped, and that is said.
+    interrupted(b"record");
+    let said = folder.run(&["recover", "t.tarsia"]).ok();
+    assert!(said.contains("which was not written"), "{said}");
+    // There was none.
+    interrupted(b"");
+    fs::remove_file(folder.path("c.json")).unwrap();
+    assert!(
+        folder
+            .run(&to_file)
+            .ok()
+            .contains("was started without one")
+    );
+    assert!(!folder.path("c.json").exists());
+    assert_eq!(count(&folder), "4980\n");
 }
 
 /// The Python in which `scripts/check-certificate.py` runs; `None` where there is none.

@@ -374,3 +374,32 @@ fn people_read_what_happened() {
         assert!(!text.contains(claim), "{text}");
     }
 }
+
+/// The example of `docs/spec/certificate.md`; with `TARSIA_BLESS` it is written.
+#[test]
+fn the_example_of_the_specification_is_a_signed_certificate() {
+    const START: &str = "<!-- generated: certificate -->\n";
+    const END: &str = "<!-- end -->\n";
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/spec/certificate.md"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(START).unwrap();
+    let (example, after) = rest.split_once(END).unwrap();
+    let mut made = certificate();
+    made.file = "users.tarsia".into();
+    made.note = Some("request 4711".into());
+    made.columns[1].name = "address.city".into();
+    made.deleted_after.count = 60;
+    made.sign(&secret()).unwrap();
+    let text = made.to_json().unwrap();
+    let expect = format!("```json\n{text}```\n");
+    if std::env::var_os("TARSIA_BLESS").is_some() {
+        let page = [before, START, &expect, END, after].concat();
+        std::fs::write(path, page).unwrap();
+        return;
+    }
+    assert_eq!(example, expect);
+    assert_eq!(Certificate::parse(text.as_bytes()), Ok(made));
+}
