@@ -10,7 +10,7 @@ use tarsia::io::{FileSink, Sink};
 
 use crate::destination::refuse_same;
 use crate::failure::Failure;
-use crate::stop::{Temporary, remove_if_stopped};
+use crate::stop::{Temporary, before_stopping, remove_if_stopped};
 
 /// A certificate that is going to be written. Until then the file has a temporary name; it is removed if the command
 /// fails, or is stopped by a signal.
@@ -81,9 +81,10 @@ impl Certifying {
         certificate.to_json()
     }
 
-    /// Gives the certificate its name.
+    /// Gives the certificate its name. A signal that comes before ends the command with the journal in place, which has
+    /// the certificate: it must not find the file gone, and go on without it.
     pub(super) fn publish(&mut self) -> tarsia::Result<()> {
-        Ok(self.sink.commit()?)
+        Ok(before_stopping(|| self.sink.commit())?)
     }
 
     /// Writes the certificate that an interrupted erasure has left, with another note or signature if these are asked

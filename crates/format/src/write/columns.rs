@@ -268,7 +268,7 @@ impl FileSalts {
 }
 
 fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
-    let mut choosers = Choosers::new(options);
+    let mut choosers = Choosers::new(options, schema);
     let mut salts = FileSalts::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
