@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use tarsia_codec::{Reader, Tree};
-use tarsia_compliance::{Change, JOURNAL_FIRST_PLACE, Journal, RowSet};
+use tarsia_compliance::{Change, FileState, JOURNAL_FIRST_PLACE, Journal, RowSet};
 use tarsia_metadata::{
     BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, MovedBlock,
     NodeRecord, PageDescriptor, Postscript, Records, SlotView, crc32c, limits, moved_blocks,
@@ -161,7 +161,14 @@ pub fn journal(bytes: &[u8]) {
         });
         place += length as u64;
     }
-    let written = Journal::new(changes, place).expect("changes that rise");
+    let before = FileState {
+        file_id: [input.u8(); 16],
+        epoch: 1 + input.below(9) as u64,
+        file_bytes: 256 + input.below(9000) as u64,
+        postscript: [input.u8(); 64],
+    };
+    let record = vec![input.u8(); input.below(20)];
+    let written = Journal::new(before, changes, place, record).expect("changes that rise");
     let bytes = bytes_of(&mut input, &written.to_bytes());
     if let Ok(journal) = parse(bytes.len(), || Journal::parse(&bytes)) {
         accepted();

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use same_file::is_same_file;
 use tarsia::io::{FileSink, Sink};
@@ -52,13 +52,7 @@ impl Destination {
                     path.display()
                 )));
             }
-            // It opens both, which is right for regular files only.
-            if is_same_file(path, input).unwrap_or(false) {
-                return Err(Failure::Usage(format!(
-                    "{}: is the file that is read; give another name",
-                    path.display()
-                )));
-            }
+            refuse_same(path, input, "is the file that is read")?;
         }
         let create = || FileSink::create(path);
         let (sink, temporary) = remove_if_stopped(create, FileSink::temporary).map_err(bad)?;
@@ -67,6 +61,42 @@ impl Destination {
             _temporary: temporary,
         }))
     }
+}
+
+/// Refuses a file to write that is another one under any name: through links, too. `what` says which one that is. Files
+/// that are not there yet are the same if they have the same name in the same folder.
+///
+/// # Errors
+/// [`Failure::Usage`].
+pub(crate) fn refuse_same(path: &Path, other: &Path, what: &str) -> Result<(), Failure> {
+    // It opens both, which is right for regular files only.
+    let is_file = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let is_same = match (is_file(path), is_file(other)) {
+        (true, true) => is_same_file(path, other).unwrap_or(false),
+        _ => match (place_of(path), place_of(other)) {
+            (Some(path), Some(other)) => path == other,
+            _ => path == other,
+        },
+    };
+    match is_same {
+        true => Err(Failure::Usage(format!(
+            "{}: {what}; give another name",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// The name that a file has or will have, without links.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    if let Ok(found) = path.canonicalize() {
+        return Some(found);
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// True if the name stands for the standard output, so that nothing else may be printed there.

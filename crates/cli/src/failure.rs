@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use tarsia::ErrorKind;
+use tarsia::compliance::certificate::is_unprintable;
 
 /// Why a command stopped. The texts are shown to people on one line; scripts go by [`Failure::exit_code`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,18 +14,21 @@ pub enum Failure {
     Usage(String),
     /// A file or its data is bad, missing, or holds what cannot be done.
     Bad(String),
+    /// All that was to be checked is right, but for whose word it is: no key that the caller trusts has signed it.
+    Untrusted(String),
     /// The program that reads the standard output has closed it.
     Closed,
 }
 
 impl Failure {
-    /// The exit code that scripts see: 0, 1 or 2.
+    /// The exit code that scripts see: 0, 1, 2 or 3.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Closed => 0,
             Failure::Bad(_) => 1,
             Failure::Usage(_) => 2,
+            Failure::Untrusted(_) => 3,
         }
     }
 
@@ -40,7 +44,9 @@ impl Failure {
     pub fn line(&self) -> Option<String> {
         match self {
             Failure::Closed => None,
-            Failure::Usage(text) | Failure::Bad(text) => Some(format!("error: {}", one_line(text))),
+            Failure::Usage(text) | Failure::Bad(text) | Failure::Untrusted(text) => {
+                Some(format!("error: {}", one_line(text)))
+            }
         }
     }
 
@@ -94,7 +100,7 @@ pub(crate) fn one_line(text: &str) -> String {
             line.push(' ');
             gap = false;
         }
-        if c.is_control() {
+        if is_unprintable(c) {
             line.extend(c.escape_unicode());
         } else {
             line.push(c);
@@ -110,6 +116,7 @@ mod tests {
     #[test]
     fn one_line_has_no_control_characters() {
         assert_eq!(one_line("a\r\n  b\u{1b}[31m"), "a   b\\u{1b}[31m");
+        assert_eq!(one_line("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
         assert_eq!(one_line("\nplain\n"), "plain");
     }
 

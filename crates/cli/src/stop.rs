@@ -27,6 +27,13 @@ pub(crate) fn remove_if_stopped<T, E>(
     Ok((made, Temporary(path)))
 }
 
+/// Runs a step that needs a temporary file. A signal that comes meanwhile ends the process after it; where one came
+/// before, so that the file is gone, the step is not run any more.
+pub(crate) fn before_stopping<T>(step: impl FnOnce() -> T) -> T {
+    let _held = lock();
+    step()
+}
+
 impl Drop for Temporary {
     fn drop(&mut self) {
         lock().retain(|path| *path != self.0);

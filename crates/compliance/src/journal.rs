@@ -2,30 +2,75 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 8 | magic `TRSJRNL1` |
-//! | 8 | number of changes |
+//! | 8 | magic `TRSJRNL2` |
+//! | 16 | id of the file |
+//! | 8 | epoch of the file before the changes |
+//! | 8 | length of the file before them |
+//! | 64 | last 64 bytes of the file before them, its postscript |
 //! | 8 | length of the file after them |
+//! | 8 | number of changes |
+//! | 8 | length of the record |
 //! | per change | kind (1 write, 2 zero), 7 zero bytes, place, length; for kind 1 the bytes, then zeros to 8 |
+//! | | the record, then zeros to 8 |
 //!
-//! Numbers are little-endian. It is redo only: it holds no byte of the file as it was.
+//! Numbers are little-endian. The journal is redo only: of the file as it was it holds the postscript, which has no
+//! values, and nothing else. A journal is of one state of one file ([`FileState`]): the postscript holds the root
+//! digest, so copies of a file that were changed differently since do not take each other's journals.
+//!
+//! The record is what the owner of the file wants to be kept until the changes are done, such as a certificate that is
+//! not yet written elsewhere. The journal does not interpret it.
 
 use std::ops::Range;
 
 use crate::DIGEST_BYTES;
 
 /// The first bytes of a journal.
-pub const JOURNAL_MAGIC: [u8; 8] = *b"TRSJRNL1";
+pub const JOURNAL_MAGIC: [u8; 8] = *b"TRSJRNL2";
 
 /// The first byte that a journal may change: the header before it is written slot by slot.
 pub const JOURNAL_FIRST_PLACE: u64 = 192;
 
-const HEADER_BYTES: usize = 24;
+/// The most bytes of a journal's record.
+pub const JOURNAL_RECORD_BYTES_MAX: u64 = 1 << 30;
+
+/// What journals of earlier versions start with.
+const EARLIER_MAGIC: [u8; 8] = *b"TRSJRNL1";
+
+const FILE_ID_BYTES: usize = 16;
+/// Bytes of a postscript, the last ones of a file.
+const POSTSCRIPT_BYTES: usize = 64;
+/// The shortest file: a header and a postscript.
+const FILE_BYTES_MIN: u64 = JOURNAL_FIRST_PLACE + POSTSCRIPT_BYTES as u64;
+const HEADER_BYTES: usize = 128;
 const CHANGE_HEADER_BYTES: usize = 24;
 const ALIGN: usize = 8;
 const KIND_WRITE: u8 = 1;
 const KIND_ZERO: u8 = 2;
 /// First bytes of a digest that a slot holds.
 const SLOT_DIGEST_BYTES: usize = 16;
+
+const _: () =
+    assert!(JOURNAL_MAGIC.len() + FILE_ID_BYTES + POSTSCRIPT_BYTES + 5 * 8 == HEADER_BYTES);
+
+/// One state of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileState {
+    /// The file's id.
+    pub file_id: [u8; FILE_ID_BYTES],
+    /// The number of the commit.
+    pub epoch: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// The last bytes of the file. They hold its root digest.
+    pub postscript: [u8; POSTSCRIPT_BYTES],
+}
+
+impl FileState {
+    /// Where the postscript starts.
+    pub fn postscript_place(&self) -> u64 {
+        self.file_bytes.saturating_sub(POSTSCRIPT_BYTES as u64)
+    }
+}
 
 /// A change of a range of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +134,17 @@ pub enum JournalError {
         /// What must be there, in words.
         expect: &'static str,
     },
+    /// A journal that an earlier version of the format has.
+    #[error(
+        "the journal is an earlier program's (TRSJRNL1), which did not say of which file it is: it is not applied"
+    )]
+    Earlier,
+    /// A record that is longer than [`JOURNAL_RECORD_BYTES_MAX`].
+    #[error("the record has {length} bytes, and may have {JOURNAL_RECORD_BYTES_MAX}")]
+    RecordTooLong {
+        /// Its bytes.
+        length: u64,
+    },
     /// A change that is empty, overlaps the change before, or lies outside the file.
     #[error(
         "change {index} of the journal, {length} bytes at {place}: bytes {free_start}..{free_end} may change"
@@ -107,29 +163,46 @@ pub enum JournalError {
     },
 }
 
-/// The changes of a modification. They rise by place, do not overlap, and lie behind the header and inside the file as
-/// it is after them.
+/// The changes of a modification, and the state of the file that they are for. The changes rise by place, do not
+/// overlap, and lie behind the header and inside the file as it is after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journal {
-    changes: Vec<Change>,
+    before: FileState,
     file_bytes: u64,
+    changes: Vec<Change>,
+    record: Vec<u8>,
 }
 
 impl Journal {
-    /// A journal of `changes`, after which the file has `file_bytes` bytes.
+    /// A journal of `changes` to a file that is as `before` says, after which the file has `file_bytes` bytes.
     ///
     /// # Errors
     /// [`JournalError::Change`] for a change that is empty, that does not rise, that overlaps the one before, or that
-    /// lies before [`JOURNAL_FIRST_PLACE`] or beyond `file_bytes`.
-    pub fn new(changes: Vec<Change>, file_bytes: u64) -> Result<Self, JournalError> {
+    /// lies before [`JOURNAL_FIRST_PLACE`] or beyond `file_bytes`; [`JournalError::RecordTooLong`];
+    /// [`JournalError::Corrupt`] for a state that no file has.
+    pub fn new(
+        before: FileState,
+        changes: Vec<Change>,
+        file_bytes: u64,
+        record: Vec<u8>,
+    ) -> Result<Self, JournalError> {
+        check_state(&before)?;
+        check_record(record.len() as u64)?;
         let mut free = JOURNAL_FIRST_PLACE;
         for (index, change) in (0..).zip(&changes) {
             free = end_of_change(index, change.place(), change.length(), free..file_bytes)?;
         }
         Ok(Self {
-            changes,
+            before,
             file_bytes,
+            changes,
+            record,
         })
+    }
+
+    /// The state of the file that the changes are for.
+    pub fn before(&self) -> &FileState {
+        &self.before
     }
 
     /// The changes.
@@ -147,12 +220,22 @@ impl Journal {
         self.file_bytes
     }
 
+    /// What is kept until the changes are done; empty if there is nothing.
+    pub fn record(&self) -> &[u8] {
+        &self.record
+    }
+
     /// The journal as it is stored. Its length is a multiple of 8.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&JOURNAL_MAGIC);
-        out.extend_from_slice(&(self.changes.len() as u64).to_le_bytes());
+        out.extend_from_slice(&self.before.file_id);
+        out.extend_from_slice(&self.before.epoch.to_le_bytes());
+        out.extend_from_slice(&self.before.file_bytes.to_le_bytes());
+        out.extend_from_slice(&self.before.postscript);
         out.extend_from_slice(&self.file_bytes.to_le_bytes());
+        out.extend_from_slice(&(self.changes.len() as u64).to_le_bytes());
+        out.extend_from_slice(&(self.record.len() as u64).to_le_bytes());
         for change in &self.changes {
             let (kind, bytes) = match change {
                 Change::Write { bytes, .. } => (KIND_WRITE, bytes.as_slice()),
@@ -164,6 +247,8 @@ impl Journal {
             out.extend_from_slice(bytes);
             out.resize(out.len().next_multiple_of(ALIGN), 0);
         }
+        out.extend_from_slice(&self.record);
+        out.resize(out.len().next_multiple_of(ALIGN), 0);
         out
     }
 
@@ -173,56 +258,32 @@ impl Journal {
     /// [`JournalError`], which names the byte or the change.
     pub fn parse(bytes: &[u8]) -> Result<Self, JournalError> {
         let mut reader = Reader { bytes, at: 0 };
-        if reader.take(JOURNAL_MAGIC.len(), "the magic")? != JOURNAL_MAGIC {
-            return Err(corrupt("the magic", 0, "must be TRSJRNL1"));
+        match reader.array("the magic")? {
+            JOURNAL_MAGIC => {}
+            EARLIER_MAGIC => return Err(JournalError::Earlier),
+            _ => return Err(corrupt("the magic", 0, "must be TRSJRNL2")),
         }
-        let count = reader.u64("the number of changes")?;
+        let before = FileState {
+            file_id: reader.array("the file's id")?,
+            epoch: reader.u64("the epoch")?,
+            file_bytes: reader.u64("the length of the file before")?,
+            postscript: reader.array("the postscript")?,
+        };
+        check_state(&before)?;
         let file_bytes = reader.u64("the length of the file")?;
-        let fit = bytes.len().saturating_sub(HEADER_BYTES) / CHANGE_HEADER_BYTES;
-        let capacity = usize::try_from(count).unwrap_or(usize::MAX);
-        if capacity > fit {
-            return Err(JournalError::Truncated {
-                what: "the list of changes",
-                at: HEADER_BYTES as u64,
-                needed: count.saturating_mul(CHANGE_HEADER_BYTES as u64),
-                len: bytes.len() as u64,
-            });
-        }
-        let mut changes = Vec::with_capacity(capacity);
-        let mut free = JOURNAL_FIRST_PLACE;
-        for index in 0..count {
-            let at = reader.at;
-            let [kind, reserved @ ..] = reader.u64("the kind")?.to_le_bytes();
-            if reserved != [0; 7] {
-                return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
-            }
-            let place = reader.u64("the place")?;
-            let length = reader.u64("the length")?;
-            free = end_of_change(index, place, length, free..file_bytes)?;
-            match kind {
-                KIND_ZERO => changes.push(Change::Zero { place, length }),
-                KIND_WRITE => {
-                    let bytes = reader.sized(length, "the bytes of a change")?.to_vec();
-                    let padding_at = reader.at;
-                    let padding = bytes.len().next_multiple_of(ALIGN) - bytes.len();
-                    if reader
-                        .take(padding, "padding")?
-                        .iter()
-                        .any(|byte| *byte != 0)
-                    {
-                        return Err(corrupt("padding", padding_at, "must be zero"));
-                    }
-                    changes.push(Change::Write { place, bytes });
-                }
-                _ => return Err(corrupt("the kind", at, "must be 1 or 2")),
-            }
-        }
+        let count = reader.u64("the number of changes")?;
+        let record_bytes = reader.u64("the length of the record")?;
+        check_record(record_bytes)?;
+        let changes = reader.changes(count, file_bytes)?;
+        let record = reader.padded(record_bytes, "the record")?.to_vec();
         if reader.at < bytes.len() {
             return Err(corrupt("the end", reader.at, "no bytes may follow"));
         }
         Ok(Self {
-            changes,
+            before,
             file_bytes,
+            changes,
+            record,
         })
     }
 }
@@ -235,6 +296,28 @@ pub fn journal_digest(bytes: &[u8]) -> [u8; SLOT_DIGEST_BYTES] {
         *to = from;
     }
     kept
+}
+
+/// Where the state of a file lies in a journal, to name it in errors.
+const STATE_AT: usize = JOURNAL_MAGIC.len();
+
+fn check_state(state: &FileState) -> Result<(), JournalError> {
+    let epoch_at = STATE_AT + FILE_ID_BYTES;
+    if state.epoch == 0 {
+        return Err(corrupt("the epoch", epoch_at, "must be 1 or more"));
+    }
+    if state.file_bytes < FILE_BYTES_MIN {
+        let what = "the length of the file before";
+        return Err(corrupt(what, epoch_at + 8, "must be 256 or more"));
+    }
+    Ok(())
+}
+
+fn check_record(length: u64) -> Result<(), JournalError> {
+    match length > JOURNAL_RECORD_BYTES_MAX {
+        true => Err(JournalError::RecordTooLong { length }),
+        false => Ok(()),
+    }
 }
 
 /// Where a change ends, if it lies in `free`.
@@ -285,16 +368,70 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], JournalError> {
-        self.sized(n as u64, what)
+    /// Bytes, and the zeros behind them up to a multiple of 8.
+    fn padded(&mut self, length: u64, what: &'static str) -> Result<&'a [u8], JournalError> {
+        let bytes = self.sized(length, what)?;
+        let padding_at = self.at;
+        let padding = bytes.len().next_multiple_of(ALIGN) - bytes.len();
+        let padding = self.sized(padding as u64, "padding")?;
+        match padding.iter().any(|byte| *byte != 0) {
+            true => Err(corrupt("padding", padding_at, "must be zero")),
+            false => Ok(bytes),
+        }
+    }
+
+    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], JournalError> {
+        let mut array = [0; N];
+        for (to, from) in array.iter_mut().zip(self.sized(N as u64, what)?) {
+            *to = *from;
+        }
+        Ok(array)
     }
 
     fn u64(&mut self, what: &'static str) -> Result<u64, JournalError> {
-        let mut number = [0; 8];
-        for (to, from) in number.iter_mut().zip(self.take(8, what)?) {
-            *to = *from;
+        self.array(what).map(u64::from_le_bytes)
+    }
+
+    fn changes(&mut self, count: u64, file_bytes: u64) -> Result<Vec<Change>, JournalError> {
+        let fit = self.bytes.len().saturating_sub(self.at) / CHANGE_HEADER_BYTES;
+        let capacity = usize::try_from(count).unwrap_or(usize::MAX);
+        if capacity > fit {
+            return Err(JournalError::Truncated {
+                what: "the list of changes",
+                at: self.at as u64,
+                needed: count.saturating_mul(CHANGE_HEADER_BYTES as u64),
+                len: self.bytes.len() as u64,
+            });
         }
-        Ok(u64::from_le_bytes(number))
+        let mut changes = Vec::with_capacity(capacity);
+        let mut free = JOURNAL_FIRST_PLACE;
+        for index in 0..count {
+            let change = self.change(index, free..file_bytes)?;
+            // Inside the file, so it does not overflow.
+            free = change.place().saturating_add(change.length());
+            changes.push(change);
+        }
+        Ok(changes)
+    }
+
+    /// A change, which must lie in `free`.
+    fn change(&mut self, index: u64, free: Range<u64>) -> Result<Change, JournalError> {
+        let at = self.at;
+        let [kind, reserved @ ..] = self.u64("the kind")?.to_le_bytes();
+        if reserved != [0; 7] {
+            return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
+        }
+        let place = self.u64("the place")?;
+        let length = self.u64("the length")?;
+        end_of_change(index, place, length, free)?;
+        match kind {
+            KIND_ZERO => Ok(Change::Zero { place, length }),
+            KIND_WRITE => {
+                let bytes = self.padded(length, "the bytes of a change")?.to_vec();
+                Ok(Change::Write { place, bytes })
+            }
+            _ => Err(corrupt("the kind", at, "must be 1 or 2")),
+        }
     }
 }
 
@@ -311,23 +448,33 @@ mod tests {
         }
     }
 
+    fn before() -> FileState {
+        FileState {
+            file_id: *b"0123456789abcdef",
+            epoch: 7,
+            file_bytes: 5000,
+            postscript: [0x50; 64],
+        }
+    }
+
     fn sample() -> Journal {
         let zero = Change::Zero {
             place: 300,
             length: 1 << 40,
         };
-        Journal::new(
-            vec![write(192, b"abc"), write(195, b"12345678"), zero],
-            1 << 41,
-        )
-        .unwrap()
+        let changes = vec![write(192, b"abc"), write(195, b"12345678"), zero];
+        Journal::new(before(), changes, 1 << 41, b"record".to_vec()).unwrap()
     }
 
     #[test]
     fn the_layout_is_the_documented_one() {
         let bytes = sample().to_bytes();
-        let mut expect = b"TRSJRNL1".to_vec();
-        for number in [3, 1 << 41, 1, 192, 3] {
+        let mut expect = b"TRSJRNL20123456789abcdef".to_vec();
+        for number in [7, 5000] {
+            expect.extend_from_slice(&u64::to_le_bytes(number));
+        }
+        expect.extend_from_slice(&[0x50; 64]);
+        for number in [1 << 41, 3, 6, 1, 192, 3] {
             expect.extend_from_slice(&u64::to_le_bytes(number));
         }
         expect.extend_from_slice(b"abc\0\0\0\0\0");
@@ -338,14 +485,49 @@ mod tests {
         for number in [2, 300, 1 << 40] {
             expect.extend_from_slice(&u64::to_le_bytes(number));
         }
+        expect.extend_from_slice(b"record\0\0");
         assert_eq!(bytes, expect);
         assert_eq!(Journal::parse(&bytes), Ok(sample()));
         assert_eq!(
             journal_digest(&bytes),
             blake3::hash(&bytes).as_bytes()[..16]
         );
-        let empty = Journal::new(vec![], 0).unwrap();
+        let empty = Journal::new(before(), vec![], 0, vec![]).unwrap();
         assert_eq!(Journal::parse(&empty.to_bytes()), Ok(empty));
+    }
+
+    #[test]
+    fn states_records_and_versions_that_do_not_fit_are_refused() {
+        let good = sample().to_bytes();
+        let epoch = FileState {
+            epoch: 0,
+            ..before()
+        };
+        let short = FileState {
+            file_bytes: 255,
+            ..before()
+        };
+        for (state, at, field) in [(epoch, 24, 0u64), (short, 32, 255)] {
+            let written = Journal::new(state, vec![], 300, vec![]).unwrap_err();
+            let mut bytes = good.clone();
+            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
+            assert_eq!(Journal::parse(&bytes), Err(written.clone()));
+            let at = at as u64;
+            assert!(matches!(written, JournalError::Corrupt { at: found, .. } if found == at));
+        }
+        let mut long = good.clone();
+        let length = JOURNAL_RECORD_BYTES_MAX + 1;
+        long[120..128].copy_from_slice(&length.to_le_bytes());
+        let too_long = Err(JournalError::RecordTooLong { length });
+        assert_eq!(Journal::parse(&long), too_long);
+        long[120..128].copy_from_slice(&JOURNAL_RECORD_BYTES_MAX.to_le_bytes());
+        assert!(matches!(
+            Journal::parse(&long),
+            Err(JournalError::Truncated { .. })
+        ));
+        let mut earlier = good;
+        earlier[..8].copy_from_slice(b"TRSJRNL1");
+        assert_eq!(Journal::parse(&earlier), Err(JournalError::Earlier));
     }
 
     #[test]
@@ -375,11 +557,13 @@ mod tests {
             ),
         ] {
             let unchecked = Journal {
+                before: before(),
                 changes: changes.clone(),
                 file_bytes: 1000,
+                record: vec![],
             };
             for got in [
-                Journal::new(changes, 1000),
+                Journal::new(before(), changes, 1000, vec![]),
                 Journal::parse(&unchecked.to_bytes()),
             ] {
                 match got {
@@ -411,10 +595,10 @@ mod tests {
             }
         }
         let mut many = good.clone();
-        many[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+        many[112..120].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(matches!(
             Journal::parse(&many),
-            Err(JournalError::Truncated { at: 24, .. })
+            Err(JournalError::Truncated { at: 128, .. })
         ));
     }
 
@@ -432,6 +616,7 @@ mod tests {
         #[test]
         fn journals_come_back(
             parts in proptest::collection::vec((0..20u64, 1..40u64, any::<bool>()), 0..20),
+            record in proptest::collection::vec(any::<u8>(), 0..40),
         ) {
             let (mut changes, mut at) = (vec![], JOURNAL_FIRST_PLACE);
             for (gap, length, is_zero) in parts {
@@ -443,7 +628,7 @@ mod tests {
                 });
                 at = place + length;
             }
-            let journal = Journal::new(changes, at).unwrap();
+            let journal = Journal::new(before(), changes, at, record).unwrap();
             let bytes = journal.to_bytes();
             prop_assert_eq!(bytes.len() % 8, 0);
             prop_assert_eq!(Journal::parse(&bytes), Ok(journal));

@@ -32,7 +32,8 @@ use std::ops::RangeInclusive;
 use blake3::Hasher;
 
 pub use journal::{
-    Change, JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, Journal, JournalError, journal_digest,
+    Change, FileState, JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, JOURNAL_RECORD_BYTES_MAX, Journal,
+    JournalError, journal_digest,
 };
 pub use row_set::{Ranges, RowSet, RowSetError};
 pub use salts::{SALT_BYTES, Salts};

@@ -1,11 +1,11 @@
-//! The salts of blocks.
+//! The salts of blocks and of the root digest.
 
 use std::fmt;
 
 /// Bytes of a block's salt.
 pub const SALT_BYTES: usize = 16;
 
-/// Makes the salts of blocks from a key that is never stored. Without the key nobody can tell them from random bytes.
+/// Makes the salts of blocks and of the root digest from a key that is never stored. Without the key nobody can tell them from random bytes.
 ///
 /// A salt makes the digest of a block useless for tests of guesses: a digest that was kept elsewhere says nothing about
 /// rows that were erased since.
@@ -18,6 +18,12 @@ impl Salts {
     /// From a key, which should be random and used for one file and one change of it.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key }
+    }
+
+    /// The salt of the file's root digest.
+    pub fn of_root(&self) -> [u8; 32] {
+        // The input for a block has another length.
+        *blake3::keyed_hash(&self.key, b"root").as_bytes()
     }
 
     /// The salt of a block.
@@ -57,6 +63,8 @@ mod tests {
         ] {
             assert_ne!(salts.of(1, 2, 3), other);
         }
+        assert_ne!(salts.of_root(), Salts::new([2; 32]).of_root());
+        assert_ne!(salts.of_root()[..SALT_BYTES], salts.of(0, 0, 0));
         assert_eq!(format!("{salts:?}"), "Salts");
     }
 }

@@ -166,7 +166,9 @@ impl std::error::Error for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         let kind = match (Conflict::of(&error), error.kind()) {
-            (Some(Conflict::Changed { .. }), _) => ErrorKind::FileChanged,
+            (Some(Conflict::Changed { .. } | Conflict::Replaced { .. }), _) => {
+                ErrorKind::FileChanged
+            }
             (Some(Conflict::BeingChanged { .. } | Conflict::InUse { .. }), _) => ErrorKind::Busy,
             // Reading beyond the end is a damaged file, not a failing disk.
             (_, io::ErrorKind::UnexpectedEof) => ErrorKind::Corrupt,

@@ -97,16 +97,20 @@ mod source;
 mod table;
 mod write;
 
+#[cfg(feature = "certificate")]
+pub use api::CertificateCheck;
 pub use api::{
     Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
-    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover,
+    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover, recover_with,
 };
 /// The arrays that are written and read.
 pub use arrow_array;
 /// Their types.
 pub use arrow_schema;
 pub use decode::DecoderCounts;
-pub use erase::{ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery};
+pub use erase::{
+    ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery, RowsOfErasure,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions, Threads};
 pub use registry::{kernels, registry};

@@ -28,4 +28,13 @@ pub trait ChangeAt: ReadAt {
     /// # Errors
     /// What the system reports.
     fn set_len(&mut self, len: u64) -> io::Result<()>;
+
+    /// Checks that the name by which the file was opened still leads to it. The answer is of this moment: the name may
+    /// lead elsewhere right after it. Files without a name pass.
+    ///
+    /// # Errors
+    /// [`Conflict::Replaced`](crate::Conflict::Replaced); what the system reports.
+    fn check_named(&self) -> io::Result<()> {
+        Ok(())
+    }
 }

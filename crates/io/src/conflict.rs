@@ -35,6 +35,11 @@ pub enum Conflict {
         /// `"length"` or `"time of modification"`.
         what: &'static str,
     },
+    /// The file's name leads to another file now, or to none. The kind is [`io::ErrorKind::Other`].
+    Replaced {
+        /// The name.
+        path: PathBuf,
+    },
 }
 
 impl Conflict {
@@ -61,6 +66,12 @@ impl Conflict {
         Self::NoLocks { path }.into()
     }
 
+    #[cfg(any(unix, windows))]
+    pub(crate) fn replaced(path: &Path) -> io::Error {
+        let path = path.to_owned();
+        Self::Replaced { path }.into()
+    }
+
     pub(crate) fn changed(path: Option<&Path>, what: &'static str) -> io::Error {
         let path = path.map(Path::to_owned);
         Self::Changed { path, what }.into()
@@ -72,7 +83,7 @@ impl From<Conflict> for io::Error {
         let kind = match conflict {
             Conflict::BeingChanged { .. } | Conflict::InUse { .. } => io::ErrorKind::ResourceBusy,
             Conflict::NoLocks { .. } => io::ErrorKind::Unsupported,
-            Conflict::Changed { .. } => io::ErrorKind::Other,
+            Conflict::Changed { .. } | Conflict::Replaced { .. } => io::ErrorKind::Other,
         };
         Self::new(kind, conflict)
     }
@@ -94,6 +105,11 @@ impl fmt::Display for Conflict {
             Self::NoLocks { path } => write!(
                 f,
                 "{} is on a file system without locks: make sure that nobody else uses it, then override",
+                path.display()
+            ),
+            Self::Replaced { path } => write!(
+                f,
+                "{} was replaced, renamed or removed while it was being changed",
                 path.display()
             ),
             Self::Changed { path, what } => {
@@ -124,6 +140,7 @@ mod tests {
             (Conflict::in_use(path), "override its lock"),
             (Conflict::no_locks(path), "then override"),
             (Conflict::changed(Some(path), "length"), "open it again"),
+            (Conflict::replaced(path), "was replaced"),
         ];
         for (error, advice) in advice {
             let text = error.to_string();

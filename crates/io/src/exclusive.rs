@@ -37,6 +37,7 @@ const ATTEMPTS_MAX: u32 = 16;
 pub struct ExclusiveFile {
     file: LocalFile,
     path: PathBuf,
+    absolute: PathBuf,
     is_locked: bool,
 }
 
@@ -60,7 +61,7 @@ impl ExclusiveFile {
 
     fn open_by(path: &Path, on_busy: OnBusy, locks: &Locks) -> io::Result<Self> {
         for _ in 0..ATTEMPTS_MAX {
-            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            let file = held_by_name().read(true).write(true).open(path)?;
             let is_locked = match (locks.try_lock)(&file) {
                 Ok(()) => true,
                 Err(_) if on_busy == OnBusy::Override => false,
@@ -73,9 +74,12 @@ impl ExclusiveFile {
             };
             // Others may have put a new file under the name meanwhile; the one that is locked is then nobody's.
             if is_at(&file, path)? {
+                // A relative name leads to the same place when the process has another folder.
+                let absolute = std::path::absolute(path)?;
                 return Ok(Self {
                     file: LocalFile::from_file(file)?,
                     path: path.to_owned(),
+                    absolute,
                     is_locked,
                 });
             }
@@ -91,6 +95,19 @@ impl ExclusiveFile {
     /// The path by which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// True if the path by which it was opened still leads to it, through the same or other links. False if another
+    /// file is there now, or none. Unix: device and inode are compared, which no other file has while this one is open.
+    /// Windows: always true, since the file is opened so that nobody can rename, replace or remove it.
+    ///
+    /// # Errors
+    /// What the system reports, other than that there is no file.
+    pub fn is_at_its_path(&self) -> io::Result<bool> {
+        match is_at(self.file.file(), &self.absolute) {
+            Err(error) if is_absence(&error) => Ok(false),
+            known => known,
+        }
     }
 
     /// Asks the system for the length after a write that failed, which may have extended the file.
@@ -140,6 +157,13 @@ impl ChangeAt for ExclusiveFile {
         }
         set
     }
+
+    fn check_named(&self) -> io::Result<()> {
+        match self.is_at_its_path()? {
+            true => Ok(()),
+            false => Err(Conflict::replaced(&self.path)),
+        }
+    }
 }
 
 impl ReadAt for ExclusiveFile {
@@ -166,10 +190,36 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino()))
 }
 
-/// Windows does not replace a file that is open.
-#[cfg(not(unix))]
+/// [`held_by_name`] keeps the file at its path. Between opening and locking nothing changes that.
+#[cfg(windows)]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
+}
+
+/// A path that leads nowhere, as far as errors tell.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Options of an open file whose name others may take.
+#[cfg(unix)]
+fn held_by_name() -> OpenOptions {
+    OpenOptions::new()
+}
+
+/// Options of an open file that others may read and write, but neither rename, replace nor remove while it is open:
+/// the shares are all but `FILE_SHARE_DELETE`.
+#[cfg(windows)]
+fn held_by_name() -> OpenOptions {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_SHARE_READ: u32 = 1;
+    const FILE_SHARE_WRITE: u32 = 2;
+    let mut options = OpenOptions::new();
+    options.share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
+    options
 }
 
 #[cfg(test)]

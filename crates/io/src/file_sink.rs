@@ -72,6 +72,16 @@ impl FileSink {
         self.open.as_ref().map(|open| open.temporary.as_path())
     }
 
+    /// Writes what was appended to the disk, still under the temporary name: the commit that follows has only the rename
+    /// to do, if nothing is appended in between.
+    ///
+    /// # Errors
+    /// What the system reports, as at a commit.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.on_file(|file| file.sync_all())
+    }
+
     /// Runs a step on the file; after a step that failed the content is unknown, and every further one is
     /// refused, as all are after the commit.
     fn on_file<T>(&mut self, step: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
@@ -300,6 +310,20 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"old");
         drop(sink);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_synced_has_its_name_after_the_commit_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("table.tarsia");
+        let mut sink = FileSink::create(&target).unwrap();
+        sink.append(b"whole").unwrap();
+        sink.sync().unwrap();
+        assert!(!target.exists());
+        assert_eq!(fs::read(sink.temporary().unwrap()).unwrap(), b"whole");
+        sink.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
+        assert!(sink.sync().is_err());
     }
 
     #[test]

@@ -60,11 +60,15 @@ pub const SECTION_ERASED: u32 = 6;
 /// The section id of blocks that lie outside their page; see [`crate::MovedBlock`].
 pub const SECTION_MOVED: u32 = 7;
 
+/// The section id of the salt of the root digest and of the states that the file had before; see [`crate::History`].
+pub const SECTION_HISTORY: u32 = 8;
+
 /// The ids of the sections that this build knows.
-pub const SECTIONS_KNOWN: [u32; 4] = [
+pub const SECTIONS_KNOWN: [u32; 5] = [
     SECTION_DELETED,
     SECTION_ERASED,
     SECTION_MOVED,
+    SECTION_HISTORY,
     SECTION_KERNEL,
 ];
 

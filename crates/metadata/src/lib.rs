@@ -36,6 +36,7 @@ mod error;
 mod footer;
 mod generated;
 mod header;
+mod history;
 mod kernel;
 mod leaves;
 pub mod limits;
@@ -59,12 +60,13 @@ pub use column::{
 };
 pub use error::{Error, FeatureWord, Result};
 pub use footer::{
-    EncodingUse, Footer, MetaBlob, SECTION_DELETED, SECTION_ERASED, SECTION_KERNEL, SECTION_MOVED,
-    SECTIONS_KNOWN, Section, SectionFlags,
+    EncodingUse, Footer, MetaBlob, SECTION_DELETED, SECTION_ERASED, SECTION_HISTORY,
+    SECTION_KERNEL, SECTION_MOVED, SECTIONS_KNOWN, Section, SectionFlags,
 };
 pub use header::{
     Committed, FeatureWords, Header, MAGIC, STATE_JOURNAL, Slot, SlotState, SlotView,
 };
+pub use history::{History, PastState};
 pub use kernel::KernelSection;
 pub use leaves::n_leaves;
 pub use lookup::check_buckets;

@@ -1,12 +1,16 @@
 //! Arguments of the commands that erase rows, and of what prepares files for it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-use super::selections::{RowItems, parse_row_items};
+use super::selections::{RowItems, file_name, parse_row_items};
 use super::trust::Trust;
 use crate::failure::Failure;
 use crate::predicate::{Predicate, PredicateError};
@@ -18,14 +22,21 @@ Example:
   tarsia erase users.tarsia --rows 1,2,5..9 --dry-run
   tarsia erase users.tarsia --where \"user_id = 42\" --certificate 4711.json --key key.pem --note \"request 4711\"
   tarsia erase users.tarsia --rows @rows.txt
+  tarsia erase users.tarsia --where @condition.txt
 
 A condition is column = value, column IN (value, value), column BETWEEN value AND value, column IS NULL or column IS NOT
 NULL; several are joined by AND. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for bytes; dates,
 times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word stands in double
-quotes. Columns are flat. A value that the column's type does not hold is an error.
+quotes. Columns are flat. A value that the column's type does not hold is an error. @FILE reads the condition from a file, where lines
+may end anywhere between its words.
 
 The file is changed in place. A crash leaves it as it was, or leaves a journal with which the next reader or `tarsia recover`
-completes the erasure. Copies, snapshots and backups of the file are not changed.")]
+completes the erasure. Copies, snapshots and backups of the file are not changed. An erasure that adds nothing to what is
+deleted and erased already changes no byte.
+
+At level 2 the rows are erased from the columns at level 2 alone: what is printed, and the certificate, name the columns that
+still hold their values. The certificate is on the disk before the file changes, and gets its name before the erasure is
+acknowledged; if that is interrupted, `tarsia recover --certificate` writes it.")]
 pub struct Erase {
     /// Tarsia file to change
     pub file: PathBuf,
@@ -48,7 +59,8 @@ pub struct Erase {
     /// Wait until others who map or change the file are done, instead of refusing
     #[arg(long)]
     pub wait: bool,
-    /// Write a certificate to this file: which blocks changed, with their digests before and after
+    /// Write a certificate to this file: which rows were deleted and erased, which columns still hold their values, which
+    /// blocks changed, with their digests before and after
     #[arg(long, value_name = "OUT.json")]
     pub certificate: Option<PathBuf>,
     /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl
@@ -82,13 +94,64 @@ pub struct ToErase {
         value_parser = OsStringValueParser::new().try_map(parse_row_items)
     )]
     pub items: Option<RowItems>,
-    /// All rows that pass a condition: user_id = 42
-    #[arg(long = "where", value_name = "CONDITION", value_parser = parse_condition)]
-    pub condition: Option<Predicate>,
+    /// All rows that pass a condition: user_id = 42; @FILE reads it from a file
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        value_parser = OsStringValueParser::new().try_map(parse_condition)
+    )]
+    pub condition: Option<Condition>,
 }
 
-fn parse_condition(text: &str) -> Result<Predicate, PredicateError> {
-    text.parse()
+/// A condition, or the file that it is in. No condition starts with `@`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// On the command line.
+    Given(Predicate),
+    /// In a text file.
+    File(PathBuf),
+}
+
+impl Condition {
+    /// The condition.
+    ///
+    /// # Errors
+    /// [`Failure::Bad`] for a file that cannot be read, that has more than 256 MiB, or that holds no condition.
+    pub fn read(&self) -> Result<Cow<'_, Predicate>, Failure> {
+        /// A million ids take 20 MB at most.
+        const BYTES_MAX: u64 = 256 << 20;
+        let path = match self {
+            Condition::Given(condition) => return Ok(Cow::Borrowed(condition)),
+            Condition::File(path) => path,
+        };
+        let file = File::open(path).map_err(|error| Failure::bad(path, error))?;
+        let mut text = String::new();
+        let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(|error| Failure::bad(path, error))?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(Failure::bad(
+                path,
+                "more than 256 MiB, too many for a condition",
+            ));
+        }
+        let condition = text.parse();
+        condition
+            .map(Cow::Owned)
+            .map_err(|error: PredicateError| Failure::bad(path, error))
+    }
+}
+
+fn parse_condition(text: OsString) -> Result<Condition, String> {
+    match text.as_encoded_bytes() {
+        b"@" => return Err("a file's name is missing after `@`".to_owned()),
+        [b'@', ..] => return file_name(&text).map(Condition::File),
+        _ => {}
+    }
+    let text = text.to_str().ok_or("the condition is not UTF-8")?;
+    let condition = text
+        .parse()
+        .map_err(|error: PredicateError| error.to_string())?;
+    Ok(Condition::Given(condition))
 }
 
 /// How rows are erased.
@@ -127,12 +190,23 @@ impl From<EraseLevel> for tarsia::ErasureLevel {
 #[command(after_help = "\
 Example:
   tarsia recover users.tarsia
+  tarsia recover users.tarsia --certificate 4711.json
 
 Completes an erasure that a crash interrupted, or removes what it had not yet begun to apply. A file without one is not
-changed.")]
+changed. If the erasure was to have a certificate, --certificate writes it, as it was signed; without that option it is lost, which
+is said.")]
 pub struct Recover {
     /// Tarsia file to change
     pub file: PathBuf,
+    /// Write the certificate of the interrupted erasure to this file, if it was started with one
+    #[arg(long, value_name = "OUT.json")]
+    pub certificate: Option<PathBuf>,
+    /// Sign the certificate with the Ed25519 key in this file, instead of the signature that it has
+    #[arg(long, value_name = "KEYFILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// What the certificate says besides, instead of the note that it has
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub note: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -188,18 +262,22 @@ pub struct Compact {
 Example:
   tarsia verify-certificate 4711.json users.tarsia --signed-by public.pem
 
-Compares the certificate with the file as it is now, and checks its signature. The public key in a certificate is whatever
-its author put there: --signed-by says whose signature is wanted.")]
+Compares the certificate with the file as it is now, verifies the file, and checks the signature. The public key in a
+certificate is whatever its author put there: --signed-by says whose signature is trusted.
+
+Exit codes: 0, and a first line that starts with `ok`, only if all is right and the signature is by a key that --signed-by
+names; 3 if all else is right (the first line says `unsigned` or `signed by an unknown key`); 1 if the certificate is not true of
+this file, or its signature is not its own.")]
 pub struct VerifyCertificate {
     /// Certificate that `tarsia erase` wrote
     #[arg(value_name = "CERTIFICATE.json")]
     pub certificate: PathBuf,
     /// Tarsia file of which rows were erased
     pub file: PathBuf,
-    /// File with the public key of the signature: 32 bytes, 64 hexadecimal digits, or PEM as `openssl pkey -pubout`
-    /// writes it; without a signature of this key the certificate is refused
+    /// File with a public key whose signature is trusted: 32 bytes, 64 hexadecimal digits, or PEM as `openssl pkey
+    /// -pubout` writes it; may be given several times
     #[arg(long, value_name = "KEYFILE")]
-    pub signed_by: Option<PathBuf>,
+    pub signed_by: Vec<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -370,7 +448,10 @@ mod tests {
         assert_eq!(args.rows.items, Some(RowItems::Listed(items)));
         assert_eq!((args.level, args.dry_run), (EraseLevel::Two, false));
         let args = erase(&["--where", "a = 1", "--level", "1", "--dry-run"]).unwrap();
-        assert_eq!(args.rows.condition, "a = 1".parse().ok());
+        let condition = Condition::Given("a = 1".parse().unwrap());
+        assert_eq!(args.rows.condition, Some(condition));
+        let args = erase(&["--where", "@a = 1"]).unwrap();
+        assert_eq!(args.rows.condition, Some(Condition::File("a = 1".into())));
         assert_eq!((args.level.number(), args.dry_run), (1, true));
         let signed = ["--certificate", "c.json", "--key", "k", "--note", "n"];
         let args = erase(&[&["--rows", "-"], &signed[..]].concat()).unwrap();

@@ -16,7 +16,8 @@ use crate::failure::Failure;
 use crate::source::{Format, Types};
 
 pub use erase::{
-    Audit, Compact, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase, VerifyCertificate,
+    Audit, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase,
+    VerifyCertificate,
 };
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
@@ -29,7 +30,8 @@ const CODES: &str = "\
 Exit codes:
   0  done (also when the reader of a pipe closes it)
   1  a file or its data is bad, missing or refused; one line on stderr says which file, column, page and block, and why
-  2  wrong usage: an unknown option or file extension, a malformed range, a column or row that the file does not have";
+  2  wrong usage: an unknown option or file extension, a malformed range, a column or row that the file does not have
+  3  verify-certificate: all is right, but no key that --signed-by names has signed the certificate";
 
 /// Store tables in Tarsia files: import, export, read, look into and verify them.
 #[derive(Debug, Parser)]

@@ -189,14 +189,14 @@ impl<T> Listing<T> {
 
 /// The name behind `@`, which need not be UTF-8.
 #[cfg(unix)]
-fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+pub(super) fn file_name(text: &OsStr) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt;
     let name = text.as_bytes().get(1..).unwrap_or_default();
     Ok(OsStr::from_bytes(name).into())
 }
 
 #[cfg(not(unix))]
-fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+pub(super) fn file_name(text: &OsStr) -> Result<PathBuf, String> {
     let name = text.to_str().and_then(|text| text.strip_prefix('@'));
     Ok(name.ok_or("a file's name that is no text")?.into())
 }

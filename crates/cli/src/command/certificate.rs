@@ -3,92 +3,147 @@
 use std::fs;
 
 use serde::Serialize;
+use tarsia::CertificateCheck;
 use tarsia::compliance::certificate::{Certificate, PublicKey, Signed};
 
 use crate::args::VerifyCertificate;
 use crate::failure::Failure;
 
 use super::open::open;
-use super::output::{Out, hex};
+use super::output::Out;
 
 #[derive(Serialize)]
-struct CertificateDocument {
+struct CertificateDocument<'a> {
     certificate: String,
     file: String,
-    /// Whether the file is the one that the erasure left, to the byte.
-    unchanged: bool,
+    /// Whether all is right, and a key that the caller names has signed it.
+    ok: bool,
+    /// `ok`, `unsigned`, `signed by an unknown key` or `refuted`.
+    verdict: &'static str,
+    /// Why it is refuted.
+    why: Option<&'a str>,
+    /// Whether the file is the one that the erasure left, to the byte; `None` if the certificate is refuted.
+    unchanged: Option<bool>,
     signed_by: Option<String>,
+    columns_holding_values: Vec<&'a str>,
 }
 
-/// That the certificate is of this file. A file that was changed since must still be one of its successors: of the same
-/// identity, with at least the rows deleted that were deleted then.
+/// Whose word a certificate is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    Named,
+    Unknown,
+    Unsigned,
+}
+
+/// Says whether the certificate is true of the file, and whether a key that the caller names has signed it.
 pub(super) fn verify_certificate(args: &VerifyCertificate) -> Result<(), Failure> {
     let bad = |what: String| Failure::bad(&args.certificate, what);
     let bytes = fs::read(&args.certificate).map_err(|error| bad(error.to_string()))?;
     let certificate = Certificate::parse(&bytes).map_err(|error| bad(error.to_string()))?;
     let signed = certificate.verify_signature();
     let signed = signed.map_err(|error| bad(error.to_string()))?;
-    if let Some(name) = &args.signed_by {
-        let key = fs::read(name).map_err(|error| Failure::bad(name, error))?;
-        let wanted = PublicKey::parse(&key).map_err(|error| Failure::bad(name, error))?;
-        match &signed {
-            Signed::By(key) if *key == wanted => {}
-            Signed::By(_) => return Err(bad("it is signed by another key".to_owned())),
-            Signed::No => return Err(bad("it is not signed".to_owned())),
-        }
-    }
+    let trust = trust(args, &signed)?;
     let file = open(&args.file)?;
-    let metadata = file.metadata();
-    if metadata.file_id != certificate.file_id.0 {
-        return Err(bad(format!(
-            "it is for another file: its id is {}, that of {} is {}",
-            certificate.file_id,
-            args.file.display(),
-            hex(&metadata.file_id)
-        )));
-    }
-    let unchanged = metadata.root_digest == certificate.new_root.0;
-    let deleted = file.deleted_rows();
-    if unchanged {
-        file.verify()
-            .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
-        if deleted.digest() != certificate.deletion_vector_digest_after.0 {
-            return Err(bad("other rows are deleted than it says".to_owned()));
+    let checked = file.check_certificate(&certificate);
+    let checked = checked.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let left = match &checked {
+        CertificateCheck::AsLeft => "the file is as the erasure left it",
+        CertificateCheck::ErasedSince => {
+            "the file descends from what the erasure left, and was erased further since"
         }
-    } else if metadata.epoch <= certificate.new_epoch
-        || deleted.len() < certificate.deleted_rows_after
-    {
-        return Err(bad(format!(
-            "the file is not the one that the erasure left: root digest {}, and {} rows deleted",
-            hex(&metadata.root_digest),
-            deleted.len()
-        )));
-    }
-    let signed_by = match &signed {
-        Signed::By(key) => Some(key.to_string()),
-        Signed::No => None,
+        CertificateCheck::Refuted { why } => {
+            say(
+                args,
+                &certificate,
+                &checked,
+                trust,
+                &format!("refuted: {why}"),
+            )?;
+            return Err(bad(why.clone()));
+        }
+        _ => return Err(bad("what the file says of it is not known here".to_owned())),
     };
+    let key = match &signed {
+        Signed::By(key) => key.to_string(),
+        Signed::No => String::new(),
+    };
+    let (line, failure) = match trust {
+        Trust::Named => (format!("ok: {left}; signed by {key}"), None),
+        Trust::Unknown => (
+            format!("signed by an unknown key: {key}; {left}, but whoever has that key says so"),
+            Some("signed by an unknown key: name the keys that you trust with --signed-by"),
+        ),
+        Trust::Unsigned => (
+            format!(
+                "unsigned: {left}, but whoever can write the file can write such a certificate"
+            ),
+            Some("unsigned: nobody vouches for it"),
+        ),
+    };
+    say(args, &certificate, &checked, trust, &line)?;
+    match failure {
+        None => Ok(()),
+        Some(what) => {
+            let name = args.certificate.display();
+            Err(Failure::Untrusted(format!("{name}: {what}")))
+        }
+    }
+}
+
+fn trust(args: &VerifyCertificate, signed: &Signed) -> Result<Trust, Failure> {
+    let keys = args.signed_by.iter().map(|name| {
+        let bytes = fs::read(name).map_err(|error| Failure::bad(name, error))?;
+        PublicKey::parse(&bytes).map_err(|error| Failure::bad(name, error))
+    });
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    Ok(match signed {
+        Signed::By(key) if keys.contains(key) => Trust::Named,
+        Signed::By(_) => Trust::Unknown,
+        Signed::No => Trust::Unsigned,
+    })
+}
+
+/// The verdict first, then the certificate.
+fn say(
+    args: &VerifyCertificate,
+    certificate: &Certificate,
+    checked: &CertificateCheck,
+    trust: Trust,
+    line: &str,
+) -> Result<(), Failure> {
     let mut out = Out::new();
-    if args.json {
-        out.document(&CertificateDocument {
-            certificate: args.certificate.display().to_string(),
-            file: args.file.display().to_string(),
-            unchanged,
-            signed_by,
-        })?;
+    if !args.json {
+        out.line(line)?;
+        out.line("")?;
+        for line in certificate.to_text().lines() {
+            out.line(line)?;
+        }
         return out.finish();
     }
-    for line in certificate.to_text().lines() {
-        out.line(line)?;
-    }
-    out.line("")?;
-    out.line(match unchanged {
-        true => "ok: the file is as the erasure left it",
-        false => "ok: the file was erased further since; its blocks were not compared",
+    let why = match checked {
+        CertificateCheck::Refuted { why } => Some(why.as_str()),
+        _ => None,
+    };
+    let verdict = match (why, trust) {
+        (Some(_), _) => "refuted",
+        (None, Trust::Named) => "ok",
+        (None, Trust::Unknown) => "signed by an unknown key",
+        (None, Trust::Unsigned) => "unsigned",
+    };
+    let holding = certificate.columns.iter().filter(|it| it.holds_values);
+    out.document(&CertificateDocument {
+        certificate: args.certificate.display().to_string(),
+        file: args.file.display().to_string(),
+        ok: verdict == "ok",
+        verdict,
+        why,
+        unchanged: match checked {
+            CertificateCheck::Refuted { .. } => None,
+            other => Some(*other == CertificateCheck::AsLeft),
+        },
+        signed_by: certificate.signature.map(|it| it.public_key.to_string()),
+        columns_holding_values: holding.map(|column| column.name.as_str()).collect(),
     })?;
-    match signed_by {
-        Some(key) => out.line(&format!("signed by {key}"))?,
-        None => out.line("not signed: whoever can write the file can write such a certificate")?,
-    }
     out.finish()
 }

@@ -1,30 +1,39 @@
 //! `tarsia erase` and `tarsia recover`.
 
-use std::fs;
 use std::path::Path;
 
-use chrono::{SecondsFormat, Utc};
 use serde::Serialize;
-use tarsia::compliance::certificate::SecretKey;
-use tarsia::io::{FileSink, OnBusy, Sink};
-use tarsia::{Eraser, ErasurePlan, ErasureReport, ErasureSummary, Recovery, RowSet};
+use tarsia::compliance::certificate::printable;
+use tarsia::io::OnBusy;
+use tarsia::{Eraser, ErasurePlan, ErasureReport, Recovery, RowSet};
 
-use crate::args::{Erase, Recover};
+use crate::args::{Condition, Erase, EraseLevel, Recover, RowItems};
+use crate::destination::{Destination, refuse_same};
 use crate::failure::Failure;
 use crate::predicate::matching_rows;
+use crate::text::escape_controls;
 
+use super::certifying::Certifying;
 use super::open::{open_with, trusting};
 use super::output::Out;
 use super::rows::rows_to_erase;
 
+/// Columns that are named as such that still hold values; of more, the number is shown.
+const COLUMNS_SHOWN: usize = 20;
+
 #[derive(Serialize)]
-struct EraseDocument {
+struct EraseDocument<'a> {
     file: String,
     dry_run: bool,
     level: u8,
+    /// Whether a byte of the file changed, or would change.
+    changed: bool,
     rows: u64,
     rows_deleted: u64,
     rows_erased: u64,
+    rows_erased_before: u64,
+    /// Columns that still hold, or may hold, values of the rows that were asked for.
+    columns_holding_values: Vec<&'a str>,
     blocks: u64,
     blocks_moved: u64,
     bytes_read: u64,
@@ -34,68 +43,37 @@ struct EraseDocument {
     file_bytes_before: u64,
     file_bytes_after: u64,
     dropped_sections: Vec<u32>,
-}
-
-/// The file that a certificate will be written to, and what it is signed with: both are looked at before anything is
-/// erased.
-struct Certifying {
-    sink: FileSink,
-    key: Option<SecretKey>,
-}
-
-impl Certifying {
-    fn open(args: &Erase) -> Result<Option<Self>, Failure> {
-        let Some(path) = &args.certificate else {
-            return Ok(None);
-        };
-        let key = match &args.key {
-            None => None,
-            Some(name) => {
-                let bytes = fs::read(name).map_err(|error| Failure::bad(name, error))?;
-                let key = SecretKey::parse(&bytes).map_err(|error| Failure::bad(name, error))?;
-                Some(key)
-            }
-        };
-        let sink = FileSink::create(path).map_err(|error| Failure::bad(path, error))?;
-        Ok(Some(Self { sink, key }))
-    }
-
-    fn write(mut self, args: &Erase, report: &ErasureReport) -> Result<(), Failure> {
-        let path = args.certificate.as_deref().unwrap_or(Path::new("-"));
-        let erased = args.rewrite.as_ref().unwrap_or(&args.file);
-        let time = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
-        let name = erased.display().to_string();
-        let mut certificate = report.certificate(&name, &time, args.note.as_deref());
-        let bad = |error: &dyn std::fmt::Display| {
-            Failure::bad(path, format!("the rows are erased, but: {error}"))
-        };
-        if let Some(key) = &self.key {
-            certificate.sign(key).map_err(|error| bad(&error))?;
-        }
-        let text = certificate.to_json().map_err(|error| bad(&error))?;
-        let written = self.sink.append(text.as_bytes());
-        written
-            .and_then(|()| self.sink.commit())
-            .map_err(|error| bad(&error))
-    }
+    certificate: Option<String>,
 }
 
 pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
-    let certifying = Certifying::open(args)?;
+    if let Some(out) = &args.rewrite {
+        refuse_same(out, &args.file, "is the file that is read")?;
+        for (input, what) in inputs(args) {
+            refuse_same(out, input, what)?;
+        }
+    }
+    let mut certifying = open_certificate(args)?;
     let refused = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
     let level = args.level.into();
     if args.dry_run || args.rewrite.is_some() {
         let file = open_with(&args.file, trusting(&args.trust))?;
-        let plan = file
-            .plan_erasure(&rows_of(args, &file)?, level)
-            .map_err(refused)?;
+        let plan = file.plan_erasure(&rows_of(args, &file)?, level);
+        let plan = plan.map_err(refused)?;
         let Some(path) = &args.rewrite else {
-            return say(args, *plan.summary(), &[]);
+            return say(args, plan.report(), false);
         };
         announce(args, &plan)?;
-        let report = file.write_erased(plan, path);
+        let certified = prepare(args, certifying.as_mut(), path, &plan)?;
+        let mut out = Destination::open(path, &args.file)?;
+        let report = file.write_erased_into(plan, &mut out);
         let report = report.map_err(|error| Failure::of_tarsia(path, &error))?;
-        return done(args, certifying, &report);
+        if let (Some(certifying), Some(_)) = (&mut certifying, &certified) {
+            let published = certifying.publish();
+            published
+                .map_err(|error| Failure::Bad(format!("the file is written, but: {error}")))?;
+        }
+        return say(args, &report, certified.is_some());
     }
     let on_busy = match args.wait {
         true => OnBusy::Wait,
@@ -105,15 +83,84 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     let rows = rows_of(args, eraser.file())?;
     let plan = eraser.plan(&rows, level).map_err(refused)?;
     announce(args, &plan)?;
-    let report = eraser.commit(plan).map_err(refused)?;
-    done(args, certifying, &report)
+    let certified = prepare(args, certifying.as_mut(), &args.file, &plan)?;
+    let mut lost = None;
+    let report = match (certifying, &certified) {
+        (Some(mut certifying), Some(record)) => {
+            let mut publish = || {
+                let published = certifying.publish();
+                lost = published.is_err().then_some(record);
+                published
+            };
+            eraser.commit_with(plan, record.clone(), &mut publish)
+        }
+        _ => eraser.commit(plan),
+    };
+    if let Some(certificate) = lost {
+        // The rows are erased: what proves it is shown where it can be.
+        let mut out = Out::new();
+        out.line(&escape_controls(&String::from_utf8_lossy(certificate)))?;
+        out.finish()?;
+    }
+    say(args, &report.map_err(refused)?, certified.is_some())
+}
+
+/// Files that are read beside the table, with what they are.
+fn inputs(args: &Erase) -> impl Iterator<Item = (&Path, &'static str)> {
+    let key = args.key.iter().map(|path| (path.as_path(), "is the key"));
+    let rows = match &args.rows.items {
+        Some(RowItems::File(path)) => Some((path.as_path(), "is the list of rows")),
+        _ => None,
+    };
+    let condition = match &args.rows.condition {
+        Some(Condition::File(path)) => Some((path.as_path(), "is the condition")),
+        _ => None,
+    };
+    key.chain(rows).chain(condition)
+}
+
+/// The file that the certificate will be written to: it is looked at before anything is erased.
+fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
+    let Some(path) = &args.certificate else {
+        return Ok(None);
+    };
+    let mut others = vec![(args.file.as_path(), "is the table")];
+    if let Some(out) = &args.rewrite {
+        others.push((out, "is the file that is written"));
+    }
+    others.extend(inputs(args));
+    Certifying::open(path, args.key.as_ref(), args.note.as_ref(), &others).map(Some)
+}
+
+/// The certificate of the erasure, on the disk under a temporary name; `None` if no certificate is asked for, or no
+/// rows, of which there is nothing to certify.
+fn prepare(
+    args: &Erase,
+    certifying: Option<&mut Certifying>,
+    erased: &Path,
+    plan: &ErasurePlan,
+) -> Result<Option<Vec<u8>>, Failure> {
+    match certifying {
+        Some(certifying) if plan.summary().rows > 0 => {
+            certifying.prepare(erased, plan.report()).map(Some)
+        }
+        Some(_) if !args.json => {
+            let mut out = Out::to_standard_error();
+            out.line("no rows are erased, so no certificate is written")?;
+            out.finish().map(|()| None)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The rows that are named or that pass the condition.
 fn rows_of(args: &Erase, file: &tarsia::File) -> Result<RowSet, Failure> {
     let ranges = match (&args.rows.items, &args.rows.condition) {
         (Some(items), _) => rows_to_erase(items, &args.file, file.num_rows())?,
-        (None, Some(condition)) => matching_rows(&args.file, file, condition)?,
+        (None, Some(condition)) => {
+            let condition = condition.read()?;
+            matching_rows(&args.file, file, condition.as_ref())?
+        }
         (None, None) => Vec::new(),
     };
     let mut rows = RowSet::new();
@@ -125,40 +172,39 @@ fn rows_of(args: &Erase, file: &tarsia::File) -> Result<RowSet, Failure> {
 
 /// Says what is going to be changed, before it is.
 fn announce(args: &Erase, plan: &ErasurePlan) -> Result<(), Failure> {
-    if args.json {
+    if args.json || plan.is_empty() {
         return Ok(());
     }
     let summary = plan.summary();
+    let doing = match args.level {
+        EraseLevel::One => "deleting (hiding)",
+        EraseLevel::Two => "erasing",
+    };
     let mut out = Out::to_standard_error();
     out.line(&format!(
-        "erasing {} rows: {} blocks, {} bytes to write twice, {} bytes to zero",
+        "{doing} {} rows: {} blocks, {} bytes to write twice, {} bytes to zero",
         summary.rows, summary.blocks, summary.bytes_written, summary.bytes_zeroed
     ))?;
     out.finish()
 }
 
-fn done(
-    args: &Erase,
-    certifying: Option<Certifying>,
-    report: &ErasureReport,
-) -> Result<(), Failure> {
-    if let Some(certifying) = certifying {
-        certifying.write(args, report)?;
-    }
-    let dropped: Vec<u32> = report.dropped_sections.iter().map(|(id, _)| *id).collect();
-    say(args, report.summary, &dropped)
-}
-
-fn say(args: &Erase, summary: ErasureSummary, dropped: &[u32]) -> Result<(), Failure> {
+fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), Failure> {
     let mut out = Out::new();
+    let summary = &report.summary;
+    let dropped = report.dropped_sections.iter().map(|(id, _)| *id);
     if args.json {
+        let holding = report.columns.iter().filter(|column| column.holds_values());
+        let certificate = args.certificate.as_ref().filter(|_| is_certified);
         out.document(&EraseDocument {
             file: args.file.display().to_string(),
             dry_run: args.dry_run,
             level: args.level.number(),
+            changed: report.is_changed(),
             rows: summary.rows,
             rows_deleted: summary.rows_deleted,
             rows_erased: summary.rows_erased,
+            rows_erased_before: report.rows.erased_before.len(),
+            columns_holding_values: holding.map(|column| column.name.as_str()).collect(),
             blocks: summary.blocks,
             blocks_moved: summary.blocks_moved,
             bytes_read: summary.bytes_read,
@@ -167,14 +213,17 @@ fn say(args: &Erase, summary: ErasureSummary, dropped: &[u32]) -> Result<(), Fai
             journal_bytes: summary.journal_bytes,
             file_bytes_before: summary.file_bytes_before,
             file_bytes_after: summary.file_bytes_after,
-            dropped_sections: dropped.to_vec(),
+            dropped_sections: dropped.collect(),
+            certificate: certificate.map(|path| path.display().to_string()),
         })?;
         return out.finish();
     }
+    let erased_before = report.rows.erased_before.len();
     let mut facts = vec![
-        ("rows", summary.rows.to_string()),
+        ("rows asked for", summary.rows.to_string()),
         ("newly deleted", summary.rows_deleted.to_string()),
-        ("bytes removed of", format!("{} rows", summary.rows_erased)),
+        ("erased now", summary.rows_erased.to_string()),
+        ("erased before", erased_before.to_string()),
         ("blocks", summary.blocks.to_string()),
         ("blocks moved", summary.blocks_moved.to_string()),
         ("bytes written", summary.bytes_written.to_string()),
@@ -187,15 +236,42 @@ fn say(args: &Erase, summary: ErasureSummary, dropped: &[u32]) -> Result<(), Fai
         facts.retain(|(name, _)| *name != "journal bytes");
     }
     out.facts(&facts)?;
+    for line in columns_in_words(report) {
+        out.line(&line)?;
+    }
     for id in dropped {
         out.line(&format!(
             "section {id}, which this program does not know, may have held values: removed"
         ))?;
     }
+    if !report.is_changed() {
+        out.line(match summary.rows {
+            0 => "nothing was changed: no rows were asked for",
+            _ => "nothing was changed: all of these rows were erased, or deleted, before",
+        })?;
+    }
     if args.dry_run {
         out.line("nothing was changed (--dry-run)")?;
     }
     out.finish()
+}
+
+/// The columns that still hold values of the rows that were asked for, a sentence for each.
+fn columns_in_words(report: &ErasureReport) -> Vec<String> {
+    let holding = report.columns.iter().filter(|column| column.holds_values());
+    let n_more = holding.clone().count().saturating_sub(COLUMNS_SHOWN);
+    let lines = holding.take(COLUMNS_SHOWN).map(|column| {
+        let (name, level) = (printable(&column.name), column.level);
+        match column.rows_held {
+            0 => format!(
+                "column `{name}` (level {level}) may still hold values of these rows, in parameters of {}",
+                column.encodings_that_keep_values.join(", ")
+            ),
+            _ => format!("column `{name}` (level {level}) still holds the values of these rows"),
+        }
+    });
+    let more = (n_more > 0).then(|| format!("and {n_more} more columns"));
+    lines.chain(more).collect()
 }
 
 #[derive(Serialize)]
@@ -204,10 +280,37 @@ struct RecoverDocument {
     state: &'static str,
     changes: u64,
     bytes_dropped: u64,
+    certificate: Option<String>,
+    /// Whether the interrupted erasure had a certificate, which was not asked for.
+    certificate_dropped: bool,
+}
+
+/// What became of the certificate of an interrupted erasure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Certified {
+    NoErasure,
+    NoneAskedFor,
+    Dropped,
+    Written,
 }
 
 pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
-    let found = tarsia::recover(&args.file, OnBusy::Refuse);
+    let others = [(args.file.as_path(), "is the table")];
+    let open = |path| Certifying::open(path, args.key.as_ref(), args.note.as_ref(), &others);
+    let mut certifying = args.certificate.as_deref().map(open).transpose()?;
+    let mut certified = Certified::NoErasure;
+    let mut publish = |record: &[u8]| {
+        certified = match (&mut certifying, record) {
+            (_, []) => Certified::NoneAskedFor,
+            (None, _) => Certified::Dropped,
+            (Some(certifying), record) => {
+                certifying.publish_record(record)?;
+                Certified::Written
+            }
+        };
+        Ok(())
+    };
+    let found = tarsia::recover_with(&args.file, OnBusy::Refuse, &mut publish);
     let found = found.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
     let (state, changes, bytes_dropped, text) = match found {
         Recovery::Dropped { bytes } => {
@@ -221,14 +324,34 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
         _ => ("clean", 0, 0, "nothing to recover".to_owned()),
     };
     let mut out = Out::new();
-    match args.json {
-        true => out.document(&RecoverDocument {
+    if args.json {
+        let written = args
+            .certificate
+            .as_ref()
+            .filter(|_| certified == Certified::Written);
+        out.document(&RecoverDocument {
             file: args.file.display().to_string(),
             state,
             changes,
             bytes_dropped,
-        })?,
-        false => out.line(&text)?,
+            certificate: written.map(|path| path.display().to_string()),
+            certificate_dropped: certified == Certified::Dropped,
+        })?;
+        return out.finish();
+    }
+    out.line(&text)?;
+    match (certified, &args.certificate) {
+        (Certified::Written, _) => out.line("its certificate was written")?,
+        (Certified::Dropped, _) => out.line(
+            "it was to have a certificate, which was not written: `recover --certificate OUT` would have written it",
+        )?,
+        (Certified::NoneAskedFor, Some(_)) => {
+            out.line("no certificate was written: that erasure was started without one")?;
+        }
+        (Certified::NoErasure, Some(_)) => {
+            out.line("no certificate was written: there was no erasure to finish")?;
+        }
+        (Certified::NoneAskedFor | Certified::NoErasure, None) => {}
     }
     out.finish()
 }

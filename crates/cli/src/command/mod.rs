@@ -2,6 +2,7 @@
 
 mod audit;
 mod certificate;
+mod certifying;
 mod compact;
 mod encodings;
 mod erase;

@@ -1,8 +1,10 @@
 //! Values in the tables that the command prints.
 
+use tarsia::compliance::certificate::is_unprintable;
+
 use super::style::Cell;
 
-/// A value as a table shows it: JSON, but text without quotes; control characters escaped; at most `n_chars`
+/// A value as a table shows it: JSON, but text without quotes; control characters and marks escaped; at most `n_chars`
 /// characters.
 ///
 /// # Errors
@@ -15,7 +17,7 @@ pub fn shown(cell: &Cell<'_>, row: usize, n_chars: usize) -> Result<String, Stri
     Ok(printable(&text, n_chars))
 }
 
-/// Text for a table: control characters escaped, cut after `n_chars` characters.
+/// Text for a table: control characters and marks of direction escaped, cut after `n_chars` characters.
 #[must_use]
 pub fn printable(text: &str, n_chars: usize) -> String {
     let mut line = String::new();
@@ -24,7 +26,7 @@ pub fn printable(text: &str, n_chars: usize) -> String {
             line.push('…');
             break;
         }
-        if c.is_control() {
+        if is_unprintable(c) {
             line.extend(c.escape_default());
         } else {
             line.push(c);
@@ -47,9 +49,9 @@ mod tests {
 
     #[test]
     fn tables_show_one_harmless_line() {
-        let array = StringArray::from(vec!["a\nb\u{1b}[31m", "0123456789abcdef"]);
+        let array = StringArray::from(vec!["a\nb\u{1b}[31m\u{202e}", "0123456789abcdef"]);
         let cell = cell(Style::Start(60), &array).unwrap();
-        assert_eq!(shown(&cell, 0, 60).unwrap(), "a\\nb\\u{1b}[31m");
+        assert_eq!(shown(&cell, 0, 60).unwrap(), "a\\nb\\u{1b}[31m\\u{202e}");
         assert_eq!(shown(&cell, 1, 10).unwrap(), "0123456789…");
     }
 

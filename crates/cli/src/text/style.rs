@@ -5,6 +5,7 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use tarsia::compliance::certificate::is_unprintable;
 
 /// What the text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,8 @@ impl Style {
 
 /// Appends a JSON string.
 pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
-    // The first bytes of what `escape_controls` escapes; nearly all text has none of them.
-    if text.bytes().any(|byte| matches!(byte, 0x7f | 0xc2)) {
+    // `serde_json` escapes the controls of ASCII but one. Nearly all text has no other character to escape.
+    if text.bytes().any(|byte| byte == 0x7f || !byte.is_ascii()) {
         let json = serde_json::to_string(text).expect("a string always has a JSON form");
         out.extend_from_slice(escape_controls(&json).as_bytes());
         return;
@@ -45,23 +46,25 @@ pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
         .expect("a string always has a JSON form, and writing to memory cannot fail");
 }
 
-/// The same JSON without the control characters U+007F to U+009F, which JSON allows in strings and terminals obey.
+/// The same JSON without the control characters and marks of direction that JSON allows in strings and terminals obey.
 pub(crate) fn escape_controls(json: &str) -> Cow<'_, str> {
-    if !json.contains(is_late_control) {
+    // Between the strings of indented JSON there are line ends.
+    let is_obeyed = |c: char| is_unprintable(c) && c != '\n';
+    if !json.contains(is_obeyed) {
         return Cow::Borrowed(json);
     }
     let mut escaped = String::with_capacity(json.len() + 16);
     for c in json.chars() {
-        match is_late_control(c) {
-            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+        match is_obeyed(c) {
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
             false => escaped.push(c),
         }
     }
     Cow::Owned(escaped)
-}
-
-fn is_late_control(c: char) -> bool {
-    ('\u{7f}'..='\u{9f}').contains(&c)
 }
 
 /// Appends a CSV field. An empty text is quoted, since an empty field is null.

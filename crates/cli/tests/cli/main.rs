@@ -2,6 +2,8 @@
 
 mod budget;
 #[cfg(unix)]
+mod certificates;
+#[cfg(unix)]
 mod changes;
 mod commands;
 #[cfg(unix)]

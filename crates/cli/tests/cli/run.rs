@@ -47,6 +47,12 @@ impl Done {
         self.stderr
     }
 
+    /// A command that ends with this code, whatever it says.
+    #[track_caller]
+    pub(crate) fn code_is(self, code: i32) {
+        assert_eq!(self.code, code, "{self:?}");
+    }
+
     /// The standard output as a JSON document.
     #[track_caller]
     pub(crate) fn json(self) -> serde_json::Value {

@@ -1,8 +1,8 @@
-//! The certificate of an erasure: which blocks of a file changed, from which digest to which, as JSON that a third
-//! party can check against the file.
+//! The certificate of an erasure: which rows were asked for, what became of them, which columns still hold their values,
+//! and which blocks of the file changed, as JSON that a third party can check against the file.
 //!
-//! A certificate holds digests, counts and names, never values of rows. Whoever erased the rows may sign it with an
-//! Ed25519 key. The signature is over the compact JSON of all other fields, in the order of [`Certificate`]. So it can
+//! A certificate holds digests, counts, names and numbers of rows, never values. Whoever erased the rows may sign it
+//! with an Ed25519 key. The signature is over the compact JSON of all other fields, in the order of [`Certificate`]. So it can
 //! be checked without this crate: `json.dumps(document, separators=(",", ":"), ensure_ascii=False)` of Python gives
 //! these bytes once `signature` is removed, and `openssl pkeyutl -verify -rawin` checks them. (jq 1.6 rounds numbers
 //! beyond 2^53.)
@@ -13,8 +13,9 @@
 
 mod hex_text;
 mod keys;
-
-use std::fmt::Write;
+mod printable;
+mod ranges;
+mod text;
 
 use ed25519_dalek::VerifyingKey;
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,11 @@ use serde::{Deserialize, Serialize};
 pub use hex_text::Hex;
 use keys::{KEY_BYTES, SIGNATURE_BYTES};
 pub use keys::{KeyError, PublicKey, SecretKey};
+pub use printable::{is_unprintable, printable};
+pub use ranges::RowRanges;
 
 /// The version of certificates that this module writes and reads.
-pub const CERTIFICATE_VERSION: u32 = 1;
+pub const CERTIFICATE_VERSION: u32 = 2;
 
 /// Why a certificate or a key cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,29 +92,29 @@ pub struct Certificate {
     /// What the caller wants to say, such as the number of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The level that was asked for: 1 or 2.
+    /// The level that was asked for. 1: the rows were deleted, which hides them; 2: they were also erased from the
+    /// columns at level 2.
     pub level: u8,
-    /// How many rows were erased.
-    pub rows: u64,
-    /// Digest of the positions of these rows.
-    pub rows_digest: Hex<32>,
-    /// How many rows of the file are erased now, those of earlier erasures among them.
-    pub deleted_rows_after: u64,
-    /// Digest of the positions of all rows that are erased now.
-    pub deletion_vector_digest_after: Hex<32>,
-    /// Digest of the file before.
-    pub old_root: Hex<32>,
+    /// The rows.
+    pub rows: CertifiedRows,
+    /// All rows of the file that are deleted afterwards, those of earlier erasures among them.
+    pub deleted_after: RowCount,
+    /// All rows of the file that the columns at level 2 do not hold afterwards.
+    pub erased_after: RowCount,
+    /// Digest of the file before. It is left out if the file had no salt, since it would tell about erased values then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_root: Option<Hex<32>>,
     /// Digest of the file after.
     pub new_root: Hex<32>,
     /// The epoch of the file's state before.
     pub old_epoch: u64,
-    /// The epoch of the file's state after.
+    /// The epoch of the file's state after; the same if no byte of the file changed.
     pub new_epoch: u64,
     /// The version of the file format, such as `0.1`.
     pub format_version: String,
     /// The program that erased the rows, such as `tarsia 0.1.0`.
     pub library: String,
-    /// The columns with changed blocks, in the file's order.
+    /// All columns of the file, in its order.
     pub columns: Vec<CertificateColumn>,
     /// Sections that were dropped since they might tell of erased values.
     pub dropped_sections: Vec<DroppedSection>,
@@ -120,14 +123,42 @@ pub struct Certificate {
     pub signature: Option<Signature>,
 }
 
+/// What became of the rows of an erasure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CertifiedRows {
+    /// The rows that were asked for.
+    pub asked: RowRanges,
+    /// Those of them that readers saw before.
+    pub newly_deleted: RowRanges,
+    /// Those of them that the columns at level 2 lost by this erasure; none at level 1.
+    pub erased_now: RowRanges,
+    /// Those of them that the columns at level 2 had lost before.
+    pub erased_before: RowRanges,
+}
+
+/// How many rows, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowCount {
+    /// Their number.
+    pub count: u64,
+    /// The [digest](crate::RowSet::digest) of their positions.
+    pub digest: Hex<32>,
+}
+
 /// A column of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertificateColumn {
+    /// Its number among the columns of the file, from 0; the digests of its blocks have it.
+    pub leaf: u32,
     /// The column's name; of a leaf of a nested column its path.
     pub name: String,
     /// The column's level: 0, 1 or 2.
     pub level: u8,
+    /// Whether it still holds values of the rows that were asked for.
+    pub holds_values: bool,
     /// The blocks whose bytes changed.
     pub blocks: Vec<ChangedBlock>,
 }
@@ -142,6 +173,10 @@ pub struct ChangedBlock {
     pub shared: bool,
     /// The block's number in the page, counted from 0.
     pub block: u32,
+    /// Where it lies in the file now.
+    pub place: u64,
+    /// The bytes that it has there, padding included.
+    pub bytes: u64,
     /// Its digest before: the whole [`block_digest`](crate::block_digest).
     pub before: Hex<32>,
     /// Its digest after.
@@ -269,61 +304,6 @@ impl Certificate {
         Ok(Signed::By(PublicKey::of(&key)))
     }
 
-    /// The certificate for people, without the digests of single blocks. The signature is not checked.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        let mut text = format!("Tarsia erasure certificate, version {}\n", self.version);
-        let mut fact = |name: &str, value: &str| {
-            // Writing to a `String` does not fail.
-            let _ = writeln!(text, "{name:<17}{}", escaped(value));
-        };
-        fact("file", &self.file);
-        fact("file id", &self.file_id.to_string());
-        fact("time", &self.time);
-        if let Some(note) = &self.note {
-            fact("note", note);
-        }
-        fact("level", &self.level.to_string());
-        fact("rows erased", &self.rows.to_string());
-        fact("  digest", &self.rows_digest.to_string());
-        fact("erased in all", &self.deleted_rows_after.to_string());
-        fact("  digest", &self.deletion_vector_digest_after.to_string());
-        fact("root before", &self.old_root.to_string());
-        fact("root after", &self.new_root.to_string());
-        fact(
-            "epochs",
-            &format!("{} to {}", self.old_epoch, self.new_epoch),
-        );
-        fact("format", &self.format_version);
-        fact("erased with", &self.library);
-        for column in &self.columns {
-            let of_pages = |shared| column.blocks.iter().filter(move |it| it.shared == shared);
-            let moved = column.blocks.iter().filter(|block| block.moved).count();
-            fact(
-                "column",
-                &format!(
-                    "{}: level {}, {} blocks of data and {} of shared pages changed, {moved} moved",
-                    column.name,
-                    column.level,
-                    of_pages(false).count(),
-                    of_pages(true).count(),
-                ),
-            );
-        }
-        for section in &self.dropped_sections {
-            let what = format!("{}, {} bytes", section.id, section.bytes);
-            fact("section dropped", &what);
-        }
-        match &self.signature {
-            None => fact("signature", "none"),
-            Some(it) => fact(
-                "signature",
-                &format!("ed25519, public key {}", it.public_key),
-            ),
-        }
-        text
-    }
-
     /// The rules that types do not state.
     fn check(&self) -> Result<(), CertificateError> {
         const LEVEL_MAX: u8 = 2;
@@ -346,7 +326,51 @@ impl Certificate {
         if self.columns.iter().any(|column| column.level > LEVEL_MAX) {
             return refuse("columns", "a level that is not 0, 1 or 2");
         }
+        self.rows.check(self.level)?;
+        if self.new_epoch < self.old_epoch {
+            return refuse("new_epoch", "before old_epoch");
+        }
+        let is_changed = self.new_epoch != self.old_epoch;
+        let same = self.old_root == Some(self.new_root);
+        if is_changed == same {
+            return refuse("new_root", "another root and another epoch, or neither");
+        }
+        let rows = &self.rows;
+        if !is_changed && !(rows.newly_deleted.is_empty() && rows.erased_now.is_empty()) {
+            return refuse(
+                "rows",
+                "rows that were erased in a file that did not change",
+            );
+        }
         Ok(())
+    }
+}
+
+impl CertifiedRows {
+    /// What the four sets say of each other.
+    fn check(&self, level: u8) -> Result<(), CertificateError> {
+        let refuse = |what: &str| {
+            Err(CertificateError::Field {
+                field: "rows",
+                what: what.to_owned(),
+            })
+        };
+        let parts = [&self.newly_deleted, &self.erased_now, &self.erased_before];
+        if self.asked.is_empty() {
+            return refuse("none were asked for");
+        }
+        if parts.iter().any(|part| !part.is_subset(&self.asked)) {
+            return refuse("some that were not asked for");
+        }
+        if !self.erased_now.is_disjoint(&self.erased_before) {
+            return refuse("some that were erased now and before");
+        }
+        let erased = self.erased_now.count() + self.erased_before.count();
+        match level {
+            1 if !self.erased_now.is_empty() => refuse("some that were erased at level 1"),
+            2 if erased != self.asked.count() => refuse("some that were not erased at level 2"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -378,306 +402,5 @@ fn is_utc_time(text: &str) -> bool {
         && start.iter().zip(FORM).all(is_like)
 }
 
-/// Names and notes may hold any characters; a terminal gets harmless ones.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() {
-            true => out.extend(c.escape_unicode()),
-            false => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-
-    /// Of RFC 8032, section 7.1, test 1.
-    const SECRET: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
-    const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
-
-    fn certificate() -> Certificate {
-        let block = ChangedBlock {
-            page: 3,
-            shared: false,
-            block: 17,
-            before: Hex([7; 32]),
-            after: Hex([8; 32]),
-            moved: true,
-        };
-        Certificate {
-            kind: CertificateKind::Erasure,
-            version: CERTIFICATE_VERSION,
-            file: "users \"ü\".tarsia".into(),
-            file_id: Hex([1; 16]),
-            time: "2026-01-31T12:00:00.25Z".into(),
-            note: Some("request 4711\u{1b}[31m".into()),
-            level: 2,
-            rows: 3,
-            rows_digest: Hex([2; 32]),
-            deleted_rows_after: u64::MAX,
-            deletion_vector_digest_after: Hex([3; 32]),
-            old_root: Hex([4; 32]),
-            new_root: Hex([5; 32]),
-            old_epoch: 1,
-            new_epoch: 3,
-            format_version: "0.1".into(),
-            library: "tarsia 0.1.0".into(),
-            columns: vec![
-                CertificateColumn {
-                    name: "email".into(),
-                    level: 2,
-                    blocks: vec![
-                        block,
-                        ChangedBlock {
-                            shared: true,
-                            moved: false,
-                            ..block
-                        },
-                    ],
-                },
-                CertificateColumn {
-                    name: "address.city".into(),
-                    level: 1,
-                    blocks: vec![],
-                },
-            ],
-            dropped_sections: vec![DroppedSection { id: 9, bytes: 128 }],
-            signature: None,
-        }
-    }
-
-    fn secret() -> SecretKey {
-        SecretKey::parse(SECRET.as_bytes()).unwrap()
-    }
-
-    fn signed() -> Certificate {
-        let mut certificate = certificate();
-        certificate.sign(&secret()).unwrap();
-        certificate
-    }
-
-    #[test]
-    fn a_signed_certificate_survives_a_round_trip() {
-        assert_eq!(certificate().verify_signature(), Ok(Signed::No));
-        for certificate in [certificate(), signed()] {
-            let text = certificate.to_json().unwrap();
-            let again = Certificate::parse(text.as_bytes()).unwrap();
-            assert_eq!(again, certificate);
-            assert_eq!(again.to_json().unwrap(), text);
-        }
-        let public = secret().public_key();
-        assert_eq!(public.to_string(), PUBLIC);
-        assert_eq!(signed().verify_signature(), Ok(Signed::By(public)));
-        // A second signature is over the same bytes, and replaces the first one.
-        let mut twice = signed();
-        let other = SecretKey::parse(&[9; 32]).unwrap();
-        twice.sign(&other).unwrap();
-        assert_eq!(twice.verify_signature(), Ok(Signed::By(other.public_key())));
-        twice.sign(&secret()).unwrap();
-        assert_eq!(twice, signed());
-    }
-
-    #[test]
-    fn the_signature_is_over_compact_json_in_the_order_of_fields() {
-        let mut short = certificate();
-        short.columns.clear();
-        short.note = None;
-        let text = String::from_utf8(short.signed_bytes().unwrap()).unwrap();
-        let [one, two, three, four, five] = [1, 2, 3, 4, 5].map(|n: u8| Hex([n; 32]));
-        let id = Hex([1; 16]);
-        assert_eq!(one.to_string(), id.to_string().repeat(2));
-        assert_eq!(
-            text,
-            format!(
-                "{{\"kind\":\"tarsia erasure certificate\",\"version\":1,\"file\":\"users \\\"ü\\\".tarsia\",\
-                 \"file_id\":\"{id}\",\"time\":\"2026-01-31T12:00:00.25Z\",\"level\":2,\"rows\":3,\
-                 \"rows_digest\":\"{two}\",\"deleted_rows_after\":18446744073709551615,\
-                 \"deletion_vector_digest_after\":\"{three}\",\"old_root\":\"{four}\",\"new_root\":\"{five}\",\
-                 \"old_epoch\":1,\"new_epoch\":3,\"format_version\":\"0.1\",\"library\":\"tarsia 0.1.0\",\
-                 \"columns\":[],\"dropped_sections\":[{{\"id\":9,\"bytes\":128}}]}}"
-            )
-        );
-        short.sign(&secret()).unwrap();
-        assert_eq!(short.signed_bytes().unwrap(), text.into_bytes());
-    }
-
-    /// Every document that differs from this one in one leaf, one item of a list or one optional field.
-    fn changed(value: &Value) -> Vec<Value> {
-        match value {
-            Value::Object(fields) => fields
-                .iter()
-                .flat_map(|(name, value)| {
-                    let name = name.clone();
-                    let with = move |value| {
-                        let mut fields = fields.clone();
-                        fields.insert(name.clone(), value);
-                        Value::Object(fields)
-                    };
-                    changed(value).into_iter().map(with)
-                })
-                .chain(fields.keys().map(|name| {
-                    let mut fields = fields.clone();
-                    fields.remove(name);
-                    Value::Object(fields)
-                }))
-                .collect(),
-            Value::Array(items) => {
-                let mut all: Vec<Vec<Value>> = Vec::new();
-                for (i, item) in items.iter().enumerate() {
-                    let with = |value| {
-                        let mut items = items.clone();
-                        items[i] = value;
-                        items
-                    };
-                    all.extend(changed(item).into_iter().map(with));
-                    let mut without = items.clone();
-                    without.remove(i);
-                    all.push(without);
-                    let mut repeated = items.clone();
-                    repeated.insert(i, item.clone());
-                    all.push(repeated);
-                }
-                all.into_iter().map(Value::Array).collect()
-            }
-            Value::Bool(value) => vec![(!value).into()],
-            Value::Number(n) => vec![(n.as_u64().unwrap() ^ 1).into()],
-            Value::String(text) => (0..text.chars().count())
-                .map(|at| {
-                    let other = |(i, c): (usize, char)| match c {
-                        _ if i != at => c,
-                        '0' => '1',
-                        _ => '0',
-                    };
-                    text.chars()
-                        .enumerate()
-                        .map(other)
-                        .collect::<String>()
-                        .into()
-                })
-                .collect(),
-            Value::Null => vec![],
-        }
-    }
-
-    #[test]
-    fn every_change_breaks_the_signature() {
-        let document = serde_json::to_value(signed()).unwrap();
-        let (mut read, mut refused) = (0, 0);
-        for other in changed(&document) {
-            assert_ne!(other, document);
-            let Ok(certificate) = Certificate::parse(other.to_string().as_bytes()) else {
-                refused += 1;
-                continue;
-            };
-            read += 1;
-            if certificate.signature.is_some() {
-                let found = certificate.verify_signature();
-                assert_eq!(found, Err(CertificateError::Signature), "{other}");
-            }
-        }
-        assert!(read > 800 && refused > 50, "{read} {refused}");
-    }
-
-    #[test]
-    fn a_certificate_of_another_key_is_refused() {
-        let mut mixed = signed();
-        let other = SecretKey::parse(&[9; 32]).unwrap();
-        if let Some(signature) = &mut mixed.signature {
-            signature.public_key = other.public_key().bytes();
-        }
-        assert_eq!(mixed.verify_signature(), Err(CertificateError::Signature));
-        // A key of small order, for which all-zero signatures suit many messages.
-        if let Some(signature) = &mut mixed.signature {
-            signature.public_key = Hex([0; 32]);
-            signature.public_key.0[0] = 1;
-            signature.value = Hex([0; 64]);
-            signature.value.0[0] = 1;
-        }
-        assert_eq!(mixed.verify_signature(), Err(CertificateError::Signature));
-    }
-
-    #[test]
-    fn what_is_no_certificate_is_refused() {
-        let text = signed().to_json().unwrap();
-        let refused = |from: &str, to: &str| {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            Certificate::parse(changed.as_bytes()).unwrap_err()
-        };
-        for (from, to, what) in [
-            (
-                "\"level\": 2",
-                "\"level\": 2, \"size\": 1",
-                "unknown field `size`",
-            ),
-            (
-                "\"level\": 2",
-                "\"level\": 2, \"level\": 2",
-                "duplicate field `level`",
-            ),
-            (
-                "\"level\": 2",
-                "\"level\": 3",
-                "field `level`: neither 1 nor 2",
-            ),
-            (
-                "\"level\": 2",
-                "\"level\": 0",
-                "field `level`: neither 1 nor 2",
-            ),
-            ("\"level\": 2", "\"level\": 256", "invalid value"),
-            ("\"level\": 1", "\"level\": 7", "field `columns`"),
-            ("\"rows\": 3", "\"rows\": -3", "invalid value"),
-            ("\"rows\": 3", "\"rows\": 3.5", "invalid type"),
-            (
-                "\"version\": 1",
-                "\"version\": 2, \"new\": []",
-                "a certificate of version 2",
-            ),
-            ("tarsia erasure", "other erasure", "unknown variant"),
-            ("ed25519", "rsa", "unknown variant"),
-            ("0101", "010", "not 32 lower-case hexadecimal digits"),
-            ("0707", "07AA", "not 64 lower-case hexadecimal digits"),
-            (".25Z", "+02:00", "field `time`"),
-            (".25Z", ".Z", "field `time`"),
-            ("2026-01", "2026/01", "field `time`"),
-        ] {
-            let found = refused(from, to).to_string();
-            assert!(found.contains(what), "{from} {to}: {found}");
-        }
-        let longer = Certificate::parse(format!("{text}x").as_bytes());
-        let longer = longer.unwrap_err().to_string();
-        assert!(longer.contains("trailing characters"), "{longer}");
-        for bytes in [&b""[..], b"null", b"[]", b"\xff", &b"[".repeat(1 << 20)] {
-            let found = Certificate::parse(bytes).unwrap_err();
-            assert!(matches!(found, CertificateError::Json { .. }), "{found}");
-        }
-        for end in 0..text.trim_end().len() {
-            assert!(Certificate::parse(&text.as_bytes()[..end]).is_err());
-        }
-        let mut wrong = certificate();
-        wrong.time = "yesterday".into();
-        assert!(wrong.to_json().is_err() && wrong.sign(&secret()).is_err());
-    }
-
-    #[test]
-    fn people_see_no_control_characters() {
-        let text = signed().to_text();
-        assert!(text.contains("request 4711\\u{1b}[31m"), "{text}");
-        assert!(!text.contains('\u{1b}'));
-        for line in [
-            "column           email: level 2, 1 blocks of data and 1 of shared pages changed, 1 moved",
-            "erased in all    18446744073709551615",
-            "section dropped  9, 128 bytes",
-        ] {
-            assert!(text.lines().any(|it| it == line), "{text}");
-        }
-        assert!(text.contains(PUBLIC));
-        assert!(certificate().to_text().ends_with("signature        none\n"));
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use tarsia_metadata::{ErasureLevel, SECTIONS_KNOWN};
 
+use crate::erase::encodings_that_keep_values;
 use crate::error::Result;
 use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
@@ -65,7 +66,6 @@ pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
     for column in file.catalog.all_columns(&file.source)? {
         let data = (0..column.pages.len()).map(PageNumber::Data);
         let shared = (0..column.shared_pages.len()).map(PageNumber::Shared);
-        let mut keep = Vec::new();
         for number in data.chain(shared) {
             let page = number.of(&column)?;
             if !page.moved().is_empty() {
@@ -75,18 +75,7 @@ pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
                     dead_bytes += place.end - place.start;
                 }
             }
-            for tree in file.catalog.metas().get(page.descriptor.meta)?.all_trees() {
-                tree.visit(&mut |node| {
-                    let writers = file.session.registry.writers();
-                    let mut known = writers.iter().filter(|known| known.writer.id() == node.id);
-                    if known.any(|known| known.writer.keeps_values()) {
-                        keep.push(node.id.clone());
-                    }
-                });
-            }
         }
-        keep.sort_unstable();
-        keep.dedup();
         let is_erased = column.level == ErasureLevel::Erase;
         columns.push(AuditedColumn {
             name: column.name().to_owned(),
@@ -96,7 +85,10 @@ pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
                 (true, _) => deleted_rows - erased_rows,
                 (false, _) => deleted_rows,
             },
-            encodings_that_keep_values: if is_erased { keep } else { Vec::new() },
+            encodings_that_keep_values: match is_erased {
+                true => encodings_that_keep_values(file, &column)?,
+                false => Vec::new(),
+            },
         });
     }
     let unknown = file

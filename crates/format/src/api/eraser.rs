@@ -63,14 +63,18 @@ impl Eraser {
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] where others use the file and `on_busy` does not say otherwise;
-    /// [`ErrorKind::Unsupported`] for a file that needs more than this build knows to be changed; as
+    /// [`ErrorKind::InvalidInput`] where an interrupted erasure left a record that was not published
+    /// ([`Eraser::commit_with`]): [`recover_with`] publishes it, [`recover`] drops it; [`ErrorKind::Unsupported`] for a file that needs more than this build knows to be changed; as
     /// [`File::open`](crate::File::open).
     pub fn open(path: impl AsRef<Path>, on_busy: OnBusy, options: OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let open = || -> Result<Self> {
             let mut locked = ExclusiveFile::open(path, on_busy)?;
-            let recovery = erase::recover(&mut locked)?;
+            if !erase::pending_record(&locked)?.is_empty() {
+                return Err(Error::new(ErrorKind::InvalidInput, RECORD_IS_LEFT));
+            }
+            let recovery = erase::recover(&mut locked, &mut |_| Ok(()))?;
             let locked = Arc::new(locked);
             let file = File::open_named(locked.clone(), name.clone(), options)?;
             Ok(Self {
@@ -102,12 +106,32 @@ impl Eraser {
     }
 
     /// Carries out a plan of [`Eraser::plan`]: journal, commit point, changes, each on the disk before the next. Then
-    /// the lock ends.
+    /// the lock ends. A plan that [changes nothing](ErasurePlan::is_empty) writes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the text says whether the changes count; [`ErrorKind::InvalidInput`] while clones of
-    /// [`Eraser::file`] or scans of it are left, and for a plan of another file.
+    /// [`ErrorKind::Io`]: the text says whether the changes count; [`ErrorKind::FileChanged`] where the file was
+    /// replaced, renamed or removed meanwhile: as before, and if that was before the commit point, then nothing has
+    /// changed; [`ErrorKind::InvalidInput`] while clones of [`Eraser::file`] or scans of it are left, and for a plan of
+    /// another file.
     pub fn commit(self, plan: ErasurePlan) -> Result<ErasureReport> {
+        self.commit_with(plan, Vec::new(), &mut || Ok(()))
+    }
+
+    /// Carries out a plan and publishes what proves it, such as a certificate made of [`ErasurePlan::report`].
+    ///
+    /// The journal keeps `record`, of at most 1 GiB. `publish` runs when the changes are on the disk, and before the
+    /// journal is dropped. So whatever interrupts the erasure: if it counts, then `publish` has returned, or the file
+    /// still has the record, which [`recover_with`] publishes. `record` must hold nothing that is erased.
+    ///
+    /// # Errors
+    /// As [`Eraser::commit`]; [`ErrorKind::LimitExceeded`] for a longer record. What `publish` returns: the erasure is
+    /// complete then, and the text says that it is done but its certificate was not written.
+    pub fn commit_with(
+        self,
+        plan: ErasurePlan,
+        record: Vec<u8>,
+        publish: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<ErasureReport> {
         let Self {
             file, locked, name, ..
         } = self;
@@ -123,19 +147,47 @@ impl Eraser {
                 Error::new(ErrorKind::InvalidInput, what)
             };
             let mut locked = Arc::into_inner(locked).ok_or_else(in_use)?;
-            erase::commit(&mut locked, plan)
+            if plan.is_empty() {
+                publish()?;
+                return Ok(plan.into_report());
+            }
+            erase::commit(&mut locked, plan, record, publish)
         };
         commit().map_err(|error| error.in_file(&name))
     }
 }
 
+/// What [`Eraser::open`] says of a record that was not published.
+const RECORD_IS_LEFT: &str = "an interrupted erasure has a certificate that was not written: run `tarsia recover FILE \
+    --certificate OUT` first, or `tarsia recover FILE` to go without it";
+
 /// Finishes an erasure of a local file that was interrupted after its commit point, or removes what one left that was
-/// interrupted before it. Afterwards all of the file is on the disk.
+/// interrupted before it. Afterwards all of the file is on the disk. A record that was not published
+/// ([`Eraser::commit_with`]) is dropped.
 ///
 /// # Errors
-/// As [`Eraser::open`].
+/// [`ErrorKind::Busy`] where others use the file and `on_busy` does not say otherwise; [`ErrorKind::Corrupt`] for a
+/// damaged header or journal, and for a journal that is not of this state of this file; [`ErrorKind::Unsupported`] for a
+/// file that needs more than this build knows to be changed; [`ErrorKind::FileChanged`] where the file was replaced
+/// meanwhile; [`ErrorKind::Io`]. If nothing else is said, recovery can be done again.
 pub fn recover(path: impl AsRef<Path>, on_busy: OnBusy) -> Result<Recovery> {
+    recover_with(path, on_busy, &mut |_| Ok(()))
+}
+
+/// The same, where what proves the erasure is not lost: if an erasure is finished, then `publish` gets the record that
+/// was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the journal with
+/// the record is still there. `publish` may have had the same record before, from the erasure or from a recovery that
+/// was interrupted.
+///
+/// # Errors
+/// As [`recover`]. What `publish` returns: the erasure is not finished then, and the record stays, for another try.
+pub fn recover_with(
+    path: impl AsRef<Path>,
+    on_busy: OnBusy,
+    publish: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Recovery> {
     let path = path.as_ref();
-    let recover = || erase::recover(&mut ExclusiveFile::open(path, on_busy)?);
-    recover().map_err(|error: Error| error.in_file(&path.display().to_string()))
+    let file = ExclusiveFile::open(path, on_busy).map_err(Error::from);
+    let recovered = file.and_then(|mut file| erase::recover(&mut file, publish));
+    recovered.map_err(|error: Error| error.in_file(&path.display().to_string()))
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tarsia_compliance::RowSet;
-use tarsia_io::{LocalFile, MappedFile, MemoryFile, ReadAt};
+use tarsia_io::{FileSink, LocalFile, MappedFile, MemoryFile, ReadAt, Sink};
 use tarsia_metadata::ErasureLevel;
 
 use super::audit::{self, Audit};
 use super::capture;
+#[cfg(feature = "certificate")]
+use super::certificate::CertificateCheck;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
@@ -190,6 +192,20 @@ impl File {
         self.named(erase::plan(&self.file, rows, level, Some(key)))
     }
 
+    /// Compares the certificate of an erasure with this file: its identity, the sets of rows, the columns, the blocks,
+    /// and that the file is the one that the erasure left or descends from it. The file is verified, too. Whose
+    /// signature the certificate has is for the caller to check.
+    ///
+    /// # Errors
+    /// As [`File::verify`] for a file that is damaged.
+    #[cfg(feature = "certificate")]
+    pub fn check_certificate(
+        &self,
+        certificate: &tarsia_compliance::certificate::Certificate,
+    ) -> Result<CertificateCheck> {
+        self.named(super::certificate::check(&self.file, certificate))
+    }
+
     /// Writes a new file as the planned erasure would leave this one, which is not changed: where a store has no writes
     /// in place. What the erasure does not change is copied without being decoded. The file appears under its name when
     /// it is complete.
@@ -197,7 +213,20 @@ impl File {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     pub fn write_erased(&self, plan: ErasurePlan, path: impl AsRef<Path>) -> Result<ErasureReport> {
-        self.named(erase::rewrite(&self.file, plan, path.as_ref()))
+        let written = FileSink::create(path).map_err(Into::into);
+        self.named(written.and_then(|mut sink| erase::rewrite(&self.file, plan, &mut sink)))
+    }
+
+    /// The same into a sink, which is committed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn write_erased_into(
+        &self,
+        plan: ErasurePlan,
+        sink: &mut dyn Sink,
+    ) -> Result<ErasureReport> {
+        self.named(erase::rewrite(&self.file, plan, sink))
     }
 
     /// What the file says of itself.

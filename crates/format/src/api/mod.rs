@@ -2,6 +2,8 @@
 
 mod audit;
 mod capture;
+#[cfg(feature = "certificate")]
+mod certificate;
 mod deleted;
 mod element;
 mod eraser;
@@ -14,7 +16,9 @@ mod take;
 mod verify;
 
 pub use audit::{Audit, AuditedColumn};
-pub use eraser::{Eraser, recover};
+#[cfg(feature = "certificate")]
+pub use certificate::CertificateCheck;
+pub use eraser::{Eraser, recover, recover_with};
 pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;

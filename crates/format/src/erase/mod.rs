@@ -8,12 +8,14 @@
 //! | `pages.rs` | pages as erasures read them |
 //! | `foreign.rs` | pages that a kernel decodes |
 //! | `patches.rs` | ranges of the file that get other bytes |
+//! | `kept.rs` | what an erasure does not reach |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
 //! | `pending.rs` | reading a file whose last erasure was interrupted |
 
 mod blocks;
 mod foreign;
+mod kept;
 mod pages;
 mod patches;
 mod pending;
@@ -21,22 +23,22 @@ mod plan;
 mod protocol;
 mod report;
 
-use std::path::Path;
-
 use tarsia_compliance::RowSet;
-use tarsia_io::{ChangeAt, FileSink, PatchedReader, ReadAt, Sink};
+use tarsia_io::{ChangeAt, PatchedReader, ReadAt, Sink};
 use tarsia_metadata::{ErasureLevel, Header, Slot, SlotState, SlotView};
 
 use crate::error::Result;
 use crate::exec::OpenFile;
 
+pub(crate) use kept::encodings_that_keep_values;
 pub(crate) use pending::as_committed;
 pub use plan::ErasurePlan;
 pub use protocol::Recovery;
-pub(crate) use protocol::recover;
-pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary};
+pub(crate) use protocol::{pending_record, recover};
+pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 
 use plan::Asked;
+use protocol::Modification;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 4 << 20;
@@ -56,25 +58,45 @@ pub(crate) fn plan(
     plan::plan(file, &asked)
 }
 
-/// Carries a plan out on the file that it was made for.
-pub(crate) fn commit(file: &mut dyn ChangeAt, plan: ErasurePlan) -> Result<ErasureReport> {
+/// Carries a plan out on the file that it was made for. The journal keeps `record` until `publish` ran, which is once
+/// the changes are on the disk.
+pub(crate) fn commit(
+    file: &mut dyn ChangeAt,
+    plan: ErasurePlan,
+    record: Vec<u8>,
+    publish: &mut dyn FnMut() -> Result<()>,
+) -> Result<ErasureReport> {
     let ErasurePlan {
         changes,
         new_len,
         mut report,
+        ..
     } = plan;
-    let done = protocol::commit(file, changes, new_len)?;
+    let modification = Modification {
+        changes,
+        new_len,
+        record,
+    };
+    let done = protocol::commit(file, modification, publish)?;
     debug_assert_eq!(done.epoch, report.new_epoch);
+    done.published.map_err(|error| {
+        error.prefixed("the erasure is done, but its certificate was not written")
+    })?;
     report.summary.journal_bytes = done.journal_bytes;
     Ok(report)
 }
 
 /// Writes a new file as the planned erasure would leave the old one. What the erasure does not change is copied.
-pub(crate) fn rewrite(file: &OpenFile, plan: ErasurePlan, path: &Path) -> Result<ErasureReport> {
+pub(crate) fn rewrite(
+    file: &OpenFile,
+    plan: ErasurePlan,
+    sink: &mut dyn Sink,
+) -> Result<ErasureReport> {
     let ErasurePlan {
         changes,
         new_len,
         report,
+        ..
     } = plan;
     let reader = file.source.reader().clone();
     let patched = PatchedReader::new(reader, pending::patches(changes), new_len)?;
@@ -90,7 +112,6 @@ pub(crate) fn rewrite(file: &OpenFile, plan: ErasurePlan, path: &Path) -> Result
         ..file.catalog.header()
     };
     let header = header.to_bytes()?;
-    let mut sink = FileSink::create(path)?;
     sink.append(&header)?;
     let mut place = header.len() as u64;
     let mut buffer = Vec::new();

@@ -33,7 +33,10 @@ pub(crate) fn as_committed(reader: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
         return Ok(reader);
     }
     // What is wrong with the header, opening says.
-    let Ok(Some(slot)) = Header::parse(&header).and_then(|header| header.current_slot()) else {
+    let Ok(parsed) = Header::parse(&header) else {
+        return Ok(reader);
+    };
+    let Ok(Some(slot)) = parsed.current_slot() else {
         return Ok(reader);
     };
     let SlotState::Journal { length, .. } = slot.state else {
@@ -43,7 +46,7 @@ pub(crate) fn as_committed(reader: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
         let what = "an erasure was interrupted: recover the file before it is read";
         return Err(Error::new(ErrorKind::LimitExceeded, what));
     }
-    let journal = match read_journal(&*reader, &slot) {
+    let journal = match read_journal(&*reader, &parsed, &slot) {
         Ok(journal) => journal,
         Err(error) => {
             // Whoever erases may have finished meanwhile.

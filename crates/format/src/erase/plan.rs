@@ -2,21 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use tarsia_codec::Version;
 use tarsia_compliance as compliance;
 use tarsia_compliance::{Change, LEAF_BYTES, RowSet, Salts};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, MovedBlock, NodeRecord,
-    PageDescriptor, Section, SectionFlags,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, History, MovedBlock, NodeRecord,
+    PageDescriptor, PastState, Section, SectionFlags,
 };
 use tarsia_page_writer::Outcome;
 
 use super::blocks::{NewBlocks, refused};
 use super::pages::{Erasing, bound};
 use super::patches::Patches;
-use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary};
+use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::plan::PageNumber;
@@ -28,6 +29,8 @@ pub struct ErasurePlan {
     pub(super) changes: Vec<Change>,
     pub(super) new_len: u64,
     pub(super) report: ErasureReport,
+    /// Root digest of the file that it was made for.
+    pub(super) old_root: [u8; 32],
 }
 
 impl ErasurePlan {
@@ -36,8 +39,23 @@ impl ErasurePlan {
         &self.report.summary
     }
 
+    /// What the erasure will have done, all of it known before: what a certificate says.
+    /// [`ErasureSummary::journal_bytes`] is 0 until the commit.
+    pub fn report(&self) -> &ErasureReport {
+        &self.report
+    }
+
+    /// Whether the file stays as it is, to the byte: no row was asked for that is not deleted, or erased, already.
+    pub fn is_empty(&self) -> bool {
+        !self.report.is_changed()
+    }
+
+    pub(crate) fn into_report(self) -> ErasureReport {
+        self.report
+    }
+
     pub(crate) fn old_root(&self) -> [u8; 32] {
-        self.report.old_root
+        self.old_root
     }
 
     pub(crate) fn old_epoch(&self) -> u64 {
@@ -77,8 +95,10 @@ struct Draft<'a> {
     kept: u64,
     /// Where the next block that moves may lie.
     free: u64,
-    columns: Vec<ErasedColumn>,
+    /// By the number of the column.
+    blocks: BTreeMap<u32, Vec<ErasedBlock>>,
     summary: ErasureSummary,
+    salt: [u8; 32],
 }
 
 /// Plans an erasure.
@@ -100,28 +120,22 @@ pub(super) fn plan(file: &OpenFile, asked: &Asked<'_>) -> Result<ErasurePlan> {
         )));
     }
     let changes = catalog.changes();
-    let deleted = changes.deleted.union(asked.rows);
-    let (erase, erased) = match asked.level {
-        ErasureLevel::Erase => (
-            asked.rows.difference(&changes.erased),
-            changes.erased.union(asked.rows),
-        ),
-        _ => (RowSet::default(), (*changes.erased).clone()),
+    let rows = RowsOfErasure::new(asked.rows, asked.level, changes);
+    if rows.newly_deleted.is_empty() && rows.erased_now.is_empty() {
+        return nothing_to_do(file, asked.level, rows, &columns);
+    }
+    let key = match asked.salt_key {
+        Some(key) => key,
+        None => random()?,
     };
-    let mut draft = Draft::new(file)?;
-    draft.summary.rows = asked.rows.len();
-    draft.summary.rows_deleted = deleted.len() - changes.deleted.len();
-    draft.summary.rows_erased = erase.len();
-    if !erase.is_empty() {
-        let key = match asked.salt_key {
-            Some(key) => key,
-            None => random()?,
-        };
+    let salts = Salts::new(key);
+    let mut draft = Draft::new(file, &rows, salts.of_root());
+    if !rows.erased_now.is_empty() {
         let erasing = Erasing {
             file,
             absent: &changes.erased,
-            erase: &erase,
-            salts: &Salts::new(key),
+            erase: &rows.erased_now,
+            salts: &salts,
         };
         let records = records(file)?;
         for column in &columns {
@@ -137,7 +151,44 @@ pub(super) fn plan(file: &OpenFile, asked: &Asked<'_>) -> Result<ErasurePlan> {
             }
         }
     }
-    draft.finish(asked, &deleted, &erased)
+    draft.finish(asked.level, rows, &columns)
+}
+
+/// The plan that leaves the file as it is.
+fn nothing_to_do(
+    file: &OpenFile,
+    level: ErasureLevel,
+    rows: RowsOfErasure,
+    columns: &[Arc<Column>],
+) -> Result<ErasurePlan> {
+    let catalog = &file.catalog;
+    let root = catalog.root_digest();
+    let new_len = catalog.committed_bytes();
+    let report = ErasureReport {
+        level,
+        deleted_digest: rows.deleted_after.digest(),
+        erased_digest: rows.erased_after.digest(),
+        old_root: catalog.changes().history.is_some().then_some(root),
+        new_root: root,
+        old_epoch: catalog.epoch(),
+        new_epoch: catalog.epoch(),
+        file_id: catalog.file_id(),
+        columns: ErasedColumn::all(file, columns, &rows, BTreeMap::new())?,
+        dropped_sections: Vec::new(),
+        summary: ErasureSummary {
+            rows: rows.asked.len(),
+            file_bytes_before: new_len,
+            file_bytes_after: new_len,
+            ..ErasureSummary::default()
+        },
+        rows,
+    };
+    Ok(ErasurePlan {
+        changes: Vec::new(),
+        new_len,
+        report,
+        old_root: root,
+    })
 }
 
 /// The records of all columns, by the number of the column.
@@ -168,13 +219,13 @@ fn records(file: &OpenFile) -> Result<BTreeMap<u32, Record>> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(file: &'a OpenFile) -> Result<Self> {
+    fn new(file: &'a OpenFile, rows: &RowsOfErasure, salt: [u8; 32]) -> Self {
         let moved = &file.catalog.changes().moved;
         let end = moved.iter().map(|block| block.range.end).max();
         let late = file.catalog.late_range();
         let file_bytes = file.catalog.committed_bytes();
         let kept = end.unwrap_or(late.start).next_multiple_of(8);
-        Ok(Self {
+        Self {
             file,
             patches: Patches::default(),
             moved: moved
@@ -183,12 +234,16 @@ impl<'a> Draft<'a> {
                 .collect(),
             kept,
             free: kept,
-            columns: Vec::new(),
+            blocks: BTreeMap::new(),
             summary: ErasureSummary {
+                rows: rows.asked.len(),
+                rows_deleted: rows.newly_deleted.len(),
+                rows_erased: rows.erased_now.len(),
                 file_bytes_before: file_bytes,
                 ..ErasureSummary::default()
             },
-        })
+            salt,
+        }
     }
 
     /// The new blocks of a column, and all that says something of them, up to the column's record.
@@ -201,10 +256,7 @@ impl<'a> Draft<'a> {
             shared_pages: descriptors(&column.shared_pages),
             shared_lists: column.shared_lists.clone(),
         };
-        let mut erased = ErasedColumn {
-            name: column.name().to_owned(),
-            blocks: Vec::new(),
-        };
+        let mut erased = Vec::new();
         for page in new {
             let number = page.page;
             let descriptor = match number {
@@ -241,7 +293,7 @@ impl<'a> Draft<'a> {
         };
         let bytes = NodeRecord::with_column(&record.bytes, &changed.with_level(level))?;
         self.patches.write(record.place, bytes);
-        self.columns.push(erased);
+        self.blocks.insert(column.leaf, erased);
         Ok(())
     }
 
@@ -251,7 +303,7 @@ impl<'a> Draft<'a> {
         column: &Column,
         new: NewBlocks,
         descriptor: &mut PageDescriptor,
-        erased: &mut ErasedColumn,
+        erased: &mut Vec<ErasedBlock>,
     ) -> Result<()> {
         let number = bound(new.page);
         let mut digests = match descriptor.digests_range() {
@@ -286,8 +338,11 @@ impl<'a> Draft<'a> {
             self.summary.blocks += 1;
             self.summary.bytes_read += length;
             let is_moved = block.outcome.must_move();
-            match block.outcome {
-                Outcome::InPlace { bytes } => self.patches.write(old_place.start, bytes),
+            let place = match block.outcome {
+                Outcome::InPlace { bytes } => {
+                    self.patches.write(old_place.start, bytes);
+                    old_place
+                }
                 Outcome::MustMove { bytes } => {
                     self.summary.blocks_moved += 1;
                     self.patches.zero(old_place);
@@ -295,8 +350,9 @@ impl<'a> Draft<'a> {
                     self.free = place + bytes.len() as u64;
                     self.moved.insert(key, place..self.free);
                     self.patches.write(place, bytes);
+                    place..self.free
                 }
-            }
+            };
             match &mut digests {
                 None => descriptor.digest = block.after,
                 Some((_, digests)) => {
@@ -306,10 +362,11 @@ impl<'a> Draft<'a> {
                 }
             }
             descriptor.null_count = descriptor.null_count.saturating_sub(block.nulls_gone);
-            erased.blocks.push(ErasedBlock {
+            erased.push(ErasedBlock {
                 page: number & !compliance::SHARED_PAGE_FIRST,
                 shared: number >= compliance::SHARED_PAGE_FIRST,
                 block: block.block,
+                place,
                 before: block.before,
                 after: block.after,
                 moved: is_moved,
@@ -396,12 +453,29 @@ impl<'a> Draft<'a> {
         Ok(update.top)
     }
 
+    /// The new salt, and the states so far. The one before this erasure is among them if it had a salt: else its root
+    /// digest would tell about values that are gone.
+    fn history(&self) -> History {
+        let catalog = &self.file.catalog;
+        let states = catalog.changes().history.as_ref().map(|old| {
+            let now = PastState {
+                epoch: catalog.epoch(),
+                root: catalog.root_digest(),
+            };
+            old.states.iter().copied().chain([now]).collect()
+        });
+        History {
+            salt: self.salt,
+            states: states.unwrap_or_default(),
+        }
+    }
+
     /// The end of the file: sections, footer, postscript.
     fn finish(
         mut self,
-        asked: &Asked<'_>,
-        deleted: &RowSet,
-        erased: &RowSet,
+        level: ErasureLevel,
+        rows: RowsOfErasure,
+        columns: &[Arc<Column>],
     ) -> Result<ErasurePlan> {
         let catalog = &self.file.catalog;
         let footer_bytes = catalog.footer_bytes();
@@ -413,21 +487,24 @@ impl<'a> Draft<'a> {
         for section in std::mem::take(&mut footer.sections) {
             let is_known = metadata::SECTIONS_KNOWN.contains(&section.id);
             let is_ours = is_known && section.id != metadata::SECTION_KERNEL;
-            if is_ours {
+            let is_dropped = !is_known && section.flags.holds_values;
+            if !is_ours && !is_dropped {
+                kept.push(section);
                 continue;
             }
-            if !is_known && section.flags.holds_values {
+            if is_dropped {
                 dropped.push((section.id, section.range.end - section.range.start));
-                // Behind the blocks that had moved everything is written anew.
-                let end = section.range.end.min(self.kept);
-                if section.range.start < end {
-                    let zeros = vec![0; (end - section.range.start) as usize];
-                    self.patches.write_all(section.range.start, zeros);
-                }
-                continue;
             }
-            kept.push(section);
+            // Behind the blocks that had moved everything is written anew. Before them lie sections that are dropped,
+            // and the first history.
+            let end = section.range.end.min(self.kept);
+            if section.range.start < end {
+                let zeros = vec![0; (end - section.range.start) as usize];
+                self.patches.write_all(section.range.start, zeros);
+            }
         }
+        let old_root = catalog.changes().history.is_some();
+        let old_root = old_root.then(|| catalog.root_digest());
         let top = self.tree()?;
         let new_epoch = self.new_epoch();
         let mut tail = Tail {
@@ -457,14 +534,15 @@ impl<'a> Draft<'a> {
                 range: range.clone(),
             })
             .collect();
-        let mut parts = vec![(metadata::SECTION_DELETED, deleted.to_bytes())];
-        if !erased.is_empty() {
-            parts.push((metadata::SECTION_ERASED, erased.to_bytes()));
+        let mut parts = vec![(metadata::SECTION_DELETED, rows.deleted_after.to_bytes())];
+        if !rows.erased_after.is_empty() {
+            parts.push((metadata::SECTION_ERASED, rows.erased_after.to_bytes()));
         }
         if !moved.is_empty() {
             let bytes = metadata::moved_to_bytes(&moved, late)?;
             parts.push((metadata::SECTION_MOVED, bytes));
         }
+        parts.push((metadata::SECTION_HISTORY, self.history().to_bytes()?));
         for (id, bytes) in parts {
             sections.push(Section {
                 id,
@@ -473,7 +551,7 @@ impl<'a> Draft<'a> {
                 digest: compliance::section_digest(id, &bytes),
                 // A reader that does not know of it would show rows that were deleted.
                 flags: SectionFlags {
-                    required: true,
+                    required: id != metadata::SECTION_HISTORY,
                     holds_values: false,
                 },
                 columns: Vec::new(),
@@ -504,23 +582,24 @@ impl<'a> Draft<'a> {
         self.summary.bytes_zeroed = zeroed;
         self.summary.file_bytes_after = new_len;
         let report = ErasureReport {
-            level: asked.level,
-            rows_digest: asked.rows.digest(),
-            deleted_rows: deleted.len(),
-            deleted_digest: deleted.digest(),
-            old_root: catalog.root_digest(),
+            level,
+            deleted_digest: rows.deleted_after.digest(),
+            erased_digest: rows.erased_after.digest(),
+            old_root,
             new_root: postscript.root_digest,
             old_epoch: catalog.epoch(),
             new_epoch,
             file_id: catalog.file_id(),
-            columns: self.columns,
+            columns: ErasedColumn::all(self.file, columns, &rows, self.blocks)?,
             dropped_sections: dropped,
             summary: self.summary,
+            rows,
         };
         Ok(ErasurePlan {
             changes: self.patches.into_changes(),
             new_len,
             report,
+            old_root: catalog.root_digest(),
         })
     }
 }

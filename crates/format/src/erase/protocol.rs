@@ -6,6 +6,7 @@
 //! | b | append: zeros up to the journal's place, the journal | sync |
 //! | c | the slot that is not current: JOURNAL, next epoch | sync: the commit point |
 //! | d | apply the changes | sync |
+//! | | publish: what the caller does before the journal goes | |
 //! | e | the slot that is not JOURNAL: CLEAN, next epoch | sync |
 //! | f | zero what lies behind the new end | sync |
 //! | | cut the file there | sync |
@@ -14,10 +15,17 @@
 //! step after it needs space that step b did not take. [`recover`] goes on where the interruption was; it may be
 //! interrupted, too. What it read may be only in the system's memory, so its first step is a sync.
 //!
+//! The journal has a record of the caller's, such as a certificate that must be written elsewhere. At each point at
+//! which the changes count, either it was published or the journal is there and has it.
+//!
+//! A journal is of one state of one file: of its id, its epoch, its length and its postscript ([`read_journal`]).
+//! Before the commit point and before publishing, the name of the file must still lead to it
+//! ([`ChangeAt::check_named`]).
+//!
 //! Changes lie behind the header, slots are written alone. A sector of a disk that holds a slot must be written as a
 //! whole or not at all, since it holds the other slot, too.
 
-use tarsia_compliance::{Change, Journal, journal_digest};
+use tarsia_compliance::{Change, FileState, Journal, JournalError, journal_digest};
 use tarsia_io::{ChangeAt, ReadAt, read_range};
 use tarsia_metadata::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX};
 use tarsia_metadata::{Header, Slot, SlotState, SlotView};
@@ -30,13 +38,26 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// The journal's place is a multiple of this.
 const JOURNAL_ALIGN: u64 = 8;
 
+/// What is changed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Modification {
+    /// The changes, as a journal has them.
+    pub(crate) changes: Vec<Change>,
+    /// Bytes of the file after them. Bytes between the old end and the new one that no change writes are zero.
+    pub(crate) new_len: u64,
+    /// What the journal keeps until it is published.
+    pub(crate) record: Vec<u8>,
+}
+
 /// What a modification left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Commit {
     /// The number of the commit that the file has now.
     pub(crate) epoch: u64,
     /// Bytes that the journal had.
     pub(crate) journal_bytes: u64,
+    /// What publishing returned. The modification is complete in any case.
+    pub(crate) published: Result<()>,
 }
 
 /// What a recovery found and did.
@@ -60,72 +81,137 @@ pub enum Recovery {
     },
 }
 
-/// A sync. Tests leave out each of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    /// Before [`recover`] changes anything, and where it has nothing to do.
-    Recovery,
-    /// After step a.
-    First,
-    /// After step b.
-    Journal,
-    /// After step c.
-    CommitPoint,
-    /// After step d.
-    Applied,
-    /// After step e.
-    Clean,
-    /// After the first part of step f.
-    Zeroed,
-    /// After the second part of step f.
-    Cut,
-}
-
-/// The file, and the sync that is left out.
-struct Steps<'a> {
-    file: &'a mut dyn ChangeAt,
-    left_out: Option<Sync>,
-}
-
-/// Makes the changes, after which the file has `new_len` bytes, all of them or none. Bytes between the old end and the
-/// new one that no change writes are zero. Space for all of it is taken before the first byte of the file changes.
+/// Makes the changes, all of them or none. Space for all of it is taken before the first byte of the file changes.
+/// `publish` runs once the changes are on the disk, before the journal with the record goes.
 ///
 /// The file is not interpreted: that its new last bytes are a postscript is up to the caller.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for changes that do not rise, that overlap, that lie in the header or beyond `new_len`,
-/// for a `new_len` that no file has, and for a file that must be recovered first; [`ErrorKind::Unsupported`] for a file
-/// that needs a feature to be modified which this build lacks; [`ErrorKind::Corrupt`] for a damaged header. The file is
-/// then as before.
+/// [`ErrorKind::InvalidInput`] for changes that do not rise, that overlap, that lie in the header or beyond the new
+/// length, for a length that no file has, and for a file that must be recovered first; [`ErrorKind::LimitExceeded`] for
+/// a record that is too long; [`ErrorKind::Unsupported`] for a file that needs a feature to be modified which this build
+/// lacks; [`ErrorKind::Corrupt`] for a damaged header. The file is then as before.
 ///
-/// [`ErrorKind::Io`] where the system refuses. If the text does not say otherwise, the file is as before, and what was
-/// appended to it is cut off or is cut off by [`recover`]; else the changes count, or may count, and [`recover`]
-/// finishes them.
+/// [`ErrorKind::Io`] where the system refuses, [`ErrorKind::FileChanged`] where the file's name leads elsewhere. If the
+/// text does not say otherwise, the file is as before, and what was appended to it is cut off or is cut off by
+/// [`recover`]; else the changes count, or may count, and [`recover`] finishes them.
 pub(crate) fn commit(
     file: &mut dyn ChangeAt,
-    changes: Vec<Change>,
-    new_len: u64,
+    modification: Modification,
+    publish: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Commit> {
-    commit_with(file, changes, new_len, None)
+    let Prepared {
+        first,
+        index,
+        old_len,
+        place,
+        journal,
+        journal_bytes,
+        pending,
+        clean,
+    } = Prepared::new(file, modification)?;
+    let mut steps = Steps { file };
+    if let Some(first) = first {
+        steps.write_slot(index, &first)?;
+    }
+    // Also where nothing was written: what was read may be in the system's memory only.
+    steps.sync()?;
+    let appended = steps
+        .append(old_len, place, &journal_bytes)
+        .and_then(|()| steps.check_named());
+    if let Err(error) = appended {
+        // The file is as before; if this fails, too, then recovery does it.
+        let _ = steps.cut_back(old_len);
+        return Err(error);
+    }
+    steps
+        .write_slot(1 - index, &pending.to_bytes()?)
+        .and_then(|()| steps.sync())
+        .map_err(|error| error.prefixed("the changes may count, which recovery will show"))?;
+    let mut finish = || -> Result<Result<()>> {
+        steps.apply(journal.changes())?;
+        steps.check_named()?;
+        let published = publish();
+        steps.close(index, &clean)?;
+        Ok(published)
+    };
+    let published = finish()
+        .map_err(|error| error.prefixed("the changes count, and recovery finishes them"))?;
+    Ok(Commit {
+        epoch: clean.epoch,
+        journal_bytes: journal_bytes.len() as u64,
+        published,
+    })
 }
 
 /// Finishes a modification that was interrupted after its commit point, or removes what one left that was interrupted
 /// before it. Afterwards the file is in state CLEAN, ends where its slot says, and all of that is on the disk.
 ///
+/// Where a modification is finished, `publish` gets the record of its journal once the changes are on the disk. It may
+/// have got it before: the interruption may have been after that. If it fails, then the journal stays, and recovery can
+/// be done again.
+///
 /// # Errors
-/// [`ErrorKind::Corrupt`] for a damaged header or journal, [`ErrorKind::Unsupported`] for a file that needs a feature
-/// to be modified which this build lacks: nothing is changed then. [`ErrorKind::Io`] where the system refuses; recovery
-/// can then be done again.
-pub(crate) fn recover(file: &mut dyn ChangeAt) -> Result<Recovery> {
-    recover_with(file, None)
+/// [`ErrorKind::Corrupt`] for a damaged header or journal and for a journal of another file or of another state of it,
+/// [`ErrorKind::Unsupported`] for a journal of an earlier version and for a file that needs a feature to be modified
+/// which this build lacks: nothing is changed then. [`ErrorKind::Io`] where the system refuses,
+/// [`ErrorKind::FileChanged`] where the file's name leads elsewhere, and what `publish` returns; recovery can then be
+/// done again.
+pub(crate) fn recover(
+    file: &mut dyn ChangeAt,
+    publish: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Recovery> {
+    let header = read_header(file)?;
+    let Some((slot, index)) = journaled(&header)? else {
+        // A file without slots has no bytes behind its end.
+        let committed = header.committed(file.len())?.bytes;
+        let bytes = file.len() - committed;
+        let mut steps = Steps { file };
+        steps.sync()?;
+        if bytes == 0 {
+            return Ok(Recovery::Clean);
+        }
+        steps.drop_tail(committed)?;
+        return Ok(Recovery::Dropped { bytes });
+    };
+    let journal = read_journal(file, &header, &slot)?;
+    let clean = Slot {
+        epoch: next_epoch(slot.epoch)?,
+        state: SlotState::Clean,
+        ..slot
+    };
+    let mut steps = Steps { file };
+    steps.sync()?;
+    steps.apply(journal.changes())?;
+    steps.check_named()?;
+    publish(journal.record())?;
+    steps.close(1 - index, &clean)?;
+    Ok(Recovery::Finished {
+        changes: journal.changes().len() as u64,
+        epoch: clean.epoch,
+    })
+}
+
+/// The record that was not published yet, of a modification that was interrupted after its commit point; empty if there
+/// is none. Nothing is changed.
+///
+/// # Errors
+/// As [`recover`], where it changes nothing.
+pub(crate) fn pending_record(file: &dyn ReadAt) -> Result<Vec<u8>> {
+    let header = read_header(file)?;
+    match journaled(&header)? {
+        Some((slot, _)) => Ok(read_journal(file, &header, &slot)?.record().to_vec()),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The journal of a file in state JOURNAL. `slot` is the current one.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest, or
-/// that is not well formed; [`ErrorKind::InvalidInput`] for another state; what the system reports.
-pub(crate) fn read_journal(file: &dyn ReadAt, slot: &Slot) -> Result<Journal> {
+/// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest, that
+/// is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for one of an
+/// earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
+pub(crate) fn read_journal(file: &dyn ReadAt, header: &Header, slot: &Slot) -> Result<Journal> {
     let SlotState::Journal {
         place,
         length,
@@ -152,7 +238,7 @@ pub(crate) fn read_journal(file: &dyn ReadAt, slot: &Slot) -> Result<Journal> {
             "the journal at {place} has another digest than its slot says"
         )));
     }
-    let journal = Journal::parse(&bytes).map_err(|error| corrupt(error.to_string()))?;
+    let journal = Journal::parse(&bytes).map_err(refused_journal)?;
     if journal.file_bytes() != slot.committed_bytes {
         return Err(corrupt(format!(
             "the journal is for a file of {} bytes, its slot for {}",
@@ -160,125 +246,176 @@ pub(crate) fn read_journal(file: &dyn ReadAt, slot: &Slot) -> Result<Journal> {
             slot.committed_bytes
         )));
     }
-    Ok(journal)
+    match is_of_the_file(&journal, file, header, slot)? {
+        true => Ok(journal),
+        false => Err(corrupt(format!(
+            "the journal at {place} is of another file, or of another state of this one"
+        ))),
+    }
 }
 
-fn commit_with(
-    file: &mut dyn ChangeAt,
-    changes: Vec<Change>,
-    new_len: u64,
-    left_out: Option<Sync>,
-) -> Result<Commit> {
-    let invalid = |what: String| Error::new(ErrorKind::InvalidInput, what);
-    let smallest = (HEADER_BYTES + POSTSCRIPT_BYTES) as u64;
-    if !(smallest..=U48_MAX).contains(&new_len) {
-        return Err(invalid(format!("a file cannot have {new_len} bytes")));
+/// What is said of bytes that are no journal.
+fn refused_journal(error: JournalError) -> Error {
+    let kind = match error {
+        JournalError::Earlier => ErrorKind::Unsupported,
+        _ => ErrorKind::Corrupt,
+    };
+    Error::new(kind, error.to_string())
+}
+
+/// True if the journal was written for this state of this file: its id, the epoch and the length of the slot that
+/// counted before, and the postscript there. Changes may have been applied already, any part of them.
+fn is_of_the_file(
+    journal: &Journal,
+    file: &dyn ReadAt,
+    header: &Header,
+    slot: &Slot,
+) -> Result<bool> {
+    let before = journal.before();
+    let other = header
+        .slots
+        .iter()
+        .find(|view| **view != SlotView::Whole(*slot));
+    let follows = match other {
+        Some(SlotView::Whole(other)) => {
+            other.state == SlotState::Clean
+                && other.epoch == before.epoch
+                && other.committed_bytes == before.file_bytes
+        }
+        // It was being written when the modification was interrupted.
+        Some(SlotView::Torn { .. }) => true,
+        // A file gets a slot before it gets a journal.
+        Some(SlotView::Empty) | None => false,
+    };
+    let SlotState::Journal { place, .. } = slot.state else {
+        return Ok(false);
+    };
+    if !follows
+        || before.file_id != header.file_id
+        || before.epoch.checked_add(1) != Some(slot.epoch)
+        || before.file_bytes > place
+    {
+        return Ok(false);
     }
-    let header = read_header(file)?;
-    let old = match current(&header)? {
-        Some((
-            Slot {
-                state: SlotState::Journal { .. },
-                ..
-            },
-            _,
-        )) => {
+    let found = read_range(file, before.postscript_place()..before.file_bytes)?;
+    let changed = postscript_changed(before, journal.changes());
+    let mut bytes = found.iter().zip(before.postscript).zip(changed);
+    Ok(bytes.all(|((found, old), new)| *found == old || *found == new))
+}
+
+/// What the changes make of the bytes where the postscript was.
+fn postscript_changed(before: &FileState, changes: &[Change]) -> [u8; POSTSCRIPT_BYTES] {
+    let mut bytes = before.postscript;
+    for change in changes {
+        let first = change.place().max(before.postscript_place());
+        let end = change.place().saturating_add(change.length());
+        for at in first..end.min(before.file_bytes) {
+            let new = match change {
+                Change::Write { place, bytes } => bytes.get((at - place) as usize).copied(),
+                Change::Zero { .. } => Some(0),
+            };
+            let old = bytes.get_mut((at - before.postscript_place()) as usize);
+            if let (Some(old), Some(new)) = (old, new) {
+                *old = new;
+            }
+        }
+    }
+    bytes
+}
+
+/// All that a commit writes, before it writes anything.
+struct Prepared {
+    /// Slot A of a file without slots.
+    first: Option<[u8; 64]>,
+    /// The slot that counts.
+    index: usize,
+    old_len: u64,
+    /// Where the journal will lie.
+    place: u64,
+    journal: Journal,
+    journal_bytes: Vec<u8>,
+    pending: Slot,
+    clean: Slot,
+}
+
+impl Prepared {
+    fn new(file: &dyn ReadAt, modification: Modification) -> Result<Self> {
+        let Modification {
+            changes,
+            new_len,
+            record,
+        } = modification;
+        let invalid = |what: String| Error::new(ErrorKind::InvalidInput, what);
+        let smallest = (HEADER_BYTES + POSTSCRIPT_BYTES) as u64;
+        if !(smallest..=U48_MAX).contains(&new_len) {
+            return Err(invalid(format!("a file cannot have {new_len} bytes")));
+        }
+        let header = read_header(file)?;
+        if journaled(&header)?.is_some() {
             return Err(invalid(
                 "a modification was interrupted: recover the file first".into(),
             ));
         }
-        _ => header.committed(file.len())?,
-    };
-    if old.bytes != file.len() {
-        return Err(invalid(format!(
-            "the file ends at {}, with {} bytes behind that: recover it first",
-            old.bytes,
-            file.len()
-        )));
-    }
-    let journal = Journal::new(changes, new_len).map_err(|error| invalid(error.to_string()))?;
-    let journal_bytes = journal.to_bytes();
-    let place = old.bytes.max(new_len).next_multiple_of(JOURNAL_ALIGN);
-    let length = journal_bytes.len() as u64;
-    if place.saturating_add(length) > U48_MAX {
-        return Err(Error::new(
-            ErrorKind::LimitExceeded,
-            format!("a journal of {length} bytes at {place} ends beyond 2^48"),
-        ));
-    }
-    let next_epoch = next_epoch(old.epoch)?;
-    let clean = Slot {
-        epoch: self::next_epoch(next_epoch)?,
-        committed_bytes: new_len,
-        state: SlotState::Clean,
-    };
-    let pending = Slot {
-        epoch: next_epoch,
-        state: SlotState::Journal {
+        let old = header.committed(file.len())?;
+        if old.bytes != file.len() {
+            return Err(invalid(format!(
+                "the file ends at {}, with {} bytes behind that: recover it first",
+                old.bytes,
+                file.len()
+            )));
+        }
+        let mut before = FileState {
+            file_id: header.file_id,
+            epoch: old.epoch,
+            file_bytes: old.bytes,
+            postscript: [0; POSTSCRIPT_BYTES],
+        };
+        file.read_at(before.postscript_place(), &mut before.postscript)?;
+        let journal = Journal::new(before, changes, new_len, record);
+        let journal = journal.map_err(|error| match error {
+            JournalError::RecordTooLong { .. } => {
+                Error::new(ErrorKind::LimitExceeded, error.to_string())
+            }
+            error => invalid(error.to_string()),
+        })?;
+        let journal_bytes = journal.to_bytes();
+        let place = old.bytes.max(new_len).next_multiple_of(JOURNAL_ALIGN);
+        let length = journal_bytes.len() as u64;
+        if place.saturating_add(length) > U48_MAX {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("a journal of {length} bytes at {place} ends beyond 2^48"),
+            ));
+        }
+        let pending = Slot {
+            epoch: next_epoch(old.epoch)?,
+            committed_bytes: new_len,
+            state: SlotState::Journal {
+                place,
+                length,
+                digest: journal_digest(&journal_bytes),
+            },
+        };
+        let clean = Slot {
+            epoch: next_epoch(pending.epoch)?,
+            state: SlotState::Clean,
+            ..pending
+        };
+        let (first, index) = match current(&header)? {
+            Some((_, index)) => (None, index),
+            None => (Some(Slot::first(old.bytes).to_bytes()?), 0),
+        };
+        Ok(Self {
+            first,
+            index,
+            old_len: old.bytes,
             place,
-            length,
-            digest: journal_digest(&journal_bytes),
-        },
-        ..clean
-    };
-    let pending = pending.to_bytes()?;
-    let mut steps = Steps { file, left_out };
-    let index = match current(&header)? {
-        Some((_, index)) => index,
-        None => {
-            let first = Slot::first(old.bytes).to_bytes()?;
-            steps.write_slot(0, &first)?;
-            0
-        }
-    };
-    // Also where nothing was written: what was read may be in the system's memory only.
-    steps.sync(Sync::First)?;
-    if let Err(error) = steps.append(old.bytes, place, &journal_bytes) {
-        // The file is as before; if this fails, too, then recovery does it.
-        let _ = steps.cut_back(old.bytes);
-        return Err(error);
+            journal,
+            journal_bytes,
+            pending,
+            clean,
+        })
     }
-    steps
-        .write_slot(1 - index, &pending)
-        .and_then(|()| steps.sync(Sync::CommitPoint))
-        .map_err(|error| error.prefixed("the changes may count, which recovery will show"))?;
-    steps
-        .finish(journal.changes(), index, &clean, new_len)
-        .map_err(|error| error.prefixed("the changes count, and recovery finishes them"))?;
-    Ok(Commit {
-        epoch: clean.epoch,
-        journal_bytes: length,
-    })
-}
-
-fn recover_with(file: &mut dyn ChangeAt, left_out: Option<Sync>) -> Result<Recovery> {
-    let header = read_header(file)?;
-    let current = current(&header)?;
-    let Some((slot, index)) = current.filter(|(slot, _)| slot.state != SlotState::Clean) else {
-        // A file without slots has no bytes behind its end.
-        let committed = header.committed(file.len())?.bytes;
-        let bytes = file.len() - committed;
-        let mut steps = Steps { file, left_out };
-        steps.sync(Sync::Recovery)?;
-        if bytes == 0 {
-            return Ok(Recovery::Clean);
-        }
-        steps.drop_tail(committed)?;
-        return Ok(Recovery::Dropped { bytes });
-    };
-    let journal = read_journal(file, &slot)?;
-    let clean = Slot {
-        epoch: next_epoch(slot.epoch)?,
-        state: SlotState::Clean,
-        ..slot
-    };
-    let mut steps = Steps { file, left_out };
-    steps.sync(Sync::Recovery)?;
-    steps.finish(journal.changes(), 1 - index, &clean, slot.committed_bytes)?;
-    Ok(Recovery::Finished {
-        changes: journal.changes().len() as u64,
-        epoch: clean.epoch,
-    })
 }
 
 fn read_header(file: &dyn ReadAt) -> Result<Header> {
@@ -301,17 +438,28 @@ fn current(header: &Header) -> Result<Option<(Slot, usize)>> {
     Ok(Some((slot, usize::from(first != SlotView::Whole(slot)))))
 }
 
+/// The current slot, if its state is JOURNAL, and which one it is.
+fn journaled(header: &Header) -> Result<Option<(Slot, usize)>> {
+    Ok(current(header)?.filter(|(slot, _)| slot.state != SlotState::Clean))
+}
+
 fn next_epoch(epoch: u64) -> Result<u64> {
     let limit = || Error::new(ErrorKind::LimitExceeded, "the file was modified 2^64 times");
     epoch.checked_add(1).ok_or_else(limit)
 }
 
+/// The steps on the file.
+struct Steps<'a> {
+    file: &'a mut dyn ChangeAt,
+}
+
 impl Steps<'_> {
-    fn sync(&mut self, which: Sync) -> Result<()> {
-        if self.left_out == Some(which) {
-            return Ok(());
-        }
+    fn sync(&mut self) -> Result<()> {
         Ok(self.file.sync()?)
+    }
+
+    fn check_named(&self) -> Result<()> {
+        Ok(self.file.check_named()?)
     }
 
     fn write_slot(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
@@ -323,18 +471,11 @@ impl Steps<'_> {
     fn append(&mut self, old_len: u64, place: u64, journal: &[u8]) -> Result<()> {
         self.zero(old_len, place)?;
         self.file.write_at(place, journal)?;
-        self.sync(Sync::Journal)
+        self.sync()
     }
 
-    /// Steps d to f. `index` is the slot that is not JOURNAL.
-    fn finish(
-        &mut self,
-        changes: &[Change],
-        index: usize,
-        clean: &Slot,
-        new_len: u64,
-    ) -> Result<()> {
-        let clean = clean.to_bytes()?;
+    /// Step d.
+    fn apply(&mut self, changes: &[Change]) -> Result<()> {
         for change in changes {
             match change {
                 Change::Write { place, bytes } => self.file.write_at(*place, bytes)?,
@@ -343,30 +484,32 @@ impl Steps<'_> {
                 }
             }
         }
-        self.sync(Sync::Applied)?;
-        self.write_slot(index, &clean)?;
-        self.sync(Sync::Clean)?;
-        self.drop_tail(new_len)
+        self.sync()
+    }
+
+    /// Steps e and f. `index` is the slot that is not JOURNAL.
+    fn close(&mut self, index: usize, clean: &Slot) -> Result<()> {
+        self.write_slot(index, &clean.to_bytes()?)?;
+        self.sync()?;
+        self.drop_tail(clean.committed_bytes)
     }
 
     /// Step f: zeros the bytes behind `len` and cuts them off.
     fn drop_tail(&mut self, len: u64) -> Result<()> {
         self.zero(len, self.file.len())?;
-        self.sync(Sync::Zeroed)?;
+        self.sync()?;
         self.cut(len)
     }
 
     /// Step f where the disk may be full, so that zeros may find no place. The journal holds nothing that was erased.
     fn cut_back(&mut self, len: u64) -> Result<()> {
-        let zeroed = self
-            .zero(len, self.file.len())
-            .and_then(|()| self.sync(Sync::Zeroed));
+        let zeroed = self.zero(len, self.file.len()).and_then(|()| self.sync());
         self.cut(len).and(zeroed)
     }
 
     fn cut(&mut self, len: u64) -> Result<()> {
         self.file.set_len(len)?;
-        self.sync(Sync::Cut)
+        self.sync()
     }
 
     fn zero(&mut self, start: u64, end: u64) -> Result<()> {
@@ -383,10 +526,168 @@ impl Steps<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tarsia_compliance::JOURNAL_MAGIC;
+    use tarsia_io::Conflict;
     use tarsia_testkit::disk::{Operation, SimulatedDisk};
     use tarsia_testkit::rng::Rng;
 
     use super::*;
+
+    /// A sync of the protocol. Tests leave out each of them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Sync {
+        /// Before [`recover`] changes anything, and where it has nothing to do.
+        Recovery,
+        /// After step a.
+        First,
+        /// After step b.
+        Journal,
+        /// After step c.
+        CommitPoint,
+        /// After step d.
+        Applied,
+        /// After step e.
+        Clean,
+        /// After the first part of step f.
+        Zeroed,
+        /// After the second part of step f.
+        Cut,
+    }
+
+    /// What a program did last to a file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Last {
+        Nothing,
+        Slot,
+        Journal,
+        Other,
+        SetLen,
+    }
+
+    /// A disk that says which syncs it was asked for, and leaves some of them out. Which one a sync is, it knows from
+    /// what was done before: the protocol itself does not name its syncs.
+    struct Watched<'a> {
+        disk: &'a mut SimulatedDisk,
+        left_out: Option<Sync>,
+        is_recovery: bool,
+        last: Last,
+        syncs: Vec<Sync>,
+        /// The error of [`ChangeAt::check_named`] from this call of it on.
+        replaced_at: Option<usize>,
+        n_named: AtomicUsize,
+    }
+
+    impl<'a> Watched<'a> {
+        fn new(disk: &'a mut SimulatedDisk, left_out: Option<Sync>, is_recovery: bool) -> Self {
+            Self {
+                disk,
+                left_out,
+                is_recovery,
+                last: Last::Nothing,
+                syncs: Vec::new(),
+                replaced_at: None,
+                n_named: AtomicUsize::new(0),
+            }
+        }
+
+        /// Which sync one is that is asked for now.
+        fn which(&self) -> Sync {
+            let header = Header::parse(self.disk.content()).unwrap();
+            let slot = header.current_slot().unwrap();
+            let is_pending = slot.is_some_and(|slot| slot.state != SlotState::Clean);
+            match (self.last, is_pending) {
+                (Last::Nothing, _) if self.is_recovery => Sync::Recovery,
+                (Last::Nothing, _) => Sync::First,
+                (Last::SetLen, _) => Sync::Cut,
+                (Last::Slot, true) => Sync::CommitPoint,
+                (Last::Slot, false) if slot.is_some_and(|slot| slot.epoch == 1) => Sync::First,
+                (Last::Slot, false) => Sync::Clean,
+                (_, true) => Sync::Applied,
+                (Last::Journal, false) => Sync::Journal,
+                (Last::Other, false) => Sync::Zeroed,
+            }
+        }
+    }
+
+    impl ReadAt for Watched<'_> {
+        fn len(&self) -> u64 {
+            self.disk.len()
+        }
+
+        fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.disk.read_at(place, buf)
+        }
+    }
+
+    impl ChangeAt for Watched<'_> {
+        fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+            self.last = if place < HEADER_BYTES as u64 {
+                Last::Slot
+            } else if bytes.starts_with(&JOURNAL_MAGIC) {
+                Last::Journal
+            } else {
+                Last::Other
+            };
+            self.disk.write_at(place, bytes)
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            let which = self.which();
+            self.syncs.push(which);
+            self.last = Last::Other;
+            match self.left_out == Some(which) {
+                true => Ok(()),
+                false => self.disk.sync(),
+            }
+        }
+
+        fn set_len(&mut self, len: u64) -> io::Result<()> {
+            self.last = Last::SetLen;
+            self.disk.set_len(len)
+        }
+
+        fn check_named(&self) -> io::Result<()> {
+            let n_before = self.n_named.fetch_add(1, Ordering::Relaxed);
+            let path = PathBuf::from("file");
+            match self.replaced_at {
+                Some(at) if n_before >= at => Err(Conflict::Replaced { path }.into()),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    fn nothing() -> Result<()> {
+        Ok(())
+    }
+
+    fn change(file: &mut dyn ChangeAt, changes: Vec<Change>, new_len: u64) -> Result<Commit> {
+        let modification = Modification {
+            changes,
+            new_len,
+            record: Vec::new(),
+        };
+        commit(file, modification, &mut nothing)
+    }
+
+    /// Recovers; the record goes to whoever is `told`.
+    fn recover_watched(
+        disk: &mut SimulatedDisk,
+        left_out: Option<Sync>,
+        told: &mut Vec<Vec<u8>>,
+    ) -> Result<Recovery> {
+        recover(&mut Watched::new(disk, left_out, true), &mut |record| {
+            told.push(record.to_vec());
+            Ok(())
+        })
+    }
+
+    fn recover_alone(file: &mut dyn ChangeAt) -> Result<Recovery> {
+        recover(file, &mut |_| Ok(()))
+    }
 
     /// A file and what becomes of it.
     #[derive(Clone)]
@@ -394,6 +695,7 @@ mod tests {
         old: Vec<u8>,
         changes: Vec<Change>,
         new: Vec<u8>,
+        record: Vec<u8>,
     }
 
     /// Which of the two a file is.
@@ -442,11 +744,35 @@ mod tests {
                     break;
                 }
             }
-            Self { old, changes, new }
+            let record = (0..rng.below(40)).map(|_| rng.u8() | 1).collect();
+            Self {
+                old,
+                changes,
+                new,
+                record,
+            }
         }
 
-        fn commit(&self, disk: &mut SimulatedDisk, left_out: Option<Sync>) -> Result<Commit> {
-            commit_with(disk, self.changes.clone(), self.new.len() as u64, left_out)
+        fn modification(&self) -> Modification {
+            Modification {
+                changes: self.changes.clone(),
+                new_len: self.new.len() as u64,
+                record: self.record.clone(),
+            }
+        }
+
+        /// Commits; the record goes to whoever is `told`.
+        fn commit(
+            &self,
+            disk: &mut SimulatedDisk,
+            left_out: Option<Sync>,
+            told: &mut Vec<Vec<u8>>,
+        ) -> Result<Commit> {
+            let mut watched = Watched::new(disk, left_out, false);
+            commit(&mut watched, self.modification(), &mut || {
+                told.push(self.record.clone());
+                Ok(())
+            })
         }
 
         /// What the file is, the slots apart. It must end where they say.
@@ -480,32 +806,45 @@ mod tests {
         }
     }
 
-    /// Recovers, with interruptions. Then what the file is, which another loss of power does not change.
+    /// Recovers, with interruptions. Then what the file is, which another loss of power does not change. Whoever is
+    /// `told` the records must have this one if the file is as after the changes.
     fn recovered(
         case: &Case,
         disk: &mut SimulatedDisk,
         rng: &mut Rng,
         left_out: Option<Sync>,
+        mut told: Vec<Vec<u8>>,
     ) -> Result<Which, String> {
         for _ in 0..rng.below(4) {
             disk.crash_after(rng.below(12));
-            let _ = recover_with(disk, left_out);
+            let _ = recover_watched(disk, left_out, &mut told);
             interrupt(disk, rng);
         }
         disk.restart();
-        recover_with(disk, left_out).map_err(|error| format!("recovery: {error}"))?;
+        recover_watched(disk, left_out, &mut told).map_err(|error| format!("recovery: {error}"))?;
         let which = case.which(disk)?;
+        if told.iter().any(|record| *record != case.record) {
+            return Err("another record was published".into());
+        }
+        if which == Which::After && told.is_empty() && case.old != case.new {
+            return Err("the record was lost".into());
+        }
+        if which == Which::Before && !told.is_empty() {
+            return Err("the record was published, and nothing was changed".into());
+        }
         if rng.flip() {
             // The next modification takes it from here, interrupted or not; what is before it is what is now.
             let next = Case::of(disk.content().to_vec(), rng);
             disk.crash_after(rng.below(14));
-            let _ = next.commit(disk, left_out);
+            let _ = next.commit(disk, left_out, &mut told);
             disk.lose_power();
-            recover_with(disk, left_out).map_err(|error| format!("next recovery: {error}"))?;
+            let again = recover_watched(disk, left_out, &mut told);
+            again.map_err(|error| format!("next recovery: {error}"))?;
             next.which(disk).map_err(|error| format!("next: {error}"))?;
         } else {
             disk.lose_power();
-            if recover_with(disk, left_out).map_err(|error| error.to_string())? != Recovery::Clean
+            let again = recover_watched(disk, left_out, &mut told);
+            if again.map_err(|error| error.to_string())? != Recovery::Clean
                 || case.which(disk)? != which
             {
                 return Err("a recovered file was not on the disk".into());
@@ -534,15 +873,19 @@ mod tests {
         let mut case = Case::new(&mut rng);
         let mut before = SimulatedDisk::new(case.old.clone(), rng.u64());
         for _ in 0..rng.below(3) {
-            let committed = case.commit(&mut before, None);
+            let committed = case.commit(&mut before, None, &mut vec![]);
             committed.map_err(|error| error.to_string())?;
             case = Case::of(before.content().to_vec(), &mut rng);
         }
         let had_slot = Header::parse(&case.old).unwrap().slots != [SlotView::Empty; 2];
         let start = before.operations().len();
         let mut whole = before.clone();
-        let committed = case.commit(&mut whole, left_out);
-        committed.map_err(|error| format!("uninterrupted: {error}"))?;
+        let mut told = vec![];
+        let committed = case.commit(&mut whole, left_out, &mut told);
+        let committed = committed.map_err(|error| format!("uninterrupted: {error}"))?;
+        if committed.published.is_err() || told != [case.record.clone()] {
+            return Err(format!("seed {seed}: published {told:?}"));
+        }
         let operations = &whole.operations()[start..];
         let n_operations = operations.len();
         let commit_point = match left_out {
@@ -553,11 +896,12 @@ mod tests {
             let context = |error| format!("seed {seed}, interrupted at {at}: {error}");
             let mut disk = before.clone();
             disk.crash_after(at);
-            if case.commit(&mut disk, left_out).is_ok() {
+            let mut told = vec![];
+            if case.commit(&mut disk, left_out, &mut told).is_ok() {
                 return Err(context("committed".into()));
             }
             interrupt(&mut disk, &mut rng);
-            let which = recovered(&case, &mut disk, &mut rng, left_out).map_err(context)?;
+            let which = recovered(&case, &mut disk, &mut rng, left_out, told).map_err(context)?;
             if at > commit_point && which != Which::After {
                 return Err(context("the commit was lost".into()));
             }
@@ -565,19 +909,22 @@ mod tests {
             // The same operation fails, and the process goes on.
             let mut disk = before.clone();
             disk.fail_after(at);
-            let failed = case.commit(&mut disk, left_out);
+            let mut told = vec![];
+            let failed = case.commit(&mut disk, left_out, &mut told);
             if failed.is_ok() {
                 return Err(context("an error was swallowed".into()));
             }
-            let which = recovered(&case, &mut disk, &mut rng, left_out).map_err(context)?;
+            let which = recovered(&case, &mut disk, &mut rng, left_out, told).map_err(context)?;
             if at > commit_point && which != Which::After {
                 return Err(context("the commit was lost".into()));
             }
         }
         // Uninterrupted it is on the disk, and nothing is left to do.
         whole.lose_power();
-        let recovery = recover_with(&mut whole, left_out).map_err(|error| error.to_string())?;
-        if recovery != Recovery::Clean || case.which(&whole)? != Which::After {
+        let recovery = recover_watched(&mut whole, left_out, &mut told);
+        if recovery.map_err(|error| error.to_string())? != Recovery::Clean
+            || case.which(&whole)? != Which::After
+        {
             return Err(format!("seed {seed}: the commit was not on the disk"));
         }
         if !whole.left_behind().is_empty() {
@@ -593,6 +940,26 @@ mod tests {
             n_runs += check(seed, None).unwrap();
         }
         assert!(n_runs > 8000, "{n_runs}");
+    }
+
+    #[test]
+    fn each_step_has_one_sync() {
+        let mut rng = Rng::new(9);
+        let case = Case::new(&mut rng);
+        let mut disk = SimulatedDisk::new(case.old.clone(), 0);
+        let mut watched = Watched::new(&mut disk, None, false);
+        commit(&mut watched, case.modification(), &mut nothing).unwrap();
+        let last = [Sync::Applied, Sync::Clean, Sync::Zeroed, Sync::Cut];
+        let first = [Sync::First, Sync::Journal, Sync::CommitPoint];
+        assert_eq!(watched.syncs, [&first[..], &last].concat());
+        let mut disk = SimulatedDisk::new(case.old.clone(), 0);
+        let mut watched = Watched::new(&mut disk, None, false);
+        // Named before the commit point, and no more before publishing.
+        watched.replaced_at = Some(1);
+        commit(&mut watched, case.modification(), &mut nothing).unwrap_err();
+        let mut watched = Watched::new(&mut disk, None, true);
+        recover_alone(&mut watched).unwrap();
+        assert_eq!(watched.syncs, [&[Sync::Recovery][..], &last].concat());
     }
 
     #[test]
@@ -619,22 +986,25 @@ mod tests {
             let case = Case::new(&mut rng);
             let before = SimulatedDisk::new(case.old.clone(), seed);
             let mut whole = before.clone();
-            let length = case.commit(&mut whole, None).unwrap().journal_bytes;
+            let length = case
+                .commit(&mut whole, None, &mut vec![])
+                .unwrap()
+                .journal_bytes;
             let end = case.old.len().max(case.new.len()).next_multiple_of(8) as u64 + length;
             for room in (case.old.len() as u64..end).step_by(rng.between(1, 40)) {
                 let mut disk = before.clone();
                 disk.set_room(Some(room));
-                let error = case.commit(&mut disk, None).unwrap_err();
+                let error = case.commit(&mut disk, None, &mut vec![]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Io);
                 // At once, and without recovery.
                 let which = |disk: &SimulatedDisk| case.which(disk).unwrap();
                 assert!(which(&disk) == Which::Before || case.old == case.new);
                 disk.lose_power();
                 assert!(which(&disk) == Which::Before || case.old == case.new);
-                assert_eq!(recover(&mut disk).unwrap(), Recovery::Clean);
+                assert_eq!(recover_alone(&mut disk).unwrap(), Recovery::Clean);
                 // With more room it is done.
                 disk.set_room(Some(end));
-                case.commit(&mut disk, None).unwrap();
+                case.commit(&mut disk, None, &mut vec![]).unwrap();
                 assert_eq!(which(&disk), Which::After);
             }
         }
@@ -655,11 +1025,11 @@ mod tests {
     fn epochs_rise_and_slots_take_turns() {
         let mut disk = small([SlotView::Empty; 2], &[]);
         for round in 1..5 {
-            let change = Change::Write {
+            let write = Change::Write {
                 place: 192,
                 bytes: vec![round as u8; 5],
             };
-            let commit = commit(&mut disk, vec![change], 256 + round).unwrap();
+            let commit = change(&mut disk, vec![write], 256 + round).unwrap();
             assert_eq!(commit.epoch, 2 * round + 1);
             let header = Header::parse(disk.content()).unwrap();
             let [SlotView::Whole(a), SlotView::Whole(b)] = header.slots else {
@@ -704,10 +1074,49 @@ mod tests {
             (newest, 0, vec![], 256, ErrorKind::LimitExceeded),
         ] {
             let mut disk = small([slot, SlotView::Empty], &vec![1; tail]);
-            let error = commit(&mut disk, changes, new_len).unwrap_err();
+            let error = change(&mut disk, changes, new_len).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
             assert!(disk.operations().is_empty());
         }
+    }
+
+    /// What [`small`] is with an old end at `file_bytes`.
+    fn state(file_bytes: u64) -> FileState {
+        FileState {
+            file_id: [3; 16],
+            epoch: 1,
+            file_bytes,
+            postscript: [9; 64],
+        }
+    }
+
+    fn refused_and_nothing_is_written(
+        slots: [SlotView; 2],
+        tail: &[u8],
+        kind: ErrorKind,
+        what: &str,
+    ) {
+        let mut disk = small(slots, tail);
+        let error = recover_alone(&mut disk).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+        let error = pending_record(&disk).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        let error = change(&mut disk, vec![], 256).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(disk.operations().is_empty());
+    }
+
+    fn pending(epoch: u64, committed_bytes: u64, place: u64, journal: &[u8]) -> SlotView {
+        SlotView::Whole(Slot {
+            epoch,
+            committed_bytes,
+            state: SlotState::Journal {
+                place,
+                length: journal.len() as u64,
+                digest: journal_digest(journal),
+            },
+        })
     }
 
     #[test]
@@ -716,47 +1125,237 @@ mod tests {
             place: 192,
             bytes: vec![1; 5],
         };
-        let journal = Journal::new(vec![write.clone()], 256).unwrap().to_bytes();
-        let other_length = Journal::new(vec![write], 257).unwrap().to_bytes();
-        let slot = |committed_bytes, place, journal: &[u8]| {
-            SlotView::Whole(Slot {
-                epoch: 2,
-                committed_bytes,
-                state: SlotState::Journal {
-                    place,
-                    length: journal.len() as u64,
-                    digest: journal_digest(journal),
-                },
-            })
-        };
+        let of = |file_bytes| Journal::new(state(256), vec![write.clone()], file_bytes, vec![7; 3]);
+        let journal = of(256).unwrap().to_bytes();
+        let other_length = of(257).unwrap().to_bytes();
+        let slot = |bytes, place, journal: &[u8]| pending(2, bytes, place, journal);
         let good = slot(256, 256, &journal);
-        let mut disk = small([SlotView::Empty, good], &journal);
+        let clean = SlotView::Whole(Slot::first(256));
+        let mut disk = small([clean, good], &journal);
+        assert_eq!(pending_record(&disk).unwrap(), [7; 3]);
         let recovery = Recovery::Finished {
             changes: 1,
             epoch: 3,
         };
-        assert_eq!(recover(&mut disk).unwrap(), recovery);
+        assert_eq!(recover_alone(&mut disk).unwrap(), recovery);
         assert_eq!(disk.content()[192..], [&[1; 5][..], &[9; 59]].concat());
-        assert_eq!(recover(&mut disk).unwrap(), Recovery::Clean);
+        assert_eq!(recover_alone(&mut disk).unwrap(), Recovery::Clean);
+        assert_eq!(pending_record(&disk).unwrap(), []);
 
         let mut damaged = journal.clone();
         damaged[20] ^= 1;
-        for (slot, tail) in [
-            (good, &damaged[..]),
-            (good, &journal[1..]),
-            (slot(256, 256, &other_length), &other_length),
-            (slot(256, 256, &damaged), &damaged),
-            (slot(280, 256, &journal), &journal),
-            (slot(256, 248, &journal), &journal),
-            (slot(256, u64::from(u32::MAX), &journal), &journal),
+        let mut earlier = journal.clone();
+        earlier[..8].copy_from_slice(b"TRSJRNL1");
+        for (slot, tail, kind, what) in [
+            (good, &damaged[..], ErrorKind::Corrupt, "another digest"),
+            (good, &journal[1..], ErrorKind::Corrupt, "is not between"),
+            (
+                slot(256, 256, &other_length),
+                &other_length,
+                ErrorKind::Corrupt,
+                "for a file of 257 bytes",
+            ),
+            (
+                slot(256, 256, &damaged),
+                &damaged,
+                ErrorKind::Corrupt,
+                "of another file",
+            ),
+            (
+                slot(280, 256, &journal),
+                &journal,
+                ErrorKind::Corrupt,
+                "is not between",
+            ),
+            (
+                slot(256, 248, &journal),
+                &journal,
+                ErrorKind::Corrupt,
+                "is not between",
+            ),
+            (
+                slot(256, u64::from(u32::MAX), &journal),
+                &journal,
+                ErrorKind::Corrupt,
+                "is not between",
+            ),
+            (
+                slot(256, 256, &earlier),
+                &earlier,
+                ErrorKind::Unsupported,
+                "TRSJRNL1",
+            ),
         ] {
-            let mut disk = small([SlotView::Whole(Slot::first(256)), slot], tail);
-            let error = recover(&mut disk).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-            let error = commit(&mut disk, vec![], 256).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-            assert!(disk.operations().is_empty());
+            refused_and_nothing_is_written([clean, slot], tail, kind, what);
         }
+    }
+
+    #[test]
+    fn journals_of_other_states_are_refused_and_nothing_is_written() {
+        let write = Change::Write {
+            place: 192,
+            bytes: vec![1; 5],
+        };
+        let clean = |epoch, committed_bytes| {
+            SlotView::Whole(Slot {
+                epoch,
+                committed_bytes,
+                state: SlotState::Clean,
+            })
+        };
+        // A file of 320 bytes, of which the last 64 are the postscript.
+        let tail = |journal: &[u8]| [&[9; 64][..], journal].concat();
+        let good = state(320);
+        let check = |before: FileState, slots: [SlotView; 2], epoch| {
+            let journal = Journal::new(before, vec![write.clone()], 320, vec![]).unwrap();
+            let journal = journal.to_bytes();
+            let slot = pending(epoch, 320, 320, &journal);
+            let slots = slots.map(|view| match view {
+                SlotView::Empty => slot,
+                other => other,
+            });
+            (slots, tail(&journal))
+        };
+        let (slots, bytes) = check(good, [clean(1, 320), SlotView::Empty], 2);
+        recover_alone(&mut small(slots, &bytes)).unwrap();
+        let other_file = FileState {
+            file_id: [4; 16],
+            ..good
+        };
+        let older = FileState { epoch: 3, ..good };
+        let shorter = FileState {
+            file_bytes: 312,
+            ..good
+        };
+        let longer = FileState {
+            file_bytes: 328,
+            ..good
+        };
+        // One bit of a root digest is enough.
+        let mut fork = good;
+        fork.postscript[30] ^= 1;
+        for (before, epoch_clean, epoch) in [
+            (other_file, 1, 2),
+            (older, 1, 2),
+            (older, 3, 5),
+            (older, 1, 4),
+            (good, 1, 3),
+            (shorter, 1, 2),
+            (longer, 1, 2),
+            (fork, 1, 2),
+        ] {
+            let (slots, bytes) = check(before, [clean(epoch_clean, 320), SlotView::Empty], epoch);
+            let of_another = "the journal at 320 is of another file, or of another state";
+            refused_and_nothing_is_written(slots, &bytes, ErrorKind::Corrupt, of_another);
+        }
+        // The slot that counted before is missing, has another length, or has a journal, too.
+        let journal = Journal::new(good, vec![write.clone()], 320, vec![]).unwrap();
+        let journal = journal.to_bytes();
+        let slot = pending(2, 320, 320, &journal);
+        for other in [
+            SlotView::Empty,
+            clean(1, 312),
+            pending(1, 320, 320, &journal),
+        ] {
+            let of_another = "of another state";
+            refused_and_nothing_is_written(
+                [other, slot],
+                &tail(&journal),
+                ErrorKind::Corrupt,
+                of_another,
+            );
+        }
+    }
+
+    /// The power was lost while the changes were applied over the old postscript.
+    #[test]
+    fn a_postscript_that_is_partly_changed_is_still_the_old_one() {
+        let changes = vec![
+            Change::Zero {
+                place: 200,
+                length: 20,
+            },
+            Change::Write {
+                place: 230,
+                bytes: vec![5; 26],
+            },
+        ];
+        let journal = Journal::new(state(256), changes, 256, vec![]).unwrap();
+        let journal = journal.to_bytes();
+        let clean = SlotView::Whole(Slot::first(256));
+        let slots = [clean, pending(2, 256, 256, &journal)];
+        let whole = small(slots, &journal);
+        let finished = |at: usize, byte: u8| {
+            let mut bytes = whole.content().to_vec();
+            bytes[at] = byte;
+            let mut disk = SimulatedDisk::new(bytes, 0);
+            recover_alone(&mut disk).map(|_| disk.content().to_vec())
+        };
+        let expect = finished(200, 0).unwrap();
+        for at in 192..256 {
+            let new = expect[at];
+            assert_eq!(finished(at, new).unwrap(), expect, "{at}");
+            let error = finished(at, 77).unwrap_err();
+            assert!(error.to_string().contains("another file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_changed_or_not_acknowledged() {
+        for seed in 0..40 {
+            let mut rng = Rng::new(seed);
+            let case = Case::new(&mut rng);
+            let commit_replaced = |disk: &mut SimulatedDisk, at| {
+                let mut watched = Watched::new(disk, None, false);
+                watched.replaced_at = Some(at);
+                let mut publish = || panic!("published");
+                let error = commit(&mut watched, case.modification(), &mut publish).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::FileChanged, "{error}");
+                error.to_string()
+            };
+            // Before the commit point.
+            let mut disk = SimulatedDisk::new(case.old.clone(), seed);
+            let error = commit_replaced(&mut disk, 0);
+            assert!(error.starts_with("file was replaced"), "{error}");
+            assert_eq!(case.which(&disk).unwrap(), Which::Before);
+            disk.lose_power();
+            assert_eq!(recover_alone(&mut disk).unwrap(), Recovery::Clean);
+            assert!(case.which(&disk) == Ok(Which::Before) || case.old == case.new);
+            // After it, in the erasure and in the recovery.
+            let error = commit_replaced(&mut disk, 1);
+            assert!(error.starts_with("the changes count"), "{error}");
+            let mut watched = Watched::new(&mut disk, None, true);
+            watched.replaced_at = Some(0);
+            recover(&mut watched, &mut |_| panic!("published")).unwrap_err();
+            assert_eq!(pending_record(&disk).unwrap(), case.record);
+            let mut told = vec![];
+            recover_watched(&mut disk, None, &mut told).unwrap();
+            assert_eq!(case.which(&disk).unwrap(), Which::After);
+            assert_eq!(told, [case.record]);
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_published_ends_an_erasure_and_no_recovery() {
+        let case = Case::new(&mut Rng::new(1));
+        let failed = || Err(Error::new(ErrorKind::Io, "no place for it"));
+        let mut disk = SimulatedDisk::new(case.old.clone(), 1);
+        let done = commit(&mut disk, case.modification(), &mut { failed }).unwrap();
+        assert_eq!(done.published.unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(case.which(&disk).unwrap(), Which::After);
+        assert_eq!(recover_alone(&mut disk).unwrap(), Recovery::Clean);
+
+        let mut disk = SimulatedDisk::new(case.old.clone(), 1);
+        let mut watched = Watched::new(&mut disk, None, false);
+        watched.replaced_at = Some(1);
+        commit(&mut watched, case.modification(), &mut nothing).unwrap_err();
+        for _ in 0..2 {
+            let error = recover(&mut disk, &mut |_| failed()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io);
+            assert_eq!(pending_record(&disk).unwrap(), case.record);
+        }
+        recover_alone(&mut disk).unwrap();
+        assert_eq!(case.which(&disk).unwrap(), Which::After);
     }
 
     #[test]
@@ -774,17 +1373,17 @@ mod tests {
                 length: 80_000,
             },
         ];
-        commit(&mut file, changes.clone(), 300_000).unwrap();
-        assert_eq!(recover(&mut file).unwrap(), Recovery::Clean);
+        change(&mut file, changes.clone(), 300_000).unwrap();
+        assert_eq!(recover_alone(&mut file).unwrap(), Recovery::Clean);
         let found = std::fs::read(&path).unwrap();
         assert_eq!(found.len(), 300_000);
         assert_eq!(found[192..100_192], [7; 100_000]);
         assert!(found[100_192..].iter().all(|byte| *byte == 0));
-        commit(&mut file, vec![], 256).unwrap();
+        change(&mut file, vec![], 256).unwrap();
         assert_eq!(file.len(), 256);
         file.write_at(400, b"left over").unwrap();
         let dropped = Recovery::Dropped { bytes: 153 };
-        assert_eq!(recover(&mut file).unwrap(), dropped);
+        assert_eq!(recover_alone(&mut file).unwrap(), dropped);
         assert_eq!(std::fs::read(&path).unwrap()[192..], [7; 64]);
     }
 }

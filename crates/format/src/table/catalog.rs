@@ -151,7 +151,7 @@ impl Catalog {
         footer.check_header(&header)?;
         let bounds = footer.bounds(&postscript);
         let metas = Metas::new(std::mem::take(&mut footer.metas));
-        let changes = Changes::read(source, &footer, &postscript)?;
+        let changes = Changes::read(source, &footer, &postscript, committed.epoch)?;
         let mut catalog = Self {
             header_bytes,
             header,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tarsia_compliance::{RowSet, section_digest};
 use tarsia_metadata as metadata;
-use tarsia_metadata::{Footer, MovedBlock, Postscript, Section};
+use tarsia_metadata::{Footer, History, MovedBlock, PastState, Postscript, Section};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
-/// What erasures have changed.
+/// What erasures have changed, and what there is to tell the file's states apart.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Rows that readers do not see.
@@ -19,11 +19,18 @@ pub(crate) struct Changes {
     pub(crate) erased: Arc<RowSet>,
     /// In the order of column, page and block.
     pub(crate) moved: Vec<MovedBlock>,
+    /// The salt of the root digest, and the states that the file had before; `None` if the root digest has no salt.
+    pub(crate) history: Option<History>,
 }
 
 impl Changes {
-    /// Reads the sections of an erased file; nothing of other files.
-    pub(crate) fn read(source: &Source, footer: &Footer, postscript: &Postscript) -> Result<Self> {
+    /// Reads the sections that erasures write, of a file whose state is of this epoch.
+    pub(crate) fn read(
+        source: &Source,
+        footer: &Footer,
+        postscript: &Postscript,
+        epoch: u64,
+    ) -> Result<Self> {
         let rows = postscript.rows;
         let mut changes = Self::default();
         if let Some(bytes) = section(source, footer, metadata::SECTION_DELETED)? {
@@ -34,6 +41,9 @@ impl Changes {
         }
         if let Some(bytes) = section(source, footer, metadata::SECTION_MOVED)? {
             changes.moved = metadata::moved_blocks(&bytes, footer.late_range(postscript))?;
+        }
+        if let Some(bytes) = section(source, footer, metadata::SECTION_HISTORY)? {
+            changes.history = Some(history(&bytes, epoch)?);
         }
         if !changes.erased.is_subset(&changes.deleted) {
             let what = "rows that are erased and not deleted";
@@ -78,6 +88,17 @@ fn section(source: &Source, footer: &Footer, id: u32) -> Result<Option<Vec<u8>>>
             let what = format!("section at byte {place}: digest");
             Err(Error::new(ErrorKind::Corrupt, what))
         }
+    }
+}
+
+fn history(bytes: &[u8], epoch: u64) -> Result<History> {
+    let history = History::parse(bytes).map_err(|error| Error::from(error).prefixed("history"))?;
+    match history.states.last() {
+        Some(PastState { epoch: last, .. }) if *last >= epoch => {
+            let what = format!("history: a state of epoch {last} before that of epoch {epoch}");
+            Err(Error::new(ErrorKind::Corrupt, what))
+        }
+        _ => Ok(history),
     }
 }
 

@@ -12,9 +12,9 @@ mod views;
 
 pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
-pub(crate) use changes::Present;
+pub(crate) use changes::{Changes, Present};
 pub(crate) use checks::{check_block, check_covered};
 pub(crate) use column::{Column, Estimates, Stored, TableField};
 pub(crate) use metas::Metas;
 pub(crate) use page::{Blocks, IndexOfRows, IndexedRows, Page};
-pub(crate) use projection::{Projection, list_item, n_leaves, retyped};
+pub(crate) use projection::{Projection, full_name, list_item, n_leaves, retyped};

@@ -205,6 +205,27 @@ fn n_fields(data_type: &DataType) -> usize {
     }
 }
 
+/// The names of all fields down to the one that names joined by dots lead to, joined by dots. As for a projection, the
+/// items of a list and the entries of a map need not be named; here they are.
+pub(crate) fn full_name(data_type: &DataType, names: &str) -> Option<String> {
+    let in_field = |field: &Field| match names.strip_prefix(field.name().as_str())? {
+        "" => Some(field.name().clone()),
+        rest => {
+            let below = full_name(field.data_type(), rest.strip_prefix('.')?)?;
+            Some(format!("{}.{below}", field.name()))
+        }
+    };
+    if let DataType::Struct(fields) = data_type {
+        return fields.iter().find_map(|field| in_field(field));
+    }
+    let item = list_item(data_type)?;
+    let omitted = || {
+        let below = full_name(item.data_type(), names)?;
+        Some(format!("{}.{below}", item.name()))
+    };
+    in_field(item).or_else(omitted)
+}
+
 /// The items of lists of any kind, and the entries of maps.
 pub(crate) fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     match data_type {

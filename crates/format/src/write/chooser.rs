@@ -1,7 +1,8 @@
 //! What chooses the trees of encodings for each leaf column.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use arrow_schema::Schema;
 use tarsia_arrow::LeafPath;
 use tarsia_cascade::{Chooser, Objective, Outline, Weights};
 use tarsia_codec::Statistics;
@@ -9,6 +10,7 @@ use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::{Choice, Choose};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::table::full_name;
 use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
 use crate::write::rounding::{ColumnRounding, is_rounded};
@@ -55,16 +57,20 @@ pub(super) struct Choosers<'a> {
     base: Chooser,
     /// The names that options may have.
     known: HashSet<String>,
+    /// Names with options that lead into nested columns, by the full names of what they lead to: those of lists' items
+    /// and maps' entries, which need not be named, are in it.
+    leading: HashMap<String, &'a str>,
     /// Those of them whose values are rounded.
     rounded: HashSet<String>,
 }
 
 impl<'a> Choosers<'a> {
-    pub(super) fn new(options: &'a WriteOptions) -> Self {
+    pub(super) fn new(options: &'a WriteOptions, schema: &Schema) -> Self {
         Self {
             options,
             base: Chooser::new(options.registry().clone(), options.preset().into()),
             known: HashSet::new(),
+            leading: leading(options, schema),
             rounded: HashSet::new(),
         }
     }
@@ -76,11 +82,9 @@ impl<'a> Choosers<'a> {
         full_zip_bytes_min: Option<u32>,
     ) -> ColumnChooser {
         let options = self.options;
-        let own = [name.leaf, name.field]
-            .into_iter()
-            .find_map(|name| options.column(name));
-        self.known.insert(name.field.to_owned());
-        self.known.insert(name.leaf.to_owned());
+        let names = self.names_of(name);
+        let own = names.iter().find_map(|name| options.column(name));
+        self.known.extend(names.into_iter().map(str::to_owned));
         let captured = options.layout().column(name.leaf);
         let full_zip_bytes_min = full_zip_bytes_min
             .or(captured.map(|captured| match captured {
@@ -125,9 +129,28 @@ impl<'a> Choosers<'a> {
 
     /// What erasures may do with the values of a leaf column.
     pub(super) fn erasure(&self, name: &LeafName<'_>) -> ErasureLevel {
-        let asked = |name| self.options.column(name).and_then(ColumnOptions::erasure);
-        let of_column = asked(name.leaf).or_else(|| asked(name.field));
+        let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::erasure);
+        let of_column = self.names_of(name).into_iter().find_map(asked);
         of_column.unwrap_or(self.options.erasure())
+    }
+
+    /// The names by which options find a leaf column, the closest first: its own, those that lead to what it is in, its
+    /// field's.
+    fn names_of<'n>(&self, name: &LeafName<'n>) -> Vec<&'n str>
+    where
+        'a: 'n,
+    {
+        let whole = std::iter::once(name.leaf.len());
+        let dots = name.leaf.rmatch_indices('.').map(|(dot, _)| dot);
+        let led = whole.chain(dots).filter_map(|end| {
+            let full = name.leaf.get(..end)?;
+            self.leading.get(full).copied()
+        });
+        let led = led.filter(|_| !self.leading.is_empty());
+        std::iter::once(name.leaf)
+            .chain(led)
+            .chain([name.field])
+            .collect()
     }
 
     /// How a leaf column is rounded: as the options of its own name say, or of its field's if it is of floating-point
@@ -140,17 +163,16 @@ impl<'a> Choosers<'a> {
         name: &LeafName<'_>,
         path: &LeafPath,
     ) -> Result<Option<ColumnRounding>> {
-        let asked = |name| self.options.column(name).and_then(ColumnOptions::rounding);
-        let (of_leaf, of_field) = (asked(name.leaf), asked(name.field));
-        let Some(asked) = of_leaf.or(of_field) else {
+        let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::rounding);
+        let names = self.names_of(name);
+        let Some(asked) = names.iter().find_map(|name| asked(name)) else {
             return Ok(None);
         };
         let found = ColumnRounding::new(asked, name.leaf, path, self.options.registry())?;
         if !is_rounded(path) {
             return Ok(None);
         }
-        self.rounded.insert(name.leaf.to_owned());
-        self.rounded.insert(name.field.to_owned());
+        self.rounded.extend(names.into_iter().map(str::to_owned));
         Ok(Some(found))
     }
 
@@ -189,4 +211,22 @@ impl<'a> Choosers<'a> {
         let is_written = |id: &str| writers.iter().any(|known| known.writer.id() == id);
         outline.ids().into_iter().find(|id| !is_written(id))
     }
+}
+
+/// The names with options that lead into nested fields of a schema, by the full names of what they lead to.
+fn leading<'a>(options: &'a WriteOptions, schema: &Schema) -> HashMap<String, &'a str> {
+    let full = |name: &'a str| {
+        if schema.column_with_name(name).is_some() {
+            return None;
+        }
+        name.match_indices('.').find_map(|(dot, _)| {
+            let (_, field) = schema.column_with_name(&name[..dot])?;
+            let below = full_name(field.data_type(), &name[dot + 1..])?;
+            Some((format!("{}.{below}", &name[..dot]), name))
+        })
+    };
+    let mut names: Vec<_> = options.column_names().collect();
+    // Of two names that lead to the same, the longer one counts, which says more.
+    names.sort_unstable_by_key(|name| (name.len(), *name));
+    names.into_iter().filter_map(full).collect()
 }

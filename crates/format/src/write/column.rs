@@ -93,6 +93,11 @@ impl ColumnWriter {
         }
     }
 
+    /// The salt of the file's root digest, if values of this column can be erased.
+    pub(super) fn root_salt(&self) -> Option<[u8; 32]> {
+        self.salts.as_ref().map(|salts| salts.of_root())
+    }
+
     /// The same at this level; there are salts where values can be erased.
     pub(super) fn with_erasure(self, level: ErasureLevel, salts: Option<Arc<Salts>>) -> Self {
         Self {

@@ -56,6 +56,11 @@ impl Columns {
         columns.filter_map(ColumnWriter::rounded).collect()
     }
 
+    /// The salt of the file's root digest, if values of a column can be erased.
+    pub(super) fn root_salt(&self) -> Option<[u8; 32]> {
+        self.writers.iter().find_map(ColumnWriter::root_salt)
+    }
+
     /// The columns of `schema`, without rows.
     ///
     /// # Errors
@@ -263,7 +268,7 @@ impl FileSalts {
 }
 
 fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
-    let mut choosers = Choosers::new(options);
+    let mut choosers = Choosers::new(options, schema);
     let mut salts = FileSalts::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {

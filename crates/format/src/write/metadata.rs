@@ -18,6 +18,8 @@ pub(super) struct Table<'a> {
     pub(super) schema: &'a Schema,
     pub(super) rows: u64,
     pub(super) file_id: [u8; 16],
+    /// The salt of the root digest, if values can be erased.
+    pub(super) salt: Option<[u8; 32]>,
 }
 
 /// What was written.
@@ -64,7 +66,10 @@ pub(super) fn append(
         bytes: Vec::new(),
     };
     let meta_place = region.place;
-    let sections = push_kernels(&footer_parts.kernels, &mut region);
+    let mut sections = push_kernels(&footer_parts.kernels, &mut region);
+    if let Some(salt) = table.salt {
+        sections.push(push_history(salt, &mut region)?);
+    }
     let bounds = FileBounds {
         rows: table.rows,
         n_metas: footer_parts.metas.len() as u32,
@@ -139,19 +144,32 @@ fn push_kernels(kernels: &[Arc<Kernel>], region: &mut RegionBuilder) -> Vec<Sect
             compressed: &kernel.compressed,
         }
         .to_bytes();
-        let start = region.push(&bytes);
-        sections.push(Section {
-            id: metadata::SECTION_KERNEL,
-            version: tarsia_codec::Version::new(1, 0),
-            range: start..region.end(),
-            digest: compliance::section_digest(metadata::SECTION_KERNEL, &bytes),
-            flags: metadata::SectionFlags::default(),
-            columns: Vec::new(),
-        });
-        let padded = region.bytes.len().next_multiple_of(8);
-        region.bytes.resize(padded, 0);
+        sections.push(push_section(metadata::SECTION_KERNEL, &bytes, region));
     }
     sections
+}
+
+/// Appends the section of a file that has no earlier state.
+fn push_history(salt: [u8; 32], region: &mut RegionBuilder) -> Result<Section> {
+    let states = Vec::new();
+    let bytes = metadata::History { salt, states }.to_bytes()?;
+    Ok(push_section(metadata::SECTION_HISTORY, &bytes, region))
+}
+
+/// Appends a section and its padding.
+fn push_section(id: u32, bytes: &[u8], region: &mut RegionBuilder) -> Section {
+    let start = region.push(bytes);
+    let range = start..region.end();
+    let padded = region.bytes.len().next_multiple_of(8);
+    region.bytes.resize(padded, 0);
+    Section {
+        id,
+        version: tarsia_codec::Version::new(1, 0),
+        range,
+        digest: compliance::section_digest(id, bytes),
+        flags: metadata::SectionFlags::default(),
+        columns: Vec::new(),
+    }
 }
 
 /// Appends block tables, digests and, if there are several pages, their list; returns the column's record.

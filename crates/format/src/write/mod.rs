@@ -336,6 +336,7 @@ impl<W: Sink> Writer<W> {
             schema: &self.schema,
             rows: self.columns.rows(),
             file_id: self.file_id,
+            salt: self.columns.root_salt(),
         };
         let committed = metadata::append(&table, &mut self.columns.writers, &mut self.body)?;
         let header = Header::new(self.file_id).with_first_slot(committed.file_bytes);

@@ -167,3 +167,56 @@ fn tarsia_kernels_encodings() -> Vec<KernelEncoding> {
         .map(|it| KernelEncoding::new(it.id(), it.version().major, it.version().minor))
         .collect()
 }
+
+/// The names of options are those of projections: a scan of a name reads just the columns that the options are of.
+#[test]
+fn options_find_fields_by_the_names_that_scans_take() {
+    use tarsia::{ColumnOptions, ErasureLevel};
+
+    let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
+    let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+    let numbers = Field::new("ids", DataType::List(item), true);
+    let inner: Fields = vec![text("city", true), numbers].into();
+    let user = Field::new("user", DataType::Struct(inner), true);
+    let entries: Fields = vec![text("key", false), text("value", true)].into();
+    let entries = Field::new("entries", DataType::Struct(entries), false);
+    let tags = Field::new("tags", DataType::Map(Arc::new(entries), false), true);
+    let schema = Arc::new(Schema::new(vec![user, tags]));
+    let batch = RecordBatch::new_empty(schema.clone());
+    let levels = |names: &[(&str, ErasureLevel)]| {
+        let mut options = WriteOptions::new().with_erasure(ErasureLevel::Immutable);
+        for (name, level) in names {
+            options = options.with_column(*name, ColumnOptions::new().with_erasure(*level));
+        }
+        let mut writer = tarsia::Writer::new(Vec::new(), schema.clone(), options)?;
+        writer.write(&batch)?;
+        let file = File::from_bytes(writer.finish_into()?.0, OpenOptions::new())?;
+        for (name, _) in names {
+            file.scan().columns(&[name]).build()?;
+        }
+        let audit = file.audit()?.columns;
+        let erased = audit.iter().filter(|it| it.level == ErasureLevel::Erase);
+        Ok::<_, tarsia::Error>(erased.map(|it| it.name.clone()).collect::<Vec<_>>())
+    };
+    let two = ErasureLevel::Erase;
+    for (name, leaves) in [
+        ("tags.key", &["tags.entries.key"][..]),
+        ("tags.entries.key", &["tags.entries.key"]),
+        ("tags.value", &["tags.entries.value"]),
+        ("tags.entries", &["tags.entries.key", "tags.entries.value"]),
+        ("tags", &["tags.entries.key", "tags.entries.value"]),
+        ("user.ids", &["user.ids.item"]),
+        ("user.ids.item", &["user.ids.item"]),
+        ("user", &["user.city", "user.ids.item"]),
+    ] {
+        assert_eq!(levels(&[(name, two)]).unwrap(), leaves, "{name}");
+    }
+    let one = ErasureLevel::Hide;
+    for closer in ["tags.key", "tags.entries.key"] {
+        let names = [("tags", two), (closer, one)];
+        assert_eq!(levels(&names).unwrap(), ["tags.entries.value"], "{closer}");
+    }
+    for missing in ["tags.keys", "tags.key.x", "user.item", "key", "tags."] {
+        assert!(levels(&[(missing, two)]).is_err(), "{missing}");
+    }
+}

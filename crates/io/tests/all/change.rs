@@ -308,3 +308,52 @@ fn a_change_by_another_process_keeps_maps_out_until_it_ends_or_dies() {
     child.wait().unwrap();
     MappedFile::open(&path).unwrap();
 }
+
+/// A name that leads elsewhere is noticed however that came about, and one that leads back is not.
+#[cfg(unix)]
+#[test]
+fn a_name_that_leads_to_another_file_is_noticed() {
+    let folder = Folder::new();
+    let path = folder.file(b"first");
+    let aside = path.with_file_name("aside");
+    let link = path.with_file_name("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for name in [&path, &link] {
+        let file = ExclusiveFile::open(name, OnBusy::Refuse).unwrap();
+        let check_replaced = || {
+            assert!(!file.is_at_its_path().unwrap());
+            let error = file.check_named().unwrap_err();
+            let path = name.clone();
+            assert_eq!(Conflict::of(&error), Some(&Conflict::Replaced { path }));
+        };
+        assert!(file.is_at_its_path().unwrap());
+        std::fs::rename(&path, &aside).unwrap();
+        check_replaced();
+        std::fs::write(&path, b"other").unwrap();
+        check_replaced();
+        std::fs::rename(&aside, &path).unwrap();
+        file.check_named().unwrap();
+        std::fs::hard_link(&path, &aside).unwrap();
+        file.check_named().unwrap();
+        replace(&path, b"newer");
+        check_replaced();
+        std::fs::rename(&aside, &path).unwrap();
+        file.check_named().unwrap();
+    }
+    // The link itself leads elsewhere.
+    let file = ExclusiveFile::open(&link, OnBusy::Refuse).unwrap();
+    std::fs::remove_file(&link).unwrap();
+    file.check_named().unwrap_err();
+    std::fs::write(&link, b"first").unwrap();
+    file.check_named().unwrap_err();
+    // A folder on the way is gone.
+    let inner = path.with_file_name("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let deep = inner.join("file");
+    std::fs::write(&deep, b"deep").unwrap();
+    let file = ExclusiveFile::open(&deep, OnBusy::Refuse).unwrap();
+    std::fs::remove_dir_all(&inner).unwrap();
+    assert!(!file.is_at_its_path().unwrap());
+    std::fs::write(&inner, b"no folder").unwrap();
+    assert!(!file.is_at_its_path().unwrap());
+}
