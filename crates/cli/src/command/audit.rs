@@ -1,6 +1,7 @@
 //! `tarsia audit`.
 
 use serde::Serialize;
+use tarsia::AuditedColumn;
 
 use crate::args::Audit;
 use crate::failure::Failure;
@@ -13,6 +14,8 @@ use super::output::{NAME_CHARS, Out, align_right, new_table};
 struct AuditDocument<'a> {
     file: String,
     clean: bool,
+    /// Whether all was looked at that may hold a value of an erased row.
+    complete: bool,
     rows: u64,
     deleted_rows: u64,
     erased_rows: u64,
@@ -29,6 +32,11 @@ struct ColumnDocument<'a> {
     level: u8,
     rows_held: u64,
     encodings_that_keep_values: &'a [String],
+    blocks_looked_at: u64,
+    entries_looked_at: u64,
+    blocks_with_foreign_filler: u64,
+    dictionaries_not_wiped: u64,
+    buffers_not_looked_at: u64,
 }
 
 /// Checks the file, and says what of deleted rows it holds. A file that holds some is no failure: at level 1 it is what
@@ -36,7 +44,6 @@ struct ColumnDocument<'a> {
 pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
     let file = open_with(&args.file, trusting(&args.trust))?;
     let failed = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
-    file.verify().map_err(failed)?;
     let audit = file.audit().map_err(failed)?;
     let mut out = Out::new();
     if args.json {
@@ -46,10 +53,16 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             level: column.level.number(),
             rows_held: column.rows_held,
             encodings_that_keep_values: &column.encodings_that_keep_values,
+            blocks_looked_at: column.blocks_looked_at,
+            entries_looked_at: column.entries_looked_at,
+            blocks_with_foreign_filler: column.blocks_with_foreign_filler,
+            dictionaries_not_wiped: column.dictionaries_not_wiped,
+            buffers_not_looked_at: column.buffers_not_looked_at,
         });
         out.document(&AuditDocument {
             file: args.file.display().to_string(),
             clean: audit.is_clean(),
+            complete: audit.is_complete(),
             rows: audit.rows,
             deleted_rows: audit.deleted_rows,
             erased_rows: audit.erased_rows,
@@ -70,15 +83,11 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
     ])?;
     let mut table = new_table(&["column", "level", "deleted rows it holds", "remark"]);
     for column in &audit.columns {
-        let remark = match column.encodings_that_keep_values.as_slice() {
-            [] => String::new(),
-            keep => format!("parameters hold values: {}", keep.join(", ")),
-        };
         table.add_row([
             printable(&column.name, NAME_CHARS),
             column.level.to_string(),
             column.rows_held.to_string(),
-            remark,
+            remarks(column).join("; "),
         ]);
     }
     align_right(&mut table, 2);
@@ -94,9 +103,63 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             "section {id} of {bytes} bytes, which this program does not know, may hold values"
         ))?;
     }
-    out.line(match audit.is_clean() {
-        true => "no value of a deleted row is left in the file",
-        false => "values of deleted rows are left in the file",
-    })?;
+    for line in conclusion(&audit) {
+        out.line(&line)?;
+    }
     out.finish()
+}
+
+/// What a column may hold beside the rows that it has.
+fn remarks(column: &AuditedColumn) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !column.encodings_that_keep_values.is_empty() {
+        let keep = column.encodings_that_keep_values.join(", ");
+        remarks.push(format!("parameters hold values: {keep}"));
+    }
+    if column.blocks_with_foreign_filler > 0 {
+        remarks.push(format!(
+            "{} blocks may hold values of erased rows under nulls: `tarsia compact` writes them anew",
+            column.blocks_with_foreign_filler
+        ));
+    }
+    if column.dictionaries_not_wiped > 0 {
+        remarks.push(format!(
+            "{} dictionaries hold entries that no row has",
+            column.dictionaries_not_wiped
+        ));
+    }
+    if column.buffers_not_looked_at > 0 {
+        remarks.push(format!(
+            "{} shared buffers were not looked into: they are used as a whole",
+            column.buffers_not_looked_at
+        ));
+    }
+    remarks
+}
+
+/// What was found, and what that rests on.
+fn conclusion(audit: &tarsia::Audit) -> Vec<String> {
+    if !audit.is_clean() {
+        return vec!["values of deleted rows are left in the file, or may be".to_owned()];
+    }
+    if audit.erased_rows == 0 {
+        return vec![match audit.deleted_rows {
+            0 => "no row was deleted".to_owned(),
+            _ => "no column holds values of the deleted rows".to_owned(),
+        }];
+    }
+    let sum = |f: fn(&AuditedColumn) -> u64| audit.columns.iter().map(f).sum::<u64>();
+    let mut lines = vec![format!(
+        "no value of a deleted row is left in the file: {} blocks and {} dictionary entries were decoded, and places \
+         that blocks left are zero",
+        sum(|column| column.blocks_looked_at),
+        sum(|column| column.entries_looked_at)
+    )];
+    if !audit.is_complete() {
+        lines.push(format!(
+            "inferred, not looked at: {} shared buffers that are used as a whole tell of the values they were made from",
+            sum(|column| column.buffers_not_looked_at)
+        ));
+    }
+    lines
 }

@@ -159,7 +159,7 @@ fn rows_of(args: &Erase, file: &tarsia::File) -> Result<RowSet, Failure> {
         (Some(items), _) => rows_to_erase(items, &args.file, file.num_rows())?,
         (None, Some(condition)) => {
             let condition = condition.read()?;
-            matching_rows(&args.file, file, condition.as_ref())?
+            matching_rows(&args.file, file, condition.as_ref(), args.level.into())?
         }
         (None, None) => Vec::new(),
     };

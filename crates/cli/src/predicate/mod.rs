@@ -30,7 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{FieldRef, Schema};
-use tarsia::{ErrorKind, RowSet};
+use tarsia::{ErasureLevel, ErrorKind, RowSet};
 
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -40,7 +40,8 @@ use evaluate::Matcher;
 pub use parse::{Predicate, PredicateError};
 
 /// The rows of a file that pass all tests of a condition, as rising ranges. Only the columns that it names are read.
-/// Rows that were deleted pass no test.
+/// Rows that were deleted pass no test, unless rows are to be erased, and values of hidden ones with them: then only
+/// rows that were erased pass none.
 ///
 /// # Errors
 /// [`Failure::Usage`] with the character of the condition where it does not suit the file: a column that the file does
@@ -49,6 +50,7 @@ pub fn matching_rows(
     path: &Path,
     file: &tarsia::File,
     predicate: &Predicate,
+    level: ErasureLevel,
 ) -> Result<Vec<Range<u64>>, Failure> {
     let unfit =
         |error: PredicateError| Failure::Usage(format!("{}: condition: {error}", path.display()));
@@ -67,7 +69,12 @@ pub fn matching_rows(
     let total = file.num_rows();
     let mut found = Vec::new();
     let mut first = 0;
-    for batch in file.scan().columns(&names).build().map_err(failed)? {
+    let scan = file.scan().columns(&names);
+    let (scan, unseen) = match level {
+        ErasureLevel::Erase => (scan.with_hidden_rows(), file.erased_rows()),
+        _ => (scan, file.deleted_rows()),
+    };
+    for batch in scan.build().map_err(failed)? {
         let batch = batch.map_err(|error| failed(error.into()))?;
         let rows = matcher
             .matches(&batch)
@@ -78,12 +85,12 @@ pub fn matching_rows(
         first += batch.num_rows() as u64;
         bar.set(first, total, first);
     }
-    Ok(positions(found, file.deleted_rows(), file.num_rows()))
+    Ok(positions(found, unseen, file.num_rows()))
 }
 
-/// Ranges of the rows that a scan gives, as ranges of the file's rows: deleted ones are between them.
-fn positions(found: Vec<Range<u64>>, deleted: &RowSet, n_rows: u64) -> Vec<Range<u64>> {
-    if deleted.is_empty() {
+/// Ranges of the rows that a scan gives, as ranges of the file's rows: those that it leaves out are between them.
+fn positions(found: Vec<Range<u64>>, unseen: &RowSet, n_rows: u64) -> Vec<Range<u64>> {
+    if unseen.is_empty() {
         return found;
     }
     let mut all = Vec::new();
@@ -91,7 +98,7 @@ fn positions(found: Vec<Range<u64>>, deleted: &RowSet, n_rows: u64) -> Vec<Range
     // Rows of the scan before `at`, a row of the file.
     let (mut at, mut before) = (0, 0);
     let end = n_rows..n_rows;
-    for gap in deleted.ranges(0..n_rows).chain(std::iter::once(end)) {
+    for gap in unseen.ranges(0..n_rows).chain(std::iter::once(end)) {
         let live = before..before + (gap.start - at);
         while let Some(range) = found.peek_mut() {
             let start = range.start.max(live.start);

@@ -393,7 +393,8 @@ fn file(arrays: &[ArrayRef]) -> tarsia::File {
 }
 
 fn found(file: &tarsia::File, condition: &str) -> Result<Vec<Range<u64>>, Failure> {
-    matching_rows(Path::new("t.tarsia"), file, &condition.parse().unwrap())
+    let condition = condition.parse().unwrap();
+    matching_rows(Path::new("t.tarsia"), file, &condition, ErasureLevel::Hide)
 }
 
 #[test]

@@ -144,6 +144,37 @@ fn rows_are_hidden_shown_and_compacted() {
     folder.run(&["verify", "new.tarsia"]).ok();
 }
 
+/// Rows that were hidden at level 1 still have their values: the same condition finds them at level 2.
+#[test]
+fn hidden_rows_are_found_by_a_condition_and_erased() {
+    let folder = folder(&["2"]);
+    let at = |level: &str, condition: &str| {
+        let erase = ["erase", "t.tarsia", "--where", condition, "--level", level, "--json"];
+        folder.run(&erase).json()
+    };
+    assert_eq!(at("1", "user = 42")["rows_deleted"], 50);
+    let is_left = || {
+        let bytes = std::fs::read(folder.path("t.tarsia")).unwrap();
+        bytes.windows(9).any(|window| window == b"name0042x")
+    };
+    assert!(is_left());
+    // At level 1 nothing is left to hide.
+    assert_eq!(at("1", "user = 42")["rows"], 0);
+    assert_eq!(at("1", "user = 7")["rows_deleted"], 50);
+    let erased = at("2", "user BETWEEN 42 AND 43");
+    assert_eq!((&erased["rows_erased"], &erased["rows_deleted"]), (&json!(100), &json!(50)));
+    assert!(!is_left());
+    assert_eq!(count(&folder), "4850\n");
+    let audit = folder.run(&["audit", "t.tarsia", "--json"]).json();
+    assert_eq!((&audit["clean"], &audit["columns"][0]["rows_held"]), (&json!(false), &json!(50)));
+    assert_eq!(at("2", "user = 7")["rows_erased"], 50);
+    let before = std::fs::read(folder.path("t.tarsia")).unwrap();
+    assert_eq!(at("2", "user = 42")["changed"], false);
+    assert_eq!(std::fs::read(folder.path("t.tarsia")).unwrap(), before);
+    let audit = folder.run(&["audit", "t.tarsia"]).ok();
+    assert!(audit.contains("dictionary entries were decoded"), "{audit}");
+}
+
 #[test]
 fn what_cannot_be_erased_is_refused() {
     let folder = folder(&["0"]);

@@ -1,8 +1,11 @@
 //! What of deleted rows a file still holds.
 
+use std::sync::Arc;
+
 use tarsia_metadata::{ErasureLevel, SECTIONS_KNOWN};
 
-use crate::erase::encodings_that_keep_values;
+use super::verify::{self, Depth};
+use crate::erase::{Look, encodings_that_keep_values, look};
 use crate::error::Result;
 use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
@@ -41,24 +44,49 @@ pub struct AuditedColumn {
     pub rows_held: u64,
     /// Encodings of its pages whose parameters hold values of the page: an erasure does not reach them.
     pub encodings_that_keep_values: Vec<String>,
+    /// Blocks that were decoded to look for values of erased rows; 0 where no row is erased from the column.
+    pub blocks_looked_at: u64,
+    /// Entries of its dictionaries that were compared with what is left.
+    pub entries_looked_at: u64,
+    /// Blocks whose null items hold a value that no valid item of the block has: perhaps that of an erased row. Files
+    /// that were written before have such blocks; writing the file anew removes them.
+    pub blocks_with_foreign_filler: u64,
+    /// Dictionaries with an entry to which nothing refers, and which is not wiped.
+    pub dictionaries_not_wiped: u64,
+    /// Shared buffers that are used as a whole, such as a dictionary of a codec, or that this build cannot look into.
+    pub buffers_not_looked_at: u64,
 }
 
-impl Audit {
-    /// Whether no value of a deleted row can be found in the file, as far as this build knows.
+impl AuditedColumn {
+    /// Whether nothing of a deleted row was found. What was not looked at may tell of one.
     pub fn is_clean(&self) -> bool {
-        let columns = &self.columns;
-        let clean = |column: &AuditedColumn| {
-            column.rows_held == 0
-                && (self.deleted_rows == 0 || column.encodings_that_keep_values.is_empty())
-        };
-        columns.iter().all(clean)
-            && self.bytes_behind == 0
-            && (self.deleted_rows == 0 || self.unknown_sections.is_empty())
+        self.rows_held == 0
+            && self.encodings_that_keep_values.is_empty()
+            && self.blocks_with_foreign_filler == 0
+            && self.dictionaries_not_wiped == 0
     }
 }
 
-/// Looks at the metadata of all columns.
-pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
+impl Audit {
+    /// Whether no value of a deleted row was found in the file. What [was not looked at](Audit::is_complete) may tell of
+    /// one.
+    pub fn is_clean(&self) -> bool {
+        let columns = &self.columns;
+        (self.deleted_rows == 0 || columns.iter().all(AuditedColumn::is_clean))
+            && self.bytes_behind == 0
+            && (self.deleted_rows == 0 || self.unknown_sections.is_empty())
+    }
+
+    /// Whether everything was looked at that may hold a value of an erased row.
+    pub fn is_complete(&self) -> bool {
+        let columns = &self.columns;
+        self.erased_rows == 0 || columns.iter().all(|it| it.buffers_not_looked_at == 0)
+    }
+}
+
+/// Verifies the file, and looks for values of deleted rows in it.
+pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
+    verify::all(file, Depth::Values)?;
     let changes = file.catalog.changes();
     let (deleted_rows, erased_rows) = (changes.deleted.len(), changes.erased.len());
     let mut columns = Vec::new();
@@ -77,6 +105,10 @@ pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
             }
         }
         let is_erased = column.level == ErasureLevel::Erase;
+        let found = match is_erased && erased_rows > 0 && column.value_type.is_some() {
+            true => look(file, &column)?,
+            false => Look::default(),
+        };
         columns.push(AuditedColumn {
             name: column.name().to_owned(),
             level: column.level,
@@ -89,6 +121,11 @@ pub(super) fn audit(file: &OpenFile) -> Result<Audit> {
                 true => encodings_that_keep_values(file, &column)?,
                 false => Vec::new(),
             },
+            blocks_looked_at: found.blocks,
+            entries_looked_at: found.entries,
+            blocks_with_foreign_filler: found.foreign_filler,
+            dictionaries_not_wiped: found.unwiped,
+            buffers_not_looked_at: found.not_looked_at,
         });
     }
     let unknown = file

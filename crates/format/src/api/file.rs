@@ -142,6 +142,11 @@ impl File {
         self.file.deleted()
     }
 
+    /// Those of them that columns at [`ErasureLevel::Erase`] do not hold any more.
+    pub fn erased_rows(&self) -> &RowSet {
+        self.file.erased()
+    }
+
     /// Top-level fields.
     pub fn num_columns(&self) -> u32 {
         self.file.catalog.n_columns()

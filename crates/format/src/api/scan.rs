@@ -18,6 +18,7 @@ pub struct ScanBuilder {
     columns: Option<Vec<String>>,
     rows: Option<Range<u64>>,
     batch_rows: Option<usize>,
+    hidden: bool,
 }
 
 impl ScanBuilder {
@@ -27,6 +28,7 @@ impl ScanBuilder {
             columns: None,
             rows: None,
             batch_rows: None,
+            hidden: false,
         }
     }
 
@@ -50,6 +52,15 @@ impl ScanBuilder {
     /// 8,192 rows up to 65,536, or a power of two below where rows are long.
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = Some(rows);
+        self
+    }
+
+    /// Also rows that were deleted (hidden) at level 1 and not erased: all rows but [`File::erased_rows`]. Whoever
+    /// erases by a condition needs them, since their values are in the file.
+    ///
+    /// [`File::erased_rows`]: crate::File::erased_rows
+    pub fn with_hidden_rows(mut self) -> Self {
+        self.hidden = true;
         self
     }
 
@@ -84,7 +95,11 @@ impl ScanBuilder {
             Some(rows) => rows.min(1 << 30),
             None => batch_rows(&projection),
         };
-        Ok(Schedule::new(file, projection, rows, batch_rows))
+        let without = match self.hidden {
+            true => file.erased().clone(),
+            false => file.deleted().clone(),
+        };
+        Ok(Schedule::new(file, projection, rows, without, batch_rows))
     }
 }
 
@@ -95,6 +110,7 @@ impl std::fmt::Debug for ScanBuilder {
             .field("columns", &self.columns)
             .field("rows", &self.rows)
             .field("batch_rows", &self.batch_rows)
+            .field("hidden", &self.hidden)
             .finish()
     }
 }

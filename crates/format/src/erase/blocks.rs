@@ -66,11 +66,15 @@ impl Wiped {
 }
 
 impl OpenPage<'_> {
-    /// Whether null items of its blocks hold something that a writer chose.
-    pub(super) fn may_have_filler(&self) -> bool {
+    /// Whether null items of its blocks hold something.
+    pub(super) fn has_filler(&self) -> bool {
         let meta = self.meta;
-        let is_fixed = matches!(meta.value_type, Some(ValueType::Fixed(_)));
-        is_fixed && !meta.compact && !meta.layers.is_empty() && meta.layout == Layout::MiniBlock
+        !meta.compact && !meta.layers.is_empty() && meta.layout == Layout::MiniBlock
+    }
+
+    /// Whether that may be a value of another block. Filler of bits and byte strings was always `false` and empty.
+    fn may_have_foreign_filler(&self) -> bool {
+        self.has_filler() && matches!(self.meta.value_type, Some(ValueType::Fixed(_)))
     }
 
     /// Sets of entries without any, one for each of its shared buffers.
@@ -165,7 +169,7 @@ impl Erasing<'_> {
     /// The touched blocks, and those around them whose null items may hold a value of a touched one. Blocks that this
     /// version writes have filler of their own; earlier ones took it from the same 1,024 items, across blocks.
     fn with_foreign_filler(&self, open: &OpenPage<'_>, touched: Vec<u32>) -> Result<Vec<u32>> {
-        if !open.may_have_filler() {
+        if !open.may_have_foreign_filler() {
             return Ok(touched);
         }
         let mut all: BTreeSet<u32> = touched.iter().copied().collect();
@@ -441,15 +445,27 @@ impl Erasing<'_> {
         }))
     }
 
-    /// Whether a shared page is as an erasure would leave it that takes no row.
-    #[cfg(test)]
-    pub(super) fn all_are_used_or_wiped(&self, column: &Column, shared: usize) -> Result<bool> {
+    /// The entries of a shared page, and whether it is as an erasure would leave it that takes no row: all entries are
+    /// wiped to which nothing refers. `None` where it is needed as a whole.
+    pub(super) fn are_others_wiped(
+        &self,
+        column: &Column,
+        shared: usize,
+    ) -> Result<Option<(u64, bool)>> {
+        let kind = self.kind_of(column, shared)?;
+        if !kind.is_none_or(|kind| kind.has_entries()) {
+            return Ok(None);
+        }
         let n_entries = prepare_shared(self.file, column, shared)?.len();
         let all: Vec<usize> = (0..n_entries).collect();
-        let wiped = self.wiped(column, shared, &all, &[])?;
-        let Some(wiped) = wiped else { return Ok(true) };
-        let (before, after) = wiped.values()?;
-        Ok(are_equal(before, after))
+        let are_wiped = match self.wiped(column, shared, &all, &[])? {
+            None => true,
+            Some(wiped) => {
+                let (before, after) = wiped.values()?;
+                are_equal(before, after)
+            }
+        };
+        Ok(Some((n_entries as u64, are_wiped)))
     }
 
     /// The kind that the pages of a column say a shared page has; `None` where no page names it.

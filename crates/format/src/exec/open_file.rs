@@ -1,6 +1,6 @@
 //! An open file: its bytes, its metadata, its decoders, and how it is read.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use tarsia_compliance::RowSet;
 
@@ -92,23 +92,12 @@ impl OpenFile {
     }
 
     /// The rows that readers do not see.
-    pub(crate) fn deleted(&self) -> &RowSet {
+    pub(crate) fn deleted(&self) -> &Arc<RowSet> {
         &self.catalog.changes().deleted
     }
 
-    /// Those of `rows` that are not deleted, if some are.
-    pub(crate) fn live_rows(&self, rows: &Range<u64>) -> Option<Vec<u64>> {
-        let deleted = self.deleted();
-        if deleted.is_empty() || deleted.count(rows.clone()) == 0 {
-            return None;
-        }
-        let mut live = Vec::new();
-        let mut at = rows.start;
-        for run in deleted.ranges(rows.clone()) {
-            live.extend(at..run.start);
-            at = run.end;
-        }
-        live.extend(at..rows.end);
-        Some(live)
+    /// The rows that columns at level 2 do not hold.
+    pub(crate) fn erased(&self) -> &Arc<RowSet> {
+        &self.catalog.changes().erased
     }
 }

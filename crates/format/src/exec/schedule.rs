@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tarsia_codec::ValueType;
+use tarsia_compliance::RowSet;
 
 use super::batch::{batches, too_many_values};
 use super::budget::{batch_budget, rows_budget};
@@ -98,6 +99,8 @@ pub(crate) struct Schedule {
 struct Job {
     file: Arc<OpenFile>,
     projection: Projection,
+    /// Rows that no batch has.
+    without: Arc<RowSet>,
     /// Whether the columns of a batch are decoded in parallel: if there are few batches.
     split_columns: bool,
 }
@@ -175,6 +178,7 @@ impl Schedule {
         file: Arc<OpenFile>,
         projection: Projection,
         rows: Range<u64>,
+        without: Arc<RowSet>,
         batch_rows: usize,
     ) -> Self {
         let batch_rows = batch_rows.max(1);
@@ -187,6 +191,7 @@ impl Schedule {
             split_columns: n_batches < 2 * threads as u64 && projection.columns.len() > 1,
             file,
             projection,
+            without,
         };
         let threads = match threads > 1 && job.takes_threads(&rows, n_batches) {
             true => threads,
@@ -306,7 +311,7 @@ impl Job {
 
     fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
         let (file, columns) = (&*self.file, &self.projection.columns);
-        let live = file.live_rows(&rows);
+        let live = left_of(&rows, &self.without);
         let n_rows = match &live {
             Some(live) if live.is_empty() => return Ok(Vec::new()),
             Some(live) => live.len() as u64,
@@ -359,6 +364,21 @@ impl Job {
         file.check_unchanged()?;
         batches(&self.projection.schema, columns, n_rows as usize)
     }
+}
+
+/// The rows without some, if some of those are among them.
+fn left_of(rows: &Range<u64>, without: &RowSet) -> Option<Vec<u64>> {
+    if without.is_empty() || without.count(rows.clone()) == 0 {
+        return None;
+    }
+    let mut left = Vec::new();
+    let mut at = rows.start;
+    for run in without.ranges(rows.clone()) {
+        left.extend(at..run.start);
+        at = run.end;
+    }
+    left.extend(at..rows.end);
+    Some(left)
 }
 
 impl std::fmt::Debug for Schedule {

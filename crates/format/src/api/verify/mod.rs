@@ -113,7 +113,13 @@ pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
 fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
     let projection = Projection::of(vec![field.clone()], HashMap::new());
     let batch_rows = batch_rows(&projection);
-    let mut scan = Schedule::new(file.clone(), projection, 0..file.rows(), batch_rows);
+    let mut scan = Schedule::new(
+        file.clone(),
+        projection,
+        0..file.rows(),
+        file.deleted().clone(),
+        batch_rows,
+    );
     scan.try_for_each(|batch| batch?.columns().iter().try_for_each(rows::check_nested))
         .map_err(|error| error.in_column(field.field.name()))
 }
