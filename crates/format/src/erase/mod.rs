@@ -30,7 +30,7 @@ use tarsia_metadata::{ErasureLevel, Header, Slot, SlotState, SlotView};
 use crate::error::Result;
 use crate::exec::OpenFile;
 
-pub(crate) use pending::as_committed;
+pub(crate) use pending::{as_committed, while_unchanged};
 pub use plan::ErasurePlan;
 pub use protocol::Recovery;
 pub(crate) use protocol::{pending_record, recover};

@@ -11,6 +11,7 @@ mod erasure;
 #[cfg(feature = "kernels")]
 mod erasure_kernels;
 mod erasure_places;
+mod erasure_readers;
 mod exhaustive;
 mod faults;
 mod features;
