@@ -9,6 +9,7 @@ mod dictionaries;
 mod element;
 mod erasure;
 #[cfg(feature = "kernels")]
+mod erasure_journals;
 mod erasure_kernels;
 mod erasure_places;
 mod erasure_readers;
