@@ -149,7 +149,9 @@ fn rows_are_hidden_shown_and_compacted() {
 fn hidden_rows_are_found_by_a_condition_and_erased() {
     let folder = folder(&["2"]);
     let at = |level: &str, condition: &str| {
-        let erase = ["erase", "t.tarsia", "--where", condition, "--level", level, "--json"];
+        let erase = [
+            "erase", "t.tarsia", "--where", condition, "--level", level, "--json",
+        ];
         folder.run(&erase).json()
     };
     assert_eq!(at("1", "user = 42")["rows_deleted"], 50);
@@ -162,11 +164,17 @@ fn hidden_rows_are_found_by_a_condition_and_erased() {
     assert_eq!(at("1", "user = 42")["rows"], 0);
     assert_eq!(at("1", "user = 7")["rows_deleted"], 50);
     let erased = at("2", "user BETWEEN 42 AND 43");
-    assert_eq!((&erased["rows_erased"], &erased["rows_deleted"]), (&json!(100), &json!(50)));
+    assert_eq!(
+        (&erased["rows_erased"], &erased["rows_deleted"]),
+        (&json!(100), &json!(50))
+    );
     assert!(!is_left());
     assert_eq!(count(&folder), "4850\n");
     let audit = folder.run(&["audit", "t.tarsia", "--json"]).json();
-    assert_eq!((&audit["clean"], &audit["columns"][0]["rows_held"]), (&json!(false), &json!(50)));
+    assert_eq!(
+        (&audit["clean"], &audit["columns"][0]["rows_held"]),
+        (&json!(false), &json!(50))
+    );
     assert_eq!(at("2", "user = 7")["rows_erased"], 50);
     let before = std::fs::read(folder.path("t.tarsia")).unwrap();
     assert_eq!(at("2", "user = 42")["changed"], false);

@@ -17,14 +17,18 @@ use super::scan::ScanBuilder;
 use super::take::TakeBuilder;
 use super::verify::{self, Depth, VerifyReport};
 use crate::decode::DecoderCounts;
-use crate::erase::{self, ErasurePlan, ErasureReport, as_committed};
-use crate::error::Result;
+use crate::erase::{self, ErasurePlan, ErasureReport, as_committed, while_unchanged};
+use crate::error::{ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::options::{Access, OpenOptions};
 use crate::session::Session;
 use crate::source::Source;
 use crate::table::FileMetadata;
 use crate::write::CapturedLayout;
+
+/// Times that a file is opened which somebody changes in place meanwhile. An erasure changes its header twice, with
+/// several syncs between, and opening takes a fraction of one.
+const OPEN_ATTEMPTS_MAX: u32 = 16;
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
@@ -53,7 +57,8 @@ impl File {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no file
     /// of this format or is damaged; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a version or feature
     /// that this build cannot read; [`ErrorKind::Busy`](crate::ErrorKind::Busy) while somebody changes the file in
-    /// place.
+    /// place; [`ErrorKind::FileChanged`](crate::ErrorKind::FileChanged) where that goes on and the file is read by
+    /// position ([`Access::Read`]).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, OpenOptions::default())
     }
@@ -65,14 +70,15 @@ impl File {
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let open = || -> Result<Self> {
-            let reader: Arc<dyn ReadAt> = match options.access() {
+        let access = options.access();
+        let reader = || -> Result<Arc<dyn ReadAt>> {
+            Ok(match access {
                 Access::Map => Arc::new(MappedFile::open(path)?),
                 Access::Read => Arc::new(LocalFile::open(path)?),
-            };
-            Self::open_named(reader, name.clone(), options)
+            })
         };
-        open().map_err(|error| error.in_file(&name))
+        let opened = Self::open_attempts(reader, &name, &options);
+        opened.map_err(|error| error.in_file(&name))
     }
 
     /// Opens a file that is in memory: `bytes::Bytes`, a vector, an Arrow buffer. It is read zero-copy;
@@ -115,12 +121,43 @@ impl File {
         name: String,
         options: OpenOptions,
     ) -> Result<Self> {
-        let views = options.views();
-        let source = Source::new(as_committed(reader)?, name);
-        let file = OpenFile::open(source, Session::new(&options), views)?;
-        Ok(Self {
-            file: Arc::new(file),
-        })
+        Self::open_attempts(|| Ok(reader.clone()), &name, &options)
+    }
+
+    /// Opens what `reader` returns, and again if that was changed meanwhile. A file that was opened anew has its new
+    /// length, too.
+    fn open_attempts(
+        reader: impl Fn() -> Result<Arc<dyn ReadAt>>,
+        name: &str,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let mut attempt = 1;
+        loop {
+            let opened = reader().and_then(|reader| {
+                while_unchanged(&*reader.clone(), || {
+                    let source = Source::new(as_committed(reader)?, name.to_owned());
+                    OpenFile::open(source, Session::new(options), options.views())
+                })
+            });
+            match opened {
+                Err(error)
+                    if error.kind() == ErrorKind::FileChanged && attempt < OPEN_ATTEMPTS_MAX =>
+                {
+                    attempt += 1;
+                }
+                opened => {
+                    return opened.map(|file| Self {
+                        file: Arc::new(file),
+                    });
+                }
+            }
+        }
+    }
+
+    /// What is known of the file, if it was not changed while that was read.
+    fn unchanged<T>(&self, known: Result<T>) -> Result<T> {
+        let known = known.and_then(|known| self.file.check_unchanged().map(|()| known));
+        self.named(known)
     }
 
     fn named<T>(&self, result: Result<T>) -> Result<T> {
@@ -158,7 +195,7 @@ impl File {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt),
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.named(self.file.catalog.schema(&self.file.source).cloned())
+        self.unchanged(self.file.catalog.schema(&self.file.source).cloned())
     }
 
     /// What of deleted rows the file still holds, and where. Reads the metadata of all columns; [`File::verify`] checks
@@ -167,7 +204,7 @@ impl File {
     /// # Errors
     /// What reading may meet.
     pub fn audit(&self) -> Result<Audit> {
-        self.named(audit::audit(&self.file))
+        self.unchanged(audit::audit(&self.file))
     }
 
     /// Plans to erase rows, without changing the file: at [`ErasureLevel::Hide`] readers will not see them any more; at
@@ -180,7 +217,7 @@ impl File {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a file that needs more than this build knows to be
     /// changed; what reading may meet.
     pub fn plan_erasure(&self, rows: &RowSet, level: ErasureLevel) -> Result<ErasurePlan> {
-        self.named(erase::plan(&self.file, rows, level, None))
+        self.unchanged(erase::plan(&self.file, rows, level, None))
     }
 
     /// The same with salts from this key, for tests; see
@@ -194,7 +231,7 @@ impl File {
         level: ErasureLevel,
         key: [u8; 32],
     ) -> Result<ErasurePlan> {
-        self.named(erase::plan(&self.file, rows, level, Some(key)))
+        self.unchanged(erase::plan(&self.file, rows, level, Some(key)))
     }
 
     /// Compares the certificate of an erasure with this file: its identity, the sets of rows, the columns, the blocks,
@@ -260,7 +297,7 @@ impl File {
     /// # Errors
     /// What reading may meet.
     pub fn inspect(&self) -> Result<Inspection> {
-        self.named(inspect::file(&self.file))
+        self.unchanged(inspect::file(&self.file))
     }
 
     /// The same for the columns of one field, or for one column of it, named from the field down with dots
@@ -276,7 +313,7 @@ impl File {
                 .map(|column| inspect::column(&self.file, column))
                 .collect()
         };
-        self.named(inspect())
+        self.unchanged(inspect())
     }
 
     /// How the columns are encoded, to write other tables alike ([`WriteOptions::with_layout`]). Reads the metadata of
@@ -287,7 +324,7 @@ impl File {
     /// # Errors
     /// What reading may meet.
     pub fn capture_layout(&self) -> Result<CapturedLayout> {
-        self.named(capture::layout(&self.file))
+        self.unchanged(capture::layout(&self.file))
     }
 
     /// Checks every byte of the file (state slots apart) against the digests, that all of it decodes, and that what the
@@ -318,7 +355,7 @@ impl File {
     /// # Errors
     /// As [`File::verify`], and [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn).
     pub fn verify_column(&self, name: &str) -> Result<VerifyReport> {
-        self.named(verify::named(&self.file, name))
+        self.unchanged(verify::named(&self.file, name))
     }
 
     /// Checks one page of a column, which a nested field's name is not enough for; pages count from 0.
@@ -327,7 +364,8 @@ impl File {
     /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange).
     pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
         let column = self.file.catalog.column(&self.file.source, name);
-        self.named(column.and_then(|column| verify::page(&self.file, &column, page, Depth::Values)))
+        let page = column.and_then(|column| verify::page(&self.file, &column, page, Depth::Values));
+        self.unchanged(page)
     }
 }
 

@@ -34,7 +34,7 @@ use crate::exec::OpenFile;
 
 pub(crate) use kept::encodings_that_keep_values;
 pub(crate) use look::{Look, look};
-pub(crate) use pending::as_committed;
+pub(crate) use pending::{as_committed, while_unchanged};
 pub use plan::ErasurePlan;
 pub use protocol::Recovery;
 pub(crate) use protocol::{pending_record, recover};
@@ -215,7 +215,12 @@ mod tests {
             for column in file.catalog.all_columns(&file.source).unwrap() {
                 for shared in 0..column.shared_pages.len() {
                     n_shared += 1;
-                    assert!(erasing.are_others_wiped(&column, shared).unwrap().is_none_or(|(_, wiped)| wiped));
+                    assert!(
+                        erasing
+                            .are_others_wiped(&column, shared)
+                            .unwrap()
+                            .is_none_or(|(_, wiped)| wiped)
+                    );
                 }
             }
         }

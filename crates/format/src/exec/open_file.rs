@@ -77,12 +77,25 @@ impl OpenFile {
     }
 
     /// Adds the file's name to an error. If the file was changed since it was opened, the error says so instead of
-    /// calling it damaged.
+    /// calling it damaged, or whatever else was made of a mixture of bytes.
     pub(crate) fn explain(&self, error: Error) -> Error {
-        let changed = match error.kind() {
-            ErrorKind::Corrupt => self.source.check_unchanged().err(),
-            _ => None,
+        let is_of_the_bytes = match error.kind() {
+            ErrorKind::NoSuchColumn
+            | ErrorKind::OutOfRange
+            | ErrorKind::RowDeleted
+            | ErrorKind::FileChanged
+            | ErrorKind::Busy => false,
+            ErrorKind::Io
+            | ErrorKind::Corrupt
+            | ErrorKind::Unsupported
+            | ErrorKind::InvalidInput
+            | ErrorKind::LimitExceeded => true,
         };
+        let changed = match is_of_the_bytes {
+            true => self.check_unchanged().err(),
+            false => None,
+        };
+        let changed = changed.filter(|changed| changed.kind() == ErrorKind::FileChanged);
         changed.unwrap_or(error).in_file(self.source.name())
     }
 

@@ -9,8 +9,10 @@ mod dictionaries;
 mod element;
 mod erasure;
 #[cfg(feature = "kernels")]
+mod erasure_journals;
 mod erasure_kernels;
 mod erasure_places;
+mod erasure_readers;
 mod exhaustive;
 mod faults;
 mod features;

@@ -190,7 +190,7 @@ fn options_find_fields_by_the_names_that_scans_take() {
         }
         let mut writer = tarsia::Writer::new(Vec::new(), schema.clone(), options)?;
         writer.write(&batch)?;
-        let file = File::from_bytes(writer.finish_into()?.0, OpenOptions::new())?;
+        let file = tarsia::File::from_bytes(writer.finish_into()?.0, OpenOptions::new())?;
         for (name, _) in names {
             file.scan().columns(&[name]).build()?;
         }
