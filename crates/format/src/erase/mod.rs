@@ -10,10 +10,12 @@
 //! | `patches.rs` | ranges of the file that get other bytes |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
+//! | `journal.rs` | the journal of a file, and whether it is that of this state of it |
 //! | `pending.rs` | reading a file whose last erasure was interrupted |
 
 mod blocks;
 mod foreign;
+mod journal;
 mod pages;
 mod patches;
 mod pending;
