@@ -173,8 +173,8 @@ pub fn recover(path: impl AsRef<Path>, on_busy: OnBusy) -> Result<Recovery> {
 
 /// The same, where what proves the erasure is not lost: if an erasure is finished, then `publish` gets the record that
 /// was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the journal
-/// with the record is still there. `publish` may have had the same record before, from the erasure or from a recovery that
-/// was interrupted.
+/// with the record is still there. `publish` may have had the same record before, from the erasure or from a recovery
+/// that was interrupted.
 ///
 /// # Errors
 /// As [`recover`]. What `publish` returns: the erasure is not finished then, and the record stays, for another try.
