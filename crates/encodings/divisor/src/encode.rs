@@ -22,7 +22,12 @@ impl EncodingWriter for Divisor {
         if !values.facts().logical_type.is_integer() || !matches!(fixed.width(), 2 | 4 | 8) {
             return Ok(());
         }
-        let Some(params) = find(&fixed, values.sample()) else {
+        let found = find(&fixed, values.sample());
+        let found = match values.facts().erasable {
+            true => found.and_then(coarse),
+            false => found,
+        };
+        let Some(params) = found else {
             return Ok(());
         };
         let quotients = Rc::new(divided(&fixed, params)?);
@@ -143,6 +148,24 @@ fn find(values: &FixedSlice<'_>, sample: Vec<core::ops::Range<usize>>) -> Option
     (divisor > 1).then(|| Params {
         divisor,
         remainder: first.rem_euclid(divisor as i64) as u64,
+    })
+}
+
+/// Where rows may be erased: the largest divisor that tells of no single value. An exact one may be the difference of
+/// the two values of a page, and its remainder a value. Powers of two and of ten, and seconds of a minute, an hour and a
+/// day times powers of ten say of which kind the numbers of the page are. `None` if none of those divides all values.
+fn coarse(exact: Params) -> Option<Params> {
+    let common = greatest_common_divisor(exact.divisor, exact.remainder);
+    let of_two = 1u64 << common.trailing_zeros().min(62);
+    let decimal = |unit: u64| {
+        let multiples = core::iter::successors(Some(unit), |it| it.checked_mul(10));
+        multiples.take_while(|it| common.is_multiple_of(*it)).last()
+    };
+    let units = [1, 60, 3600, 86_400].into_iter().filter_map(decimal);
+    let divisor = units.chain([of_two]).max().filter(|divisor| *divisor > 1)?;
+    Some(Params {
+        divisor,
+        remainder: 0,
     })
 }
 

@@ -64,8 +64,9 @@ impl Eraser {
     /// # Errors
     /// [`ErrorKind::Busy`] where others use the file and `on_busy` does not say otherwise;
     /// [`ErrorKind::InvalidInput`] where an interrupted erasure left a record that was not published
-    /// ([`Eraser::commit_with`]): [`recover_with`] publishes it, [`recover`] drops it; [`ErrorKind::Unsupported`] for a file that needs more than this build knows to be changed; as
-    /// [`File::open`](crate::File::open).
+    /// ([`Eraser::commit_with`]): [`recover_with`] publishes it, [`recover`] drops it; [`ErrorKind::Unsupported`] for a
+    /// file that needs more than this build knows to be changed; [`ErrorKind::Corrupt`] for a journal that is not of
+    /// this state of this file; as [`File::open`](crate::File::open).
     pub fn open(path: impl AsRef<Path>, on_busy: OnBusy, options: OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -158,8 +159,8 @@ impl Eraser {
 }
 
 /// What [`Eraser::open`] says of a record that was not published.
-const RECORD_IS_LEFT: &str = "an interrupted erasure has a certificate that was not written: run `tarsia recover FILE \
-    --certificate OUT` first, or `tarsia recover FILE` to go without it";
+const RECORD_IS_LEFT: &str = "an interrupted erasure has a certificate that was not written: \
+    run `tarsia recover FILE --certificate OUT` first, or `tarsia recover FILE` to go without it";
 
 /// Finishes an erasure of a local file that was interrupted after its commit point, or removes what one left that was
 /// interrupted before it. Afterwards all of the file is on the disk. A record that was not published
@@ -167,17 +168,17 @@ const RECORD_IS_LEFT: &str = "an interrupted erasure has a certificate that was 
 ///
 /// # Errors
 /// [`ErrorKind::Busy`] where others use the file and `on_busy` does not say otherwise; [`ErrorKind::Corrupt`] for a
-/// damaged header or journal, and for a journal that is not of this state of this file; [`ErrorKind::Unsupported`] for a
-/// file that needs more than this build knows to be changed; [`ErrorKind::FileChanged`] where the file was replaced
+/// damaged header or journal, and for a journal that is not of this state of this file; [`ErrorKind::Unsupported`] for
+/// a file that needs more than this build knows to be changed; [`ErrorKind::FileChanged`] where the file was replaced
 /// meanwhile; [`ErrorKind::Io`]. If nothing else is said, recovery can be done again.
 pub fn recover(path: impl AsRef<Path>, on_busy: OnBusy) -> Result<Recovery> {
     recover_with(path, on_busy, &mut |_| Ok(()))
 }
 
 /// The same, where what proves the erasure is not lost: if an erasure is finished, then `publish` gets the record that
-/// was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the journal with
-/// the record is still there. `publish` may have had the same record before, from the erasure or from a recovery that
-/// was interrupted.
+/// was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the journal
+/// with the record is still there. `publish` may have had the same record before, from the erasure or from a recovery
+/// that was interrupted.
 ///
 /// # Errors
 /// As [`recover`]. What `publish` returns: the erasure is not finished then, and the record stays, for another try.

@@ -12,12 +12,17 @@
 //! | `kept.rs` | what an erasure does not reach |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
+//! | `journal.rs` | the journal of a file, and whether it is that of this state of it |
 //! | `pending.rs` | reading a file whose last erasure was interrupted |
 
 mod blocks;
 mod foreign;
+<<<<<<< HEAD
 mod kept;
 mod look;
+=======
+mod journal;
+>>>>>>> journal
 mod pages;
 mod patches;
 mod pending;

@@ -7,7 +7,7 @@ use tarsia_io::{Patch, PatchedReader, ReadAt};
 use tarsia_metadata::limits::HEADER_BYTES;
 use tarsia_metadata::{Header, STATE_JOURNAL, SlotState};
 
-use super::protocol::read_journal;
+use super::journal::read_journal;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Journals of more bytes are not held in memory; such a file has to be recovered before it is read.

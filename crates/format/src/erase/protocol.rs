@@ -18,7 +18,7 @@
 //! The journal has a record of the caller's, such as a certificate that must be written elsewhere. At each point at
 //! which the changes count, either it was published or the journal is there and has it.
 //!
-//! A journal is of one state of one file: of its id, its epoch, its length and its postscript ([`read_journal`]).
+//! A journal is of one state of one file: of its id, its epoch, its length and its postscript (`erase::journal`).
 //! Before the commit point and before publishing, the name of the file must still lead to it
 //! ([`ChangeAt::check_named`]).
 //!
@@ -30,6 +30,7 @@ use tarsia_io::{ChangeAt, ReadAt, read_range};
 use tarsia_metadata::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX};
 use tarsia_metadata::{Header, Slot, SlotState, SlotView};
 
+use super::journal::read_journal;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Zeros that are written at once.
@@ -89,8 +90,8 @@ pub enum Recovery {
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for changes that do not rise, that overlap, that lie in the header or beyond the new
 /// length, for a length that no file has, and for a file that must be recovered first; [`ErrorKind::LimitExceeded`] for
-/// a record that is too long; [`ErrorKind::Unsupported`] for a file that needs a feature to be modified which this build
-/// lacks; [`ErrorKind::Corrupt`] for a damaged header. The file is then as before.
+/// a record that is too long; [`ErrorKind::Unsupported`] for a file that needs a feature to be modified which this
+/// build lacks; [`ErrorKind::Corrupt`] for a damaged header. The file is then as before.
 ///
 /// [`ErrorKind::Io`] where the system refuses, [`ErrorKind::FileChanged`] where the file's name leads elsewhere. If the
 /// text does not say otherwise, the file is as before, and what was appended to it is cut off or is cut off by
@@ -203,124 +204,6 @@ pub(crate) fn pending_record(file: &dyn ReadAt) -> Result<Vec<u8>> {
         Some((slot, _)) => Ok(read_journal(file, &header, &slot)?.record().to_vec()),
         None => Ok(Vec::new()),
     }
-}
-
-/// The journal of a file in state JOURNAL. `slot` is the current one.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest, that
-/// is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for one of an
-/// earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
-pub(crate) fn read_journal(file: &dyn ReadAt, header: &Header, slot: &Slot) -> Result<Journal> {
-    let SlotState::Journal {
-        place,
-        length,
-        digest,
-    } = slot.state
-    else {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "the file has no journal",
-        ));
-    };
-    let corrupt = |what: String| Error::new(ErrorKind::Corrupt, what);
-    let end = place.checked_add(length);
-    if place < slot.committed_bytes || end.is_none_or(|end| end > file.len()) {
-        return Err(corrupt(format!(
-            "a journal of {length} bytes at {place} is not between the end at {} and the last byte at {}",
-            slot.committed_bytes,
-            file.len()
-        )));
-    }
-    let bytes = read_range(file, place..place.saturating_add(length))?;
-    if journal_digest(&bytes) != digest {
-        return Err(corrupt(format!(
-            "the journal at {place} has another digest than its slot says"
-        )));
-    }
-    let journal = Journal::parse(&bytes).map_err(refused_journal)?;
-    if journal.file_bytes() != slot.committed_bytes {
-        return Err(corrupt(format!(
-            "the journal is for a file of {} bytes, its slot for {}",
-            journal.file_bytes(),
-            slot.committed_bytes
-        )));
-    }
-    match is_of_the_file(&journal, file, header, slot)? {
-        true => Ok(journal),
-        false => Err(corrupt(format!(
-            "the journal at {place} is of another file, or of another state of this one"
-        ))),
-    }
-}
-
-/// What is said of bytes that are no journal.
-fn refused_journal(error: JournalError) -> Error {
-    let kind = match error {
-        JournalError::Earlier => ErrorKind::Unsupported,
-        _ => ErrorKind::Corrupt,
-    };
-    Error::new(kind, error.to_string())
-}
-
-/// True if the journal was written for this state of this file: its id, the epoch and the length of the slot that
-/// counted before, and the postscript there. Changes may have been applied already, any part of them.
-fn is_of_the_file(
-    journal: &Journal,
-    file: &dyn ReadAt,
-    header: &Header,
-    slot: &Slot,
-) -> Result<bool> {
-    let before = journal.before();
-    let other = header
-        .slots
-        .iter()
-        .find(|view| **view != SlotView::Whole(*slot));
-    let follows = match other {
-        Some(SlotView::Whole(other)) => {
-            other.state == SlotState::Clean
-                && other.epoch == before.epoch
-                && other.committed_bytes == before.file_bytes
-        }
-        // It was being written when the modification was interrupted.
-        Some(SlotView::Torn { .. }) => true,
-        // A file gets a slot before it gets a journal.
-        Some(SlotView::Empty) | None => false,
-    };
-    let SlotState::Journal { place, .. } = slot.state else {
-        return Ok(false);
-    };
-    if !follows
-        || before.file_id != header.file_id
-        || before.epoch.checked_add(1) != Some(slot.epoch)
-        || before.file_bytes > place
-    {
-        return Ok(false);
-    }
-    let found = read_range(file, before.postscript_place()..before.file_bytes)?;
-    let changed = postscript_changed(before, journal.changes());
-    let mut bytes = found.iter().zip(before.postscript).zip(changed);
-    Ok(bytes.all(|((found, old), new)| *found == old || *found == new))
-}
-
-/// What the changes make of the bytes where the postscript was.
-fn postscript_changed(before: &FileState, changes: &[Change]) -> [u8; POSTSCRIPT_BYTES] {
-    let mut bytes = before.postscript;
-    for change in changes {
-        let first = change.place().max(before.postscript_place());
-        let end = change.place().saturating_add(change.length());
-        for at in first..end.min(before.file_bytes) {
-            let new = match change {
-                Change::Write { place, bytes } => bytes.get((at - place) as usize).copied(),
-                Change::Zero { .. } => Some(0),
-            };
-            let old = bytes.get_mut((at - before.postscript_place()) as usize);
-            if let (Some(old), Some(new)) = (old, new) {
-                *old = new;
-            }
-        }
-    }
-    bytes
 }
 
 /// All that a commit writes, before it writes anything.
@@ -525,6 +408,7 @@ impl Steps<'_> {
 }
 
 #[cfg(test)]
+<<<<<<< HEAD
 mod tests {
     use std::io;
     use std::path::PathBuf;
@@ -1387,3 +1271,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap()[192..], [7; 64]);
     }
 }
+=======
+pub(super) mod tests;
+>>>>>>> journal
