@@ -1,0 +1,43 @@
+//! The adversary: erases rows of random tables, and looks for what is left of them. See README.md.
+//!
+//! | module | job |
+//! |---|---|
+//! | `scene` | random tables, their twins, how they are written and erased |
+//! | `walk` | a file taken apart: every block with all that it decodes to |
+//! | `leaves` | the values of a table's leaf columns |
+//! | `needles` | values searched in raw bytes, at every bit |
+//! | `cases` | the kinds of attacks |
+//! | `driver`, `report` | cases within a time, finds by cause, counts |
+
+mod cases;
+// The mutation driver runs the same command, and its files lie where these do.
+#[path = "../../mutate/src/command.rs"]
+mod command;
+mod driver;
+mod kind;
+mod leaves;
+mod needles;
+mod options;
+mod outcome;
+mod report;
+mod scene;
+#[path = "../../mutate/src/scratch.rs"]
+mod scratch;
+mod walk;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::Options;
+
+fn main() -> ExitCode {
+    match driver::run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
