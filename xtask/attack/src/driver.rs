@@ -10,6 +10,7 @@ use tarsia_testkit::rng::Rng;
 
 use crate::cases::{self, Context};
 use crate::command;
+use crate::interpose::Interpose;
 use crate::kind::{KINDS, Kind};
 use crate::options::Options;
 use crate::report::Report;
@@ -55,27 +56,45 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     };
     // Panics of cases are finds, and are told as such.
     std::panic::set_hook(Box::new(|_| {}));
+    let interpose = Interpose::build();
+    if let Err(why) = &interpose {
+        println!("nothing makes the command die at its writes: {why}");
+    }
+    let with = With {
+        program: &program,
+        interpose: interpose.as_ref().ok().map(Interpose::library),
+    };
     let report = Mutex::new(Report::default());
     match options.replay {
-        Some(seed) => replay(seed, &program, &report)?,
-        None => all(options, &program, &report)?,
+        Some(seed) => replay(seed, with, &report)?,
+        None => all(options, with, &report)?,
     }
     let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(report.finish())
 }
 
-fn one(seed: u64, program: &Path) -> Result<crate::outcome::Outcome, String> {
-    let folder = scratch::folder().map_err(|error| error.to_string())?;
+/// What all cases get.
+#[derive(Clone, Copy)]
+struct With<'a> {
+    program: &'a Path,
+    interpose: Option<&'a Path>,
+}
+
+fn one(seed: u64, with: With<'_>) -> Result<crate::outcome::Outcome, String> {
+    let scratch = scratch::folder().map_err(|error| error.to_string())?;
+    // What stands beside it is no file of the case.
+    let folder = scratch.path().join("case");
+    std::fs::create_dir(&folder).map_err(|error| error.to_string())?;
     let context = Context {
-        command: program,
-        folder: folder.path(),
-        interpose: None,
+        command: with.program,
+        folder: &folder,
+        interpose: with.interpose,
     };
     Ok(cases::run(seed, &context))
 }
 
-fn replay(seed: u64, program: &Path, report: &Mutex<Report>) -> Result<(), String> {
-    let outcome = one(seed, program)?;
+fn replay(seed: u64, with: With<'_>, report: &Mutex<Report>) -> Result<(), String> {
+    let outcome = one(seed, with)?;
     for note in &outcome.notes {
         println!("{note}");
     }
@@ -85,7 +104,7 @@ fn replay(seed: u64, program: &Path, report: &Mutex<Report>) -> Result<(), Strin
     Ok(())
 }
 
-fn all(options: &Options, program: &Path, report: &Mutex<Report>) -> Result<(), String> {
+fn all(options: &Options, with: With<'_>, report: &Mutex<Report>) -> Result<(), String> {
     let kinds: &[Kind] = match options.only.as_slice() {
         [] => &KINDS,
         only => only,
@@ -103,7 +122,7 @@ fn all(options: &Options, program: &Path, report: &Mutex<Report>) -> Result<(), 
                 return Ok(());
             };
             let start = Instant::now();
-            let outcome = one(seed, program)?;
+            let outcome = one(seed, with)?;
             let mut schedule = schedule.lock().unwrap_or_else(PoisonError::into_inner);
             schedule.add(kind, start.elapsed());
             drop(schedule);

@@ -11,10 +11,26 @@ pub(crate) enum Kind {
     Twins,
     /// Survivors bit by bit, natively and by kernels
     Neighbours,
+    /// Patterns of nulls of an erased row, guessed from the file and the certificate
+    Nulls,
+    /// Rows hidden at level 1 and then erased by the same condition; erasures of nothing
+    Hidden,
+    /// Certificates altered, forged, of forks and of older copies, over inputs
+    Certificates,
+    /// Journals of other files
+    Journals,
 }
 
 /// All kinds; the place of a kind is the remainder of its seeds.
-pub(crate) const KINDS: [Kind; 3] = [Kind::Search, Kind::Twins, Kind::Neighbours];
+pub(crate) const KINDS: [Kind; 7] = [
+    Kind::Search,
+    Kind::Twins,
+    Kind::Neighbours,
+    Kind::Nulls,
+    Kind::Hidden,
+    Kind::Certificates,
+    Kind::Journals,
+];
 
 /// Seeds of a kind are so far apart.
 const STRIDE: u64 = 16;

@@ -6,6 +6,8 @@
 //! | `walk` | a file taken apart: every block with all that it decodes to |
 //! | `leaves` | the values of a table's leaf columns |
 //! | `needles` | values searched in raw bytes, at every bit |
+//! | `users`, `tool` | tables for the command, and the command itself |
+//! | `interpose` | the command dies or fails at one of its writes |
 //! | `cases` | the kinds of attacks |
 //! | `driver`, `report` | cases within a time, finds by cause, counts |
 
@@ -14,6 +16,7 @@ mod cases;
 #[path = "../../mutate/src/command.rs"]
 mod command;
 mod driver;
+mod interpose;
 mod kind;
 mod leaves;
 mod needles;
@@ -23,6 +26,8 @@ mod report;
 mod scene;
 #[path = "../../mutate/src/scratch.rs"]
 mod scratch;
+mod tool;
+mod users;
 mod walk;
 
 use std::process::ExitCode;

@@ -189,8 +189,8 @@ fn usual_nested(rng: &mut Rng) -> DataType {
 fn column_type(rng: &mut Rng) -> DataType {
     loop {
         let data_type = match rng.below(10) {
-            0..3 => rng.pick(&flat_types()).clone(),
-            3..5 => wide_type(rng),
+            0..2 => rng.pick(&flat_types()).clone(),
+            2..5 => wide_type(rng),
             5 => rng
                 .pick(&[DataType::Utf8, DataType::Binary, DataType::Utf8View])
                 .clone(),
@@ -230,7 +230,7 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
     };
     let nulls = match rng.below(10) {
         0..2 => Nulls::None,
-        2..7 => Nulls::Percent(*rng.pick(&[1, 5, 10, 30, 50, 90])),
+        2..7 => Nulls::Percent(*rng.pick(&[1, 3, 5, 8, 10, 30, 50, 90])),
         7 | 8 => Nulls::Runs,
         _ => *rng.pick(&[Nulls::EmptyBitmap, Nulls::All, Nulls::Percent(99)]),
     };
@@ -399,7 +399,7 @@ fn round(rng: &mut Rng, columns: &[ArrayRef], rows: u64) -> RowSet {
             }
         }
         // Around the ends of blocks of these many rows.
-        5..8 => {
+        5..7 => {
             let block = 1u64 << rng.between(3, 11);
             let step = block * rng.between(1, 3) as u64;
             let is_last = rng.flip();
@@ -412,13 +412,20 @@ fn round(rng: &mut Rng, columns: &[ArrayRef], rows: u64) -> RowSet {
             }
         }
         // Rows before nulls and after them.
-        8 | 9 => {
+        7..10 => {
             let column = rng.pick(columns);
             let nulls = column.logical_nulls();
             let is_null = |row: u64| {
                 let is_null = |nulls: &arrow_buffer::NullBuffer| nulls.is_null(row as usize);
                 row < rows && nulls.as_ref().is_some_and(is_null)
             };
+            if rng.flip() {
+                (0..rows.saturating_sub(1))
+                    .filter(|row| !is_null(*row) && is_null(*row + 1))
+                    .for_each(&mut add);
+                add(any(rng));
+                return set;
+            }
             let n = rng.between(1, 100);
             let mut tries = 0;
             let mut found = 0;

@@ -1,6 +1,10 @@
 //! Kinds of cases, and one case from its seed.
 
+mod certificates;
+mod hidden;
+mod journals;
 mod neighbours;
+mod nulls;
 mod search;
 mod twins;
 
@@ -33,6 +37,10 @@ pub(crate) fn run(seed: u64, context: &Context<'_>) -> Outcome {
         Kind::Search => search::run,
         Kind::Twins => twins::run,
         Kind::Neighbours => neighbours::run,
+        Kind::Nulls => nulls::run,
+        Kind::Hidden => hidden::run,
+        Kind::Certificates => certificates::run,
+        Kind::Journals => journals::run,
     };
     let ran = catch_unwind(AssertUnwindSafe(|| body(seed, context, &mut outcome)));
     match ran {

@@ -71,7 +71,7 @@ fn holds_whole_values(column: &WalkedColumn, number: usize) -> bool {
 }
 
 /// Compares all that blocks decode to with the values that only erased rows had.
-fn decoded(walked: &Walked<'_>, only_erased: &[HashSet<Vec<u8>>], outcome: &mut Outcome) {
+pub(super) fn decoded(walked: &Walked<'_>, only_erased: &[HashSet<Vec<u8>>], outcome: &mut Outcome) {
     for column in walked.columns.iter().filter(|column| column.is_erasable()) {
         let Some(erased) = only_erased.get(column.leaf as usize) else {
             outcome.find(format!("column `{}` is of no leaf of the table", column.name));

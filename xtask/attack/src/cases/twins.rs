@@ -74,13 +74,13 @@ fn order(page: &WalkedPage) -> Vec<Vec<u8>> {
     order
 }
 
-/// Which pages refer to a shared page, and how they are encoded.
-fn users(column: &WalkedColumn, number: usize) -> Vec<(usize, u32, Vec<String>)> {
+/// Which pages refer to a shared page: number, first row, rows, first tree.
+fn users(column: &WalkedColumn, number: usize) -> Vec<(usize, u64, u32, String)> {
     let pages = column.pages.iter().chain(&column.shared_pages).enumerate();
     let of = pages.filter(|(_, page)| page.shared.iter().any(|at| usize::from(*at) == number));
     of.map(|(at, page)| {
-        let trees = page.meta.all_trees().map(ToString::to_string);
-        (at, page.descriptor.rows, trees.collect())
+        let tree = page.meta.trees.first().map_or(String::new(), ToString::to_string);
+        (at, page.descriptor.first_row, page.descriptor.rows, tree)
     })
     .collect()
 }
@@ -100,23 +100,21 @@ fn columns(one: &WalkedColumn, other: &WalkedColumn, outcome: &mut Outcome) {
         }
         outcome.count("dictionaries compared", 1);
         let (entries, others) = (&one.shared_pages[number], &other.shared_pages[number]);
-        let (entries, others) = (order(entries), order(others));
-        if entries == others {
-            continue;
-        }
-        let set: HashSet<&Vec<u8>> = entries.iter().collect();
-        let is_same_set = set == others.iter().collect();
-        let what = match is_same_set {
-            true => "the same entries in another order: it tells where erased rows had them",
-            false => "other entries than the survivors' alone",
-        };
+        let (mut entries, mut others) = (order(entries), order(others));
+        // A block under another tree refers to no entry, which is wiped then.
+        let both: HashSet<Vec<u8>> = entries.iter().cloned().collect();
+        others.retain(|entry| both.contains(entry));
+        let both: HashSet<Vec<u8>> = others.iter().cloned().collect();
+        entries.retain(|entry| both.contains(entry));
+        outcome.count("entries of dictionaries compared", entries.len() as u64);
         let at = entries.iter().zip(&others).position(|(one, other)| one != other);
-        let at = at.unwrap_or(entries.len().min(others.len()));
-        outcome.find(format!(
-            "column `{}`, shared page {number}: twins have {what} (entry {at} of {})",
-            one.name,
-            entries.len()
-        ));
+        if let Some(at) = at {
+            outcome.find(format!(
+                "column `{}`, shared page {number}: twins have the entries of a dictionary in another order, which tells where erased rows had them (from entry {at} of {} on)",
+                one.name,
+                entries.len()
+            ));
+        }
     }
     let cuts = |column: &WalkedColumn| -> Vec<(u64, u32)> {
         let pages = column.pages.iter();
