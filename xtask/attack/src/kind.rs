@@ -19,10 +19,14 @@ pub(crate) enum Kind {
     Certificates,
     /// Journals of other files
     Journals,
+    /// The command's process dying or failing at each of its writes and syncs
+    Crashes,
+    /// Two erasers and readers, mapped and by position, at the same time
+    Readers,
 }
 
 /// All kinds; the place of a kind is the remainder of its seeds.
-pub(crate) const KINDS: [Kind; 7] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind::Search,
     Kind::Twins,
     Kind::Neighbours,
@@ -30,6 +34,8 @@ pub(crate) const KINDS: [Kind; 7] = [
     Kind::Hidden,
     Kind::Certificates,
     Kind::Journals,
+    Kind::Crashes,
+    Kind::Readers,
 ];
 
 /// Seeds of a kind are so far apart.

@@ -28,6 +28,8 @@ pub(crate) struct Report {
 fn cause_of(text: &str) -> String {
     let mut out = String::new();
     let mut is_quoted = false;
+    // What stands in brackets is of the case.
+    let text = text.split(['(', '[']).next().unwrap_or_default();
     for word in text.split_inclusive([' ', ',', ':', '.']) {
         let quotes = word.matches('`').count();
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());

@@ -58,6 +58,8 @@ struct Source {
     places: Vec<u64>,
     /// For each row what the twin would have instead.
     others: Vec<u64>,
+    /// Rows that are null besides: runs of so many, one in so many rows, where blocks may start.
+    null_runs: Option<(usize, usize)>,
     options: ColumnOptions,
     text: String,
 }
@@ -125,7 +127,12 @@ fn pick(
 ) -> Result<Vec<ArrayRef>, String> {
     let sources = sources.iter();
     let picked = sources.map(|source| {
-        let places = UInt64Array::from_iter_values((0..rows).map(|row| place(source, row)));
+        let is_null = |row: usize| match source.null_runs {
+            Some((run, step)) => row >= step && row % step < run,
+            None => false,
+        };
+        let places = (0..rows).map(|row| (!is_null(row)).then(|| place(source, row)));
+        let places = UInt64Array::from_iter(places);
         reorder(source.base.as_ref(), &places)
             .map_err(|error| format!("column {}: {error}", source.field.data_type()))
     });
@@ -305,14 +312,19 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
         options = options.with_rounding(rounding);
         how += &format!(", rounded to {rounding}");
     }
+    let null_runs = rng.percent(30).then(|| {
+        let step = 1 << rng.between(6, 11);
+        (rng.between(1, step / 10), step)
+    });
     let text = format!(
-        "{data_type}, {nulls:?}, {distribution:?} of {n_base}, {order}, {metadata:?}{how}"
+        "{data_type}, {nulls:?} and {null_runs:?}, {distribution:?} of {n_base}, {order}, {metadata:?}{how}"
     );
     Source {
         field: Field::new(format!("c{number}"), data_type, true).with_metadata(metadata),
         base,
         places,
         others,
+        null_runs,
         options,
         text,
     }

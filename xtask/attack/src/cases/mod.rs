@@ -1,10 +1,12 @@
 //! Kinds of cases, and one case from its seed.
 
 mod certificates;
+mod crashes;
 mod hidden;
 mod journals;
 mod neighbours;
 mod nulls;
+mod readers;
 mod search;
 mod twins;
 
@@ -41,6 +43,8 @@ pub(crate) fn run(seed: u64, context: &Context<'_>) -> Outcome {
         Kind::Hidden => hidden::run,
         Kind::Certificates => certificates::run,
         Kind::Journals => journals::run,
+        Kind::Crashes => crashes::run,
+        Kind::Readers => readers::run,
     };
     let ran = catch_unwind(AssertUnwindSafe(|| body(seed, context, &mut outcome)));
     match ran {
