@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 use tarsia_testkit::rng::Rng;
 
 use crate::cases::{self, Context};
-use crate::command;
 use crate::interpose::Interpose;
 use crate::kind::{KINDS, Kind};
 use crate::options::Options;
 use crate::report::Report;
-use crate::scratch;
 
 /// Which case is next: the one of the kind that has had the least time.
 struct Schedule {
@@ -52,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
         Some(path) => path
             .canonicalize()
             .map_err(|error| format!("{}: {error}", path.display()))?,
-        None => command::build(options.release)?,
+        None => tarsia_driving::command::build(options.release)?,
     };
     // Panics of cases are finds, and are told as such.
     std::panic::set_hook(Box::new(|_| {}));
@@ -81,7 +79,7 @@ struct With<'a> {
 }
 
 fn one(seed: u64, with: With<'_>) -> Result<crate::outcome::Outcome, String> {
-    let scratch = scratch::folder().map_err(|error| error.to_string())?;
+    let scratch = tarsia_driving::scratch::folder().map_err(|error| error.to_string())?;
     // What stands beside it is no file of the case.
     let folder = scratch.path().join("case");
     std::fs::create_dir(&folder).map_err(|error| error.to_string())?;
@@ -117,7 +115,10 @@ fn all(options: &Options, with: With<'_>, report: &Mutex<Report>) -> Result<(), 
     });
     let work = || -> Result<(), String> {
         loop {
-            let next = schedule.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = schedule
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .next();
             let Some((kind, seed)) = next else {
                 return Ok(());
             };
@@ -141,6 +142,6 @@ fn all(options: &Options, with: With<'_>, report: &Mutex<Report>) -> Result<(), 
                 .join()
                 .unwrap_or_else(|_| Err("a worker panicked".to_owned()))
         };
-        workers.into_iter().map(join).collect()
+        workers.into_iter().try_for_each(join)
     })
 }

@@ -2,7 +2,7 @@
  *
  * TARSIA_ATTACK_AT     number of the call, counted from 1; calls on descriptors 0 to 2 do not count
  * TARSIA_ATTACK_HOW    kill: the process ends before the call; after: behind it; half: half of the bytes are written,
- *                      then it ends; eio, enospc: the call fails; int, term: the process gets this signal
+ *                      then it ends (of a sector's bytes or fewer: none); eio, enospc: the call fails; int, term: the process gets this signal
  * TARSIA_ATTACK_COUNT  a file that gets a byte for each call that was counted
  */
 #define _GNU_SOURCE
@@ -67,7 +67,7 @@ static enum how next_call(void) {
     enum how how = next_call(); \
     if (how == KILL) end(); \
     if (how == FAIL) return -1; \
-    if (how == HALF) { part(n / 2); end(); } \
+    if (how == HALF) { if (n > 512) part(n / 2); end(); } \
     ssize_t result = part(n); \
     if (how == AFTER) end(); \
     return result

@@ -83,7 +83,10 @@ impl Interpose {
                 _folder: folder,
                 library,
             }),
-            false => Err(format!("cc: {}", String::from_utf8_lossy(&built.stderr).trim())),
+            false => Err(format!(
+                "cc: {}",
+                String::from_utf8_lossy(&built.stderr).trim()
+            )),
         }
     }
 

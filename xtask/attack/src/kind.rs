@@ -39,7 +39,7 @@ pub(crate) const KINDS: [Kind; 9] = [
 ];
 
 /// Seeds of a kind are so far apart.
-const STRIDE: u64 = 16;
+pub(crate) const STRIDE: u64 = 16;
 
 /// Seeds are short enough to be copied by hand.
 const SEED_BITS: u32 = 40;

@@ -27,7 +27,9 @@ pub(crate) fn leaf_values(batch: &RecordBatch) -> Result<Vec<HashSet<Vec<u8>>>, 
         let paths = leaf_paths(data_type, field.is_nullable());
         for path in paths.map_err(|other| format!("{other} is not stored"))? {
             let mut buffer = LeafBuffer::new(data_type, path);
-            buffer.push(column.as_ref()).map_err(|error| error.to_string())?;
+            buffer
+                .push(column.as_ref())
+                .map_err(|error| error.to_string())?;
             let mut values = HashSet::new();
             let page = buffer.page(0..buffer.rows());
             if let Some(page) = page.map_err(|error| error.to_string())? {

@@ -12,9 +12,6 @@
 //! | `driver`, `report` | cases within a time, finds by cause, counts |
 
 mod cases;
-// The mutation driver runs the same command, and its files lie where these do.
-#[path = "../../mutate/src/command.rs"]
-mod command;
 mod driver;
 mod interpose;
 mod kind;
@@ -24,8 +21,6 @@ mod options;
 mod outcome;
 mod report;
 mod scene;
-#[path = "../../mutate/src/scratch.rs"]
-mod scratch;
 mod tool;
 mod users;
 mod walk;

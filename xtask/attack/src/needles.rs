@@ -14,7 +14,7 @@ const DIFFERENT_BYTES_MIN: usize = 6;
 /// How a value may lie in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Eight bytes of it, from this one on.
+    /// Some bytes of it, from this one on.
     Bytes(usize),
     /// Its last byte first.
     TurnedRound,
@@ -36,7 +36,7 @@ pub(crate) struct Hit {
 
 #[derive(Debug, Clone, Copy)]
 struct Pattern {
-    bits: u64,
+    bits: u128,
     n_bits: u32,
     value: usize,
     form: Form,
@@ -48,15 +48,24 @@ pub(crate) struct Needles {
     patterns: Vec<Pattern>,
 }
 
-/// Whether eight bytes hold enough to be told from others.
-fn is_telling(bytes: [u8; 8]) -> bool {
+/// Bytes of a longer value that are compared: of texts, eight bytes may be few letters.
+const LONG_BYTES: usize = 12;
+
+/// Whether bytes hold enough to be told from others.
+fn is_telling(bytes: &[u8]) -> bool {
     let mut seen = [false; 256];
-    bytes.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    bytes
+        .iter()
+        .for_each(|byte| seen[usize::from(*byte)] = true);
     seen.iter().filter(|seen| **seen).count() >= DIFFERENT_BYTES_MIN
 }
 
 fn mask(n_bits: u32) -> u64 {
     u64::MAX >> (64 - n_bits)
+}
+
+fn mask_wide(n_bits: u32) -> u128 {
+    u128::MAX >> (128 - n_bits)
 }
 
 impl Needles {
@@ -65,7 +74,7 @@ impl Needles {
         let before = self.patterns.len();
         if let Ok(word) = <[u8; 8]>::try_from(bytes) {
             self.add_number(value, word);
-        } else if let Some(last) = bytes.len().checked_sub(8) {
+        } else if let Some(last) = bytes.len().checked_sub(LONG_BYTES) {
             for at in [0, last / 2, last] {
                 self.add_bytes(value, bytes, at, Form::Bytes(at));
             }
@@ -80,9 +89,12 @@ impl Needles {
     }
 
     fn add_bytes(&mut self, value: usize, bytes: &[u8], at: usize, form: Form) {
-        let word = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>);
-        if let Some(word) = word.filter(|word| is_telling(**word)) {
-            self.push(u64::from_le_bytes(*word), 64, value, form);
+        let part = bytes.get(at..).and_then(<[u8]>::first_chunk::<LONG_BYTES>);
+        if let Some(part) = part.filter(|part| is_telling(&part[..])) {
+            let mut wide = [0; 16];
+            wide[..LONG_BYTES].copy_from_slice(part);
+            let n_bits = 8 * LONG_BYTES as u32;
+            self.push(u128::from_le_bytes(wide), n_bits, value, form);
         }
     }
 
@@ -90,25 +102,30 @@ impl Needles {
         let number = u64::from_le_bytes(word);
         let signed = number as i64;
         let zigzag = ((signed << 1) ^ (signed >> 63)) as u64;
-        if is_telling(word) {
-            self.push(number, 64, value, Form::Bytes(0));
-            self.push(u64::from_be_bytes(word), 64, value, Form::TurnedRound);
+        if is_telling(&word) {
+            self.push(number.into(), 64, value, Form::Bytes(0));
+            self.push(
+                u64::from_be_bytes(word).into(),
+                64,
+                value,
+                Form::TurnedRound,
+            );
         }
-        if is_telling(zigzag.to_le_bytes()) {
-            self.push(zigzag, 64, value, Form::ZigZag);
+        if is_telling(&zigzag.to_le_bytes()) {
+            self.push(zigzag.into(), 64, value, Form::ZigZag);
         }
         for packed in [number, zigzag] {
             let n_bits = 64 - packed.leading_zeros();
             // The low 40 bits alone have to tell.
             let low = packed & mask(BITS_MIN);
-            let is_telling = is_telling(low.to_le_bytes()) || low.count_ones().abs_diff(20) < 9;
+            let is_telling = is_telling(&low.to_le_bytes()) || low.count_ones().abs_diff(20) < 9;
             if (BITS_MIN + 6..64).contains(&n_bits) && is_telling {
-                self.push(packed, n_bits, value, Form::LowBits(n_bits));
+                self.push(packed.into(), n_bits, value, Form::LowBits(n_bits));
             }
         }
     }
 
-    fn push(&mut self, bits: u64, n_bits: u32, value: usize, form: Form) {
+    fn push(&mut self, bits: u128, n_bits: u32, value: usize, form: Form) {
         self.patterns.push(Pattern {
             bits,
             n_bits,
@@ -154,9 +171,9 @@ impl Needles {
         let mut quick = vec![0u64; 1 << (QUICK_BITS - 6)];
         let mut by_low: HashMap<u64, Vec<usize>> = HashMap::new();
         for (number, pattern) in self.patterns.iter().enumerate() {
-            let low = pattern.bits & mask(QUICK_BITS);
+            let low = pattern.bits as u64 & mask(QUICK_BITS);
             quick[(low / 64) as usize] |= 1 << (low % 64);
-            let low = pattern.bits & mask(BITS_MIN);
+            let low = pattern.bits as u64 & mask(BITS_MIN);
             by_low.entry(low).or_default().push(number);
         }
         // Zeros behind the end: a number of fewer bits may end with the bytes.
@@ -181,7 +198,7 @@ impl Needles {
                 };
                 for number in candidates {
                     let pattern = &self.patterns[*number];
-                    if (pattern.bits ^ window) & mask(pattern.n_bits) == 0 {
+                    if (pattern.bits ^ (wide >> shift)) & mask_wide(pattern.n_bits) == 0 {
                         found(*number, at, shift);
                     }
                 }
@@ -255,20 +272,26 @@ mod tests {
         let value = tarsia_testkit::rng::Rng::new(4).bytes(100);
         let mut needles = Needles::default();
         assert_eq!(needles.add(7, &value), 3);
-        for part in [&value[..8], &value[46..54], &value[92..]] {
+        for part in [&value[..12], &value[44..56], &value[88..]] {
             let file = [&[0; 9], part, &[0; 9]].concat();
             let hits = needles.search(&file);
             assert_eq!(hits.len(), 1);
             assert_eq!((hits[0].value, hits[0].at_byte), (7, 9));
         }
-        needles.forget_those_in(&value[46..54]);
+        needles.forget_those_in(&value[44..56]);
         assert_eq!(needles.len(), 2);
     }
 
     #[test]
     fn values_that_tell_nothing_are_not_searched() {
         let mut needles = Needles::default();
-        for value in [&[0; 8][..], &[7; 16], b"aabbaabb", b"short", &1.5f64.to_le_bytes()] {
+        for value in [
+            &[0; 8][..],
+            &[7; 16],
+            b"aabbaabb",
+            b"short",
+            &1.5f64.to_le_bytes(),
+        ] {
             assert_eq!(needles.add(0, value), 0, "{value:?}");
         }
     }

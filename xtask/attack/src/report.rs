@@ -76,7 +76,12 @@ impl Report {
             }
         }
         for (kind, counts) in &self.kinds {
-            println!("\n{}: {} cases, {} with finds", kind.name(), counts.cases, counts.failed);
+            println!(
+                "\n{}: {} cases, {} with finds",
+                kind.name(),
+                counts.cases,
+                counts.failed
+            );
             for (what, n) in &counts.checks {
                 println!("{n:>14} {what}");
             }
@@ -96,8 +101,14 @@ mod tests {
     #[test]
     fn numbers_and_names_make_no_causes() {
         let one = cause_of("column `a b`, page 3: value 0 is left, 00ff1e");
-        assert_eq!(one, cause_of("column `c1`, page 12: value 7 is left, a9b8c7"));
-        assert_ne!(one, cause_of("column `c1`, page 12: filler 7 is left, a9b8c7"));
+        assert_eq!(
+            one,
+            cause_of("column `c1`, page 12: value 7 is left, a9b8c7")
+        );
+        assert_ne!(
+            one,
+            cause_of("column `c1`, page 12: filler 7 is left, a9b8c7")
+        );
     }
 
     #[test]

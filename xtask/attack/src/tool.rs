@@ -22,7 +22,10 @@ impl Done {
     /// The first line that it printed, whichever way.
     pub(crate) fn first_line(&self) -> &str {
         let lines = self.stdout.lines().chain(self.stderr.lines());
-        lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+        lines
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
     }
 
     /// How it ended and its first line, for texts of finds.
@@ -65,7 +68,11 @@ impl Tool<'_> {
     ) -> Result<Done, String> {
         // What a command prints is kept apart from its files.
         let said = self.folder.parent().unwrap_or(self.folder);
-        let stem = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let stem = self
+            .folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
         let outputs = ["out", "err"].map(|end| said.join(format!("{stem}.{end}")));
         let text = |error: std::io::Error| format!("the command did not run: {error}");
         let create = |path: &PathBuf| fs::File::create(path).map_err(text);
@@ -115,8 +122,14 @@ impl Tool<'_> {
         match done.code {
             Some(0) => Ok(done),
             _ => {
-                let name = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned());
-                Err(format!("tarsia {}: {}", name.unwrap_or_default(), done.said()))
+                let name = args
+                    .first()
+                    .map(|arg| arg.as_ref().to_string_lossy().into_owned());
+                Err(format!(
+                    "tarsia {}: {}",
+                    name.unwrap_or_default(),
+                    done.said()
+                ))
             }
         }
     }

@@ -47,7 +47,8 @@ impl Users {
                     Arc::new(values.collect::<Int64Array>())
                 }
                 1 => {
-                    let values = cells.map(|(null, number)| (!null).then(|| format!("{number:016x}")));
+                    let values =
+                        cells.map(|(null, number)| (!null).then(|| format!("{number:016x}")));
                     Arc::new(values.collect::<StringArray>())
                 }
                 _ => {
@@ -56,8 +57,11 @@ impl Users {
                         match null {
                             true => values.append_null(),
                             false => {
-                                let value = [number.to_le_bytes(), rng.u64().to_le_bytes()].concat();
-                                values.append_value(value).map_err(|error| error.to_string())?;
+                                let value =
+                                    [number.to_le_bytes(), rng.u64().to_le_bytes()].concat();
+                                values
+                                    .append_value(value)
+                                    .map_err(|error| error.to_string())?;
                             }
                         }
                     }

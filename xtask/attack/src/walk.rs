@@ -96,7 +96,10 @@ impl<'a> Walked<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, String> {
         let header = Header::parse(bytes).map_err(text)?;
         let committed = header.committed(bytes.len() as u64).map_err(text)?.bytes;
-        let tail = slice(bytes, committed - limits::POSTSCRIPT_BYTES as u64..committed)?;
+        let tail = slice(
+            bytes,
+            committed - limits::POSTSCRIPT_BYTES as u64..committed,
+        )?;
         let footer_range = Postscript::footer_range(tail, committed).map_err(text)?;
         let footer_bytes = slice(bytes, footer_range)?;
         let postscript = Postscript::parse(tail, committed, footer_bytes).map_err(text)?;
@@ -240,7 +243,10 @@ impl<'a> Walked<'a> {
             let bytes = slice(self.bytes, place.clone())?;
             let decode = || -> Result<(BlockHeader, Survivors), tarsia_codec::Error> {
                 let header = BlockHeader::parse(bytes)?;
-                Ok((header, decode_survivors(&context, bytes, rows.end - rows.start)?))
+                Ok((
+                    header,
+                    decode_survivors(&context, bytes, rows.end - rows.start)?,
+                ))
             };
             let decoded = decode().map_err(|error| format!("block {block}: {error}"));
             let (header, decoded) = decoded?;

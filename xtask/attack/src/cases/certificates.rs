@@ -31,7 +31,12 @@ pub(super) fn keys(folder: &Path, name: &str, rng: &mut Rng) -> Result<(String, 
     Ok(names)
 }
 
-fn verify(tool: &Tool<'_>, certificate: &str, file: &str, key: Option<&str>) -> Result<Done, String> {
+fn verify(
+    tool: &Tool<'_>,
+    certificate: &str,
+    file: &str,
+    key: Option<&str>,
+) -> Result<Done, String> {
     let mut args = vec!["verify-certificate", certificate, file];
     if let Some(key) = key {
         args.extend(["--signed-by", key]);
@@ -68,8 +73,18 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     outcome.note(format!("{users:?}, rows {asked}"));
     let level = *rng.pick(&["1", "2", "2", "2"]);
     tool.must(&[
-        "erase", "t.tarsia", "--rows", &asked, "--level", level, "--certificate", "c.json", "--key",
-        &secret, "--note", "request 4711",
+        "erase",
+        "t.tarsia",
+        "--rows",
+        &asked,
+        "--level",
+        level,
+        "--certificate",
+        "c.json",
+        "--key",
+        &secret,
+        "--note",
+        "request 4711",
     ])?;
     let said = verify(&tool, "c.json", "t.tarsia", Some(&public))?;
     outcome.count("sound certificates verified", 1);
@@ -110,20 +125,54 @@ fn trust(
     let resigned = resigned.to_json().map_err(|error| error.to_string())?;
     fs::write(tool.path("stranger.json"), resigned).map_err(|error| error.to_string())?;
     let cases = [
-        ("a certificate without a signature, no key named", "unsigned.json", None, CODE_UNTRUSTED, "unsigned"),
-        ("a certificate without a signature, a key named", "unsigned.json", Some(public), 1, ""),
-        ("a stranger's certificate, no key named", "stranger.json", None, CODE_UNTRUSTED, "signed by an unknown key"),
-        ("a stranger's certificate, a key named", "stranger.json", Some(public), 1, ""),
-        ("a sound certificate, no key named", "c.json", None, CODE_UNTRUSTED, "signed by an unknown key"),
+        (
+            "a certificate without a signature, no key named",
+            "unsigned.json",
+            None,
+            CODE_UNTRUSTED,
+            "unsigned",
+        ),
+        (
+            "a certificate without a signature, a key named",
+            "unsigned.json",
+            Some(public),
+            1,
+            "",
+        ),
+        (
+            "a stranger's certificate, no key named",
+            "stranger.json",
+            None,
+            CODE_UNTRUSTED,
+            "signed by an unknown key",
+        ),
+        (
+            "a stranger's certificate, a key named",
+            "stranger.json",
+            Some(public),
+            1,
+            "",
+        ),
+        (
+            "a sound certificate, no key named",
+            "c.json",
+            None,
+            CODE_UNTRUSTED,
+            "signed by an unknown key",
+        ),
     ];
     for (what, name, key, code, words) in cases {
         outcome.count("signatures of nobody who is trusted", 1);
         let said = verify(tool, name, "t.tarsia", key)?;
         let first = said.first_line();
         // Without a key named, a certificate without signature that is refused for lack of it is refused, too.
-        let is_right = said.code == Some(code) || key.is_some() && said.code == Some(CODE_UNTRUSTED);
+        let is_right =
+            said.code == Some(code) || key.is_some() && said.code == Some(CODE_UNTRUSTED);
         if !is_right || first.starts_with("ok") || !first.contains(words) {
-            outcome.find(format!("{what}: {}, not exit {code} and `{words}`", said.said()));
+            outcome.find(format!(
+                "{what}: {}, not exit {code} and `{words}`",
+                said.said()
+            ));
         }
     }
     Ok(())
@@ -209,8 +258,9 @@ fn altered(
     let mut all = Vec::new();
     paths(sound, "", &mut all);
     // The fields of the certificate itself, and some of those below.
-    let (top, below): (Vec<String>, Vec<String>) =
-        all.into_iter().partition(|path| path.matches('/').count() == 1);
+    let (top, below): (Vec<String>, Vec<String>) = all
+        .into_iter()
+        .partition(|path| path.matches('/').count() == 1);
     let mut picked = top;
     while picked.len() < ALTERED_MAX && !below.is_empty() {
         picked.push(rng.pick(&below).clone());
@@ -259,7 +309,9 @@ fn forked(
         if said.code != Some(1) || said.first_line().starts_with("ok") {
             let what = match n_rounds {
                 0 => "a copy from before the erasure".to_owned(),
-                _ => format!("a copy from before, of which other rows were erased in {n_rounds} rounds (levels {levels:?})"),
+                _ => format!(
+                    "a copy from before, of which other rows were erased in {n_rounds} rounds (levels {levels:?})"
+                ),
             };
             let last = said.stdout.trim().lines().rev().nth(1).unwrap_or_default();
             outcome.find(format!("{what} is accepted: {} … {last}", said.said()));
@@ -269,7 +321,12 @@ fn forked(
 }
 
 /// A certificate is not written over the table, a link to it, or the key.
-fn overwritten(tool: &Tool<'_>, secret: &str, rows: usize, outcome: &mut Outcome) -> Result<(), String> {
+fn overwritten(
+    tool: &Tool<'_>,
+    secret: &str,
+    rows: usize,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let read = |name: &str| fs::read(tool.path(name)).map_err(|error| error.to_string());
     fs::copy(tool.path("t.tarsia"), tool.path("o.tarsia")).map_err(|error| error.to_string())?;
     let row = (rows - 1).to_string();
@@ -286,12 +343,26 @@ fn overwritten(tool: &Tool<'_>, secret: &str, rows: usize, outcome: &mut Outcome
     for name in names {
         outcome.count("certificates that would replace an input", 1);
         let said = tool.run(&[
-            "erase", "o.tarsia", "--rows", &row, "--certificate", name, "--key", secret,
+            "erase",
+            "o.tarsia",
+            "--rows",
+            &row,
+            "--certificate",
+            name,
+            "--key",
+            secret,
         ])?;
         let is_same = read("o.tarsia")? == table && read(secret)? == key;
         if said.code == Some(0) || !is_same {
-            let changed = if is_same { "nothing changed" } else { "an input changed" };
-            outcome.find(format!("a certificate may be named `{name}`: {}, {changed}", said.said()));
+            let changed = if is_same {
+                "nothing changed"
+            } else {
+                "an input changed"
+            };
+            outcome.find(format!(
+                "a certificate may be named `{name}`: {}, {changed}",
+                said.said()
+            ));
         }
         for (name, bytes) in [("o.tarsia", &table), (secret, &key)] {
             fs::write(tool.path(name), bytes).map_err(|error| error.to_string())?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-
 use tarsia_metadata::Header;
 use tarsia_testkit::rng::Rng;
 
@@ -41,7 +40,15 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     let rows = format!("{first}..{}", (first + rng.between(1, 60)).min(users.rows));
     let level = *rng.pick(&["1", "2", "2", "2"]);
     let args = [
-        "erase", "t.tarsia", "--rows", &rows, "--level", level, "--certificate", "c.json", "--key",
+        "erase",
+        "t.tarsia",
+        "--rows",
+        &rows,
+        "--level",
+        level,
+        "--certificate",
+        "c.json",
+        "--key",
         &secret,
     ];
     let n_calls = calls(&tool, library, &args)?;
@@ -50,9 +57,13 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
         before: users::keys(clean.clone())?,
         after: users::keys(after)?,
     };
-    outcome.note(format!("{users:?}, rows {rows} at level {level}, {n_calls} calls"));
+    outcome.note(format!(
+        "{users:?}, rows {rows} at level {level}, {n_calls} calls"
+    ));
     if n_calls < 4 {
-        return Err(format!("the command makes {n_calls} writes: the library is not loaded"));
+        return Err(format!(
+            "the command makes {n_calls} writes: the library is not loaded"
+        ));
     }
     for _ in 0..POINTS {
         fs::write(tool.path("t.tarsia"), &clean).map_err(|error| error.to_string())?;
@@ -98,13 +109,19 @@ fn check(
     let what = point.what;
     let bytes = fs::read(tool.path("t.tarsia")).map_err(|error| error.to_string())?;
     // Readers first: they see the one state or the other, before anybody recovers the file.
-    for args in [&["scan", "t.tarsia", "--json", "--columns", "k"][..], &["scan", "t.tarsia", "--json", "--columns", "k", "--map"]] {
+    for args in [
+        &["scan", "t.tarsia", "--json", "--columns", "k"][..],
+        &["scan", "t.tarsia", "--json", "--columns", "k", "--map"],
+    ] {
         let said = tool.run(args)?;
         outcome.count("readers before recovery", 1);
         let shown = said.stdout.lines().count();
         let is_state = shown == states.before.len() || shown == states.after.len();
         if said.code != Some(0) || !is_state {
-            outcome.find(format!("{what}: a reader before recovery: {}, {shown} rows", said.said()));
+            outcome.find(format!(
+                "{what}: a reader before recovery: {}, {shown} rows",
+                said.said()
+            ));
         }
     }
     temporary(tool, point, outcome)?;
@@ -124,10 +141,15 @@ fn check(
     let shown = users::keys(bytes)?;
     let is_gone = shown == states.after;
     if !is_gone && shown != states.before {
-        outcome.find(format!("{what}: {} rows, which is neither before nor after", shown.len()));
+        outcome.find(format!(
+            "{what}: {} rows, which is neither before nor after",
+            shown.len()
+        ));
     }
     if point.is_done && !is_gone {
-        outcome.find(format!("{what}: the command says that it is done, and the rows are there"));
+        outcome.find(format!(
+            "{what}: the command says that it is done, and the rows are there"
+        ));
     }
     match is_gone {
         true => certificate(tool, point, out, outcome),
@@ -147,7 +169,11 @@ fn temporary(tool: &Tool<'_>, point: &Point<'_>, outcome: &mut Outcome) -> Resul
     let is_signal = matches!(point.how, How::Int | How::Term | How::Eio | How::Enospc);
     for entry in entries {
         let path = entry.map_err(|error| error.to_string())?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if known.contains(name.as_str()) {
             continue;
         }
@@ -169,13 +195,22 @@ enum Recovered {
     Alone,
 }
 
-fn recovered(tool: &Tool<'_>, point: &Point<'_>, outcome: &mut Outcome) -> Result<Recovered, String> {
+fn recovered(
+    tool: &Tool<'_>,
+    point: &Point<'_>,
+    outcome: &mut Outcome,
+) -> Result<Recovered, String> {
     let _ = fs::remove_file(tool.path("c2.json"));
     outcome.count("files recovered", 1);
     let is_there = tool.path("c.json").exists();
     if !is_there {
         let said = tool.run(&[
-            "recover", "t.tarsia", "--certificate", "c2.json", "--key", point.keys.0,
+            "recover",
+            "t.tarsia",
+            "--certificate",
+            "c2.json",
+            "--key",
+            point.keys.0,
         ])?;
         // Where nothing was interrupted there is nothing to certify.
         if said.code != Some(2) {
@@ -198,16 +233,26 @@ fn certificate(
 ) -> Result<(), String> {
     let what = point.what;
     outcome.count("certificates of interrupted erasures", 1);
-    let found = ["c.json", "c2.json"].into_iter().find(|name| tool.path(name).exists());
+    let found = ["c.json", "c2.json"]
+        .into_iter()
+        .find(|name| tool.path(name).exists());
     let Some(name) = found else {
         let how = match recovered {
             Recovered::Certified => "`recover --certificate` writes none",
             Recovered::Alone => "`recover` has no option for one",
         };
-        outcome.find(format!("{what}: the rows are gone, there is no certificate, and {how}"));
+        outcome.find(format!(
+            "{what}: the rows are gone, there is no certificate, and {how}"
+        ));
         return Ok(());
     };
-    let said = tool.run(&["verify-certificate", name, "t.tarsia", "--signed-by", point.keys.1])?;
+    let said = tool.run(&[
+        "verify-certificate",
+        name,
+        "t.tarsia",
+        "--signed-by",
+        point.keys.1,
+    ])?;
     if said.code != Some(0) {
         outcome.find(format!("{what}: the certificate `{name}`: {}", said.said()));
     }

@@ -37,7 +37,16 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     };
     outcome.note(format!("{users:?}, {condition}"));
     nothing(&tool, users.rows, outcome)?;
-    let erase = |level: &str| tool.must(&["erase", "users.tarsia", "--where", &condition, "--level", level]);
+    let erase = |level: &str| {
+        tool.must(&[
+            "erase",
+            "users.tarsia",
+            "--where",
+            &condition,
+            "--level",
+            level,
+        ])
+    };
     erase("1")?;
     let said = erase("2")?;
     outcome.note(said.stdout);
@@ -71,17 +80,30 @@ fn nothing(tool: &Tool<'_>, rows: usize, outcome: &mut Outcome) -> Result<(), St
     for level in ["1", "2"] {
         outcome.count("erasures of nothing", 1);
         let done = tool.run(&[
-            "erase", "users.tarsia", "--where", &condition, "--level", level, "--certificate", "none.json",
+            "erase",
+            "users.tarsia",
+            "--where",
+            &condition,
+            "--level",
+            level,
+            "--certificate",
+            "none.json",
         ])?;
         if fs::read(&path).map_err(|error| error.to_string())? != before {
-            outcome.find(format!("an erasure of no row at level {level} changes the file"));
+            outcome.find(format!(
+                "an erasure of no row at level {level} changes the file"
+            ));
         }
         if tool.path("none.json").exists() {
-            outcome.find(format!("an erasure of no row at level {level} writes a certificate"));
+            outcome.find(format!(
+                "an erasure of no row at level {level} writes a certificate"
+            ));
             let _ = fs::remove_file(tool.path("none.json"));
         }
         if done.stdout.trim().is_empty() && done.stderr.trim().is_empty() {
-            outcome.find(format!("an erasure of no row at level {level} says nothing"));
+            outcome.find(format!(
+                "an erasure of no row at level {level} says nothing"
+            ));
         }
         fs::write(&path, &before).map_err(|error| error.to_string())?;
     }

@@ -1,9 +1,7 @@
 //! What is left comes back bit by bit, natively and by kernels; what is gone is not shown.
 
 use tarsia::io::OnBusy;
-use tarsia::{
-    EmbedKernels, Eraser, ErasureLevel, ErrorKind, File, Kernels, RowSet, WriteOptions,
-};
+use tarsia::{EmbedKernels, Eraser, ErasureLevel, ErrorKind, File, Kernels, RowSet, WriteOptions};
 use tarsia_testkit::nested::batch_logical_difference;
 use tarsia_testkit::rng::Rng;
 
@@ -21,7 +19,10 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     let mut rng = Rng::new(seed ^ 0x6e65_6967);
     let has_kernels = rng.percent(25);
     let options: WriteOptions = match has_kernels {
-        true => scene.options.clone().with_embed_kernels(EmbedKernels::Embed),
+        true => scene
+            .options
+            .clone()
+            .with_embed_kernels(EmbedKernels::Embed),
         false => scene.options.clone(),
     };
     let Some(written) = super::written(&scene.table, &options, outcome)? else {
@@ -102,7 +103,8 @@ fn taken(
 ) -> Result<(), String> {
     let n_rows = table.num_rows();
     let any: Vec<u64> = (0..TAKEN).map(|_| rng.below(n_rows) as u64).collect();
-    let (deleted, rows): (Vec<u64>, Vec<u64>) = any.into_iter().partition(|row| gone.contains(*row));
+    let (deleted, rows): (Vec<u64>, Vec<u64>) =
+        any.into_iter().partition(|row| gone.contains(*row));
     if !rows.is_empty() {
         let expected = scene::rows_of(table, rows.iter().copied())?;
         let got = file.take(&rows).read();
@@ -135,7 +137,9 @@ fn audited(
     let right = (gone.len(), erased.len(), 0);
     let same = match said == right {
         true => Ok(()),
-        false => Err(format!("audit says {said:?} deleted, erased, behind; right is {right:?}")),
+        false => Err(format!(
+            "audit says {said:?} deleted, erased, behind; right is {right:?}"
+        )),
     };
     outcome.check("audits compared", same);
     let is_held = gone.len() > erased.len();

@@ -40,7 +40,14 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     let row = rng.below(users.rows);
     outcome.note(format!("{users:?}, row {row}"));
     let row_text = row.to_string();
-    tool.must(&["erase", "users.tarsia", "--rows", &row_text, "--certificate", "c.json"])?;
+    tool.must(&[
+        "erase",
+        "users.tarsia",
+        "--rows",
+        &row_text,
+        "--certificate",
+        "c.json",
+    ])?;
     let bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
     let certificate = std::fs::read(tool.path("c.json")).map_err(|error| error.to_string())?;
     let certificate: Value =
@@ -53,7 +60,11 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
         Guessed::Nothing => outcome.count("certificates that no guess can be held against", 1),
         Guessed::None => outcome.count("certificates that no guess fits", 1),
         Guessed::Pattern(found) => {
-            let is_right = if found == pattern { "rightly" } else { "wrongly" };
+            let is_right = if found == pattern {
+                "rightly"
+            } else {
+                "wrongly"
+            };
             outcome.find(format!(
                 "file and certificate say {is_right} which of {} values of erased row {row} were null: {found:0width$b}, lowest column last",
                 users.secrets,
@@ -96,7 +107,9 @@ fn guess(
     for pattern in 0..1u32 << n_secrets {
         outcome.count("guesses tried", 1);
         let lost_null = |name: &str| -> u32 {
-            let number = name.strip_prefix('s').and_then(|number| number.parse::<u32>().ok());
+            let number = name
+                .strip_prefix('s')
+                .and_then(|number| number.parse::<u32>().ok());
             number.map_or(0, |number| pattern >> number & 1)
         };
         if before.root(&lost_null)? == old_root {
@@ -142,8 +155,7 @@ impl<'a> Before<'a> {
         let text = |error: tarsia_metadata::Error| error.to_string();
         let walked = &self.walked;
         let start = walked.footer.meta_place;
-        let mut region =
-            walked.bytes[start as usize..walked.footer.tree_place as usize].to_vec();
+        let mut region = walked.bytes[start as usize..walked.footer.tree_place as usize].to_vec();
         for column in &walked.columns {
             let mut meta = column.meta.clone();
             let data = (0..).zip(meta.pages.iter_mut());
@@ -201,7 +213,9 @@ impl<'a> Before<'a> {
             region[at..at + node.len()].copy_from_slice(&node);
         }
         let mut footer = walked.footer.clone();
-        footer.sections.retain(|section| !ADDED_SECTIONS.contains(&section.id));
+        footer
+            .sections
+            .retain(|section| !ADDED_SECTIONS.contains(&section.id));
         let footer_bytes = footer.to_bytes().map_err(text)?;
         let postscript = Postscript {
             committed_bytes: footer.late_place()
@@ -210,9 +224,16 @@ impl<'a> Before<'a> {
             root_digest: [0; 32],
             ..walked.postscript
         };
-        let postscript = postscript.bytes_for_root_digest(&footer_bytes).map_err(text)?;
+        let postscript = postscript
+            .bytes_for_root_digest(&footer_bytes)
+            .map_err(text)?;
         let top = DigestTree::build(&region).top;
-        Ok(compliance::root_digest(walked.bytes, &top, &footer_bytes, &postscript))
+        Ok(compliance::root_digest(
+            walked.bytes,
+            &top,
+            &footer_bytes,
+            &postscript,
+        ))
     }
 }
 
@@ -239,12 +260,18 @@ mod tests {
         let rows: RowSet = [123].into_iter().collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.tarsia");
-        let plan = file.plan_erasure(&rows, tarsia::ErasureLevel::Erase).unwrap();
+        let plan = file
+            .plan_erasure(&rows, tarsia::ErasureLevel::Erase)
+            .unwrap();
         let report = file.write_erased(plan, &path).unwrap();
         let mut blocks = HashMap::new();
         for column in &report.columns {
             for block in &column.blocks {
-                let first = if block.shared { compliance::SHARED_PAGE_FIRST } else { 0 };
+                let first = if block.shared {
+                    compliance::SHARED_PAGE_FIRST
+                } else {
+                    0
+                };
                 let key = (column.name.clone(), first + block.page, block.block);
                 blocks.insert(key, block.before);
             }

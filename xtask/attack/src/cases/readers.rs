@@ -52,7 +52,11 @@ impl Shared<'_> {
         match error.kind() {
             ErrorKind::Busy => self.count("answers: busy"),
             ErrorKind::FileChanged => self.count("answers: the file changed"),
-            kind => self.find(format!("{who}: {kind:?}: {error}")),
+            kind => {
+                let text = error.to_string();
+                let text = text.replace(&self.path.display().to_string(), "t.tarsia");
+                self.find(format!("{who}: {kind:?}: {text}"));
+            }
         }
     }
 }
@@ -72,8 +76,9 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
         .map(|eraser| {
             let round = |rng: &mut Rng| {
                 let n = rng.between(1, 40);
-                let mut rows: Vec<u64> =
-                    (0..n).map(|_| 2 * rng.below(users.rows / 2) as u64 + eraser).collect();
+                let mut rows: Vec<u64> = (0..n)
+                    .map(|_| 2 * rng.below(users.rows / 2) as u64 + eraser)
+                    .collect();
                 rows.sort_unstable();
                 rows.dedup();
                 rows
@@ -110,13 +115,21 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
             scope.spawn(move || read(shared, access));
         }
     });
-    let left = shared.counts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    left.into_iter().for_each(|(what, n)| outcome.count(what, n));
-    let finds = shared.finds.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let left = shared
+        .counts
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    left.into_iter()
+        .for_each(|(what, n)| outcome.count(what, n));
+    let finds = shared
+        .finds
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     finds.into_iter().for_each(|find| outcome.find(find));
     // What is left is what both leave.
     let file = File::open_with(&path, reading()).map_err(|error| error.to_string())?;
-    file.verify().map_err(|error| format!("verify afterwards: {error}"))?;
+    file.verify()
+        .map_err(|error| format!("verify afterwards: {error}"))?;
     let mut all = gone(0, ROUNDS);
     all.extend(gone(1, ROUNDS));
     let expected: RowSet = all.into_iter().collect();
@@ -184,10 +197,15 @@ fn read(shared: &Shared<'_>, access: Access) {
         match read() {
             Ok(shown) => {
                 let shown: BTreeSet<u64> = shown.into_iter().collect();
-                let gone: Vec<u64> = (0..shared.rows).filter(|row| !shown.contains(row)).collect();
+                let gone: Vec<u64> = (0..shared.rows)
+                    .filter(|row| !shown.contains(row))
+                    .collect();
                 shared.count("answers: rows");
                 if !shared.states.contains(&gone) {
-                    shared.find(format!("{who} sees a state that never was: {} rows", shown.len()));
+                    shared.find(format!(
+                        "{who} sees a state that never was: {} rows",
+                        shown.len()
+                    ));
                 }
             }
             Err(error) => shared.error(who, &error),

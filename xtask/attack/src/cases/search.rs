@@ -41,6 +41,20 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     }
     let before = outcome.finds.len();
     let walked = Walked::of(&bytes)?;
+    for column in &walked.columns {
+        for (number, page) in column.all_pages() {
+            let trees: Vec<String> = page
+                .meta
+                .all_trees()
+                .map(|tree| format!("{tree:?}"))
+                .collect();
+            outcome.note(format!(
+                "`{}`, page {number}: {} blocks, {trees:?}",
+                column.name,
+                page.blocks.len()
+            ));
+        }
+    }
     decoded(&walked, &only_erased, outcome);
     dead(&walked, outcome);
     raw(&walked, &only_erased, &left, outcome, || {
@@ -62,19 +76,33 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
 /// Whether a shared page holds whole values of a column, rather than pieces of them.
 fn holds_whole_values(column: &WalkedColumn, number: usize) -> bool {
     let is_of = |page: &WalkedPage| {
-        let at = page.shared.iter().position(|index| usize::from(*index) == number);
+        let at = page
+            .shared
+            .iter()
+            .position(|index| usize::from(*index) == number);
         let kind = at.and_then(|at| page.meta.shared.get(at));
         kind.map(|spec| spec.kind)
     };
-    let mut kinds = column.pages.iter().chain(&column.shared_pages).filter_map(is_of);
+    let mut kinds = column
+        .pages
+        .iter()
+        .chain(&column.shared_pages)
+        .filter_map(is_of);
     kinds.all(|kind| kind == SharedKind::Dictionary)
 }
 
 /// Compares all that blocks decode to with the values that only erased rows had.
-pub(super) fn decoded(walked: &Walked<'_>, only_erased: &[HashSet<Vec<u8>>], outcome: &mut Outcome) {
+pub(super) fn decoded(
+    walked: &Walked<'_>,
+    only_erased: &[HashSet<Vec<u8>>],
+    outcome: &mut Outcome,
+) {
     for column in walked.columns.iter().filter(|column| column.is_erasable()) {
         let Some(erased) = only_erased.get(column.leaf as usize) else {
-            outcome.find(format!("column `{}` is of no leaf of the table", column.name));
+            outcome.find(format!(
+                "column `{}` is of no leaf of the table",
+                column.name
+            ));
             continue;
         };
         outcome.count("values looked for by decoding", erased.len() as u64);
@@ -158,7 +186,9 @@ fn raw(
             .flatten()
             .collect();
         erased.sort_unstable();
-        let step = (erased.len() * walked.columns.len()).div_ceil(SEARCHED_MAX).max(1);
+        let step = (erased.len() * walked.columns.len())
+            .div_ceil(SEARCHED_MAX)
+            .max(1);
         for value in erased.into_iter().step_by(step) {
             if needles.add(values.len(), value) > 0 {
                 values.push((&column.name, value));
@@ -171,8 +201,15 @@ fn raw(
     for value in sorted {
         known.extend_from_slice(value);
     }
-    for (_, values) in walked.columns.iter().zip(only_erased).filter(|(column, _)| !column.is_erasable()) {
-        values.iter().for_each(|value| known.extend_from_slice(value));
+    for (_, values) in walked
+        .columns
+        .iter()
+        .zip(only_erased)
+        .filter(|(column, _)| !column.is_erasable())
+    {
+        values
+            .iter()
+            .for_each(|value| known.extend_from_slice(value));
     }
     needles.forget_those_in(&known);
     outcome.count("values searched in raw bytes", values.len() as u64);
@@ -181,7 +218,11 @@ fn raw(
     if hits.is_empty() {
         return Ok(());
     }
-    let of_twin: HashSet<usize> = needles.search(&twin()?).iter().map(|hit| hit.value).collect();
+    let of_twin: HashSet<usize> = needles
+        .search(&twin()?)
+        .iter()
+        .map(|hit| hit.value)
+        .collect();
     let mut told = HashSet::new();
     for hit in hits.iter().filter(|hit| !of_twin.contains(&hit.value)) {
         let Some((column, value)) = values.get(hit.value) else {

@@ -10,6 +10,12 @@ use crate::outcome::Outcome;
 use crate::scene::{self, Scene};
 use crate::walk::{Walked, WalkedColumn, WalkedPage, each_value};
 
+/// The checksum at the start of a block.
+const CRC_BYTES: usize = 4;
+
+/// Behind the header of a block.
+const SALT: std::ops::Range<usize> = 32..48;
+
 /// Runs a case.
 pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Result<(), String> {
     let scene = Scene::of(seed)?;
@@ -45,7 +51,11 @@ pub(crate) fn compare(one: &Walked<'_>, other: &Walked<'_>, outcome: &mut Outcom
     let metadata = one.schema_metadata == other.schema_metadata;
     // Numbers of columns that keep their values may differ.
     let is_all = one.columns.iter().all(WalkedColumn::is_erasable);
-    same("what the schema's metadata say", metadata || !is_all, outcome);
+    same(
+        "what the schema's metadata say",
+        metadata || !is_all,
+        outcome,
+    );
     for (one, other) in one.columns.iter().zip(&other.columns) {
         if one.is_erasable() {
             columns(one, other, outcome);
@@ -79,7 +89,11 @@ fn users(column: &WalkedColumn, number: usize) -> Vec<(usize, u64, u32, String)>
     let pages = column.pages.iter().chain(&column.shared_pages).enumerate();
     let of = pages.filter(|(_, page)| page.shared.iter().any(|at| usize::from(*at) == number));
     of.map(|(at, page)| {
-        let tree = page.meta.trees.first().map_or(String::new(), ToString::to_string);
+        let tree = page
+            .meta
+            .trees
+            .first()
+            .map_or(String::new(), ToString::to_string);
         (at, page.descriptor.first_row, page.descriptor.rows, tree)
     })
     .collect()
@@ -107,7 +121,10 @@ fn columns(one: &WalkedColumn, other: &WalkedColumn, outcome: &mut Outcome) {
         let both: HashSet<Vec<u8>> = others.iter().cloned().collect();
         entries.retain(|entry| both.contains(entry));
         outcome.count("entries of dictionaries compared", entries.len() as u64);
-        let at = entries.iter().zip(&others).position(|(one, other)| one != other);
+        let at = entries
+            .iter()
+            .zip(&others)
+            .position(|(one, other)| one != other);
         if let Some(at) = at {
             outcome.find(format!(
                 "column `{}`, shared page {number}: twins have the entries of a dictionary in another order, which tells where erased rows had them (from entry {at} of {} on)",
@@ -118,7 +135,9 @@ fn columns(one: &WalkedColumn, other: &WalkedColumn, outcome: &mut Outcome) {
     }
     let cuts = |column: &WalkedColumn| -> Vec<(u64, u32)> {
         let pages = column.pages.iter();
-        pages.map(|page| (page.descriptor.first_row, page.descriptor.rows)).collect()
+        pages
+            .map(|page| (page.descriptor.first_row, page.descriptor.rows))
+            .collect()
     };
     if cuts(one) != cuts(other) {
         outcome.count("columns with other pages (declared)", 1);
@@ -126,7 +145,10 @@ fn columns(one: &WalkedColumn, other: &WalkedColumn, outcome: &mut Outcome) {
     }
     for (number, (one_page, other_page)) in one.pages.iter().zip(&other.pages).enumerate() {
         outcome.count("null counts of pages compared", 1);
-        let nulls = (one_page.descriptor.null_count, other_page.descriptor.null_count);
+        let nulls = (
+            one_page.descriptor.null_count,
+            other_page.descriptor.null_count,
+        );
         if nulls.0 != nulls.1 {
             outcome.find(format!(
                 "column `{}`, page {number}: twins have {} and {} nulls",
@@ -165,11 +187,17 @@ fn blocks(
             })
         };
         if !is_data && is_same_page && entries(one_page) != entries(other_page) {
-            outcome.count("blocks of shared pages with other entries (declared)", n_blocks);
+            outcome.count(
+                "blocks of shared pages with other entries (declared)",
+                n_blocks,
+            );
             continue;
         }
         if !is_same_page || !has_same_buffers() {
-            outcome.count("blocks under other trees, cuts or entries (declared)", n_blocks);
+            outcome.count(
+                "blocks under other trees, cuts or entries (declared)",
+                n_blocks,
+            );
             continue;
         }
         for (at, (one_block, other_block)) in
@@ -184,11 +212,24 @@ fn blocks(
             let bytes = |file: &Walked<'_>, block: &crate::walk::WalkedBlock| {
                 file.bytes[block.place.start as usize..block.place.end as usize].to_vec()
             };
-            let (a, b) = (bytes(one_file, one_block), bytes(other_file, other_block));
-            if a != b {
+            let (mut a, mut b) = (bytes(one_file, one_block), bytes(other_file, other_block));
+            if a == b {
+                continue;
+            }
+            // A block that one erasure wrote anew and the other did not.
+            for (block, bytes) in [(one_block, &mut a), (other_block, &mut b)] {
+                bytes[..CRC_BYTES].fill(0);
+                if block.header.salted {
+                    bytes[SALT].fill(0);
+                }
+            }
+            if a == b {
+                outcome.count("blocks that differ in their salts alone", 1);
+            } else {
                 let first = a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(0);
                 let trees = (one_block.header.tree, other_block.header.tree);
                 let kind = if is_data { "page" } else { "shared page" };
+                outcome.note(difference(one_block, other_block));
                 outcome.find(format!(
                     "column `{}`, {kind} {}, block {at}: twins differ from byte {first} of {} on, which nothing declares (trees {} and {} of {})",
                     one.name,
@@ -212,4 +253,32 @@ fn entries(page: &WalkedPage) -> Vec<Vec<u8>> {
         }
     }
     out
+}
+
+/// What the decoded blocks of twins differ in, for `--replay`.
+fn difference(one: &crate::walk::WalkedBlock, other: &crate::walk::WalkedBlock) -> String {
+    let values = |block: &crate::walk::WalkedBlock| -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        if let Ok(values) = block.decoded.values() {
+            each_value(values, &mut |_, value| out.push(value.to_vec()));
+        }
+        out
+    };
+    let (a, b) = (values(one), values(other));
+    let different = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| a != b);
+    let different: Vec<String> = different
+        .take(4)
+        .map(|(i, (a, b))| {
+            let is_valid = one.decoded.validity().map(|bits| bits.get(i));
+            format!(
+                "value {i} (valid: {is_valid:?}): {} and {}",
+                hex::encode(a),
+                hex::encode(b)
+            )
+        })
+        .collect();
+    format!(
+        "headers {:?} and {:?}; {different:?}",
+        one.header, other.header
+    )
 }
