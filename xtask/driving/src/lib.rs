@@ -1,4 +1,5 @@
-//! What programs share that run the `tarsia` command on files of their own: `cargo xtask mutate` and `cargo xtask attack`.
+//! What programs share that run the `tarsia` command on files of their own: `cargo xtask mutate` and `cargo xtask
+//! attack`.
 //!
 //! # What this crate does not do
 //! It makes no files and judges nothing.

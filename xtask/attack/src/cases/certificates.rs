@@ -7,7 +7,7 @@ use serde_json::Value;
 use tarsia::compliance::certificate::{Certificate, SecretKey};
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use crate::outcome::Outcome;
 use crate::tool::{Done, Tool};
 use crate::users::Users;

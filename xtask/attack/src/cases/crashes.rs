@@ -6,8 +6,8 @@ use std::fs;
 use tarsia_metadata::Header;
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
 use super::certificates::keys;
+use super::context::Context;
 use crate::interpose::{How, calls, interrupted};
 use crate::outcome::Outcome;
 use crate::tool::Tool;

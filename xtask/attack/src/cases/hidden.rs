@@ -5,7 +5,7 @@ use std::fs;
 use tarsia::RowSet;
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use super::search;
 use crate::leaves::leaf_values;
 use crate::outcome::Outcome;

@@ -6,7 +6,7 @@ use std::path::Path;
 use tarsia_metadata::{Header, SlotState, limits};
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use crate::interpose::{How, interrupted};
 use crate::outcome::Outcome;
 use crate::tool::Tool;

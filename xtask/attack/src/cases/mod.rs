@@ -1,6 +1,7 @@
 //! Kinds of cases, and one case from its seed.
 
 mod certificates;
+mod context;
 mod crashes;
 mod hidden;
 mod journals;
@@ -11,25 +12,11 @@ mod search;
 mod twins;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-
-use arrow_array::RecordBatch;
-use tarsia::{ErrorKind, WriteOptions};
 
 use crate::kind::Kind;
 use crate::outcome::Outcome;
-use crate::scene;
 
-/// What cases are given besides their seed.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    /// The `tarsia` command.
-    pub(crate) command: &'a Path,
-    /// An empty folder for the case's files.
-    pub(crate) folder: &'a Path,
-    /// The library that makes the command die, where there is one.
-    pub(crate) interpose: Option<&'a Path>,
-}
+pub(crate) use context::Context;
 
 /// Runs the case of a seed. What stops it is a find, too.
 pub(crate) fn run(seed: u64, context: &Context<'_>) -> Outcome {
@@ -57,22 +44,4 @@ pub(crate) fn run(seed: u64, context: &Context<'_>) -> Outcome {
         }
     }
     outcome
-}
-
-/// A table as a file; `None` where the writer refuses it by a rule, which is counted.
-fn written(
-    batch: &RecordBatch,
-    options: &WriteOptions,
-    outcome: &mut Outcome,
-) -> Result<Option<Vec<u8>>, String> {
-    use ErrorKind::{InvalidInput, LimitExceeded, Unsupported};
-    match scene::write(batch, options) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if [InvalidInput, LimitExceeded, Unsupported].contains(&error.kind()) => {
-            outcome.note(format!("the writer refuses the table: {error}"));
-            outcome.count("tables that the writer refuses", 1);
-            Ok(None)
-        }
-        Err(error) => Err(format!("writing: {error}")),
-    }
 }

@@ -5,7 +5,7 @@ use tarsia::{EmbedKernels, Eraser, ErasureLevel, ErrorKind, File, Kernels, RowSe
 use tarsia_testkit::nested::batch_logical_difference;
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use crate::outcome::Outcome;
 use crate::scene::{self, Scene, reading};
 
@@ -25,7 +25,7 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
             .with_embed_kernels(EmbedKernels::Embed),
         false => scene.options.clone(),
     };
-    let Some(written) = super::written(&scene.table, &options, outcome)? else {
+    let Some(written) = super::context::written(&scene.table, &options, outcome)? else {
         return Ok(());
     };
     let path = context.folder.join("neighbours.tarsia");

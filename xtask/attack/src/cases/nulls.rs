@@ -12,7 +12,7 @@ use tarsia_compliance::DigestTree;
 use tarsia_metadata::{ColumnRecord, ColumnSource, NodeRecord, Postscript, limits};
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use crate::outcome::Outcome;
 use crate::tool::Tool;
 use crate::users::Users;

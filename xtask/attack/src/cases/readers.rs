@@ -13,7 +13,7 @@ use tarsia::io::OnBusy;
 use tarsia::{Access, Eraser, ErasureLevel, ErrorKind, File, RowSet};
 use tarsia_testkit::rng::Rng;
 
-use super::Context;
+use super::context::Context;
 use crate::outcome::Outcome;
 use crate::scene::reading;
 use crate::users::Users;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tarsia::RowSet;
 use tarsia_codec::SharedKind;
 
-use super::Context;
+use super::context::Context;
 use crate::leaves::leaf_values;
 use crate::needles::Needles;
 use crate::outcome::Outcome;
@@ -22,7 +22,7 @@ const TOLD_MAX: usize = 1;
 pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Result<(), String> {
     let scene = Scene::of(seed)?;
     outcome.note(&*scene.text);
-    let Some(written) = super::written(&scene.table, &scene.options, outcome)? else {
+    let Some(written) = super::context::written(&scene.table, &scene.options, outcome)? else {
         return Ok(());
     };
     let file = scene::open(written.clone())?;

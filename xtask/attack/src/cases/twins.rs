@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use tarsia_codec::SharedKind;
 
-use super::Context;
+use super::context::Context;
 use crate::outcome::Outcome;
 use crate::scene::{self, Scene};
 use crate::walk::{Walked, WalkedColumn, WalkedPage, each_value};
@@ -20,10 +20,10 @@ const SALT: std::ops::Range<usize> = 32..48;
 pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Result<(), String> {
     let scene = Scene::of(seed)?;
     outcome.note(&*scene.text);
-    let Some(one) = super::written(&scene.table, &scene.options, outcome)? else {
+    let Some(one) = super::context::written(&scene.table, &scene.options, outcome)? else {
         return Ok(());
     };
-    let Some(other) = super::written(&scene.twin, &scene.options, outcome)? else {
+    let Some(other) = super::context::written(&scene.twin, &scene.options, outcome)? else {
         return Ok(());
     };
     let one = scene::erased(one, &scene.rounds, context.folder)?;
