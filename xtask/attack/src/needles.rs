@@ -118,7 +118,7 @@ impl Needles {
             let n_bits = 64 - packed.leading_zeros();
             // The low 40 bits alone have to tell.
             let low = packed & mask(BITS_MIN);
-            let is_telling = is_telling(&low.to_le_bytes()) || low.count_ones().abs_diff(20) < 9;
+            let is_telling = is_telling(&low.to_le_bytes());
             if (BITS_MIN + 6..64).contains(&n_bits) && is_telling {
                 self.push(packed.into(), n_bits, value, Form::LowBits(n_bits));
             }
@@ -239,7 +239,7 @@ mod tests {
             let expected = vec![(Form::Bytes(0), place.0, place.1)];
             assert_eq!(found(SECRET, &bytes), expected);
         }
-        assert_eq!(found(SECRET, &planted(!SECRET, 64, 77)), []);
+        assert_eq!(found(SECRET, &planted(SECRET ^ 1 << 20, 64, 77)), []);
     }
 
     #[test]
@@ -262,7 +262,9 @@ mod tests {
                 let bytes = planted(number, n_bits, at_bit);
                 let hits = found(number, &bytes);
                 assert!(!hits.is_empty(), "{n_bits} bits at bit {at_bit}");
-                assert_eq!((hits[0].1, hits[0].2), (at_bit / 8, (at_bit % 8) as u32));
+                // Zig-zag, it begins a bit earlier.
+                let found = hits[0].1 * 8 + hits[0].2 as usize;
+                assert!(found == at_bit || found + 1 == at_bit, "{found}");
             }
         }
     }

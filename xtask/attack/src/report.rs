@@ -34,6 +34,7 @@ fn cause_of(text: &str) -> String {
         let quotes = word.matches('`').count();
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         match is_quoted || quotes > 0 || has_digit {
+            true if out.ends_with('#') => {}
             true => out.push('#'),
             false => out.push_str(word),
         }

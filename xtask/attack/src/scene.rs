@@ -8,8 +8,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array}
 use arrow_schema::{DataType, Field, Fields, Schema};
 use tarsia::choose::{Chooser, Objective, Outline};
 use tarsia::{
-    ColumnOptions, EmbedKernels, ErasureLevel, File, LAYOUT_KEY, OpenOptions, PageChooser, Preset,
-    RowSet, Threads, WriteOptions, Writer,
+    ColumnOptions, EmbedKernels, ErasureLevel, ErrorKind, File, LAYOUT_KEY, OpenOptions,
+    PageChooser, Preset, RowSet, Threads, WriteOptions, Writer,
 };
 use tarsia_arrow::{leaf_paths, reorder};
 use tarsia_testkit::arrays::{DISTRIBUTIONS, Distribution, Nulls, flat_types};
@@ -22,6 +22,9 @@ use crate::kind::STRIDE;
 
 /// Salts of all files and erasures here are made from this key, so that twins have the same.
 pub(crate) const SALT_KEY: [u8; 32] = [0x5a; 32];
+
+/// How often a busy file is opened.
+const OPENINGS: u32 = 1000;
 
 /// Trees that users name; what does not suit a column is passed over.
 const OUTLINES: [&str; 14] = [
@@ -483,6 +486,19 @@ pub(crate) fn write(batch: &RecordBatch, options: &WriteOptions) -> Result<Vec<u
     let mut writer = Writer::new(Vec::new(), batch.schema(), options.clone())?;
     writer.write(batch)?;
     Ok(writer.finish_into()?.0)
+}
+
+/// Opens a file. A command that another case starts holds the locks of this process for a moment.
+pub(crate) fn open_path(path: &Path, options: OpenOptions) -> Result<File, String> {
+    for _ in 0..OPENINGS {
+        match File::open_with(path, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            opened => return opened.map_err(|error| error.to_string()),
+        }
+    }
+    Err("a file stays busy".to_owned())
 }
 
 /// How files are read here: by this thread alone, since cases run beside each other.

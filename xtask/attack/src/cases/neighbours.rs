@@ -51,8 +51,7 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
             false => &[Kernels::Trusted],
         };
         for kernels in kernels {
-            let file = File::open_with(&path, reading().with_kernels(*kernels));
-            let file = file.map_err(|error| error.to_string())?;
+            let file = scene::open_path(&path, reading().with_kernels(*kernels))?;
             let got = scene::scan(&file)?;
             let how = format!("{kernels:?}").to_lowercase();
             let same = batch_logical_difference(&got, &left);
@@ -83,7 +82,7 @@ pub(crate) fn in_place(
     rows: &RowSet,
     level: ErasureLevel,
 ) -> Result<(), String> {
-    let eraser = Eraser::open(path, OnBusy::Refuse, reading());
+    let eraser = Eraser::open(path, OnBusy::Wait, reading());
     let eraser = eraser.map_err(|error| format!("opening to erase: {error}"))?;
     let plan = eraser
         .file()

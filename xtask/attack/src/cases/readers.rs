@@ -15,7 +15,7 @@ use tarsia_testkit::rng::Rng;
 
 use super::context::Context;
 use crate::outcome::Outcome;
-use crate::scene::reading;
+use crate::scene::{open_path, reading};
 use crate::users::Users;
 
 /// Erasures of each eraser.
@@ -127,7 +127,7 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
         .unwrap_or_else(PoisonError::into_inner);
     finds.into_iter().for_each(|find| outcome.find(find));
     // What is left is what both leave.
-    let file = File::open_with(&path, reading()).map_err(|error| error.to_string())?;
+    let file = open_path(&path, reading())?;
     file.verify()
         .map_err(|error| format!("verify afterwards: {error}"))?;
     let mut all = gone(0, ROUNDS);
