@@ -264,3 +264,57 @@ fn place_of(walked: &Walked<'_>, at: u64) -> String {
         false => "between the pages".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::users::Users;
+    use tarsia_testkit::rng::Rng;
+
+    /// A table of users and its file, from which nothing was erased.
+    fn file() -> (arrow_array::RecordBatch, Vec<u8>) {
+        let users = Users {
+            rows: 600,
+            secrets: 3,
+            nulls: 5,
+            page_bytes: 4000,
+        };
+        let table = users.table(&mut Rng::new(9)).unwrap();
+        let bytes = scene::write(&table, &users.options()).unwrap();
+        (table, bytes)
+    }
+
+    #[test]
+    fn a_value_that_is_left_is_found_by_decoding_and_in_raw_bytes() {
+        let (table, bytes) = file();
+        let walked = Walked::of(&bytes).unwrap();
+        // As if these rows were erased.
+        let values = leaf_values(&scene::rows_of(&table, 100..110).unwrap()).unwrap();
+        let mut outcome = Outcome::default();
+        decoded(&walked, &values, &mut outcome);
+        assert_eq!(outcome.finds.len(), 4, "{:?}", outcome.finds);
+        let mut outcome = Outcome::default();
+        let left: Vec<_> = values.iter().map(|_| HashSet::new()).collect();
+        raw(&walked, &values, &left, &mut outcome, || Ok(vec![0; 64])).unwrap();
+        assert!(!outcome.finds.is_empty());
+        // What the twin has, too, is chance.
+        let mut outcome = Outcome::default();
+        raw(&walked, &values, &left, &mut outcome, || Ok(bytes.clone())).unwrap();
+        assert_eq!(outcome.finds, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_byte_that_belongs_to_nothing_is_found() {
+        let (_, mut bytes) = file();
+        let dead_ranges = Walked::of(&bytes).unwrap().dead_ranges();
+        let (_, range) = dead_ranges.last().unwrap().clone();
+        let finds = |bytes: &[u8]| {
+            let mut outcome = Outcome::default();
+            dead(&Walked::of(bytes).unwrap(), &mut outcome);
+            outcome.finds.len()
+        };
+        assert_eq!(finds(&bytes), 0);
+        bytes[range.start as usize] = 1;
+        assert_eq!(finds(&bytes), 1);
+    }
+}
