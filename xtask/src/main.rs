@@ -16,8 +16,10 @@
 //! | `wasm` | builds what has to build for the wasm32 targets |
 //! | `guard [--bless] [--require]` | instruction counts of fixed operations against `benchmarks/guard/counts.json`; needs valgrind |
 //! | `mutate [OPTION]...` | the `tarsia` command on damaged files of every kind that it reads; `--help` lists the options |
+//! | `attack [OPTION]...` | rows of random tables erased, and what is left of them looked for; `--help` lists the options |
 //! | `ci` | formatting, clippy, rustdoc, `tidy`, `docs --check`, `deps`, `wasm`, `build-wasm --check`, `codegen --check-digest` |
 
+mod attack;
 mod ci;
 mod codegen;
 mod deps;
@@ -40,7 +42,7 @@ use std::process::ExitCode;
 
 use outcome::Outcome;
 
-const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | modules [CRATE] | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | mutate [OPTION]... | ci";
+const USAGE: &str = "usage: cargo xtask codegen [--check | --check-digest] | new-encoding NAME | docs [--check] | tidy | modules [CRATE] | deps | wasm | build-wasm [--check] | guard [--bless] [--require] | mutate [OPTION]... | attack [OPTION]... | ci";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         ["wasm"] => wasm::run(&root),
         ["guard", options @ ..] => guard::run(&root, options),
         ["mutate", options @ ..] => mutate::run(&root, options),
+        ["attack", options @ ..] => attack::run(&root, options),
         ["ci"] => ci::run(&root),
         _ => Err(USAGE.to_owned()),
     };

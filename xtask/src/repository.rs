@@ -55,7 +55,10 @@ pub(crate) fn crate_roots(files: &Files) -> impl Iterator<Item = &str> {
             return false;
         };
         let manifest = format!("{folder}/Cargo.toml");
-        let is_ours = matches!(folder, "xtask" | "xtask/mutate") || folder.starts_with("crates/");
+        let is_ours = matches!(
+            folder,
+            "xtask" | "xtask/attack" | "xtask/driving" | "xtask/mutate"
+        ) || folder.starts_with("crates/");
         let is_root = matches!(file, "lib.rs" | "main.rs")
             || file
                 .strip_prefix("bin/")
@@ -86,6 +89,8 @@ mod tests {
             "fuzz/Cargo.toml",
             "fuzz/src/lib.rs",
             "xtask/Cargo.toml",
+            "xtask/attack/Cargo.toml",
+            "xtask/attack/src/main.rs",
             "xtask/mutate/Cargo.toml",
             "xtask/mutate/src/main.rs",
             "xtask/src/bin/x.rs",
@@ -96,6 +101,7 @@ mod tests {
         let expect = [
             "crates/a/src/lib.rs",
             "crates/a/src/main.rs",
+            "xtask/attack/src/main.rs",
             "xtask/mutate/src/main.rs",
             "xtask/src/bin/x.rs",
             "xtask/src/main.rs",

@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::command;
 use crate::corpus::Corpus;
 use crate::options::Options;
 use crate::process::{Done, Runner};
 use crate::report::Report;
-use crate::scratch;
 use crate::trial::Trials;
 
 /// Runs what the options say; true where nothing is found.
@@ -22,7 +20,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
         Some(path) => path
             .canonicalize()
             .map_err(|error| format!("{}: {error}", path.display()))?,
-        None => command::build(options.release)?,
+        None => tarsia_driving::command::build(options.release)?,
     };
     let text = |error: std::io::Error| error.to_string();
     let limits = options.limits();
@@ -48,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     let has_failed = AtomicBool::new(false);
     let work = || -> Result<(), String> {
         let runner = runner()?;
-        let folder = scratch::folder().map_err(text)?;
+        let folder = tarsia_driving::scratch::folder().map_err(text)?;
         let mut show = |args: &[String], done: &Done| {
             if options.run.is_some() {
                 println!(

@@ -12,8 +12,6 @@
 //! A run is one damaged file. The seed and the number of a run decide all of it, so each find is repeated alone.
 
 #[cfg(target_os = "linux")]
-mod command;
-#[cfg(target_os = "linux")]
 mod corpus;
 #[cfg(target_os = "linux")]
 mod driver;
@@ -27,8 +25,6 @@ mod options;
 mod process;
 #[cfg(target_os = "linux")]
 mod report;
-#[cfg(target_os = "linux")]
-mod scratch;
 #[cfg(target_os = "linux")]
 mod trial;
 

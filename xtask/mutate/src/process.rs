@@ -13,8 +13,6 @@ use rustix::process::{
 };
 use wait4::Wait4;
 
-use crate::scratch;
-
 /// Most bytes of a file that a command writes: files here have a few thousand.
 const WRITTEN_BYTES_MAX: u64 = 256 << 20;
 
@@ -94,7 +92,7 @@ impl Runner {
         Ok(Runner {
             program: program.to_owned(),
             limits,
-            outputs: scratch::folder()?,
+            outputs: tarsia_driving::scratch::folder()?,
         })
     }
 

@@ -15,11 +15,9 @@ use serde_json::Value;
 use tarsia_metadata::Header;
 use tarsia_testkit::seal::Seals;
 
-use crate::command;
 use crate::kind::Kind;
 use crate::mutation::Places;
 use crate::process::{Done, Runner};
-use crate::scratch;
 
 /// A sound file.
 pub(crate) struct Original {
@@ -48,7 +46,7 @@ impl Corpus {
     /// # Errors
     /// Where the command refuses what it must not refuse.
     pub(crate) fn make(runner: &Runner) -> Result<Corpus, String> {
-        let folder = scratch::folder().map_err(|error| error.to_string())?;
+        let folder = tarsia_driving::scratch::folder().map_err(|error| error.to_string())?;
         let mut maker = Maker {
             runner,
             folder: folder.path(),
@@ -245,7 +243,7 @@ impl Maker<'_> {
 
     /// Files that an earlier version wrote; those with kernels are large, and their kernels are trusted by nobody.
     fn add_golden(&mut self) -> Result<(), String> {
-        let folder = command::root().join("testdata/golden/v0");
+        let folder = tarsia_driving::command::root().join("testdata/golden/v0");
         for name in [
             "nested",
             "nested_pages",

@@ -16,7 +16,6 @@ use crate::corpus::{Corpus, Original};
 use crate::kind::Kind;
 use crate::mutation::{Damage, damage};
 use crate::process::{Done, Runner};
-use crate::scratch;
 
 use bench::Bench;
 pub(crate) use bench::{Find, Outcome};
@@ -123,7 +122,7 @@ impl Trials {
         if let Some(given) = self.given[at].get() {
             return Ok(given);
         }
-        let folder = scratch::folder()?;
+        let folder = tarsia_driving::scratch::folder()?;
         let mut silent = |_: &[String], _: &Done| {};
         let mut bench = Bench::new(runner, folder.path(), input_name(Kind::Plain), &mut silent);
         let original = &self.corpus.of(Kind::Plain)[at];

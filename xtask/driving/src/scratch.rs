@@ -1,4 +1,4 @@
-//! Folders for the files of runs.
+//! Folders for the files of a run.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 const IN_MEMORY: &str = "/dev/shm";
 
 /// A folder of its own, removed when it is dropped; in memory where the system has such a place.
-pub(crate) fn folder() -> io::Result<TempDir> {
+pub fn folder() -> io::Result<TempDir> {
     let builder = || {
         let mut builder = tempfile::Builder::new();
-        builder.prefix("tarsia-mutate-");
+        builder.prefix("tarsia-run-");
         builder
     };
     match Path::new(IN_MEMORY).is_dir() {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// The repository.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).unwrap_or(own).to_owned()
 }
@@ -15,7 +15,7 @@ pub(crate) fn root() -> PathBuf {
 ///
 /// # Errors
 /// Where it does not build.
-pub(crate) fn build(release: bool) -> Result<PathBuf, String> {
+pub fn build(release: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.current_dir(root());
@@ -67,6 +67,6 @@ mod tests {
 
     #[test]
     fn the_root_is_that_of_the_workspace() {
-        assert!(root().join("xtask/mutate/Cargo.toml").is_file());
+        assert!(root().join("xtask/driving/Cargo.toml").is_file());
     }
 }
