@@ -17,12 +17,9 @@
 
 mod blocks;
 mod foreign;
-<<<<<<< HEAD
+mod journal;
 mod kept;
 mod look;
-=======
-mod journal;
->>>>>>> journal
 mod pages;
 mod patches;
 mod pending;

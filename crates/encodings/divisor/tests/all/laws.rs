@@ -34,9 +34,20 @@ fn multiples_obey_the_laws() {
 
 /// The parameters of the node that is proposed.
 fn proposed(numbers: &[i64]) -> Option<Vec<u8>> {
+    proposed_for(numbers, false)
+}
+
+/// The same where rows may be erased, or not.
+fn proposed_for(numbers: &[i64], erasable: bool) -> Option<Vec<u8>> {
     let numbers: Vec<u128> = numbers.iter().map(|it| *it as u128).collect();
     let case = Case::numbers("", 8, &numbers);
-    let statistics = Statistics::new(case.values(), Facts::of(LogicalType::Signed));
+    let statistics = Statistics::new(
+        case.values(),
+        Facts {
+            erasable,
+            ..Facts::of(LogicalType::Signed)
+        },
+    );
     let mut proposals = Proposals::new(u64::MAX, VERSION);
     DIVISOR.propose(&statistics, &mut proposals).unwrap();
     let first = proposals.into_vec().into_iter().next();
@@ -55,6 +66,27 @@ fn seconds_in_nanoseconds_take_the_bits_of_seconds() {
     let tree = tree(8, 1_000_000_000, 500_000_000, tarsia_bitpack::tree());
     let (encoded, _) = units::encode(&registry(), &tree, case.values()).unwrap();
     assert!(encoded.len() < 4096 * 2 + 200, "{}", encoded.len());
+}
+
+/// The difference of two values and a remainder are values of rows, which an erasure would not reach.
+#[test]
+fn divisors_tell_of_no_single_value_where_rows_may_be_erased() {
+    let params = |divisor: u64| Some([divisor, 0].map(u64::to_le_bytes).concat());
+    for (numbers, exact, coarse) in [
+        ([7_919, 1_000_003], true, None),
+        ([0x1234_5678_9abc, 0], true, Some(4)),
+        ([7_000, 21_000], true, Some(1_000)),
+        ([86_400_000, 3 * 86_400_000], true, Some(86_400_000)),
+        ([7_200 * 7, 7_200 * 11], true, Some(3_600)),
+        ([5 << 40, 7 << 40], true, Some(1 << 40)),
+        ([1_000_500, 3_000_500], true, Some(100)),
+        ([8, 9], false, None),
+    ] {
+        let numbers = numbers.repeat(100);
+        assert_eq!(proposed(&numbers).is_some(), exact, "{numbers:?}");
+        let found = proposed_for(&numbers, true);
+        assert_eq!(found, coarse.and_then(params), "{:?}", &numbers[..2]);
+    }
 }
 
 #[test]
