@@ -336,10 +336,11 @@ impl Certificate {
             return refuse("new_root", "another root and another epoch, or neither");
         }
         let rows = &self.rows;
-        if !is_changed && !(rows.newly_deleted.is_empty() && rows.erased_now.is_empty()) {
+        let is_empty = rows.newly_deleted.is_empty() && rows.erased_now.is_empty();
+        if is_changed == is_empty {
             return refuse(
                 "rows",
-                "rows that were erased in a file that did not change",
+                "rows that were erased in a file that did not change, or none in one that did",
             );
         }
         Ok(())

@@ -671,24 +671,37 @@ fn guessed_roots(new: &[u8], block: &ErasedBlock, history: Option<&[u8]>) -> Vec
             columns: vec![],
         });
     }
-    let footer = footer.to_bytes().unwrap();
+    let footer_bytes = footer.to_bytes().unwrap();
     let old = Postscript {
-        committed_bytes: late_place + footer.len() as u64 + 64,
-        footer_bytes: footer.len() as u32,
+        committed_bytes: late_place + footer_bytes.len() as u64 + 64,
+        footer_bytes: footer_bytes.len() as u32,
         root_digest: [0; 32],
         ..postscript
     };
-    // The record of a column of one block: the null count at byte 20, the digest at byte 40.
-    let at = region.windows(32).position(|it| *it == block.after);
-    let record = at.unwrap() - 40;
-    region[record + 40..record + 72].copy_from_slice(&block.before);
-    let root = |nulls: u32| {
-        region[record + 20..record + 24].copy_from_slice(&nulls.to_le_bytes());
-        let top = DigestTree::build(&region).top;
-        let postscript = old.bytes_for_root_digest(&footer).unwrap();
-        root_digest(&new[..192], &top, &footer, &postscript)
+    let records = footer.records_range(&postscript).start - meta_place;
+    let mut records = metadata::Records::new(&region[records as usize..], footer.n_nodes);
+    let (at, column) = loop {
+        let at = records.position();
+        if let Some(column) = records.next().unwrap().unwrap().column {
+            break (at, column);
+        }
     };
-    (0..=500).map(root).collect()
+    let at = (footer.records_range(&postscript).start - meta_place) as usize + at;
+    assert_eq!(column.digest, block.after);
+    let mut root = |nulls: u32| {
+        let mut column = column;
+        column.digest = block.before;
+        let metadata::ColumnSource::Page { null_count, .. } = &mut column.source else {
+            panic!("{column:?}");
+        };
+        *null_count = nulls;
+        let record = metadata::NodeRecord::with_column(&region[at..], &column).unwrap();
+        region[at..at + record.len()].copy_from_slice(&record);
+        let top = DigestTree::build(&region).top;
+        let postscript = old.bytes_for_root_digest(&footer_bytes).unwrap();
+        root_digest(&new[..192], &top, &footer_bytes, &postscript)
+    };
+    (0..=500).map(&mut root).collect()
 }
 
 /// A digest of the old state tells how many nulls it had, and so what erased rows were; unless it has a salt that is
