@@ -389,8 +389,8 @@ impl<'a> Prepare<'a> {
         }
     }
 
-    /// Whether rows of the values may be erased: entries of buffers that are [made](Prepare::make_shared) must then be in
-    /// the order of their values, and not in that of their first appearance.
+    /// Whether rows of the values may be erased: entries of buffers that are [made](Prepare::make_shared) must then be
+    /// in the order of their values, and not in that of their first appearance.
     pub fn is_erasable(&self) -> bool {
         self.shared.is_erasable()
     }

@@ -5,7 +5,8 @@ use std::fmt;
 /// Bytes of a block's salt.
 pub const SALT_BYTES: usize = 16;
 
-/// Makes the salts of blocks and of the root digest from a key that is never stored. Without the key nobody can tell them from random bytes.
+/// Makes the salts of blocks and of the root digest from a key that is never stored. Without the key nobody can tell
+/// them from random bytes.
 ///
 /// A salt makes the digest of a block useless for tests of guesses: a digest that was kept elsewhere says nothing about
 /// rows that were erased since.

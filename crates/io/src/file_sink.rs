@@ -72,8 +72,8 @@ impl FileSink {
         self.open.as_ref().map(|open| open.temporary.as_path())
     }
 
-    /// Writes what was appended to the disk, still under the temporary name: the commit that follows has only the rename
-    /// to do, if nothing is appended in between.
+    /// Writes what was appended to the disk, still under the temporary name: the commit that follows has only the
+    /// rename to do, if nothing is appended in between.
     ///
     /// # Errors
     /// What the system reports, as at a commit.

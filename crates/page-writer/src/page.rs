@@ -120,8 +120,8 @@ pub struct EncodeContext<'a> {
     pub memory: Option<&'a dyn ColumnMemory>,
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
-    /// Whether rows may be erased. Blocks of long byte strings are then shorter, since an erasure writes a block afresh,
-    /// and entries of dictionaries are in the order of their values.
+    /// Whether rows may be erased. Blocks of long byte strings are then shorter, since an erasure writes a block
+    /// afresh, and entries of dictionaries are in the order of their values.
     pub erasable: bool,
 }
 

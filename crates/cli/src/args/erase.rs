@@ -59,8 +59,8 @@ pub struct Erase {
     /// Wait until others who map or change the file are done, instead of refusing
     #[arg(long)]
     pub wait: bool,
-    /// Write a certificate to this file: which rows were deleted and erased, which columns still hold their values, which
-    /// blocks changed, with their digests before and after
+    /// Write a certificate to this file: which rows were deleted and erased, which columns still hold their values,
+    /// which blocks changed, with their digests before and after
     #[arg(long, value_name = "OUT.json")]
     pub certificate: Option<PathBuf>,
     /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl

@@ -91,8 +91,8 @@ impl Certifying {
     /// for.
     ///
     /// # Errors
-    /// What the system reports, and [`std::io::ErrorKind::InvalidInput`] for a signed certificate that would get another note
-    /// and no signature, and for a record that is no certificate.
+    /// What the system reports, and [`std::io::ErrorKind::InvalidInput`] for a signed certificate that would get
+    /// another note and no signature, and for a record that is no certificate.
     pub(super) fn publish_record(&mut self, record: &[u8]) -> tarsia::Result<()> {
         let text = self.of_record(record);
         let text =

@@ -11,7 +11,6 @@ use crate::args::{Condition, Erase, EraseLevel, Recover, RowItems};
 use crate::destination::{Destination, refuse_same};
 use crate::failure::Failure;
 use crate::predicate::matching_rows;
-use crate::text::escape_controls;
 
 use super::certifying::Certifying;
 use super::open::{open_with, trusting};
@@ -84,24 +83,12 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
     let plan = eraser.plan(&rows, level).map_err(refused)?;
     announce(args, &plan)?;
     let certified = prepare(args, certifying.as_mut(), &args.file, &plan)?;
-    let mut lost = None;
     let report = match (certifying, &certified) {
         (Some(mut certifying), Some(record)) => {
-            let mut publish = || {
-                let published = certifying.publish();
-                lost = published.is_err().then_some(record);
-                published
-            };
-            eraser.commit_with(plan, record.clone(), &mut publish)
+            eraser.commit_with(plan, record.clone(), &mut || certifying.publish())
         }
         _ => eraser.commit(plan),
     };
-    if let Some(certificate) = lost {
-        // The rows are erased: what proves it is shown where it can be.
-        let mut out = Out::new();
-        out.line(&escape_controls(&String::from_utf8_lossy(certificate)))?;
-        out.finish()?;
-    }
     say(args, &report.map_err(refused)?, certified.is_some())
 }
 

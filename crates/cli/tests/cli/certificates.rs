@@ -370,8 +370,8 @@ fn marks_of_direction_do_not_reach_the_terminal() {
     assert_eq!(document(&folder)["note"], note);
 }
 
-/// Whatever moment a signal ends the command at: if the rows are erased, the certificate is there, or `recover` writes it.
-/// Signals that can be caught leave no temporary file. `TARSIA_KILLS` says how often.
+/// Whatever moment a signal ends the command at: if the rows are erased, the certificate is there, or `recover` writes
+/// it. Signals that can be caught leave no temporary file. `TARSIA_KILLS` says how often.
 #[test]
 fn no_signal_loses_a_certificate() {
     let folder = folder(&["2"]);

@@ -1,11 +1,11 @@
-//! The certificate of an erasure: which rows were asked for, what became of them, which columns still hold their values,
-//! and which blocks of the file changed, as JSON that a third party can check against the file.
+//! The certificate of an erasure: which rows were asked for, what became of them, which columns still hold their
+//! values, and which blocks of the file changed, as JSON that a third party can check against the file.
 //!
 //! A certificate holds digests, counts, names and numbers of rows, never values. Whoever erased the rows may sign it
-//! with an Ed25519 key. The signature is over the compact JSON of all other fields, in the order of [`Certificate`]. So it can
-//! be checked without this crate: `json.dumps(document, separators=(",", ":"), ensure_ascii=False)` of Python gives
-//! these bytes once `signature` is removed, and `openssl pkeyutl -verify -rawin` checks them. (jq 1.6 rounds numbers
-//! beyond 2^53.)
+//! with an Ed25519 key. The signature is over the compact JSON of all other fields, in the order of [`Certificate`]. So
+//! it can be checked without this crate: `json.dumps(document, separators=(",", ":"), ensure_ascii=False)` of Python
+//! gives these bytes once `signature` is removed, and `openssl pkeyutl -verify -rawin` checks them. (jq 1.6 rounds
+//! numbers beyond 2^53.)
 //!
 //! # What this module does not do
 //! It opens no file: whether the digests are those of a file, and whether the public key is that of somebody who may

@@ -19,10 +19,10 @@
 //! # Layout of scope 1
 //! The unit is the unit of child 0, the codes. The entries are the node's one shared buffer, a dictionary.
 //!
-//! The encoder writes entries in the order of their first appearance, in scope 0 in the block, in scope 1 in the page; or
-//! in the order of their values, which it always does in scope 1 where rows may be erased: the order of first appearance
-//! would tell what stood in erased rows. Values of fixed width count as unsigned numbers there.
-//! In scope 0 every entry is used. Readers rely on neither.
+//! The encoder writes entries in the order of their first appearance, in scope 0 in the block, in scope 1 in the page;
+//! or in the order of their values, which it always does in scope 1 where rows may be erased: the order of first
+//! appearance would tell what stood in erased rows. Values of fixed width count as unsigned numbers there. In scope 0
+//! every entry is used. Readers rely on neither.
 //!
 //! # Limits
 //! Values are of fixed width 1 or more, or byte strings. Decoding a block takes scratch memory for the selected codes

@@ -152,8 +152,8 @@ fn find(values: &FixedSlice<'_>, sample: Vec<core::ops::Range<usize>>) -> Option
 }
 
 /// Where rows may be erased: the largest divisor that tells of no single value. An exact one may be the difference of
-/// the two values of a page, and its remainder a value. Powers of two and of ten, and seconds of a minute, an hour and a
-/// day times powers of ten say of which kind the numbers of the page are. `None` if none of those divides all values.
+/// the two values of a page, and its remainder a value. Powers of two and of ten, and seconds of a minute, an hour and
+/// a day times powers of ten say of which kind the numbers of the page are. `None` if none of those divides all values.
 fn coarse(exact: Params) -> Option<Params> {
     let common = greatest_common_divisor(exact.divisor, exact.remainder);
     let of_two = 1u64 << common.trailing_zeros().min(62);

@@ -68,8 +68,8 @@ impl AuditedColumn {
 }
 
 impl Audit {
-    /// Whether no value of a deleted row was found in the file. What [was not looked at](Audit::is_complete) may tell of
-    /// one.
+    /// Whether no value of a deleted row was found in the file. What [was not looked at](Audit::is_complete) may tell
+    /// of one.
     pub fn is_clean(&self) -> bool {
         let columns = &self.columns;
         (self.deleted_rows == 0 || columns.iter().all(AuditedColumn::is_clean))

@@ -125,8 +125,8 @@ impl Eraser {
     /// still has the record, which [`recover_with`] publishes. `record` must hold nothing that is erased.
     ///
     /// # Errors
-    /// As [`Eraser::commit`]; [`ErrorKind::LimitExceeded`] for a longer record. What `publish` returns: the erasure is
-    /// complete then, and the text says that it is done but its certificate was not written.
+    /// As [`Eraser::commit`]; [`ErrorKind::LimitExceeded`] for a longer record. What `publish` returns: the changes
+    /// count then, as the text says, and the journal stays until [`recover_with`] has published the record.
     pub fn commit_with(
         self,
         plan: ErasurePlan,

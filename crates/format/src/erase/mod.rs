@@ -84,9 +84,6 @@ pub(crate) fn commit(
     };
     let done = protocol::commit(file, modification, publish)?;
     debug_assert_eq!(done.epoch, report.new_epoch);
-    done.published.map_err(|error| {
-        error.prefixed("the erasure is done, but its certificate was not written")
-    })?;
     report.summary.journal_bytes = done.journal_bytes;
     Ok(report)
 }

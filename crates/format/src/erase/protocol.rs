@@ -57,8 +57,6 @@ pub(crate) struct Commit {
     pub(crate) epoch: u64,
     /// Bytes that the journal had.
     pub(crate) journal_bytes: u64,
-    /// What publishing returned. The modification is complete in any case.
-    pub(crate) published: Result<()>,
 }
 
 /// What a recovery found and did.
@@ -83,7 +81,8 @@ pub enum Recovery {
 }
 
 /// Makes the changes, all of them or none. Space for all of it is taken before the first byte of the file changes.
-/// `publish` runs once the changes are on the disk, before the journal with the record goes.
+/// `publish` runs once the changes are on the disk, before the journal with the record goes; if it fails, the journal
+/// stays, and [`recover`] publishes the record.
 ///
 /// The file is not interpreted: that its new last bytes are a postscript is up to the caller.
 ///
@@ -129,19 +128,16 @@ pub(crate) fn commit(
         .write_slot(1 - index, &pending.to_bytes()?)
         .and_then(|()| steps.sync())
         .map_err(|error| error.prefixed("the changes may count, which recovery will show"))?;
-    let mut finish = || -> Result<Result<()>> {
+    let mut finish = || -> Result<()> {
         steps.apply(journal.changes())?;
         steps.check_named()?;
-        let published = publish();
-        steps.close(index, &clean)?;
-        Ok(published)
+        publish()?;
+        steps.close(index, &clean)
     };
-    let published = finish()
-        .map_err(|error| error.prefixed("the changes count, and recovery finishes them"))?;
+    finish().map_err(|error| error.prefixed("the changes count, and recovery finishes them"))?;
     Ok(Commit {
         epoch: clean.epoch,
         journal_bytes: journal_bytes.len() as u64,
-        published,
     })
 }
 

@@ -196,8 +196,9 @@ impl ErasureReport {
     /// `2026-01-31T23:59:59Z`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where no row was asked for, and where nothing changed
-    /// of a file whose root digest has no salt: after the next erasure it would tell about values that are gone.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where no row was asked for, and where nothing
+    /// changed of a file whose root digest has no salt: after the next erasure it would tell about values that are
+    /// gone.
     pub fn certificate(
         &self,
         file: &str,

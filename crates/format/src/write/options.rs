@@ -311,9 +311,9 @@ impl WriteOptions {
     }
 
     /// Options of one column. `name` is that of a top-level field, or of a field inside it, as
-    /// [`ScanBuilder::columns`](crate::ScanBuilder::columns) takes them: `user.address`, `user.ids`, `tags.key`. The items
-    /// of lists and the entries of maps need not be named, but can be: `user.ids.item`. Where several names lead to a
-    /// leaf, the options of the closest one count. A second call with the same name replaces the first. The writer
+    /// [`ScanBuilder::columns`](crate::ScanBuilder::columns) takes them: `user.address`, `user.ids`, `tags.key`. The
+    /// items of lists and the entries of maps need not be named, but can be: `user.ids.item`. Where several names lead
+    /// to a leaf, the options of the closest one count. A second call with the same name replaces the first. The writer
     /// refuses a name that no column has.
     #[must_use]
     pub fn with_column(mut self, name: impl Into<String>, options: ColumnOptions) -> Self {

@@ -12,10 +12,8 @@ use tarsia::{
 use tarsia_testkit::rng::Rng;
 
 use crate::common::{one_column, read_all, same_rows};
-use crate::erasure::{
-    canaries, contains_at_any_bit, dictionary_of_tokens, each_type, live, open,
-    texts_with_a_secret, write, written,
-};
+use crate::erasure::{canaries, contains_at_any_bit, each_type, live, open, write, written};
+use crate::erasure_dictionaries::{dictionary_of_tokens, texts_with_a_secret};
 
 const V: Version = Version::new(1, 0);
 

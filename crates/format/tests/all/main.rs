@@ -8,6 +8,7 @@ mod corrupt;
 mod dictionaries;
 mod element;
 mod erasure;
+mod erasure_dictionaries;
 #[cfg(feature = "kernels")]
 mod erasure_journals;
 mod erasure_kernels;

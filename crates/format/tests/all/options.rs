@@ -171,7 +171,7 @@ fn tarsia_kernels_encodings() -> Vec<KernelEncoding> {
 /// The names of options are those of projections: a scan of a name reads just the columns that the options are of.
 #[test]
 fn options_find_fields_by_the_names_that_scans_take() {
-    use tarsia::{ErasureLevel, File};
+    use tarsia::ErasureLevel;
 
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
     let item = Arc::new(Field::new_list_field(DataType::Int64, true));

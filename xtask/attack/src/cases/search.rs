@@ -88,7 +88,12 @@ fn holds_whole_values(column: &WalkedColumn, number: usize) -> bool {
         .iter()
         .chain(&column.shared_pages)
         .filter_map(is_of);
-    kinds.all(|kind| kind == SharedKind::Dictionary)
+    let is_of_column = column.shared_pages.get(number).is_some_and(|shared| {
+        // A dictionary of what an encoding makes of values, such as their lengths, holds no values.
+        let types = column.pages.iter().map(|page| page.meta.value_type);
+        types.into_iter().all(|it| it == shared.meta.value_type)
+    });
+    is_of_column && kinds.all(|kind| kind == SharedKind::Dictionary)
 }
 
 /// Compares all that blocks decode to with the values that only erased rows had.
