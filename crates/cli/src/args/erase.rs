@@ -218,7 +218,8 @@ pub struct Recover {
 Example:
   tarsia audit users.tarsia --json
 
-Checks that no byte of the file is left that an erasure should have removed.")]
+Verifies the file, decodes all that may hold values of erased rows, and says what is left of deleted rows. Declared
+residue, such as lengths and trees, is described in docs/spec/residue.md.")]
 pub struct Audit {
     /// Tarsia file
     pub file: PathBuf,

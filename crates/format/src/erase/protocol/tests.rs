@@ -604,7 +604,7 @@ fn a_record_that_cannot_be_published_stays_in_the_journal() {
     let mut told = Vec::new();
     recover_watched(&mut disk, None, &mut told).unwrap();
     assert_eq!(case.which(&disk).unwrap(), Which::After);
-    assert_eq!(told, [case.record.clone()]);
+    assert_eq!(told, std::slice::from_ref(&case.record));
 
     let mut disk = SimulatedDisk::new(case.old.clone(), 1);
     let mut watched = Watched::new(&mut disk, None, false);
