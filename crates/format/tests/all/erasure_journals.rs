@@ -180,7 +180,7 @@ fn a_record_is_kept_until_it_is_published() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_written_is_said_and_the_rows_are_gone() {
+fn a_certificate_that_cannot_be_written_stays_in_the_journal() {
     let folder = Folder::new();
     let path = folder.file(&written());
     let eraser = eraser(&path);
@@ -191,11 +191,22 @@ fn a_certificate_that_cannot_be_written_is_said_and_the_rows_are_gone() {
     let mut fail = || Err(std::io::Error::other("no room").into());
     let error = eraser.commit_with(plan, vec![1], &mut fail).unwrap_err();
     let text = error.to_string();
-    let expect = "the erasure is done, but its certificate was not written: no room";
+    let expect = "the changes count, and recovery finishes them: no room";
     assert!(text.contains(expect), "{text}");
-    assert_eq!(recover(&path, OnBusy::Refuse).unwrap(), Recovery::Clean);
+    // Readers see what counts, and no eraser throws the record away.
     let file = File::open(&path).unwrap();
     assert_eq!(*file.deleted_rows(), rows);
+    drop(file);
+    let error = Eraser::open(&path, OnBusy::Refuse, OpenOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("recover"), "{error}");
+    let mut records = Vec::new();
+    let mut publish = |record: &[u8]| {
+        records.push(record.to_vec());
+        Ok(())
+    };
+    recover_with(&path, OnBusy::Refuse, &mut publish).unwrap();
+    assert_eq!(records, [[1]]);
+    let file = File::open(&path).unwrap();
     let metadata = file.metadata();
     assert_eq!(
         (metadata.root_digest, metadata.epoch),
