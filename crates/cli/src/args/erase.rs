@@ -451,9 +451,9 @@ mod tests {
         let args = erase(&["--where", "a = 1", "--level", "1", "--dry-run"]).unwrap();
         let condition = Condition::Given("a = 1".parse().unwrap());
         assert_eq!(args.rows.condition, Some(condition));
+        assert_eq!((args.level.number(), args.dry_run), (1, true));
         let args = erase(&["--where", "@a = 1"]).unwrap();
         assert_eq!(args.rows.condition, Some(Condition::File("a = 1".into())));
-        assert_eq!((args.level.number(), args.dry_run), (1, true));
         let signed = ["--certificate", "c.json", "--key", "k", "--note", "n"];
         let args = erase(&[&["--rows", "-"], &signed[..]].concat()).unwrap();
         assert_eq!(args.rows.items, Some(RowItems::StandardInput));

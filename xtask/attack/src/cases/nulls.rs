@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tarsia_compliance as compliance;
 use tarsia_compliance::DigestTree;
-use tarsia_metadata::{ColumnRecord, ColumnSource, NodeRecord, Postscript, limits};
+use tarsia_metadata::{ColumnRecord, ColumnSource, NodeRecord, Postscript, Section, limits};
 use tarsia_testkit::rng::Rng;
 
 use super::context::Context;
@@ -18,8 +18,8 @@ use crate::tool::Tool;
 use crate::users::Users;
 use crate::walk::Walked;
 
-/// Sections that an erasure adds.
-const ADDED_SECTIONS: [u32; 3] = [5, 6, 7];
+/// Sections that an erasure adds or writes anew. The history before had a salt that nobody has any more.
+const ADDED_SECTIONS: [u32; 4] = [5, 6, 7, 8];
 
 /// Runs a case.
 pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Result<(), String> {
@@ -124,6 +124,8 @@ struct Before<'a> {
     walked: Walked<'a>,
     /// Digests of blocks before, by column, page and block.
     blocks: HashMap<(String, u32, u32), [u8; 32]>,
+    /// The history before, with its salt: what an adversary lacks.
+    history: Option<(Section, Vec<u8>)>,
 }
 
 impl<'a> Before<'a> {
@@ -147,7 +149,11 @@ impl<'a> Before<'a> {
             }
         }
         let walked = Walked::of(bytes)?;
-        Ok((!blocks.is_empty()).then_some(Self { walked, blocks }))
+        Ok((!blocks.is_empty()).then_some(Self {
+            walked,
+            blocks,
+            history: None,
+        }))
     }
 
     /// The root before, where each page that lost a row has lost so many nulls.
@@ -216,6 +222,13 @@ impl<'a> Before<'a> {
         footer
             .sections
             .retain(|section| !ADDED_SECTIONS.contains(&section.id));
+        if let Some((section, bytes)) = &self.history {
+            let at = (section.range.start - start) as usize;
+            region[at..at + bytes.len()].copy_from_slice(bytes);
+            let sections = &mut footer.sections;
+            let behind = sections.partition_point(|it| it.range.start < section.range.start);
+            sections.insert(behind, section.clone());
+        }
         let footer_bytes = footer.to_bytes().map_err(text)?;
         let postscript = Postscript {
             committed_bytes: footer.late_place()
@@ -255,7 +268,12 @@ mod tests {
         };
         let table = users.table(&mut rng).unwrap();
         let written = scene::write(&table, &users.options()).unwrap();
-        let root = Walked::of(&written).unwrap().postscript.root_digest;
+        let old = Walked::of(&written).unwrap();
+        let root = old.postscript.root_digest;
+        let is_history = |section: &&Section| section.id == 8;
+        let history = old.footer.sections.iter().find(is_history).unwrap().clone();
+        let place = history.range.start as usize..history.range.end as usize;
+        let salted = (history, written[place].to_vec());
         let file = scene::open(written).unwrap();
         let rows: RowSet = [123].into_iter().collect();
         let folder = tempfile::tempdir().unwrap();
@@ -278,7 +296,11 @@ mod tests {
         }
         let bytes = std::fs::read(&path).unwrap();
         let walked = Walked::of(&bytes).unwrap();
-        let before = Before { walked, blocks };
+        let mut before = Before {
+            walked,
+            blocks,
+            history: Some(salted),
+        };
         let truth = |name: &str| {
             let column = table.column_by_name(name).unwrap();
             u32::from(column.is_null(123))
@@ -286,5 +308,8 @@ mod tests {
         assert_eq!(before.root(&truth).unwrap(), root);
         let lie = |name: &str| truth(name) ^ u32::from(name == "s0");
         assert_ne!(before.root(&lie).unwrap(), root);
+        // Without the salt, the truth is not told from a lie.
+        before.history = None;
+        assert_ne!(before.root(&truth).unwrap(), root);
     }
 }
