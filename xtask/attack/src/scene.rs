@@ -225,6 +225,16 @@ fn has_empty_union(data_type: &DataType) -> bool {
             .any(|child| has_empty_union(child.data_type()))
 }
 
+/// Ends of runs of 16 bits number fewer rows than a table may have.
+fn has_short_runs(data_type: &DataType) -> bool {
+    let is_short = matches!(data_type, DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16);
+    let children = tarsia_metadata::children(data_type);
+    is_short
+        || children
+            .iter()
+            .any(|child| has_short_runs(child.data_type()))
+}
+
 /// An estimate of the bytes of a row.
 fn row_bytes(data_type: &DataType) -> usize {
     let bytes = |field: &Arc<Field>| row_bytes(field.data_type());
@@ -257,7 +267,7 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
     };
     // Twice the rows where all are different. Large rows are repeated.
     let different = (3 << 20) / row_bytes(&data_type).max(1);
-    let is_pooled = rng.percent(40) || 2 * rows > different;
+    let is_pooled = rng.percent(40) || 2 * rows > different || has_short_runs(&data_type);
     let n_base = match is_pooled {
         true => rng.between(2, different.clamp(3, 400)),
         false => 2 * rows,

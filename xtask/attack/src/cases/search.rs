@@ -73,27 +73,27 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     Ok(())
 }
 
-/// Whether a shared page holds whole values of a column, rather than pieces of them.
-fn holds_whole_values(column: &WalkedColumn, number: usize) -> bool {
+/// The kinds that the pages of a column say a shared page has.
+fn kinds_of(column: &WalkedColumn, number: usize) -> Vec<SharedKind> {
     let is_of = |page: &WalkedPage| {
-        let at = page
-            .shared
-            .iter()
-            .position(|index| usize::from(*index) == number);
+        let mut shared = page.shared.iter();
+        let at = shared.position(|index| usize::from(*index) == number);
         let kind = at.and_then(|at| page.meta.shared.get(at));
         kind.map(|spec| spec.kind)
     };
-    let mut kinds = column
-        .pages
-        .iter()
-        .chain(&column.shared_pages)
-        .filter_map(is_of);
+    let pages = column.pages.iter().chain(&column.shared_pages);
+    pages.filter_map(is_of).collect()
+}
+
+/// Whether a shared page holds whole values of a column, rather than pieces of them, or what an encoding makes of them,
+/// such as their lengths.
+fn holds_whole_values(column: &WalkedColumn, number: usize) -> bool {
     let is_of_column = column.shared_pages.get(number).is_some_and(|shared| {
-        // A dictionary of what an encoding makes of values, such as their lengths, holds no values.
-        let types = column.pages.iter().map(|page| page.meta.value_type);
-        types.into_iter().all(|it| it == shared.meta.value_type)
+        let mut pages = column.pages.iter();
+        pages.all(|page| page.meta.value_type == shared.meta.value_type)
     });
-    is_of_column && kinds.all(|kind| kind == SharedKind::Dictionary)
+    let kinds = kinds_of(column, number);
+    is_of_column && kinds.iter().all(|kind| *kind == SharedKind::Dictionary)
 }
 
 /// Compares all that blocks decode to with the values that only erased rows had.
@@ -230,6 +230,10 @@ fn raw(
         .collect();
     let mut told = HashSet::new();
     for hit in hits.iter().filter(|hit| !of_twin.contains(&hit.value)) {
+        if holds_pieces(walked, hit.at_byte as u64) {
+            outcome.count("patterns in pieces of survivors", 1);
+            continue;
+        }
         let Some((column, value)) = values.get(hit.value) else {
             continue;
         };
@@ -246,6 +250,18 @@ fn raw(
         }
     }
     Ok(())
+}
+
+/// Whether tokens or symbols lie at a byte of the file. Each is a piece of a survivor, else it is wiped, and two side by
+/// side may be a piece of other values: that is declared.
+fn holds_pieces(walked: &Walked<'_>, at: u64) -> bool {
+    walked.columns.iter().any(|column| {
+        let mut shared = column.shared_pages.iter().enumerate();
+        shared.any(|(number, page)| {
+            let is_there = page.blocks.iter().any(|block| block.place.contains(&at));
+            is_there && !kinds_of(column, number).contains(&SharedKind::Dictionary)
+        })
+    })
 }
 
 /// What lies at a byte of the file.
