@@ -39,8 +39,9 @@ pub use bits::Bits;
 pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{
-    BlockContext, BlockErasure, Filler, Outcome, Survivors, decode_survivors, encode_block,
-    erase_block, erase_block_with, filler_of, is_readable, mark_used, used_entries, wipe_unused,
+    BlockContext, BlockErasure, Filler, Outcome, Survivors, are_equal, decode_survivors,
+    encode_block, erase_block, erase_block_with, filler_of, is_readable, mark_used, used_entries,
+    wipe_unused,
 };
 pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,

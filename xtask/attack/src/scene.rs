@@ -227,7 +227,10 @@ fn has_empty_union(data_type: &DataType) -> bool {
 
 /// Ends of runs of 16 bits number fewer rows than a table may have.
 fn has_short_runs(data_type: &DataType) -> bool {
-    let is_short = matches!(data_type, DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16);
+    let is_short = match data_type {
+        DataType::RunEndEncoded(ends, _) => *ends.data_type() == DataType::Int16,
+        _ => false,
+    };
     let children = tarsia_metadata::children(data_type);
     is_short
         || children

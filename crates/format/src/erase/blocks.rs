@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tarsia_codec::{OwnedValues, SharedBuffer, UsedEntries, ValueType, Values};
 use tarsia_compliance::{RowSet, block_digest};
 use tarsia_page_writer::{
-    BlockErasure, Filler, Outcome, decode_survivors, encode_block, erase_block, erase_block_with,
-    filler_of, mark_used, wipe_unused,
+    BlockErasure, Filler, Outcome, are_equal, decode_survivors, encode_block, erase_block,
+    erase_block_with, filler_of, mark_used, wipe_unused,
 };
 use tarsia_structure::{BlockHeader, Layout};
 
@@ -479,17 +479,6 @@ impl Erasing<'_> {
         }
         Ok(None)
     }
-}
-
-fn are_equal(a: Values<'_>, b: Values<'_>) -> bool {
-    let mut places = 0..a.len();
-    a.len() == b.len()
-        && match (a, b) {
-            (Values::Bits(a), Values::Bits(b)) => places.all(|i| a.get(i) == b.get(i)),
-            (Values::Fixed(a), Values::Fixed(b)) => a.bytes() == b.bytes(),
-            (Values::Bytes(a), Values::Bytes(b)) => places.all(|i| a.get(i) == b.get(i)),
-            _ => false,
-        }
 }
 
 /// The error for what this build cannot erase.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use tarsia_codec::{BitSlice, Result, Values};
+use tarsia_codec::{Result, Values};
 
 use super::context::BlockContext;
 use super::survivors::Survivors;
@@ -50,13 +50,14 @@ pub fn filler_of(context: &BlockContext<'_>, survivors: &Survivors) -> Result<Fi
     Ok(Filler { is_own, has_valid })
 }
 
-fn are_equal(a: Values<'_>, b: Values<'_>) -> bool {
-    let words = |a: BitSlice<'_>, b: BitSlice<'_>| (0..a.len()).all(|i| a.get(i) == b.get(i));
+/// Whether values are equal, bit by bit.
+pub fn are_equal(a: Values<'_>, b: Values<'_>) -> bool {
+    let mut places = 0..a.len();
     a.len() == b.len()
         && match (a, b) {
-            (Values::Bits(a), Values::Bits(b)) => words(a, b),
+            (Values::Bits(a), Values::Bits(b)) => places.all(|i| a.get(i) == b.get(i)),
             (Values::Fixed(a), Values::Fixed(b)) => a.bytes() == b.bytes(),
-            (Values::Bytes(a), Values::Bytes(b)) => (0..a.len()).all(|i| a.get(i) == b.get(i)),
+            (Values::Bytes(a), Values::Bytes(b)) => places.all(|i| a.get(i) == b.get(i)),
             _ => false,
         }
 }

@@ -22,7 +22,7 @@ pub(crate) mod survivors;
 pub use block::{Outcome, encode_block};
 pub use context::BlockContext;
 pub use decode::decode_survivors;
-pub use filler::{Filler, filler_of};
+pub use filler::{Filler, are_equal, filler_of};
 pub use foreign::is_readable;
 pub use rows::{BlockErasure, erase_block, erase_block_with};
 pub use shared::{mark_used, used_entries, wipe_unused};

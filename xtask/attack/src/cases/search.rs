@@ -252,8 +252,8 @@ fn raw(
     Ok(())
 }
 
-/// Whether tokens or symbols lie at a byte of the file. Each is a piece of a survivor, else it is wiped, and two side by
-/// side may be a piece of other values: that is declared.
+/// Whether tokens or symbols lie at a byte of the file. Each is a piece of a survivor, else it is wiped, and two side
+/// by side may be a piece of other values: that is declared.
 fn holds_pieces(walked: &Walked<'_>, at: u64) -> bool {
     walked.columns.iter().any(|column| {
         let mut shared = column.shared_pages.iter().enumerate();
