@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tarsia_codec::{
     Block, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values, limits,
 };
-use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
+use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN, SLACK_ONE_IN};
 
 use crate::chance::Chance;
 use crate::encoders::Encoders;
@@ -130,6 +130,7 @@ impl Chooser {
             Some(found) => Some(found),
             None => {
                 let found = Search::new(&self.encoders).best(values, Place::ROOT, u64::MAX)?;
+                let found = self.that_fits(found, values, Place::ROOT)?;
                 if let Some(found) = found
                     .as_ref()
                     .filter(|_| outline.is_none() && self.seed.is_none())
@@ -153,7 +154,30 @@ impl Chooser {
             ..Place::ROOT
         };
         let found = Search::new(&self.encoders).best(values, place, u64::MAX)?;
+        let found = self.that_fits(found, values, place)?;
         Ok(found.filter(|found| kept.is_near(found.cost_per_value_ps(values))))
+    }
+
+    /// The cheapest tree under which survivors always fit, instead of one under which they may not, if it costs less than
+    /// that one and the [slack](SLACK_ONE_IN) of its blocks.
+    fn that_fits(
+        &self,
+        found: Option<Found>,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+    ) -> Result<Option<Found>> {
+        let weights = self.encoders.weights;
+        let Some(other) = found.as_ref().filter(|_| weights.erasable) else {
+            return Ok(found);
+        };
+        let slack_ps = (other.bytes / SLACK_ONE_IN as u64).saturating_mul(weights.byte_ps);
+        let to_beat_ps = other.cost_ps.saturating_add(slack_ps);
+        let encoders = self.encoders.under(Weights {
+            must_fit: true,
+            ..weights
+        });
+        let fitting = Search::new(&encoders).best(values, place, to_beat_ps)?;
+        Ok(fitting.or(found))
     }
 
     /// Leaves the tree of a column's first page for its later pages.

@@ -48,12 +48,15 @@ pub(crate) struct Search<'a> {
     /// Where the first that chance picks is taken instead of the cheapest.
     chance: Option<Chance>,
     n_nodes: u32,
+    /// How many shared buffers lead to the values of the root. A buffer of theirs is a page of its own, of which a
+    /// search of its own decides whether survivors must fit.
+    shared_depth: Option<u32>,
 }
 
 /// Where in a tree a node is searched for.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// The encoding that the node must not be of: that of its parent.
+    /// The encoding that the node must not be of: that of its parent, unless the part nests.
     pub(crate) parent: Option<&'static str>,
     /// 1 for the root.
     pub(crate) depth: u32,
@@ -90,6 +93,7 @@ impl<'a> Search<'a> {
             encoders,
             chance: None,
             n_nodes: 0,
+            shared_depth: None,
         }
     }
 
@@ -135,6 +139,7 @@ impl<'a> Search<'a> {
             let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
             let mut proposals = self.encoders.proposals(known, bytes_to_beat);
             proposals = proposals.of_named(is_named && place.is_of_user);
+            proposals = proposals.that_fit(self.must_fit(values));
             proposals = proposals.with_shared_bytes_max(self.shared_bytes_max(place));
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
@@ -204,7 +209,7 @@ impl<'a> Search<'a> {
             || place.outline.is_some_and(has_part)
             || proposal.version > known.version_max
             || any_values && !proposal.shared.is_empty()
-            || weights.must_fit && !self.fits(known, proposal, values)
+            || self.must_fit(values) && !self.fits(known, proposal, values)
         {
             return Ok(None);
         }
@@ -217,7 +222,7 @@ impl<'a> Search<'a> {
         let mut children = Vec::with_capacity(n_children);
         for (i, part) in proposal.children.iter().enumerate() {
             let of_child = Place {
-                parent: Some(id),
+                parent: (!part.nests).then_some(id),
                 depth: place.depth + 1,
                 outline: place.outline.and_then(|outline| outline.part(i)),
                 is_of_user: place.is_of_user,
@@ -290,6 +295,12 @@ impl<'a> Search<'a> {
             is_uniform: true,
             block_bytes: limits::UNIT_BYTES_TARGET,
         }))
+    }
+
+    /// Whether what is left of the values must always fit their old place.
+    fn must_fit(&mut self, values: &Statistics<'_>) -> bool {
+        let depth = values.facts().shared_depth;
+        self.encoders.weights.must_fit && *self.shared_depth.get_or_insert(depth) == depth
     }
 
     fn fits(

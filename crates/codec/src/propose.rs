@@ -147,6 +147,8 @@ pub struct Part<'v> {
     /// Whether other values come out where blocks are cut at other rows: the search takes only encodings that hold any
     /// values. A block that a page's tree does not hold is stored under the fallback.
     pub depends_on_cuts: bool,
+    /// Whether the search may put the node's own encoding there, where it mostly finds little that the node has left.
+    pub nests: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -175,6 +177,16 @@ impl<'v> Part<'v> {
             units_may_be_longer: false,
             stands_for: 1,
             depends_on_cuts: false,
+            nests: false,
+        }
+    }
+
+    /// The same part, which may be of the node's own encoding.
+    #[must_use]
+    pub fn nesting(self) -> Self {
+        Self {
+            nests: true,
+            ..self
         }
     }
 

@@ -47,4 +47,4 @@ pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
     EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
 };
-pub use protect::protect_page;
+pub use protect::{SLACK_ONE_IN, protect_page};

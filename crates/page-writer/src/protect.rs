@@ -9,7 +9,7 @@ use tarsia_structure::meta::{Level, Meta};
 use crate::page::EncodedPage;
 
 /// A block whose survivors may take more bytes gets a zero behind it for so many bytes that it has.
-const SLACK_ONE_IN: usize = 96;
+pub const SLACK_ONE_IN: usize = 96;
 
 /// Rewrites the blocks of a page whose rows will be erased in place, and computes their checksums again. Every block
 /// gets the salt that `salt` draws for its number. Blocks whose survivors may take more bytes, as the encodings of

@@ -164,6 +164,78 @@ fn columns_that_are_erased_in_place_have_trees_that_always_fit() {
     assert_eq!(choice.trees[0].params, [1], "one width for the unit");
 }
 
+/// Where rows may be erased, entries of a page's dictionary are in the order of their values, so that its codes are in
+/// no order of use. Blocks list what they have for themselves where that is smaller.
+#[test]
+fn blocks_of_pages_that_may_be_erased_have_codes_of_their_own() {
+    let trees = |case: &Case, logical_type: LogicalType, erasable: bool| {
+        let facts = Facts {
+            erasable,
+            ..Facts::of(logical_type)
+        };
+        let chooser = chooser(Objective::Balanced).with_weights(Weights {
+            erasable,
+            ..Objective::Balanced.weights()
+        });
+        let choice = chooser.choose(&Statistics::new(case.values(), facts));
+        choice.expect("a choice").trees[0].to_string()
+    };
+    let mut rng = Rng::new(12);
+    let names: Vec<String> = (0..4000).map(|_| format!("{:x}", rng.u64())).collect();
+    // Neighbours have few of all names.
+    let near: Vec<&str> = (0..N)
+        .map(|i| &*names[i / 4000 * 200 + rng.below(200)])
+        .collect();
+    let near = Case::strings("", &near);
+    let text = LogicalType::Text;
+    assert_eq!(trees(&near, text, false), "dict(bitpack)");
+    let of_near = trees(&near, text, true);
+    assert!(of_near.starts_with("dict(dict("), "{of_near}");
+    // All blocks have all names: lists of them gain nothing.
+    let few: Vec<&str> = (0..N).map(|_| &*names[rng.below(60)]).collect();
+    let few = Case::strings("", &few);
+    assert_eq!(trees(&few, text, true), "dict(bitpack)");
+    // Floating-point numbers with four exponents, and a rare one, which takes codes of a page beyond three bits.
+    let floats = numbers(4, N, |_| {
+        let exponent = match rng.below(256) {
+            0 => 97,
+            any => 123 + any as u64 % 4,
+        };
+        (rng.u64() & 0x807f_ffff) | exponent << 23
+    });
+    let of_floats = trees(&floats, LogicalType::Float, true);
+    assert!(of_floats.starts_with("alprd(dict(bitpack, "), "{of_floats}");
+}
+
+/// Slack counts: a tree under which survivors always fit may take more bytes than one whose blocks get some.
+#[test]
+fn trees_under_which_survivors_fit_are_preferred_where_rows_may_be_erased() {
+    let mut rng = Rng::new(13);
+    let params = |case: &Case, erasable: bool| {
+        let facts = Facts {
+            erasable,
+            ..Facts::of(LogicalType::Signed)
+        };
+        let chooser = chooser(Objective::Balanced).with_weights(Weights {
+            erasable,
+            ..Objective::Balanced.weights()
+        });
+        let choice = chooser.choose(&Statistics::new(case.values(), facts));
+        let trees = choice.expect("a choice").trees;
+        assert_eq!(trees[0].to_string(), "bitpack");
+        trees[0].params.clone()
+    };
+    let any = numbers(4, N, |_| rng.below(1000) as u64);
+    assert!(params(&any, false).is_empty());
+    assert_eq!(params(&any, true), [1], "one width for the unit");
+    // Every other group of 1,024 has numbers of four bits.
+    let groups = numbers(4, N, |i| match i / 1024 % 2 {
+        0 => rng.below(16) as u64,
+        _ => rng.below(1000) as u64,
+    });
+    assert_ne!(params(&groups, true), [1], "a width for each group");
+}
+
 #[test]
 fn what_the_registry_lacks_is_not_chosen() {
     let case = numbers(8, N, |i| 5 + 250 * i as u64);

@@ -154,10 +154,16 @@ fn best_cut(values: &FixedSlice<'_>, sample: Vec<Range<usize>>) -> Option<Cut> {
         .collect();
     numbers.sort_unstable();
     let all = 8 * width as u32;
+    // Bits that are zero in all numbers, such as rounded ones, cost nothing: a divisor takes them away.
+    let n_zero = numbers
+        .iter()
+        .fold(0, |all, number| all | number)
+        .trailing_zeros();
     // Of equally good cuts the one with the fewest left parts.
     let cuts = (all - 16..all).rev().map(|right_bits| Cut {
         right_bits,
-        bits_per_value: f64::from(right_bits) + left_bits(&numbers, right_bits),
+        bits_per_value: f64::from(right_bits.saturating_sub(n_zero))
+            + left_bits(&numbers, right_bits),
     });
     let best = cuts.min_by(|a, b| a.bits_per_value.total_cmp(&b.bits_per_value))?;
     (!numbers.is_empty()).then_some(best)

@@ -12,14 +12,16 @@ use tarsia_codec::{
     are_codes_of, find_codes, limits, narrow_numbers,
 };
 
-use crate::Dict;
 use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
+use crate::{Dict, local};
 
 impl EncodingWriter for Dict {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
-        // No dictionary for the codes of another dictionary, nor for lengths, which are small already.
+        // No dictionary for lengths, which are small already. For the codes of another dictionary only those of blocks.
         let logical_type = values.facts().logical_type;
-        if matches!(logical_type, LogicalType::Code | LogicalType::Length) {
+        let erasable = values.facts().erasable;
+        let are_codes = logical_type == LogicalType::Code;
+        if are_codes && !erasable || logical_type == LogicalType::Length {
             return Ok(());
         }
         let (n, all) = (values.len(), values.values());
@@ -39,7 +41,13 @@ impl EncodingWriter for Dict {
             return Ok(());
         };
         let n_entries = distinct.n_entries();
-        let erasable = values.facts().erasable;
+        let is_one_unit = n <= values.unit_values();
+        if erasable && (are_codes || n_entries <= LOCAL_ENTRIES_MAX) {
+            local::propose(values, n_entries, proposals);
+        }
+        if are_codes {
+            return Ok(());
+        }
         let ordered = values.cached(|| Ordered(ordered(&distinct, all, erasable)));
         let distinct = ordered.0.as_ref().unwrap_or(&distinct);
         let entry_bytes = distinct.entry_bytes(all);
@@ -52,13 +60,12 @@ impl EncodingWriter for Dict {
         }
         let code_bytes = CodeBytes::for_entries(n_entries);
         let codes = Rc::new(distinct.codes_of(code_bytes.bytes().into()));
-        let codes = Part::owned(codes, LogicalType::Code);
+        let codes = Part::owned(codes, LogicalType::Code).nesting();
         let entries = Part::owned(Rc::new(distinct.entries(all)), logical_type).distinct();
         // A dictionary inside the block is for pages of one block. An eighth of the block's target size remains for its
         // other contents.
         let block_bytes_max = limits::UNIT_BYTES_TARGET as u64 * 7 / 8;
         let header_bytes = (HEADER_BYTES + VALUES_ALIGN) as u64;
-        let is_one_unit = n <= values.unit_values();
         if is_one_unit && header_bytes + codes_bytes_min + entry_bytes <= block_bytes_max {
             proposals.push(Proposal {
                 params: params(Scope::Block, code_bytes).to_vec(),
@@ -141,6 +148,10 @@ impl EncodingWriter for Dict {
     }
 }
 
+/// Values with more distinct ones than this get no dictionaries in the blocks of a large page, unless they are codes.
+/// Such dictionaries would save bytes, but scans would take longer than where rows may not be erased.
+const LOCAL_ENTRIES_MAX: usize = 1 << 8;
+
 /// Entries are put in order where they are at least so many, and one of so many values.
 const ORDERED_ENTRIES_MIN: usize = 1 << 10;
 const ORDERED_ONE_IN: usize = 8;
@@ -159,7 +170,7 @@ fn ordered(distinct: &Distinct, values: Values<'_>, erasable: bool) -> Option<Di
 struct Ordered(Option<Distinct>);
 
 /// Bits of a code for `n_entries`.
-fn code_bits(n_entries: usize) -> u32 {
+pub(crate) fn code_bits(n_entries: usize) -> u32 {
     match n_entries {
         0 | 1 => 0,
         n => (n - 1).ilog2() + 1,
@@ -207,9 +218,7 @@ fn too_many_entries() -> Error {
 fn distinct_of(values: Values<'_>, cap: usize, page: &Prepare<'_>) -> Result<Rc<Distinct>> {
     let known = page.statistics().and_then(|it| it.distinct(cap, u64::MAX));
     let found = known.or_else(|| Distinct::of(values, cap).map(Rc::new));
-    let found = found.ok_or_else(too_many_entries)?;
-    let ordered = ordered(&found, values, page.is_erasable());
-    Ok(ordered.map_or(found, Rc::new))
+    found.ok_or_else(too_many_entries)
 }
 
 /// Scope 1: all codes of the page, and the dictionary.
@@ -233,7 +242,9 @@ fn prepare_page(
             (Codes { values, code_bytes }, dictionary)
         }
         None => {
-            let distinct = distinct_of(values, cap, page)?;
+            let found = distinct_of(values, cap, page)?;
+            let ordered = ordered(&found, values, page.is_erasable());
+            let distinct = ordered.map_or(found, Rc::new);
             let dictionary = page.make_shared(0, distinct.entries(values))?;
             (Codes::of(&distinct, code_bytes), dictionary)
         }
@@ -269,8 +280,14 @@ struct BlockScope {
     code_bytes: CodeBytes,
     codes: BlockChild,
     values: BlockChild,
-    /// Codes and entries of the page.
-    of_page: (Codes, OwnedValues),
+    of_page: OfPage,
+}
+
+/// The distinct values of the page, which is often the block, too.
+struct OfPage {
+    distinct: Distinct,
+    codes: Codes,
+    entries: OwnedValues,
 }
 
 /// The boundaries of the blocks are unknown yet, so the children are encoded block by block.
@@ -279,34 +296,67 @@ fn prepare_blocks(
     values: Values<'_>,
     page: &mut Prepare<'_>,
 ) -> Result<Box<dyn PageEncoder>> {
-    let distinct = distinct_of(values, usize::MAX, page)?;
-    let codes = Codes::of(&distinct, code_bytes);
-    let entries = distinct.entries(values);
+    let found = distinct_of(values, usize::MAX, page)?;
+    let distinct = ordered(&found, values, false);
+    let distinct = distinct.unwrap_or_else(|| Rc::unwrap_or_clone(found));
     Ok(Box::new(BlockScope {
         code_bytes,
         codes: page.block_child(0, || distinct.codes_of(code_bytes.bytes().into()))?,
         values: page.block_child(1, || distinct.entries(values))?,
-        of_page: (codes, entries),
+        of_page: OfPage {
+            codes: Codes::of(&distinct, code_bytes),
+            entries: distinct.entries(values),
+            distinct,
+        },
     }))
 }
 
 impl PageEncoder for BlockScope {
     fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let (codes, entries) = &self.of_page;
+        let OfPage {
+            distinct,
+            codes,
+            entries,
+        } = &self.of_page;
+        let values = block.values();
         // Truncated codes would refer to other entries.
         let is_page = block.range() == (0..codes.as_values()?.len());
-        if is_page && codes.name(&block, entries.as_values()?)? {
-            return self.encode_unit(codes, entries, out);
+        let of_block;
+        let first = if is_page && codes.name(&block, entries.as_values()?)? {
+            distinct
+        } else {
+            let cap = entries_max(self.code_bytes);
+            of_block = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
+            &of_block
+        };
+        // The order that suits codes and entries best, whatever encodes them; of equals that of first appearance.
+        let start = out.len();
+        self.encode_distinct(first, values, out)?;
+        let mut other = Vec::new();
+        for distinct in [first.ordered(values), first.by_frequency()] {
+            other.clear();
+            if self.encode_distinct(&distinct, values, &mut other).is_ok()
+                && other.len() < out.len() - start
+            {
+                out.truncate(start);
+                out.extend_from_slice(&other);
+            }
         }
-        let cap = entries_max(self.code_bytes);
-        let values = block.values();
-        let distinct = Distinct::of(values, cap).ok_or_else(too_many_entries)?;
-        let codes = Codes::of(&distinct, self.code_bytes);
-        self.encode_unit(&codes, &distinct.entries(values), out)
+        Ok(())
     }
 }
 
 impl BlockScope {
+    fn encode_distinct(
+        &self,
+        distinct: &Distinct,
+        values: Values<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let codes = Codes::of(distinct, self.code_bytes);
+        self.encode_unit(&codes, &distinct.entries(values), out)
+    }
+
     fn encode_unit(&self, codes: &Codes, entries: &OwnedValues, out: &mut Vec<u8>) -> Result<()> {
         let entries = entries.as_values()?;
         let n_entries = entries.len();

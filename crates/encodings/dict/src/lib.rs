@@ -19,10 +19,12 @@
 //! # Layout of scope 1
 //! The unit is the unit of child 0, the codes. The entries are the node's one shared buffer, a dictionary.
 //!
-//! The encoder writes entries in the order of their first appearance, in scope 0 in the block, in scope 1 in the page;
-//! or in the order of their values, which it always does in scope 1 where rows may be erased: the order of first
-//! appearance would tell what stood in erased rows. Values of fixed width count as unsigned numbers there. In scope 0
-//! every entry is used. Readers rely on neither.
+//! In scope 0 the encoder writes entries in that one of three orders that takes the fewest bytes: of their first
+//! appearance in the block, of their values, or the most frequent first. Every entry is used. In scope 1 it writes them
+//! in the order of their first appearance in the page, or in that of their values, which it always does where rows may
+//! be erased: any other would tell what stood in erased rows. Values of fixed width count as unsigned numbers there.
+//! Readers rely on none of this. Where rows may be erased, searches are also offered dictionaries in the blocks of
+//! large pages, for the codes of scope 1 and for numbers of which few are distinct.
 //!
 //! # Limits
 //! Values are of fixed width 1 or more, or byte strings. Decoding a block takes scratch memory for the selected codes
@@ -42,6 +44,8 @@ mod decode;
 mod encode;
 mod gather;
 mod layout;
+#[cfg(feature = "encode")]
+mod local;
 
 pub use layout::{CodeBytes, ID, VERSION, block_tree, page_tree};
 

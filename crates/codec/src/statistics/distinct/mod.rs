@@ -7,6 +7,7 @@ mod numbers;
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use self::keys::{Key, Visitor, are_short, visit};
 use self::numbers::Numbers;
@@ -69,7 +70,7 @@ impl Distinct {
     /// numbers, byte strings by their bytes. `values` are the values that were searched.
     pub fn ordered(&self, values: Values<'_>) -> Self {
         match values {
-            Values::Fixed(fixed) if fixed.width() <= 8 => self.ordered_by(|row| {
+            Values::Fixed(fixed) if fixed.width() <= 8 => self.ordered_by(|row, _| {
                 let mut bytes = [0; 8];
                 let value = fixed.get(row as usize);
                 bytes
@@ -78,7 +79,7 @@ impl Distinct {
                     .for_each(|(to, from)| *to = *from);
                 u64::from_le_bytes(bytes)
             }),
-            Values::Fixed(fixed) => self.ordered_by(|row| {
+            Values::Fixed(fixed) => self.ordered_by(|row, _| {
                 fixed
                     .get(row as usize)
                     .iter()
@@ -86,15 +87,28 @@ impl Distinct {
                     .copied()
                     .collect::<Vec<u8>>()
             }),
-            Values::Bytes(strings) => self.ordered_by(|row| strings.get(row as usize)),
-            Values::Bits(bits) => self.ordered_by(|row| bits.get(row as usize)),
+            Values::Bytes(strings) => self.ordered_by(|row, _| strings.get(row as usize)),
+            Values::Bits(bits) => self.ordered_by(|row, _| bits.get(row as usize)),
         }
     }
 
-    /// The same with the entries in the order of the keys of their first rows.
-    fn ordered_by<K: Ord>(&self, key: impl Fn(u32) -> K) -> Self {
+    /// The same with the entries that most values are equal to first; of those with equally many the one that appears
+    /// first.
+    pub fn by_frequency(&self) -> Self {
+        let mut counts = vec![0u32; self.n_entries()];
+        for code in self.codes() {
+            if let Some(count) = counts.get_mut(code as usize) {
+                *count += 1;
+            }
+        }
+        self.ordered_by(|_, code| Reverse(counts.get(code as usize).copied().unwrap_or_default()))
+    }
+
+    /// The same with the entries in the order of their keys, which are those of a first row and a code.
+    fn ordered_by<K: Ord>(&self, key: impl Fn(u32, u32) -> K) -> Self {
         let entries = self.first_rows.iter().zip(0u32..);
-        let mut entries: Vec<_> = entries.map(|(row, code)| (key(*row), *row, code)).collect();
+        let entries = entries.map(|(row, code)| (key(*row, code), *row, code));
+        let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
         let mut codes = vec![0u32; entries.len()];
         for ((_, _, before), code) in entries.iter().zip(0u32..) {
@@ -438,6 +452,23 @@ mod tests {
         let bits = Values::Bits(BitSlice::new(&[0b0111], 0, 4).unwrap());
         let ordered = Distinct::of(bits, 9).unwrap().ordered(bits);
         assert!(ordered.codes().eq([1, 1, 1, 0]));
+    }
+
+    #[test]
+    fn frequent_entries_come_first() {
+        let words = Values::Bytes(BytesSlice::new(&[0, 1, 2, 3, 4, 5, 6], b"abccdb").unwrap());
+        let distinct = Distinct::of(words, 9).unwrap();
+        for found in [
+            distinct.by_frequency(),
+            distinct.ordered(words).by_frequency(),
+        ] {
+            // Of equally frequent ones the one that appears first.
+            assert_eq!(found.first_rows(), [1, 2, 0, 4]);
+            assert!(found.codes().eq([2, 0, 1, 1, 3, 0]));
+        }
+        let none = Values::Bytes(BytesSlice::new(&[0], b"").unwrap());
+        let none = Distinct::of(none, 9).unwrap().by_frequency();
+        assert_eq!(none.n_entries(), 0);
     }
 
     /// The slow way: entries by first appearance.

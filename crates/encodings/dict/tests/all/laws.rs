@@ -10,6 +10,7 @@ use tarsia_codec::{
 use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::laws::{LawCase, cases, check_cases_with, check_encoding, existing};
+use tarsia_testkit::rng::Rng;
 use tarsia_testkit::units;
 
 fn registry() -> Registry {
@@ -201,6 +202,43 @@ fn entries_are_in_the_order_of_first_appearance() {
         out,
         [&header[..], &codes_and_padding, &[9, 0, 5, 0]].concat()
     );
+}
+
+/// Whatever encodes them: one order suits codes, the other suits entries.
+#[test]
+fn blocks_have_entries_in_the_order_that_takes_the_fewest_bytes() {
+    let mut registry = registry();
+    registry.add_writer(&tarsia_bitpack::BITPACK, DecodeCost::default());
+    let packed = tarsia_bitpack::tree;
+    let tree = block_tree(CodeBytes::Two, packed(), packed());
+    // Bits of a code and of an entry.
+    let bits_of = |numbers: &[u128]| {
+        let case = Case::numbers("", 8, numbers);
+        check_encoding(&LawCase::new("orders", &registry, &tree, case.values()));
+        let (unit, _) = units::encode(&registry, &tree, case.values()).unwrap();
+        let field = |at: usize| u32::from_le_bytes(unit[at..at + 4].try_into().unwrap()) as usize;
+        let (n_entries, codes) = (field(0), field(4));
+        let bits = |bytes: usize, n: usize| bytes as f64 * 8.0 / n as f64;
+        let entries = bits(unit.len() - codes, n_entries);
+        (bits(codes, numbers.len()), entries)
+    };
+    let mut rng = Rng::new(17);
+    let even: Vec<u128> = (0..20_000)
+        .map(|_| rng.below(4000) as u128 * 1000)
+        .collect();
+    // Most values are 15 of 1,000, which neither appear nor are one beside the other.
+    let skewed: Vec<u128> = (0..20_000)
+        .map(|i: u128| match i < 1000 || i % 20 == 0 {
+            true => i * 7919 % 1000 * 1000,
+            false => i % 15 * 67 * 7919 % 1000 * 1000,
+        })
+        .collect();
+    // 1,024 numbers in order span a fourth of all.
+    let (code, entry) = bits_of(&even);
+    assert!(code < 12.1 && entry < 20.5, "{code} {entry}");
+    // Four bits for each frequent code, and patches.
+    let (code, entry) = bits_of(&skewed);
+    assert!(code < 7.0 && entry < 20.5, "{code} {entry}");
 }
 
 #[test]
