@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use tarsia_codec::{EncodingWriter, ValueType};
+use tarsia_codec::{EncodingWriter, Node, ValueType};
 use tarsia_encodings::{KERNELS, Row};
 
 use crate::outcome::Outcome;
@@ -85,6 +85,19 @@ struct Described {
     erasure: spec::Erasure,
 }
 
+/// Whether no node of an encoding tells of erased values.
+fn tells_nothing(writer: &dyn EncodingWriter) -> bool {
+    let mut samples = writer.samples().into_iter();
+    samples.all(|sample| {
+        let node = Node {
+            value_type: sample.value_type,
+            version: writer.version(),
+            params: &sample.params,
+        };
+        writer.residue(&node).is_none()
+    })
+}
+
 impl Described {
     fn new(
         row: &Row,
@@ -114,6 +127,12 @@ impl Described {
         let erasure = erasure.ok_or_else(|| {
             format!("{page} does not say what an erasure leaves\nrepair: add `**Erasure.** Fit: <sentence>. Residue: <sentence>.`")
         })?;
+        if erasure.says_none() != tells_nothing(row.writer) {
+            return Err(format!(
+                "{page} and the encoder's `residue` differ in whether parameters and shared buffers tell of erased values\n\
+                 repair: let `Residue: ` start with `none`, or with `only the child`, if and only if `residue` is never `Some`"
+            ));
+        }
         let kernels = KERNELS.iter().filter(|kernel| {
             let mut rows = kernel.rows();
             rows.any(|other| other.encoding.id() == id)

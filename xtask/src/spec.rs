@@ -15,6 +15,13 @@ pub(crate) struct Erasure {
     pub(crate) residue: String,
 }
 
+impl Erasure {
+    /// Whether nothing is said to depend on erased values but what children have.
+    pub(crate) fn says_none(&self) -> bool {
+        self.residue.starts_with("none") || self.residue.starts_with("only the child")
+    }
+}
+
 /// The encoding that a path is the page of.
 pub(crate) fn encoding_of(path: &str) -> Option<&str> {
     let name = path.strip_prefix(FOLDER)?.strip_suffix(".md")?;

@@ -32,6 +32,8 @@ pub struct Chooser {
     tree: Option<Tree>,
     outline: Option<Arc<Outline>>,
     seed: Option<u64>,
+    /// Whether values do not count.
+    by_type_alone: bool,
 }
 
 impl Chooser {
@@ -43,6 +45,7 @@ impl Chooser {
             tree: None,
             outline: None,
             seed: None,
+            by_type_alone: false,
         }
     }
 
@@ -89,6 +92,15 @@ impl Chooser {
     pub fn with_chance(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// The same, but all pages have the fallback of their type alone: what is chosen tells nothing of values.
+    #[must_use]
+    pub fn by_type_alone(self) -> Self {
+        Self {
+            by_type_alone: true,
             ..self
         }
     }
@@ -242,6 +254,14 @@ impl Choose for Chooser {
         let all = values.values();
         let value_type = all.value_type();
         let fallback = self.fallback(value_type)?;
+        if self.by_type_alone {
+            return Ok(Choice {
+                trees: vec![fallback],
+                bytes: all.decoded_bytes(),
+                uniform: true,
+                block_bytes: limits::UNIT_BYTES_TARGET,
+            });
+        }
         let is_of_items = values.facts().are_of_items();
         let found = match &self.tree {
             _ if values.is_empty() => None,

@@ -52,6 +52,13 @@ pub trait EncodingWriter: Encoding {
         false
     }
 
+    /// What the parameters and the shared buffers of a node tell of erased values, in words that follow a colon; `None`
+    /// if nothing. What its children tell is theirs, and which node a search has found for a page does not count. The
+    /// page of the encoding says the same at length. Strict columns have only trees of which no node tells anything.
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        None
+    }
+
     /// The roundings whose results the encoding holds in fewer bytes.
     fn roundings(&self) -> &'static [&'static dyn Rounding] {
         &[]
@@ -308,6 +315,14 @@ impl TreeWriter {
             EraseFit::Always if self.children.iter().all(fits) => EraseFit::Always,
             _ => EraseFit::MayGrow,
         }
+    }
+
+    /// Appends what its nodes tell of erased values ([`EncodingWriter::residue`]), with the ids of their encodings.
+    pub fn residue(&self, told: &mut Vec<(&'static str, &'static str)>) {
+        if let Some(what) = self.writer.residue(&self.node()) {
+            told.push((self.writer.id(), what));
+        }
+        self.children.iter().for_each(|child| child.residue(told));
     }
 
     fn needs_shared(&self) -> bool {

@@ -14,7 +14,8 @@ pub trait Rounding: Send + Sync {
 
     /// Rounds IEEE 754 numbers of `value_bytes` bytes, little-endian, in place. They are the values of a page without
     /// nulls, or with zero for each null. `row_values` is the number of values in each row, if all rows have as many,
-    /// such as those of fixed-size lists.
+    /// such as those of fixed-size lists. Where rows may be erased (`erasable`), what the results have in common, such
+    /// as a scale, tells of other rows only coarsely.
     ///
     /// # Errors
     /// A sentence that says why they are not rounded and which is to blame: numbers of other sizes, numbers that cannot
@@ -24,7 +25,11 @@ pub trait Rounding: Send + Sync {
         values: &mut [u8],
         value_bytes: usize,
         row_values: Option<NonZero<usize>>,
+        erasable: bool,
     ) -> Result<RoundingError, String>;
+
+    /// Whether what becomes of a number depends on numbers of other rows.
+    fn depends_on_other_rows(&self) -> bool;
 }
 
 /// How far rounded values are from what they were. Values that are not finite do not count.

@@ -109,7 +109,8 @@ pub use arrow_array;
 pub use arrow_schema;
 pub use decode::DecoderCounts;
 pub use erase::{
-    ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery, RowsOfErasure,
+    ErasedBlock, ErasedColumn, ErasurePlan, ErasureReport, ErasureSummary, Recovery, Residue,
+    RowsOfErasure,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions, Threads};

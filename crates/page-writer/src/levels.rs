@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    Block, Error, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values, limits,
+    BitSlice, Block, Error, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values,
+    limits,
 };
 use tarsia_structure::layout::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT,
@@ -20,7 +21,7 @@ use crate::prepare::{Encoders, Prepared, encode_unit};
 use crate::seal::length;
 
 /// Bytes in front of the encoded validity of items.
-const LAYER_HEADER_BYTES: usize = 8;
+pub(crate) const LAYER_HEADER_BYTES: usize = 8;
 
 /// Where rows begin among the slots of a level.
 pub(crate) struct SlotsOfRows<'a> {
@@ -83,6 +84,35 @@ impl<'a> Nested<'a> {
                             (Level::Lengths(trees), encoders)
                         }
                     }
+                }
+            });
+        }
+        Ok(Self { slice, levels })
+    }
+
+    /// The same for a strict column: levels that may have nulls are stored, also where they have none.
+    pub(crate) fn strict(
+        slice: LevelsSlice<'a>,
+        context: &EncodeContext<'_>,
+        prepared: &mut Prepared,
+    ) -> Result<Self> {
+        let collected = slice.levels();
+        let mut levels = Vec::new();
+        for (number, form) in collected.forms().enumerate() {
+            levels.push(match form {
+                LevelForm::ConstantLength(length) => (Level::ConstantLength(length), vec![]),
+                LevelForm::Validity => {
+                    let slots = slice.slots(number, 0..slice.rows());
+                    let all_valid = vec![0xff; slots.len().div_ceil(8)];
+                    let bits = match collected.nulls(number, slots.clone()) {
+                        Some(bits) => bits,
+                        None => BitSlice::new(&all_valid, 0, slots.len())?,
+                    };
+                    let (trees, encoders) = prepared.bits(bits, context)?;
+                    (Level::Validity(trees), encoders)
+                }
+                LevelForm::Lengths => {
+                    return Err(Error::invalid("lengths of lists in a strict column"));
                 }
             });
         }

@@ -13,6 +13,7 @@
 //! | `encode` | a run of rows becomes a page, of one layout or the other ([`encode_page`]) |
 //! | `erase` | rows taken out of a block, the others encoded afresh into its place ([`erase_block`]) |
 //! | `protect` | blocks with salts, and room to grow, for pages whose rows will be erased ([`protect_page`]) |
+//! | `strict` | pages of which an erasure leaves nothing that depends on erased values ([`encode_strict_page`]) |
 //!
 //! # What this crate does not do
 //! It writes no file, computes no checksum or digest itself, decodes no page for readers (`tarsia-structure` does) and
@@ -34,6 +35,7 @@ mod page;
 mod prepare;
 mod protect;
 mod seal;
+mod strict;
 
 pub use bits::Bits;
 pub use collected_levels::{CollectedLevels, LevelsSlice};
@@ -47,4 +49,5 @@ pub use page::{
     BLOCK_PAYLOAD_BYTES_TARGET, BLOCK_ROWS_MIN, BlockRows, Choice, Choose, EncodeContext,
     EncodedPage, FULL_ZIP_BYTES_MIN, PageInput,
 };
-pub use protect::{SLACK_ONE_IN, protect_page};
+pub use protect::{Room, SLACK_ONE_IN, protect_page};
+pub use strict::{encode_strict_page, is_strict, not_strict, strict_place_bytes};

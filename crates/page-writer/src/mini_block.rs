@@ -16,7 +16,7 @@ use crate::seal::{length, seal};
 
 /// Bytes that validity may add to [`BLOCK_PAYLOAD_BYTES_TARGET`] where all blocks have as many rows: else 4,096
 /// nullable values of 16 bits would need two blocks, and the second header would make the page noticeably larger.
-const LAYER_BYTES_ALLOWED: usize = 1024;
+pub(crate) const LAYER_BYTES_ALLOWED: usize = 1024;
 
 /// Larger blocks would make a take of one row read too much, whatever an encoding gains by them.
 const BLOCK_PAYLOAD_BYTES_MAX: usize = 256 << 10;
@@ -90,8 +90,8 @@ impl Encoder<'_> {
         u64::try_from(bytes.div_ceil(n_all)).unwrap_or(u64::MAX)
     }
 
-    /// `block_bytes` is the most payload; `None` for any.
-    fn try_uniform(
+    /// Cuts blocks of so many rows. `block_bytes` is the most payload; `None` for any.
+    pub(crate) fn try_uniform(
         &mut self,
         rows: usize,
         block_rows: usize,
@@ -415,7 +415,8 @@ pub(crate) fn is_chunked(nested: bool, n_rows: usize, payload_bytes: usize) -> b
     nested && n_rows == 1 && payload_bytes > CHUNKED_BYTES_MIN
 }
 
-enum Fit {
+/// Whether blocks of so many rows are small enough.
+pub(crate) enum Fit {
     Fits,
     TooLarge,
 }

@@ -7,13 +7,23 @@ use tarsia_structure::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader, SALT
 use tarsia_structure::meta::{Level, Meta};
 
 use crate::page::EncodedPage;
+use crate::strict::strict_place_bytes;
 
 /// A block whose survivors may take more bytes gets a zero behind it for so many bytes that it has.
 pub const SLACK_ONE_IN: usize = 96;
 
+/// What gets zeros behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// Blocks whose survivors may take more bytes, as the encodings of their page say ([`EraseFit::MayGrow`]): a 96th
+    /// of the block.
+    Growth,
+    /// Blocks of a strict column: as many as make its place as long as that of any block of as many rows.
+    Strict,
+}
+
 /// Rewrites the blocks of a page whose rows will be erased in place, and computes their checksums again. Every block
-/// gets the salt that `salt` draws for its number. Blocks whose survivors may take more bytes, as the encodings of
-/// their page say ([`EraseFit::MayGrow`]), also get zeros behind them: a 96th of the block, up to a multiple of 8.
+/// gets the salt that `salt` draws for its number, and zeros behind it that [make `room`](Room), up to a multiple of 8.
 ///
 /// # Errors
 /// What [`BlockHeader::parse`] refuses, and [`TreeWriter::new`];
@@ -21,6 +31,7 @@ pub const SLACK_ONE_IN: usize = 96;
 pub fn protect_page(
     page: &mut EncodedPage,
     registry: &Registry,
+    room: Room,
     salt: &dyn Fn(u32) -> [u8; SALT_BYTES],
     checksum: fn(&[u8]) -> u32,
 ) -> Result<()> {
@@ -50,11 +61,18 @@ pub fn protect_page(
         let behind_header = header.block_bytes() as usize - SALT_BYTES;
         let rest = old.get(BLOCK_HEADER_BYTES..behind_header);
         bytes.extend_from_slice(rest.unwrap_or_default());
-        let slack = match growth.of_tree(header.tree.into()) {
-            true => (bytes.len() - start) / SLACK_ONE_IN,
-            false => 0,
+        let n = bytes.len() - start;
+        let place_bytes = match room {
+            Room::Growth if growth.of_tree(header.tree.into()) => n + n / SLACK_ONE_IN,
+            Room::Growth => n,
+            Room::Strict => {
+                let most = strict_place_bytes(&page.meta, header.logical_rows, registry)?;
+                let most = most.and_then(|most| usize::try_from(most).ok());
+                most.filter(|most| n <= *most)
+                    .ok_or_else(|| Error::invalid("a block that a strict column does not have"))?
+            }
         };
-        bytes.resize((bytes.len() + slack).next_multiple_of(BLOCK_ALIGN), 0);
+        bytes.resize((start + place_bytes).next_multiple_of(BLOCK_ALIGN), 0);
         reseal(bytes.get_mut(start..).unwrap_or_default(), checksum)?;
     }
     page.bytes = bytes;

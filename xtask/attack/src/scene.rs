@@ -12,6 +12,7 @@ use tarsia::{
     PageChooser, Preset, RowSet, Threads, WriteOptions, Writer,
 };
 use tarsia_arrow::{leaf_paths, reorder};
+use tarsia_page_writer::not_strict;
 use tarsia_testkit::arrays::{DISTRIBUTIONS, Distribution, Nulls, flat_types};
 use tarsia_testkit::nested::{
     Lengths, NestedProfile, is_uninhabited, nested_array, nested_types, random_type,
@@ -258,7 +259,20 @@ fn row_bytes(data_type: &DataType) -> usize {
 
 fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
     let data_type = column_type(rng);
+    let rounding = match &data_type {
+        DataType::Float64 => Some(*rng.pick(&["f32", "bf16", "int8", "int4", "int8", "int4"])),
+        DataType::Float32 => Some(*rng.pick(&["bf16", "int8", "int4"])),
+        DataType::FixedSizeList(item, _) if item.data_type().is_floating() => {
+            Some(*rng.pick(&["int8", "int4", "int8-row", "int4-row"]))
+        }
+        _ => None,
+    };
+    let rounding = rounding.filter(|_| rng.percent(50));
     let distribution = match rng.below(10) {
+        // No integer stands for infinities.
+        _ if rounding.is_some_and(|name| name.starts_with("int")) => {
+            *rng.pick(&[Distribution::Sorted, Distribution::Skewed])
+        }
         0..6 => Distribution::Random,
         _ => *rng.pick(&DISTRIBUTIONS),
     };
@@ -323,19 +337,18 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
     }
     let mut options = ColumnOptions::new();
     let mut how = String::new();
-    if rng.percent(30) {
+    let is_strict = rng.percent(25) && may_be_strict(&data_type, &metadata, rounding);
+    if is_strict {
+        options = options.with_strict_erasure();
+        how = ", strict".to_owned();
+    } else if rng.percent(30) {
         let outline = *rng.pick(&OUTLINES);
         if let Ok(outline) = outline.parse::<Outline>() {
             options = options.with_outline(outline);
         }
         how = format!(", encoded as {outline}");
     }
-    let rounding = match &data_type {
-        DataType::Float64 => Some(*rng.pick(&["f32", "bf16"])),
-        DataType::Float32 => Some("bf16"),
-        _ => None,
-    };
-    if let Some(rounding) = rounding.filter(|_| rng.percent(20)) {
+    if let Some(rounding) = rounding {
         options = options.with_rounding(rounding);
         how += &format!(", rounded to {rounding}");
     }
@@ -355,6 +368,21 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
         options,
         text,
     }
+}
+
+/// Whether a column can be stored so that erasures leave nothing that depends on erased values.
+fn may_be_strict(
+    data_type: &DataType,
+    metadata: &HashMap<String, String>,
+    rounding: Option<&str>,
+) -> bool {
+    // A packed struct, or one whose rows are stored one by one.
+    let has_layout = metadata.contains_key(LAYOUT_KEY);
+    let has_scale = rounding.is_some_and(|name| ["int8", "int4"].contains(&name));
+    let is_strict =
+        |path: &tarsia_arrow::LeafPath| not_strict(path.forms(), path.value_type()).is_none();
+    let paths = leaf_paths(data_type, true);
+    !has_layout && !has_scale && paths.is_ok_and(|paths| paths.iter().all(is_strict))
 }
 
 fn is_packable(data_type: &DataType) -> bool {
@@ -399,7 +427,7 @@ fn options(rng: &mut Rng, seed: u64, sources: &[Source]) -> (WriteOptions, Strin
     let is_mixed = rng.percent(20);
     for (number, source) in sources.iter().enumerate() {
         let mut own = source.options.clone();
-        if is_mixed && number > 0 && rng.flip() {
+        if is_mixed && number > 0 && rng.flip() && !own.strict_erasure() {
             let level = *rng.pick(&[ErasureLevel::Immutable, ErasureLevel::Hide]);
             own = own.with_erasure(level);
             text += &format!(", {} at level {level}", source.field.name());

@@ -70,6 +70,11 @@ impl WalkedColumn {
         self.record.level == ErasureLevel::Erase
     }
 
+    /// Whether a file with this metadata says that erasures leave nothing of the column.
+    pub(crate) fn is_strict(&self, schema_metadata: &BTreeMap<String, String>) -> bool {
+        self.is_erasable() && schema_metadata.contains_key(&format!("strict.{}", self.name))
+    }
+
     /// Data pages and shared pages with their numbers, as digests have them.
     pub(crate) fn all_pages(&self) -> impl Iterator<Item = (u32, &WalkedPage)> {
         let data = (0..).zip(&self.pages);

@@ -24,19 +24,19 @@ Example:
   tarsia erase users.tarsia --rows @rows.txt
   tarsia erase users.tarsia --where @condition.txt
 
-A condition is column = value, column IN (value, value), column BETWEEN value AND value, column IS NULL or column IS NOT
-NULL; several are joined by AND. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for bytes; dates,
-times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word stands in double
-quotes. Columns are flat. A value that the column's type does not hold is an error. @FILE reads the condition from a file, where lines
-may end anywhere between its words.
+A condition is column = value, column IN (value, value), column BETWEEN value AND value, column IS NULL or column IS
+NOT NULL; several are joined by AND. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for
+bytes; dates, times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word
+stands in double quotes. Columns are flat. A value that the column's type does not hold is an error. @FILE reads the
+condition from a file, where lines may end anywhere between its words.
 
-The file is changed in place. A crash leaves it as it was, or leaves a journal with which the next reader or `tarsia recover`
-completes the erasure. Copies, snapshots and backups of the file are not changed. An erasure that adds nothing to what is
-deleted and erased already changes no byte.
+The file is changed in place. A crash leaves it as it was, or leaves a journal with which the next reader or `tarsia
+recover` completes the erasure. Copies, snapshots and backups of the file are not changed. An erasure that adds nothing
+to what is deleted and erased already changes no byte.
 
-At level 2 the rows are erased from the columns at level 2 alone: what is printed, and the certificate, name the columns that
-still hold their values. The certificate is on the disk before the file changes, and gets its name before the erasure is
-acknowledged; if that is interrupted, `tarsia recover --certificate` writes it.")]
+At level 2 the rows are erased from the columns at level 2 alone: what is printed, and the certificate, name the columns
+that still hold their values. The certificate is on the disk before the file changes, and gets its name before the
+erasure is acknowledged; if that is interrupted, `tarsia recover --certificate` writes it.")]
 pub struct Erase {
     /// Tarsia file to change
     pub file: PathBuf,
@@ -50,7 +50,7 @@ pub struct Erase {
     #[arg(long, value_enum, default_value_t = EraseLevel::Two)]
     pub level: EraseLevel,
     /// Say what would change, and change nothing
-    #[arg(long, conflicts_with = "certificate")]
+    #[arg(long, conflicts_with = "path")]
     pub dry_run: bool,
     /// Write a new file without the rows and leave this one as it is: where a store has no writes in place. What the
     /// erasure does not change is copied without being decoded
@@ -59,17 +59,12 @@ pub struct Erase {
     /// Wait until others who map or change the file are done, instead of refusing
     #[arg(long)]
     pub wait: bool,
-    /// Write a certificate to this file: which rows were deleted and erased, which columns still hold their values,
-    /// which blocks changed, with their digests before and after
-    #[arg(long, value_name = "OUT.json")]
-    pub certificate: Option<PathBuf>,
-    /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl
-    /// genpkey -algorithm ed25519` writes it
-    #[arg(long, value_name = "KEYFILE", requires = "certificate")]
-    pub key: Option<PathBuf>,
-    /// What the certificate says besides, such as the number of a request
-    #[arg(long, value_name = "TEXT", requires = "certificate")]
-    pub note: Option<String>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub certifying: Certificate,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -79,6 +74,22 @@ pub struct Erase {
     )]
     #[command(flatten)]
     pub trust: Trust,
+}
+
+/// The certificate of an erasure, of `tarsia erase` and of `tarsia recover`.
+#[derive(Debug, Args)]
+pub struct Certificate {
+    /// Write the certificate of the erasure to this file: which rows were deleted and erased, which columns still hold
+    /// their values, which blocks changed, with their digests before and after
+    #[arg(long = "certificate", value_name = "OUT.json")]
+    pub path: Option<PathBuf>,
+    /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl
+    /// genpkey -algorithm ed25519` writes it
+    #[arg(long, value_name = "KEYFILE", requires = "path")]
+    pub key: Option<PathBuf>,
+    /// What the certificate says besides, such as the number of a request
+    #[arg(long, value_name = "TEXT", requires = "path")]
+    pub note: Option<String>,
 }
 
 /// Which rows `tarsia erase` erases: one of its options must be given.
@@ -193,20 +204,17 @@ Example:
   tarsia recover users.tarsia --certificate 4711.json
 
 Completes an erasure that a crash interrupted, or removes what it had not yet begun to apply. A file without one is not
-changed. If the erasure was to have a certificate, --certificate writes it, as it was signed; without that option it is lost, which
-is said.")]
+changed. If the erasure was to have a certificate, --certificate writes it, with the note and the signature that it has;
+--note and --key replace them. Without --certificate it is lost, which is said.")]
 pub struct Recover {
     /// Tarsia file to change
     pub file: PathBuf,
-    /// Write the certificate of the interrupted erasure to this file, if it was started with one
-    #[arg(long, value_name = "OUT.json")]
-    pub certificate: Option<PathBuf>,
-    /// Sign the certificate with the Ed25519 key in this file, instead of the signature that it has
-    #[arg(long, value_name = "KEYFILE", requires = "certificate")]
-    pub key: Option<PathBuf>,
-    /// What the certificate says besides, instead of the note that it has
-    #[arg(long, value_name = "TEXT", requires = "certificate")]
-    pub note: Option<String>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub certifying: Certificate,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -218,8 +226,9 @@ pub struct Recover {
 Example:
   tarsia audit users.tarsia --json
 
-Verifies the file, decodes all that may hold values of erased rows, and says what is left of deleted rows. Declared
-residue, such as lengths and trees, is described in docs/spec/residue.md.")]
+Verifies the file as `tarsia verify` does, and looks where that does not: at the filler under nulls, at the entries of
+dictionaries, and at how strict columns are laid out. Says what is left of deleted rows, and which residue each column
+at level 2 leaves; docs/spec/residue.md says what that tells.")]
 pub struct Audit {
     /// Tarsia file
     pub file: PathBuf,
@@ -240,7 +249,8 @@ pub struct Audit {
 Example:
   tarsia compact users.tarsia smaller.tarsia
 
-Writes the rows that are left, with the same encodings and levels of erasure, into a new file. The old one is not changed.")]
+Writes the rows that are left, with the same encodings and levels of erasure, into a new file. The old one is not
+changed.")]
 pub struct Compact {
     /// Tarsia file to read
     #[arg(value_name = "IN.tarsia")]
@@ -266,9 +276,9 @@ Example:
 Compares the certificate with the file as it is now, verifies the file, and checks the signature. The public key in a
 certificate is whatever its author put there: --signed-by says whose signature is trusted.
 
-Exit codes: 0, and a first line that starts with `ok`, only if all is right and the signature is by a key that --signed-by
-names; 3 if all else is right (the first line says `unsigned` or `signed by an unknown key`); 1 if the certificate is not true of
-this file, or its signature is not its own.")]
+Exit codes: 0, and a first line that starts with `ok`, only if all is right and the signature is by a key that
+--signed-by names; 3 if all else is right (the first line says `unsigned` or `signed by an unknown key`); 1 if the
+certificate is not true of this file, or its signature is not its own.")]
 pub struct VerifyCertificate {
     /// Certificate that `tarsia erase` wrote
     #[arg(value_name = "CERTIFICATE.json")]
@@ -285,36 +295,12 @@ pub struct VerifyCertificate {
 }
 
 /// What a file is prepared for: how rows of a column can be erased later, in place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Erasure {
-    /// Not at all.
-    Zero,
-    /// Readers leave the rows out; their values stay in the file.
-    One,
-    /// Nothing that is left in the file was computed from their values.
-    Two,
-}
-
-impl Erasure {
-    /// The level's number.
-    #[must_use]
-    pub fn number(self) -> u8 {
-        match self {
-            Erasure::Zero => 0,
-            Erasure::One => 1,
-            Erasure::Two => 2,
-        }
-    }
-}
-
-impl From<Erasure> for tarsia::ErasureLevel {
-    fn from(level: Erasure) -> tarsia::ErasureLevel {
-        match level {
-            Erasure::Zero => tarsia::ErasureLevel::Immutable,
-            Erasure::One => tarsia::ErasureLevel::Hide,
-            Erasure::Two => tarsia::ErasureLevel::Erase,
-        }
-    }
+    /// As the level says.
+    Level(tarsia::ErasureLevel),
+    /// At level 2, and nothing that is left depends on erased values.
+    Strict,
 }
 
 /// The option `--erasure` of `tarsia import`.
@@ -323,9 +309,10 @@ impl From<Erasure> for tarsia::ErasureLevel {
 /// are `COLUMN=VALUE`, too.
 #[derive(Debug, Default, Args)]
 pub struct ErasureLevels {
-    /// How rows can be erased later, in place, of all columns or of one: 2, email=2; 0 (not at all), 1 (readers leave
-    /// them out) or 2 (none of their values is left in the file, which is larger for it); may be given once without a
-    /// column, and for several columns
+    /// How rows can be erased later, in place, of all columns or of one: 2, email=2, salary=2:strict; 0 (not at all), 1
+    /// (readers leave them out), 2 (none of their values is left in the file, which is larger for it) or 2:strict
+    /// (nothing that is left depends on them, not even sizes: the column is stored plain, and cannot have texts or
+    /// lists of any length); may be given once without a column, and for several columns
     #[arg(long = "erasure", value_name = "[COLUMN=]LEVEL", value_parser = parse_erasure)]
     asked: Vec<Asked>,
 }
@@ -379,10 +366,15 @@ fn parse_erasure(text: &str) -> Result<Asked, String> {
         None => (None, text),
     };
     let level = match level {
-        "0" => Erasure::Zero,
-        "1" => Erasure::One,
-        "2" => Erasure::Two,
-        other => return Err(format!("no level `{other}`; there are 0, 1 and 2")),
+        "0" => Erasure::Level(tarsia::ErasureLevel::Immutable),
+        "1" => Erasure::Level(tarsia::ErasureLevel::Hide),
+        "2" => Erasure::Level(tarsia::ErasureLevel::Erase),
+        "2:strict" => Erasure::Strict,
+        other => {
+            return Err(format!(
+                "no level `{other}`; there are 0, 1, 2 and 2:strict"
+            ));
+        }
     };
     Ok(Asked { column, level })
 }
@@ -457,7 +449,7 @@ mod tests {
         let signed = ["--certificate", "c.json", "--key", "k", "--note", "n"];
         let args = erase(&[&["--rows", "-"], &signed[..]].concat()).unwrap();
         assert_eq!(args.rows.items, Some(RowItems::StandardInput));
-        assert_eq!(args.note.as_deref(), Some("n"));
+        assert_eq!(args.certifying.note.as_deref(), Some("n"));
     }
 
     #[test]
@@ -492,9 +484,14 @@ mod tests {
 
     #[test]
     fn levels_are_of_the_table_and_of_columns() {
-        let asked = levels(&["1", "email=2", "a=b=0"]).unwrap();
-        assert_eq!(asked.of_table(), Ok(Some(Erasure::One)));
-        let columns = BTreeMap::from([("a=b", Erasure::Zero), ("email", Erasure::Two)]);
+        let asked = levels(&["1", "email=2", "a=b=0", "c=2:strict"]).unwrap();
+        let level = |number| Erasure::Level(tarsia::ErasureLevel::of_number(number).unwrap());
+        assert_eq!(asked.of_table(), Ok(Some(level(1))));
+        let columns = BTreeMap::from([
+            ("a=b", level(0)),
+            ("c", Erasure::Strict),
+            ("email", level(2)),
+        ]);
         assert_eq!(asked.of_columns(), Ok(columns));
         let none = levels(&[]).unwrap();
         assert_eq!(
@@ -512,9 +509,9 @@ mod tests {
         let twice = levels(&["a=1", "a=2"]).unwrap();
         let what = "--erasure: column `a` is there twice";
         assert_eq!(twice.of_columns(), Err(Failure::Usage(what.into())));
-        for wrong in ["3", "a=", "a", "a=two", ""] {
+        for wrong in ["3", "a=", "a", "a=two", "", "1:strict", "a=2:"] {
             let error = levels(&[wrong]).unwrap_err().to_string();
-            assert!(error.contains("there are 0, 1 and 2"), "{error}");
+            assert!(error.contains("there are 0, 1, 2 and 2:strict"), "{error}");
         }
     }
 

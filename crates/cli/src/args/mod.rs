@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::source::{Format, Types};
 
 pub use erase::{
-    Audit, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase,
-    VerifyCertificate,
+    Audit, Certificate, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover,
+    ToErase, VerifyCertificate,
 };
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
@@ -481,7 +481,9 @@ Example:
   tarsia verify trips.tarsia --column distance --page 0
 
 Compares every byte with its digest, decodes every value, and checks what the file says of them, also where somebody
-computed the digests again. Where it finds nothing, every other command can read the file.
+computed the digests again. Where it finds nothing, every other command can read the file. It does not look for values of
+erased rows: what stands under nulls, and entries of dictionaries that nothing refers to, are what `tarsia audit` looks
+at.
 
 Stops at the first thing that is bad: exit code 1 and one line on stderr that names it; with --json also a document on
 stdout with \"ok\": false.")]

@@ -10,6 +10,9 @@ use crate::text::printable;
 use super::open::{open_with, trusting};
 use super::output::{NAME_CHARS, Out, align_right, new_table};
 
+/// Columns that are named of those that have the same residue.
+const COLUMNS_SHOWN: usize = 8;
+
 #[derive(Serialize)]
 struct AuditDocument<'a> {
     file: String,
@@ -32,11 +35,20 @@ struct ColumnDocument<'a> {
     level: u8,
     rows_held: u64,
     encodings_that_keep_values: &'a [String],
+    strict: bool,
+    /// What erasures leave that may depend on erased values.
+    residue: Vec<ResidueDocument<'a>>,
     blocks_looked_at: u64,
     entries_looked_at: u64,
     blocks_with_foreign_filler: u64,
     dictionaries_not_wiped: u64,
     buffers_not_looked_at: u64,
+}
+
+#[derive(Serialize)]
+struct ResidueDocument<'a> {
+    holder: &'a str,
+    tells: &'a str,
 }
 
 /// Checks the file, and says what of deleted rows it holds. A file that holds some is no failure: at level 1 it is what
@@ -53,6 +65,8 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             level: column.level.number(),
             rows_held: column.rows_held,
             encodings_that_keep_values: &column.encodings_that_keep_values,
+            strict: column.strict,
+            residue: column.residue.iter().map(residue_document).collect(),
             blocks_looked_at: column.blocks_looked_at,
             entries_looked_at: column.entries_looked_at,
             blocks_with_foreign_filler: column.blocks_with_foreign_filler,
@@ -103,15 +117,65 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             "section {id} of {bytes} bytes, which this program does not know, may hold values"
         ))?;
     }
+    for line in residue(&audit) {
+        out.line(&line)?;
+    }
     for line in conclusion(&audit) {
         out.line(&line)?;
     }
     out.finish()
 }
 
+fn residue_document(residue: &tarsia::Residue) -> ResidueDocument<'_> {
+    ResidueDocument {
+        holder: &residue.holder,
+        tells: &residue.tells,
+    }
+}
+
+/// What erasures leave of each column at level 2; columns of which they leave the same stand together.
+fn residue(audit: &tarsia::Audit) -> Vec<String> {
+    let mut columns: Vec<(&[tarsia::Residue], Vec<String>)> = Vec::new();
+    for column in audit.columns.iter().filter(|it| !it.residue.is_empty()) {
+        let name = printable(&column.name, NAME_CHARS);
+        match columns.iter_mut().find(|(left, _)| *left == column.residue) {
+            Some((_, names)) => names.push(name),
+            None => columns.push((&column.residue, vec![name])),
+        }
+    }
+    let mut lines = Vec::new();
+    for (left, names) in columns {
+        let names = match names.get(..COLUMNS_SHOWN) {
+            Some(first) if names.len() > COLUMNS_SHOWN => {
+                format!(
+                    "{} and {} more",
+                    first.join(", "),
+                    names.len() - COLUMNS_SHOWN
+                )
+            }
+            _ => names.join(", "),
+        };
+        lines.push(format!("what erasures leave of {names}:"));
+        lines.extend(
+            left.iter()
+                .map(|it| format!("  {}: {}", it.holder, it.tells)),
+        );
+    }
+    lines
+}
+
 /// What a column may hold beside the rows that it has.
 fn remarks(column: &AuditedColumn) -> Vec<String> {
     let mut remarks = Vec::new();
+    if column.strict {
+        remarks.push(
+            match column.residue.is_empty() {
+                true => "strict: erasures leave nothing",
+                false => "said to be strict, but not stored so",
+            }
+            .to_owned(),
+        );
+    }
     if !column.encodings_that_keep_values.is_empty() {
         let keep = column.encodings_that_keep_values.join(", ");
         remarks.push(format!("parameters hold values: {keep}"));

@@ -21,7 +21,11 @@ pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
             _ => tarsia::EmbedKernels::Embed,
         });
     for column in &audit.columns {
-        let own = tarsia::ColumnOptions::new().with_erasure(column.level);
+        let own = tarsia::ColumnOptions::new();
+        let own = match column.strict {
+            true => own.with_strict_erasure(),
+            false => own.with_erasure(column.level),
+        };
         options = options.with_column(&column.name, own);
     }
     let destination = Destination::open(&args.output, &args.input)?;

@@ -94,7 +94,11 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
 
 /// Files that are read beside the table, with what they are.
 fn inputs(args: &Erase) -> impl Iterator<Item = (&Path, &'static str)> {
-    let key = args.key.iter().map(|path| (path.as_path(), "is the key"));
+    let key = args
+        .certifying
+        .key
+        .iter()
+        .map(|path| (path.as_path(), "is the key"));
     let rows = match &args.rows.items {
         Some(RowItems::File(path)) => Some((path.as_path(), "is the list of rows")),
         _ => None,
@@ -108,7 +112,7 @@ fn inputs(args: &Erase) -> impl Iterator<Item = (&Path, &'static str)> {
 
 /// The file that the certificate will be written to: it is looked at before anything is erased.
 fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
-    let Some(path) = &args.certificate else {
+    let Some(path) = &args.certifying.path else {
         return Ok(None);
     };
     let mut others = vec![(args.file.as_path(), "is the table")];
@@ -116,7 +120,13 @@ fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
         others.push((out, "is the file that is written"));
     }
     others.extend(inputs(args));
-    Certifying::open(path, args.key.as_ref(), args.note.as_ref(), &others).map(Some)
+    Certifying::open(
+        path,
+        args.certifying.key.as_ref(),
+        args.certifying.note.as_ref(),
+        &others,
+    )
+    .map(Some)
 }
 
 /// The certificate of the erasure, on the disk under a temporary name; `None` if no certificate is asked for, or no
@@ -181,7 +191,7 @@ fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), F
     let dropped = report.dropped_sections.iter().map(|(id, _)| *id);
     if args.json {
         let holding = report.columns.iter().filter(|column| column.holds_values());
-        let certificate = args.certificate.as_ref().filter(|_| is_certified);
+        let certificate = args.certifying.path.as_ref().filter(|_| is_certified);
         out.document(&EraseDocument {
             file: args.file.display().to_string(),
             dry_run: args.dry_run,
@@ -283,8 +293,15 @@ enum Certified {
 
 pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
     let others = [(args.file.as_path(), "is the table")];
-    let open = |path| Certifying::open(path, args.key.as_ref(), args.note.as_ref(), &others);
-    let mut certifying = args.certificate.as_deref().map(open).transpose()?;
+    let open = |path| {
+        Certifying::open(
+            path,
+            args.certifying.key.as_ref(),
+            args.certifying.note.as_ref(),
+            &others,
+        )
+    };
+    let mut certifying = args.certifying.path.as_deref().map(open).transpose()?;
     let mut certified = Certified::NoErasure;
     let mut publish = |record: &[u8]| {
         certified = match (&mut certifying, record) {
@@ -313,7 +330,8 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
     let mut out = Out::new();
     if args.json {
         let written = args
-            .certificate
+            .certifying
+            .path
             .as_ref()
             .filter(|_| certified == Certified::Written);
         out.document(&RecoverDocument {
@@ -327,7 +345,7 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
         return out.finish();
     }
     out.line(&text)?;
-    match (certified, &args.certificate) {
+    match (certified, &args.certifying.path) {
         (Certified::Written, _) => out.line("its certificate was written")?,
         (Certified::Dropped, _) => out.line(
             "it was to have a certificate, which was not written: `recover --certificate OUT` would have written it",

@@ -76,6 +76,9 @@ struct ColumnDocument {
     trees: Vec<TreeDocument>,
     /// What its numbers were rounded to, and the largest errors.
     rounding: Option<String>,
+    erasure_level: u8,
+    /// Whether erasures leave nothing that depends on erased values.
+    strict: bool,
     /// Pages and metadata.
     bytes: u64,
     encoded_bytes: u64,
@@ -125,6 +128,8 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
                 .map(|(tree, blocks)| TreeDocument { tree, blocks })
                 .collect(),
             rounding: column.rounding,
+            erasure_level: column.level.number(),
+            strict: column.strict,
             bytes: column.encoded_bytes.saturating_add(column.metadata_bytes),
             encoded_bytes: column.encoded_bytes,
             metadata_bytes: column.metadata_bytes,
@@ -258,6 +263,12 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
             let name = printable(&column.name, SHOWN_CHARS);
             let rounding = printable(rounding, NAME_CHARS);
             out.line(&format!("{name} was rounded: {rounding}"))?;
+        }
+        if column.strict {
+            let name = printable(&column.name, SHOWN_CHARS);
+            out.line(&format!(
+                "{name} is strict at erasure level 2: an erasure leaves nothing that depends on erased values"
+            ))?;
         }
     }
     out.finish()

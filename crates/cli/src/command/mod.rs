@@ -25,8 +25,8 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
 
 use crate::args::{
-    ColumnLayout, Command, Export, Head, Import, Names, RowRange, Rows, Scan, Schema as SchemaArgs,
-    Take,
+    ColumnLayout, Command, Erasure, Export, Head, Import, Names, RowRange, Rows, Scan,
+    Schema as SchemaArgs, Take,
 };
 use crate::destination::{Destination, is_standard_output};
 use crate::failure::Failure;
@@ -91,7 +91,10 @@ fn import(args: &Import) -> Result<(), Failure> {
         .with_preset(args.preset.into())
         .with_embed_kernels(args.kernels.into());
     if let Some(level) = args.erasure.of_table()? {
-        options = options.with_erasure(level.into());
+        options = match level {
+            Erasure::Strict => options.with_strict_erasure(),
+            Erasure::Level(level) => options.with_erasure(level),
+        };
     }
     let mut layouts = Vec::new();
     if let Some(path) = &args.like {
@@ -147,7 +150,11 @@ fn column_options(args: &Import) -> Result<BTreeMap<&str, tarsia::ColumnOptions>
     }
     for (column, level) in args.erasure.of_columns()? {
         let own = all.entry(column).or_default();
-        *own = std::mem::take(own).with_erasure(level.into());
+        let before = std::mem::take(own);
+        *own = match level {
+            Erasure::Strict => before.with_strict_erasure(),
+            Erasure::Level(level) => before.with_erasure(level),
+        };
     }
     Ok(all)
 }

@@ -89,6 +89,10 @@ impl EncodingWriter for Alp {
         EraseFit::MayGrow
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some("how many decimals the numbers of the page have at most")
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let of = |width, decimals| Sample::any(ValueType::Fixed(width), &[decimals]);
         vec![of(8, 2), of(4, 3), of(8, 0), of(4, 22)]

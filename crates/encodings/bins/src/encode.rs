@@ -125,6 +125,12 @@ impl EncodingWriter for Bins {
         true
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some(
+            "lower ends of bins, which are values of the page, and how its values were distributed",
+        )
+    }
+
     fn samples(&self) -> Vec<Sample> {
         // Not any values: those of later blocks may be in none of the bins.
         let sample = |width, number_bits| Sample {

@@ -133,6 +133,15 @@ impl EncodingWriter for Dict {
         }
     }
 
+    fn residue(&self, node: &Node<'_>) -> Option<&'static str> {
+        Some(match Params::parse(node).map(|params| params.scope) {
+            Ok(Scope::Block) => "whether a block had more than 256, or 65,536, distinct values",
+            Ok(Scope::Page) | Err(_) => {
+                "how many distinct values the page had, and between which others the wiped ones were"
+            }
+        })
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let types = [4, 8, 1, 16, 33].map(ValueType::Fixed);
         let types = types.into_iter().chain([ValueType::Bytes]);

@@ -69,6 +69,10 @@ impl EncodingWriter for Divisor {
         EraseFit::Always
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some("what all numbers of the page were multiples of")
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let of = |width, divisor, remainder, fit| {
             let params = Params { divisor, remainder }.to_bytes(width as usize);

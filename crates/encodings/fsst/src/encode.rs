@@ -120,6 +120,12 @@ impl EncodingWriter for Fsst {
         EraseFit::Always
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some(
+            "how many symbols the page had, which were wiped, and which pieces were frequent in all its values",
+        )
+    }
+
     fn samples(&self) -> Vec<Sample> {
         vec![Sample::any(ValueType::Bytes, &[])]
     }

@@ -69,6 +69,10 @@ impl EncodingWriter for Gorilla {
         EraseFit::MayGrow
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some("which scheme took fewer bytes for the page")
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let of = |width, scheme: Scheme| Sample::any(ValueType::Fixed(width), &[scheme.number()]);
         let of_width = |width| Scheme::ALL.map(|scheme| of(width, scheme));

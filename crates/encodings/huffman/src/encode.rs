@@ -86,6 +86,10 @@ impl EncodingWriter for Huffman {
         EraseFit::Always
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some("which byte values the page had, and about how often")
+    }
+
     fn samples(&self) -> Vec<Sample> {
         vec![Sample {
             // Only values that have a code, if the page exists already.

@@ -129,6 +129,12 @@ impl EncodingWriter for Onpair {
         EraseFit::Always
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some(
+            "how many tokens the page had, which were wiped, and which pieces were frequent in all its values",
+        )
+    }
+
     fn samples(&self) -> Vec<Sample> {
         // Bytes without a token cannot be encoded.
         vec![Sample {

@@ -35,7 +35,7 @@ impl EncodingWriter for Quantized {
         }
         let dim = facts.rows.and_then(dim_of);
         for format in [Format::Int8, Format::Int4] {
-            let of_page = numbers::page(&fixed, format);
+            let of_page = numbers::page(&fixed, format, facts.erasable);
             let of_vectors = dim.and_then(|dim| numbers::vectors(&fixed, format, dim));
             for numbers in of_page.into_iter().chain(of_vectors) {
                 proposals.push(self.proposal(numbers, values));
@@ -105,6 +105,15 @@ impl EncodingWriter for Quantized {
             // What is left of a vector is no vector.
             Ok(Scale::Vector(_)) => EraseFit::MayGrow,
             _ => EraseFit::Always,
+        }
+    }
+
+    fn residue(&self, node: &Node<'_>) -> Option<&'static str> {
+        match Params::parse(node).map(|params| params.scale) {
+            Ok(Scale::Page(_)) | Err(_) => Some(
+                "the scale of the page, in steps of a quarter of a power of two: about how large its largest value was",
+            ),
+            Ok(Scale::None | Scale::Vector(_)) => None,
         }
     }
 

@@ -15,6 +15,12 @@ pub(crate) struct Grid {
 /// 2^52 + 2^51: a sum with it is rounded to a whole number, of two to the even one, which its lowest bits are.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
+/// Bits of the fraction of a scale where rows may be erased: 1, 5/4, 6/4 and 7/4 of powers of two. So it says of the
+/// largest magnitude, which may have been erased, in which of four parts of an octave it was. Finer steps say more;
+/// coarser ones cost more. Over 27 columns of measured data, the errors of `int8` are 1.12 times those of the exact
+/// scale in the median (1.05, 1.22 and 1.42 times for 3, 1 and 0 bits); a scale is never 5/4 of the exact one or more.
+const COARSE_STEP_BITS: u32 = 2;
+
 impl Grid {
     /// `None` for floating-point formats.
     pub(crate) fn of(format: Format, is_of_vectors: bool) -> Option<Self> {
@@ -57,6 +63,32 @@ impl Grid {
         }
         let scale = (quotient as f32).max(f32::MIN_POSITIVE);
         scale.is_finite().then_some(f64::from(scale))
+    }
+
+    /// The scales that values may have where rows may be erased, and whose largest magnitude is that of `largest`: the
+    /// smallest [step](COARSE_STEP_BITS) that is not below [`Grid::scale_for`], and the step above that. Values are
+    /// rounded with the first; those that were rounded so have one of the two.
+    ///
+    /// Proof: let values be rounded with the step `s`, and let `r` be the step below it, which is less than the largest
+    /// magnitude `m` divided by `L`. Products of an integer and a step have 10 bits at most, so they are exact. The
+    /// largest magnitude of the results is at most `L s`, and at least `m - s / 2`. Divided by `L` that is more than `r
+    /// - s / 14`, and so more than the step below `r`: `s` is at most 5/4 of `r`, and that step at most 7/8 of it. So
+    /// the results lead to `s` as the first step or as the second. They do not overflow: the largest finite number
+    /// divided by `L` is between 1 and 5/4 of a power of two, and with 5/4 of that power it becomes 102 times the scale
+    /// (or 6 times).
+    pub(crate) fn coarse_scales_for<V: Value>(self, largest: V) -> [f64; 2] {
+        let magnitude = largest.number().abs();
+        if magnitude == 0.0 {
+            return [1.0; 2];
+        }
+        let smallest = match V::BYTES {
+            8 => f64::MIN_POSITIVE,
+            _ => f64::from(f32::MIN_POSITIVE),
+        };
+        let quotient = (magnitude / f64::from(self.largest)).max(smallest);
+        let step = 1u64 << (52 - COARSE_STEP_BITS);
+        let first = (quotient.to_bits()).next_multiple_of(step);
+        [first, first + step].map(f64::from_bits)
     }
 
     /// The integer nearest to `value / scale`, of two the even one, as far as values are rounded to it.

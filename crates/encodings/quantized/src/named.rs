@@ -6,7 +6,7 @@ use core::num::NonZero;
 use tarsia_codec::{Rounding, RoundingError};
 
 use crate::layout::Format;
-use crate::round::{RoundError, round};
+use crate::round::{RoundError, Scales, round};
 use crate::value::Value;
 
 /// A rounding to a format.
@@ -94,18 +94,28 @@ impl Rounding for Named {
         values: &mut [u8],
         value_bytes: usize,
         row_values: Option<NonZero<usize>>,
+        erasable: bool,
     ) -> Result<RoundingError, String> {
         let dim = match (self.of_rows, row_values) {
             (false, _) => None,
             (true, Some(row_values)) => Some(row_values.get()),
             (true, None) => return Err("rows are no fixed-size lists".to_string()),
         };
+        let scales = match (dim, erasable) {
+            (Some(dim), _) => Scales::Vectors(dim),
+            (None, true) => Scales::CoarsePage,
+            (None, false) => Scales::Page,
+        };
         match value_bytes {
-            2 => self.in_place::<u16, 2>(values, dim, u16::from_le_bytes, u16::to_le_bytes),
-            4 => self.in_place::<f32, 4>(values, dim, f32::from_le_bytes, f32::to_le_bytes),
-            8 => self.in_place::<f64, 8>(values, dim, f64::from_le_bytes, f64::to_le_bytes),
+            2 => self.in_place::<u16, 2>(values, scales, u16::from_le_bytes, u16::to_le_bytes),
+            4 => self.in_place::<f32, 4>(values, scales, f32::from_le_bytes, f32::to_le_bytes),
+            8 => self.in_place::<f64, 8>(values, scales, f64::from_le_bytes, f64::to_le_bytes),
             _ => Err(RoundError::TooWide.to_string()),
         }
+    }
+
+    fn depends_on_other_rows(&self) -> bool {
+        self.format.small().is_none() && !self.of_rows
     }
 }
 
@@ -113,13 +123,13 @@ impl Named {
     fn in_place<V: Value, const S: usize>(
         &self,
         bytes: &mut [u8],
-        dim: Option<usize>,
+        scales: Scales,
         load: fn([u8; S]) -> V,
         store: fn(V) -> [u8; S],
     ) -> Result<RoundingError, String> {
         let (chunks, _) = bytes.as_chunks_mut::<S>();
         let mut values: alloc::vec::Vec<V> = chunks.iter().map(|chunk| load(*chunk)).collect();
-        let error = round(&mut values, self.format, dim).map_err(|error| error.to_string())?;
+        let error = round(&mut values, self.format, scales).map_err(|error| error.to_string())?;
         for (chunk, value) in chunks.iter_mut().zip(values) {
             *chunk = store(value);
         }

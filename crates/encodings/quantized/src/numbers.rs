@@ -72,13 +72,17 @@ pub(crate) fn floats(values: &FixedSlice<'_>, formats: &[Format]) -> Vec<Numbers
 }
 
 /// The integers of a page whose scale is found; `None` if it is not, or if they do not stand for all of the values.
-pub(crate) fn page(values: &FixedSlice<'_>, format: Format) -> Option<Numbers> {
+/// Where rows may be erased, the scale is one that says little of the largest value.
+pub(crate) fn page(values: &FixedSlice<'_>, format: Format, erasable: bool) -> Option<Numbers> {
     let grid = Grid::of(format, false)?;
     if !of_type!(values, may_be_multiples(grid)) {
         return None;
     }
     let mut codes = Vec::new();
-    let scale = of_type!(values, find_scale(grid, &mut codes))?;
+    let scale = match erasable {
+        true => of_type!(values, find_coarse_scale(grid, &mut codes))?,
+        false => of_type!(values, find_scale(grid, &mut codes))?,
+    };
     let params = Params {
         format,
         scale: Scale::Page(scale),
@@ -218,6 +222,14 @@ fn append_multiples<V: Value>(values: &[u8], grid: Grid, scale: f64, codes: &mut
 fn find_scale<V: Value>(values: &[u8], grid: Grid, codes: &mut Vec<u8>) -> Option<f64> {
     let scale = grid.scale_for(largest::<V>(V::all(values))?)?;
     append_multiples::<V>(values, grid, scale, codes).then_some(scale)
+}
+
+/// The same with one of the scales that values have where rows may be erased.
+fn find_coarse_scale<V: Value>(values: &[u8], grid: Grid, codes: &mut Vec<u8>) -> Option<f64> {
+    let mut steps = grid
+        .coarse_scales_for(largest::<V>(V::all(values))?)
+        .into_iter();
+    steps.find(|scale| append_multiples::<V>(values, grid, *scale, codes))
 }
 
 /// False if the first values have more magnitudes than integers have. That is so for nearly all values that were not

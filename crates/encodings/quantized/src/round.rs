@@ -69,7 +69,7 @@ pub fn round_f16(
     format: Format,
     dim: Option<usize>,
 ) -> Result<RoundingError, RoundError> {
-    round(values, format, dim)
+    round(values, format, Scales::of(dim))
 }
 
 /// Rounds values in place to the nearest that a number of `format` stands for, of two to the one with the even number.
@@ -92,7 +92,7 @@ pub fn round_f32(
     format: Format,
     dim: Option<usize>,
 ) -> Result<RoundingError, RoundError> {
-    round(values, format, dim)
+    round(values, format, Scales::of(dim))
 }
 
 /// Rounds values of 8 bytes in place: as [`round_f32`]. The differences of [`Format::F32`] are at most 2^-24, relative,
@@ -105,31 +105,50 @@ pub fn round_f64(
     format: Format,
     dim: Option<usize>,
 ) -> Result<RoundingError, RoundError> {
-    round(values, format, dim)
+    round(values, format, Scales::of(dim))
+}
+
+/// Which values have a scale in common, if integers stand for them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scales {
+    /// All of them.
+    Page,
+    /// All of them; the scale tells of the largest only coarsely, whose row may be erased.
+    CoarsePage,
+    /// So many.
+    Vectors(usize),
+}
+
+impl Scales {
+    fn of(dim: Option<usize>) -> Self {
+        dim.map_or(Self::Page, Self::Vectors)
+    }
 }
 
 pub(crate) fn round<V: Value>(
     values: &mut [V],
     format: Format,
-    dim: Option<usize>,
+    scales: Scales,
 ) -> Result<RoundingError, RoundError> {
     if format.number_bytes() >= V::BYTES {
         return Err(RoundError::TooWide);
     }
-    let Some(grid) = Grid::of(format, dim.is_some()) else {
-        return match dim {
-            None => Ok(round_floats(values, format)),
-            Some(_) => Err(RoundError::Dim),
+    let Some(grid) = Grid::of(format, matches!(scales, Scales::Vectors(_))) else {
+        return match scales {
+            Scales::Page | Scales::CoarsePage => Ok(round_floats(values, format)),
+            Scales::Vectors(_) => Err(RoundError::Dim),
         };
     };
     if let Some(index) = values.iter().position(|it| it.magnitude() >= V::INFINITY) {
         return Err(RoundError::NotFinite { index });
     }
-    let n = match dim {
-        Some(0) => return Err(RoundError::Dim),
-        Some(dim) if !values.len().is_multiple_of(dim) => return Err(RoundError::PartOfVector),
-        Some(dim) => dim,
-        None => values.len().max(1),
+    let n = match scales {
+        Scales::Vectors(0) => return Err(RoundError::Dim),
+        Scales::Vectors(dim) if !values.len().is_multiple_of(dim) => {
+            return Err(RoundError::PartOfVector);
+        }
+        Scales::Vectors(dim) => dim,
+        Scales::Page | Scales::CoarsePage => values.len().max(1),
     };
     let is_too_large = |it: &V| V::BYTES == 8 && grid.scale_for(*it).is_none();
     if let Some(index) = values.iter().position(is_too_large) {
@@ -137,12 +156,29 @@ pub(crate) fn round<V: Value>(
     }
     let mut bound = RoundingError::default();
     for vector in values.chunks_mut(n) {
-        let largest = largest(vector.iter().copied());
-        if let Some(scale) = largest.and_then(|it| grid.scale_for(it)) {
+        let Some(largest) = largest(vector.iter().copied()) else {
+            continue;
+        };
+        let scale = match scales {
+            Scales::CoarsePage => Some(coarse_scale(vector, grid, largest)),
+            Scales::Page | Scales::Vectors(_) => grid.scale_for(largest),
+        };
+        if let Some(scale) = scale {
             bound = bound.and(round_to_multiples(vector, grid, scale));
         }
     }
     Ok(bound)
+}
+
+/// The scale with which values are rounded where rows may be erased. Values that have one of its steps keep it.
+fn coarse_scale<V: Value>(values: &[V], grid: Grid, largest: V) -> f64 {
+    let is_multiple = |it: &V, scale| {
+        let multiple = V::of(grid.nearest(*it, scale), scale);
+        multiple.bits() == it.bits()
+    };
+    let steps = grid.coarse_scales_for(largest);
+    let of_all = |scale: &f64| values.iter().all(|it| is_multiple(it, *scale));
+    steps.into_iter().find(of_all).unwrap_or(steps[0])
 }
 
 fn round_floats<V: Value>(values: &mut [V], format: Format) -> RoundingError {

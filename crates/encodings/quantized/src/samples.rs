@@ -8,7 +8,7 @@ use tarsia_codec::{AlignedBuf, OwnedValues, Sample, ValueType, Values};
 
 use crate::grid::Grid;
 use crate::layout::{Format, Params, Scale};
-use crate::round::{round, round_to_multiples};
+use crate::round::{Scales, round, round_to_multiples};
 use crate::value::Value;
 
 /// The scale of pages.
@@ -52,8 +52,13 @@ fn of(
 /// values of some bytes is one for those of others, too, so these count.
 fn rounded(values: Values<'_>, format: Format) -> OwnedValues {
     fn all<V: Value>(values: Values<'_>, format: Format) -> OwnedValues {
-        let dim = format.small().is_none().then_some(1);
-        changed(values, |value: &mut [V]| round(value, format, dim).is_ok())
+        let scales = match format.small() {
+            Some(_) => Scales::Page,
+            None => Scales::Vectors(1),
+        };
+        changed(values, |value: &mut [V]| {
+            round(value, format, scales).is_ok()
+        })
     }
     match values.value_type() {
         ValueType::Fixed(2) => all::<u16>(values, format),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tarsia_metadata::{ErasureLevel, SECTIONS_KNOWN};
 
 use super::verify::{self, Depth};
-use crate::erase::{Look, encodings_that_keep_values, look};
+use crate::erase::{Look, Residue, encodings_that_keep_values, is_strict, look, residue_of};
 use crate::error::Result;
 use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
@@ -44,6 +44,12 @@ pub struct AuditedColumn {
     pub rows_held: u64,
     /// Encodings of its pages whose parameters hold values of the page: an erasure does not reach them.
     pub encodings_that_keep_values: Vec<String>,
+    /// Whether it says that erasures leave nothing of its values
+    /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).
+    pub strict: bool,
+    /// What erasures leave that may depend on erased values: of a column at level 2, whether rows are erased or not.
+    /// Nothing of a strict column whose pages are stored as those of strict columns are.
+    pub residue: Vec<Residue>,
     /// Blocks that were decoded to look for values of erased rows; 0 where no row is erased from the column.
     pub blocks_looked_at: u64,
     /// Entries of its dictionaries that were compared with what is left.
@@ -75,6 +81,12 @@ impl Audit {
         (self.deleted_rows == 0 || columns.iter().all(AuditedColumn::is_clean))
             && self.bytes_behind == 0
             && (self.deleted_rows == 0 || self.unknown_sections.is_empty())
+    }
+
+    /// Strict columns of which an erasure leaves something: they are not stored as strict columns are.
+    pub fn broken_strict_columns(&self) -> impl Iterator<Item = &AuditedColumn> {
+        let columns = self.columns.iter();
+        columns.filter(|column| column.strict && !column.residue.is_empty())
     }
 
     /// Whether everything was looked at that may hold a value of an erased row.
@@ -119,6 +131,11 @@ pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
             },
             encodings_that_keep_values: match is_erased {
                 true => encodings_that_keep_values(file, &column)?,
+                false => Vec::new(),
+            },
+            strict: is_strict(file, &column),
+            residue: match is_erased {
+                true => residue_of(file, &column)?,
                 false => Vec::new(),
             },
             blocks_looked_at: found.blocks,

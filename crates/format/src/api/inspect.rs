@@ -3,11 +3,12 @@
 use arrow_schema::DataType;
 use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
-use tarsia_metadata::{KernelSection, LAYOUT_FULL_ZIP};
+use tarsia_metadata::{ErasureLevel, KernelSection, LAYOUT_FULL_ZIP};
 use tarsia_structure::block::BlockExpectation;
 use tarsia_structure::levels::LevelSections;
 use tarsia_structure::{Block, BlockHeader, Layout, Level};
 
+use crate::erase::is_strict;
 use crate::error::{Result, while_reading};
 use crate::exec::{OpenFile, blocks_of, prepare_shared};
 use crate::plan::PageNumber;
@@ -71,6 +72,11 @@ pub struct ColumnInspection {
     /// If its values were rounded when they were written: to what, and the largest errors
     /// ([`ColumnOptions::with_rounding`](crate::ColumnOptions::with_rounding)).
     pub rounding: Option<String>,
+    /// What an erasure may do with its values.
+    pub level: ErasureLevel,
+    /// Whether it says that erasures leave nothing of its values
+    /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).
+    pub strict: bool,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
     /// Bytes of the column's record, block tables and digests.
@@ -182,6 +188,8 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
     Ok(ColumnInspection {
         name: column.name().to_owned(),
         rounding: file.catalog.schema_metadata().get(&rounding).cloned(),
+        level: column.level,
+        strict: is_strict(file, column),
         data_type: match column.packing {
             None => column.data_type.to_string(),
             Some(_) => format!("packed {}", column.data_type),

@@ -10,6 +10,7 @@
 //! | `foreign.rs` | pages that a kernel decodes |
 //! | `patches.rs` | ranges of the file that get other bytes |
 //! | `kept.rs` | what an erasure does not reach |
+//! | `residue.rs` | what an erasure leaves that may depend on erased values ([`Residue`]) |
 //! | `report.rs` | what was done ([`ErasureReport`]) |
 //! | `protocol.rs` | changes written so that an interruption leaves the file as before or as after |
 //! | `journal.rs` | the journal of a file, and whether it is that of this state of it |
@@ -26,6 +27,7 @@ mod pending;
 mod plan;
 mod protocol;
 mod report;
+mod residue;
 
 use tarsia_compliance::RowSet;
 use tarsia_io::{ChangeAt, PatchedReader, ReadAt, Sink};
@@ -41,6 +43,8 @@ pub use plan::ErasurePlan;
 pub use protocol::Recovery;
 pub(crate) use protocol::{pending_record, recover};
 pub use report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
+pub use residue::Residue;
+pub(crate) use residue::{is_strict, residue_of};
 
 use plan::Asked;
 use protocol::Modification;

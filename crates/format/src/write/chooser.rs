@@ -7,12 +7,12 @@ use tarsia_arrow::LeafPath;
 use tarsia_cascade::{Chooser, Objective, Outline, Weights};
 use tarsia_codec::Statistics;
 use tarsia_metadata::ErasureLevel;
-use tarsia_page_writer::{Choice, Choose};
+use tarsia_page_writer::{Choice, Choose, not_strict};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::table::full_name;
 use crate::write::captured::CapturedColumn;
-use crate::write::options::{ColumnOptions, PageChooser, WriteOptions};
+use crate::write::options::{ColumnOptions, Erasure, PageChooser, WriteOptions};
 use crate::write::rounding::{ColumnRounding, is_rounded};
 
 /// What chooses a column's trees.
@@ -92,6 +92,10 @@ impl<'a> Choosers<'a> {
                 CapturedColumn::Together(_) => u32::MAX,
             }))
             .unwrap_or(options.full_zip_bytes_min());
+        let erasure = self.erasure(name);
+        if erasure.is_strict {
+            return ColumnChooser::Search(self.base.clone().by_type_alone());
+        }
         let has_tree = own.is_some_and(|own| own.tree().is_some() || own.outline().is_some());
         let policy = own.and_then(ColumnOptions::chooser);
         if let Some(policy) = policy.or_else(|| options.chooser().filter(|_| !has_tree)) {
@@ -102,7 +106,7 @@ impl<'a> Choosers<'a> {
         }
         let preset = own.and_then(ColumnOptions::preset);
         let weights = Weights {
-            erasable: self.erasure(name) == ErasureLevel::Erase,
+            erasable: erasure.level == ErasureLevel::Erase,
             ..Objective::from(preset.unwrap_or(options.preset())).weights()
         };
         let chooser = self
@@ -128,10 +132,44 @@ impl<'a> Choosers<'a> {
     }
 
     /// What erasures may do with the values of a leaf column.
-    pub(super) fn erasure(&self, name: &LeafName<'_>) -> ErasureLevel {
-        let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::erasure);
+    pub(super) fn erasure(&self, name: &LeafName<'_>) -> Erasure {
+        let asked = |name: &str| {
+            let own = self.options.column(name);
+            own.and_then(ColumnOptions::erasure_asked)
+        };
         let of_column = self.names_of(name).into_iter().find_map(asked);
-        of_column.unwrap_or(self.options.erasure())
+        of_column.unwrap_or(self.options.erasure_asked())
+    }
+
+    /// That a strict leaf column, which lies at `path`, can be stored so that erasures leave nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] that names what would be left.
+    pub(super) fn check_strict(
+        &self,
+        name: &LeafName<'_>,
+        path: &LeafPath,
+        rounding: Option<&ColumnRounding>,
+        full_zip_bytes_min: Option<u32>,
+    ) -> Result<()> {
+        let names = self.names_of(name).into_iter();
+        let own = names.filter_map(|name| self.options.column(name));
+        let chooses = |own: &ColumnOptions| {
+            own.tree().is_some() || own.outline().is_some() || own.chooser().is_some()
+        };
+        let what = match not_strict(path.forms(), path.value_type()) {
+            Some(what) => what,
+            None if rounding.is_some_and(ColumnRounding::depends_on_other_rows) => {
+                "the scale of a page tells about how large its largest value was"
+            }
+            None if own.into_iter().any(chooses) => {
+                "its trees are those of its type, and no others"
+            }
+            None if full_zip_bytes_min == Some(0) => "its rows are not stored one by one",
+            None => return Ok(()),
+        };
+        let what = format!("a strict column cannot be stored so: {what}");
+        Err(Error::new(ErrorKind::InvalidInput, what).in_column(name.leaf))
     }
 
     /// The names by which options find a leaf column, the closest first: its own, those that lead to what it is in, its

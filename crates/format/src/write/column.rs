@@ -18,8 +18,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::Stored;
 use crate::write::body::{Body, WrittenPage};
 use crate::write::chooser::ColumnChooser;
-use crate::write::cut::{full_pages, whole_rows};
+use crate::write::cut::{full_pages, full_pages_of, strict_page_rows, whole_rows};
 use crate::write::memory::FirstPage;
+use crate::write::options::{Erasure, STRICT_KEY_PREFIX, STRICT_VALUE};
 use crate::write::page::{self, DataPage, PageId};
 use crate::write::rounding::ColumnRounding;
 use crate::write::shared::SharedPages;
@@ -48,6 +49,9 @@ pub(super) struct ColumnWriter {
     pub(super) level: ErasureLevel,
     /// Of a column whose values can be erased.
     salts: Option<Arc<Salts>>,
+    path: LeafPath,
+    /// The name of the leaf, if erasures leave nothing of its values.
+    strict: Option<String>,
 }
 
 /// Rows of a column that become a page.
@@ -78,6 +82,7 @@ impl ColumnWriter {
             field,
             index,
             leaf,
+            path: path.clone(),
             decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
             buffer: LeafBuffer::new(&stored.data_type, path),
             packing: stored.packing.clone(),
@@ -90,6 +95,7 @@ impl ColumnWriter {
             first_page: FirstPage::default(),
             level: ErasureLevel::default(),
             salts: None,
+            strict: None,
         }
     }
 
@@ -98,18 +104,31 @@ impl ColumnWriter {
         self.salts.as_ref().map(|salts| salts.of_root())
     }
 
-    /// The same at this level; there are salts where values can be erased.
-    pub(super) fn with_erasure(self, level: ErasureLevel, salts: Option<Arc<Salts>>) -> Self {
+    /// The same where this is what erasures may do with the leaf `name`; there are salts where values can be erased.
+    pub(super) fn with_erasure(
+        self,
+        erasure: Erasure,
+        salts: Option<Arc<Salts>>,
+        name: &str,
+    ) -> Self {
         Self {
-            level,
+            level: erasure.level,
             salts,
+            strict: erasure.is_strict.then(|| name.to_owned()),
             ..self
         }
     }
 
     /// Cuts the pages that are full; `column` is the column's place among the writers.
     pub(super) fn push_full(&self, column: usize, page_bytes: u64, cuts: &mut Vec<Cut>) {
-        for (i, full) in full_pages(&self.buffer, page_bytes).into_iter().enumerate() {
+        let full = match self.strict {
+            None => full_pages(&self.buffer, page_bytes),
+            Some(_) => {
+                let page_rows = strict_page_rows(&self.path, page_bytes);
+                full_pages_of(self.buffer.rows(), page_rows)
+            }
+        };
+        for (i, full) in full.into_iter().enumerate() {
             cuts.push(Cut {
                 known_at: self.next_row + full.known_at as u64,
                 column,
@@ -151,7 +170,7 @@ impl ColumnWriter {
         self.check_decimals(&input, cut.rows.start)?;
         let rounded = match &self.rounding {
             None => None,
-            Some(rounding) => Some(rounding.round(&input)?),
+            Some(rounding) => Some(rounding.round(&input, self.salts.is_some())?),
         };
         if let Some(rounded) = &rounded {
             input.values = rounded.values()?;
@@ -167,6 +186,7 @@ impl ColumnWriter {
             id,
             registry,
             salts: self.salts.as_deref(),
+            strict: self.strict.as_ref().map(|_| &self.path),
         };
         let mut page = page::encode(input, &context, &self.chooser, &memory)?;
         page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
@@ -210,6 +230,7 @@ impl ColumnWriter {
             },
             registry,
             salts: self.salts.as_deref(),
+            strict: self.strict.as_ref().map(|_| &self.path),
         };
         let shared = self.shared.append(&context, page.shared, body)?;
         let written = body.append_page(page.page, first_row, shared)?;
@@ -223,6 +244,13 @@ impl ColumnWriter {
         // The largest errors are of values that may be erased.
         let error = (self.level != ErasureLevel::Erase).then_some(self.rounding_error);
         Some(rounding.key_value(error))
+    }
+
+    /// What the metadata of the schema says of it if it is strict.
+    pub(super) fn strict(&self) -> Option<(String, String)> {
+        let name = self.strict.as_ref()?;
+        let key = format!("{STRICT_KEY_PREFIX}{name}");
+        Some((key, STRICT_VALUE.to_owned()))
     }
 
     /// Forgets the first rows of the buffer, whose pages were appended.

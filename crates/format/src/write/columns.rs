@@ -56,6 +56,12 @@ impl Columns {
         columns.filter_map(ColumnWriter::rounded).collect()
     }
 
+    /// What the metadata of the schema says of strict columns.
+    pub(super) fn strict(&self) -> Vec<(String, String)> {
+        let columns = self.writers.iter();
+        columns.filter_map(ColumnWriter::strict).collect()
+    }
+
     /// The salt of the file's root digest, if values of a column can be erased.
     pub(super) fn root_salt(&self) -> Option<[u8; 32]> {
         self.writers.iter().find_map(ColumnWriter::root_salt)
@@ -292,15 +298,18 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
             };
             let chooser = choosers.of(&name, full_zip_bytes_min);
             let rounding = choosers.rounding(&name, &path)?;
-            let level = choosers.erasure(&name);
-            let salts = match level {
+            let erasure = choosers.erasure(&name);
+            if erasure.is_strict {
+                choosers.check_strict(&name, &path, rounding.as_ref(), full_zip_bytes_min)?;
+            }
+            let salts = match erasure.level {
                 ErasureLevel::Erase => Some(salts.get_or_make(options)?),
                 ErasureLevel::Hide | ErasureLevel::Immutable => None,
             };
             let leaf = columns.len() as u32;
             let field = field.clone();
             let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
-            columns.push(column.with_erasure(level, salts));
+            columns.push(column.with_erasure(erasure, salts, name.leaf));
         }
     }
     choosers.check_names()?;

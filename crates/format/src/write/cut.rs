@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use tarsia_arrow::LeafBuffer;
-use tarsia_codec::limits;
+use tarsia_arrow::{LeafBuffer, LeafPath};
+use tarsia_codec::{ValueType, limits};
+use tarsia_structure::LevelForm;
 
 /// Pages hold multiples of this many rows if they are long enough, so that blocks of different columns align.
 const PAGE_ROWS_MULTIPLE: usize = 1024;
@@ -47,6 +48,32 @@ pub(super) fn full_pages(buffer: &LeafBuffer, page_bytes: u64) -> Vec<FullPage> 
         });
         start = end;
     }
+}
+
+/// The same where values do not count: each page has `page_rows` rows.
+pub(super) fn full_pages_of(held: usize, page_rows: usize) -> Vec<FullPage> {
+    let page = |number: usize| {
+        let rows = number * page_rows..(number + 1) * page_rows;
+        FullPage {
+            known_at: rows.end,
+            rows,
+        }
+    };
+    (0..held / page_rows.max(1)).map(page).collect()
+}
+
+/// Rows of the pages of a strict column: so many take `page_bytes` if none is null.
+pub(super) fn strict_page_rows(path: &LeafPath, page_bytes: u64) -> usize {
+    let items = path.forms().iter().fold(1u64, |items, form| match form {
+        LevelForm::ConstantLength(n) => items.saturating_mul((*n).into()),
+        LevelForm::Validity | LevelForm::Lengths => items,
+    });
+    let row_bits = match path.value_type() {
+        Some(ValueType::Fixed(width)) => items.saturating_mul(u64::from(width) * 8),
+        _ => items,
+    };
+    let rows = page_bytes.saturating_mul(8) / row_bits.max(1);
+    whole_rows(rows.clamp(1, PAGE_ROWS_MAX as u64) as usize)
 }
 
 /// Rows of a page that could end at row `rows`: fewer, so that they are a multiple, if there are enough.

@@ -62,6 +62,7 @@ pub use options::{
     ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, ROUNDED_KEY_PREFIX,
     WriteOptions,
 };
+pub(crate) use options::{STRICT_KEY_PREFIX, STRICT_VALUE};
 
 /// What a finished file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -329,7 +330,13 @@ impl<W: Sink> Writer<W> {
         self.check_whole()?;
         self.columns.flush_rest(&mut self.body)?;
         let rounded = self.columns.rounded();
-        Arc::make_mut(&mut self.schema).metadata.extend(rounded);
+        let metadata = &mut Arc::make_mut(&mut self.schema).metadata;
+        metadata.extend(rounded);
+        // Those of a file that the rows come from need not be true of this one.
+        metadata.retain(|key, value| {
+            !(key.starts_with(STRICT_KEY_PREFIX) && value.as_str() == STRICT_VALUE)
+        });
+        metadata.extend(self.columns.strict());
         let columns = &mut self.columns.writers;
         let pages = columns.iter().map(|column| column.pages.len() as u64).sum();
         let table = Table {

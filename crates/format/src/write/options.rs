@@ -137,7 +137,29 @@ pub struct ColumnOptions {
     outline: Option<Outline>,
     chooser: Option<PageChooser>,
     rounding: Option<String>,
-    erasure: Option<ErasureLevel>,
+    erasure: Option<Erasure>,
+}
+
+/// What erasures may do with values, and what these may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Erasure {
+    pub(super) level: ErasureLevel,
+    /// At [`ErasureLevel::Erase`]: nothing.
+    pub(super) is_strict: bool,
+}
+
+impl Erasure {
+    const STRICT: Self = Self {
+        level: ErasureLevel::Erase,
+        is_strict: true,
+    };
+
+    fn at(level: ErasureLevel) -> Self {
+        Self {
+            level,
+            is_strict: false,
+        }
+    }
 }
 
 impl ColumnOptions {
@@ -209,12 +231,40 @@ impl ColumnOptions {
     /// What erasures may do with the column's values. See [`WriteOptions::with_erasure`].
     #[must_use]
     pub fn with_erasure(mut self, level: ErasureLevel) -> Self {
-        self.erasure = Some(level);
+        self.erasure = Some(Erasure::at(level));
+        self
+    }
+
+    /// As [`ColumnOptions::with_erasure`] at [`ErasureLevel::Erase`], and *strict*: what an erasure leaves of the
+    /// column does not depend on erased values at all, not even as `docs/spec/residue.md` says. The column is stored as
+    /// its type says, whatever its values are: plain, with room for nulls. The writer refuses columns whose type does
+    /// not allow that (texts, binary data, lists of any length), trees, outlines and choosers of their own, and
+    /// roundings to multiples of the scale of a page.
+    ///
+    /// ```
+    /// use tarsia::{ColumnOptions, ErasureLevel, WriteOptions};
+    ///
+    /// let options = WriteOptions::new()
+    ///     .with_erasure(ErasureLevel::Erase)
+    ///     .with_column("salary", ColumnOptions::new().with_strict_erasure());
+    /// ```
+    #[must_use]
+    pub fn with_strict_erasure(mut self) -> Self {
+        self.erasure = Some(Erasure::STRICT);
         self
     }
 
     /// See [`ColumnOptions::with_erasure`].
     pub fn erasure(&self) -> Option<ErasureLevel> {
+        self.erasure.map(|erasure| erasure.level)
+    }
+
+    /// Whether [`ColumnOptions::with_strict_erasure`] was the last to say what erasures may do.
+    pub fn strict_erasure(&self) -> bool {
+        self.erasure.is_some_and(|erasure| erasure.is_strict)
+    }
+
+    pub(super) fn erasure_asked(&self) -> Option<Erasure> {
         self.erasure
     }
 
@@ -271,7 +321,7 @@ pub struct WriteOptions {
     deterministic: bool,
     embed_kernels: EmbedKernels,
     full_zip_bytes_min: u32,
-    erasure: ErasureLevel,
+    erasure: Erasure,
     salt_key: Option<[u8; 32]>,
 }
 
@@ -291,7 +341,7 @@ impl Default for WriteOptions {
             deterministic: false,
             embed_kernels: EmbedKernels::default(),
             full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
-            erasure: ErasureLevel::default(),
+            erasure: Erasure::default(),
             salt_key: None,
         }
     }
@@ -437,7 +487,14 @@ impl WriteOptions {
     /// had, room for that. Default [`ErasureLevel::Hide`].
     #[must_use]
     pub fn with_erasure(mut self, level: ErasureLevel) -> Self {
-        self.erasure = level;
+        self.erasure = Erasure::at(level);
+        self
+    }
+
+    /// All columns that do not say otherwise are [strict](ColumnOptions::with_strict_erasure).
+    #[must_use]
+    pub fn with_strict_erasure(mut self) -> Self {
+        self.erasure = Erasure::STRICT;
         self
     }
 
@@ -452,6 +509,15 @@ impl WriteOptions {
 
     /// See [`WriteOptions::with_erasure`].
     pub fn erasure(&self) -> ErasureLevel {
+        self.erasure.level
+    }
+
+    /// Whether [`WriteOptions::with_strict_erasure`] was the last to say what erasures may do.
+    pub fn strict_erasure(&self) -> bool {
+        self.erasure.is_strict
+    }
+
+    pub(super) fn erasure_asked(&self) -> Erasure {
         self.erasure
     }
 
@@ -548,6 +614,13 @@ pub const LAYOUT_KEY: &str = tarsia_metadata::LAYOUT_KEY;
 /// The metadata of a file's schema has a pair for each leaf column whose values were rounded: this and the column's
 /// name; the rounding and the largest errors.
 pub const ROUNDED_KEY_PREFIX: &str = "rounded.";
+
+/// In front of the name of a [strict](ColumnOptions::with_strict_erasure) column, the key in the metadata of the schema
+/// whose value is [`STRICT_VALUE`].
+pub(crate) const STRICT_KEY_PREFIX: &str = "strict.";
+
+/// See [`STRICT_KEY_PREFIX`]. A pair with another value is the user's.
+pub(crate) const STRICT_VALUE: &str = "erasure leaves nothing";
 
 /// The values that [`LAYOUT_KEY`] may have.
 pub const LAYOUTS: [&str; 3] = [

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tarsia_arrow::LeafPath;
 use tarsia_codec::{
     ColumnMemory, LogicalType, OwnedValues, Registry, RoundingError, SharedBuffer, UsedEntries,
     ValueType,
@@ -11,8 +12,8 @@ use tarsia_compliance as compliance;
 use tarsia_compliance::Salts;
 use tarsia_metadata as metadata;
 use tarsia_page_writer::{
-    BlockRows, Choose, EncodeContext, EncodedPage, PageInput, encode_page, protect_page,
-    used_entries, wipe_unused,
+    BlockRows, Choose, EncodeContext, EncodedPage, PageInput, Room, encode_page,
+    encode_strict_page, protect_page, used_entries, wipe_unused,
 };
 use tarsia_structure::SHARED_DEPTH_MAX;
 
@@ -34,6 +35,8 @@ pub(super) struct PageContext<'a> {
     pub(super) registry: &'a Registry,
     /// Of a column whose values can be erased.
     pub(super) salts: Option<&'a Salts>,
+    /// Of a strict column: where its leaf lies.
+    pub(super) strict: Option<&'a LeafPath>,
 }
 
 /// The rows of a page, encoded, and the pages of its shared buffers.
@@ -97,7 +100,10 @@ pub(super) fn encode(
         value_type: input.values.value_type(),
         logical_type: input.logical_type,
     };
-    let page = encode_page(input, &context)?;
+    let page = match of_page.strict {
+        None => encode_page(input, &context)?,
+        Some(path) => encode_strict_page(input, path.nullable(), &context)?,
+    };
     let shared = encode_shared(&page, column, &context, of_page.salts.is_some(), 0)?;
     let page = seal(page, of_page)?;
     Ok(DataPage {
@@ -185,7 +191,11 @@ pub(super) fn seal(mut page: EncodedPage, of_page: &PageContext<'_>) -> Result<S
     let PageId { leaf, number } = of_page.id;
     if let Some(salts) = of_page.salts {
         let salt = |block| salts.of(leaf, number, block);
-        protect_page(&mut page, of_page.registry, &salt, checksum)?;
+        let room = match of_page.strict {
+            None => Room::Growth,
+            Some(_) => Room::Strict,
+        };
+        protect_page(&mut page, of_page.registry, room, &salt, checksum)?;
     }
     let n_blocks = page.starts.len() as u32;
     if n_blocks == 1 {

@@ -50,11 +50,12 @@ impl ColumnRounding {
         })
     }
 
-    /// Rounds the values of a page, with zero for each null.
+    /// Rounds the values of a page, with zero for each null. Where rows may be erased, what all have in common says
+    /// little of one.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for values that cannot be rounded.
-    pub(super) fn round(&self, input: &PageInput<'_>) -> Result<Rounded> {
+    pub(super) fn round(&self, input: &PageInput<'_>, erasable: bool) -> Result<Rounded> {
         let values = input.values.as_fixed()?;
         let width = values.width();
         let mut bytes = values.bytes().to_vec();
@@ -65,7 +66,7 @@ impl ColumnRounding {
                 }
             }
         }
-        let error = self.rounding.round(&mut bytes, width, self.row_values);
+        let error = (self.rounding).round(&mut bytes, width, self.row_values, erasable);
         let error = error.map_err(|what| {
             let name = self.rounding.name();
             let what = format!("a page cannot be rounded to {name}: {what}");
@@ -76,6 +77,11 @@ impl ColumnRounding {
             width,
             error,
         })
+    }
+
+    /// Whether what becomes of a value depends on other rows.
+    pub(super) fn depends_on_other_rows(&self) -> bool {
+        self.rounding.depends_on_other_rows()
     }
 
     /// What the metadata of the schema says of the column, whose largest errors these are.

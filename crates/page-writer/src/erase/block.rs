@@ -114,10 +114,9 @@ pub fn encode_block(
         levels,
         validity,
         values,
-        prepare_from: None,
         salt,
     };
-    parts.encode(context, place_bytes, true, None)
+    parts.encode(context, place_bytes)
 }
 
 /// The rows that are to be stored. Errors where their levels are not what META says of all rows of the page.
@@ -165,8 +164,6 @@ pub(super) struct Parts<'a> {
     pub(super) validity: Option<BitSlice<'a>>,
     /// The values of the unit.
     pub(super) values: Values<'a>,
-    /// What encoders are prepared from instead: only in tests.
-    pub(super) prepare_from: Option<Values<'a>>,
     pub(super) salt: Option<[u8; SALT_BYTES]>,
 }
 
@@ -191,27 +188,34 @@ impl Parts<'_> {
             levels: None,
             validity: None,
             values,
-            prepare_from: None,
             salt,
         })
     }
 
-    pub(super) fn encode(
+    /// The block for a place of so many bytes.
+    pub(super) fn encode(&self, context: &BlockContext<'_>, place_bytes: usize) -> Result<Outcome> {
+        let has_filler = !context.meta.compact && FullZipForm::of(context.meta)?.is_none();
+        match self.validity.filter(|_| has_filler) {
+            Some(bits) => {
+                let filled = filled(self.values, bits);
+                self.encode_filled(context, place_bytes, filled.as_values()?)
+            }
+            None => self.encode_filled(context, place_bytes, self.values),
+        }
+    }
+
+    /// The same with these values, in which filler stands under null items.
+    pub(super) fn encode_filled(
         &self,
         context: &BlockContext<'_>,
         place_bytes: usize,
-        recompute_filler: bool,
-        tail: Option<&[u8]>,
+        values: Values<'_>,
     ) -> Result<Outcome> {
         let put = |mut bytes: Vec<u8>| {
             if bytes.len() > place_bytes {
                 return moved(bytes, 0);
             }
-            let end = bytes.len();
-            match tail.and_then(|old| old.get(end..)) {
-                Some(old) => bytes.extend_from_slice(old),
-                None => bytes.resize(place_bytes, 0),
-            }
+            bytes.resize(place_bytes, 0);
             Outcome::InPlace { bytes }
         };
         if let Some(form) = FullZipForm::of(context.meta)? {
@@ -235,14 +239,6 @@ impl Parts<'_> {
             let last = context.meta.trees.len().saturating_sub(1);
             return Ok(put(self.block(context, last, &front, &[], 0)?));
         }
-        let filled_values;
-        let values = match self.validity {
-            Some(bits) if !context.meta.compact && recompute_filler => {
-                filled_values = filled(self.values, bits);
-                filled_values.as_values()?
-            }
-            _ => self.values,
-        };
         let other_filler = self.other_filler(context)?;
         let other_filler = match &other_filler {
             Some(filler) => Some(filler.as_values()?),
@@ -325,6 +321,7 @@ impl Parts<'_> {
         Ok(out)
     }
 
+    /// The unit of values: encoders see nothing else.
     fn unit(&self, context: &BlockContext<'_>, tree: &Tree, values: Values<'_>) -> Result<Vec<u8>> {
         let rows = PageRows {
             levels: self.levels,
@@ -335,9 +332,8 @@ impl Parts<'_> {
             rows: self.levels.map(|_| &rows as &dyn RowStarts),
             ..Facts::default()
         };
-        let all = Statistics::new(self.prepare_from.unwrap_or(values), facts);
-        let encoder = prepared(context, tree, &all)?;
         let mut out = Vec::new();
+        let encoder = prepared(context, tree, &Statistics::new(values, facts))?;
         encoder.encode(ValuesOfBlock::all(values)?, &mut out)?;
         Ok(out)
     }
@@ -397,8 +393,8 @@ impl Parts<'_> {
     }
 }
 
-/// An encoder under a tree of the page, which uses the page's shared buffers.
-fn prepared(
+/// An encoder under a tree of the page, which uses the page's shared buffers. It has seen these values.
+pub(super) fn prepared(
     context: &BlockContext<'_>,
     tree: &Tree,
     values: &Statistics<'_>,

@@ -4,14 +4,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{BitSlice, Error, Result, Values};
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, checksummed};
+use tarsia_structure::block::{SALT_BYTES, checksummed};
 
 use super::block::{Outcome, Parts};
 use super::context::BlockContext;
 use super::decode::{decode_survivors, parse};
 use super::survivors::Survivors;
-use crate::collected_levels::LevelsSlice;
-use crate::nulls::compacted;
+use crate::collected_levels::{CollectedLevels, LevelsSlice};
+use crate::nulls::{Cleaned, compacted};
 
 /// One block and what is to be taken out of it.
 #[derive(Debug, Clone, Copy)]
@@ -28,29 +28,6 @@ pub struct BlockErasure<'a> {
     pub salt: Option<[u8; SALT_BYTES]>,
 }
 
-/// The steps of an erasure that take something away, so that tests can leave out each of them.
-#[derive(Debug, Clone, Copy)]
-struct Steps {
-    /// Entries of erased rows leave levels, validity and values.
-    drop_rows: bool,
-    /// Null items get filler from the survivors.
-    recompute_filler: bool,
-    /// Encoders are prepared from the survivors, not from all values the block had.
-    prepare_from_survivors: bool,
-    /// What lies behind the new block is zeroed.
-    zero_tail: bool,
-    /// The old salt gives way to the new one.
-    redraw_salt: bool,
-}
-
-const ALL_STEPS: Steps = Steps {
-    drop_rows: true,
-    recompute_filler: true,
-    prepare_from_survivors: true,
-    zero_tail: true,
-    redraw_salt: true,
-};
-
 /// Takes rows out of a block and encodes the others afresh: first under the first tree of the page, then the next. A
 /// block of which no row is left is not decoded.
 ///
@@ -65,7 +42,7 @@ const ALL_STEPS: Steps = Steps {
 /// the block; what decoders and encoders refuse.
 pub fn erase_block(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<Outcome> {
     let decode = || decode_survivors(context, erasure.place, erasure.rows);
-    erase_with(context, erasure, ALL_STEPS, decode)
+    erase_block_with(context, erasure, decode)
 }
 
 /// As [`erase_block`], with the present rows of the block decoded by `decode`: where something else decodes what this
@@ -78,21 +55,31 @@ pub fn erase_block_with<E: From<Error>>(
     erasure: &BlockErasure<'_>,
     decode: impl FnOnce() -> Result<Survivors, E>,
 ) -> Result<Outcome, E> {
-    erase_with(context, erasure, ALL_STEPS, decode)
+    let n_present = check(context, erasure)?;
+    let (kept, n_kept) = kept_rows(erasure, n_present);
+    let place_bytes = erasure.place.len();
+    if n_kept == 0 {
+        // Nothing of the block is left, so nothing of it is decoded.
+        let none = Parts::of_no_rows(erasure.rows, context.meta, erasure.salt)?;
+        return Ok(none.encode(context, place_bytes)?);
+    }
+    let old = decode()?;
+    if old.rows() != n_present {
+        return Err(Error::invalid("decoded rows that are not the block's").into());
+    }
+    let kept = BitSlice::new(&kept, 0, n_present)?;
+    let left = Left::of(&old, kept, context.meta.compact)?;
+    Ok(left.parts(erasure)?.encode(context, place_bytes)?)
 }
 
-fn erase_with<E: From<Error>>(
-    context: &BlockContext<'_>,
-    erasure: &BlockErasure<'_>,
-    steps: Steps,
-    decode: impl FnOnce() -> Result<Survivors, E>,
-) -> Result<Outcome, E> {
+/// Checks the lists of rows and the block; returns how many rows are present.
+fn check(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<usize> {
     check_rows(erasure.absent, erasure.rows)?;
     check_rows(erasure.erase, erasure.rows)?;
     for (covered, stored) in checksummed(erasure.place)? {
         if (context.checksum)(covered) != stored {
             // Else a damaged block would get a good checksum.
-            return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC").into());
+            return Err(Error::corrupt("block.crc", 0, stored, "the block's CRC"));
         }
     }
     let n_present = parse(context, erasure.place, erasure.rows)?
@@ -104,72 +91,68 @@ fn erase_with<E: From<Error>>(
             12,
             n_present as u64,
             "the logical rows, less those absent",
-        )
-        .into());
+        ));
     }
-    let (kept, n_kept) = kept_rows(erasure, n_present, steps);
-    let salt = match steps.redraw_salt {
-        true => erasure.salt,
-        false => old_salt(erasure.place)?,
-    };
-    let tail = (!steps.zero_tail).then_some(erasure.place);
-    let of_parts =
-        |parts: Parts<'_>| parts.encode(context, erasure.place.len(), steps.recompute_filler, tail);
-    if n_kept == 0 {
-        // Nothing of the block is left, so nothing of it is decoded.
-        return Ok(of_parts(Parts::of_no_rows(
-            erasure.rows,
-            context.meta,
-            salt,
-        )?)?);
-    }
-    let kept = BitSlice::new(&kept, 0, n_present)?;
-    let old = decode()?;
-    if old.rows() != n_present {
-        return Err(Error::invalid("decoded rows that are not the block's").into());
-    }
-    let left = match &old.levels {
-        Some(levels) => Some(levels.keep(kept)?),
-        None => None,
-    };
-    // In flat pages an item is a row.
-    let kept_items = match &left {
-        Some((_, items)) => items.slice(0..items.len)?,
-        None => kept,
-    };
-    let n_items = kept_items.count_ones();
-    let validity = match old.validity() {
-        Some(bits) => Some(compacted(Values::Bits(bits), kept_items, n_items)?),
-        None => None,
-    };
-    let validity = match &validity {
-        Some(bits) => Some(bits.as_values()?.as_bits()?),
-        None => None,
-    };
-    let old_values = old.values()?;
-    let values = match old.validity() {
-        Some(bits) if context.meta.compact => {
-            let of_valid = compacted(Values::Bits(kept_items), bits, bits.count_ones())?;
-            let of_valid = of_valid.as_values()?.as_bits()?;
-            compacted(old_values, of_valid, of_valid.count_ones())?
-        }
-        _ => compacted(old_values, kept_items, n_items)?,
-    };
-    Ok(of_parts(Parts {
-        logical_rows: erasure.rows,
-        present_rows: n_kept,
-        levels: match &left {
-            Some((levels, _)) => Some(LevelsSlice::new(levels, 0..n_kept)?),
+    Ok(n_present)
+}
+
+/// What is left of the entries of a block: those of some of its present rows.
+struct Left {
+    rows: usize,
+    levels: Option<CollectedLevels>,
+    validity: Option<Cleaned>,
+    values: Cleaned,
+}
+
+impl Left {
+    /// `kept` has a bit for each present row.
+    fn of(old: &Survivors, kept: BitSlice<'_>, compact: bool) -> Result<Self> {
+        let levels = match &old.levels {
+            Some(levels) => Some(levels.keep(kept)?),
             None => None,
-        },
-        validity,
-        values: values.as_values()?,
-        prepare_from: match steps.prepare_from_survivors {
-            true => None,
-            false => Some(old_values),
-        },
-        salt,
-    })?)
+        };
+        // In flat pages an item is a row.
+        let kept_items = match &levels {
+            Some((_, items)) => items.slice(0..items.len)?,
+            None => kept,
+        };
+        let n_items = kept_items.count_ones();
+        let validity = match old.validity() {
+            Some(bits) => Some(compacted(Values::Bits(bits), kept_items, n_items)?),
+            None => None,
+        };
+        let values = match old.validity() {
+            Some(bits) if compact => {
+                let of_valid = compacted(Values::Bits(kept_items), bits, bits.count_ones())?;
+                let of_valid = of_valid.as_values()?.as_bits()?;
+                compacted(old.values()?, of_valid, of_valid.count_ones())?
+            }
+            _ => compacted(old.values()?, kept_items, n_items)?,
+        };
+        Ok(Self {
+            rows: kept.count_ones(),
+            levels: levels.map(|(levels, _)| levels),
+            validity,
+            values,
+        })
+    }
+
+    fn parts(&self, erasure: &BlockErasure<'_>) -> Result<Parts<'_>> {
+        Ok(Parts {
+            logical_rows: erasure.rows,
+            present_rows: self.rows,
+            levels: match &self.levels {
+                Some(levels) => Some(LevelsSlice::new(levels, 0..self.rows)?),
+                None => None,
+            },
+            validity: match &self.validity {
+                Some(bits) => Some(bits.as_values()?.as_bits()?),
+                None => None,
+            },
+            values: self.values.as_values()?,
+            salt: erasure.salt,
+        })
+    }
 }
 
 fn check_rows(rows: &[u32], n_rows: u32) -> Result<()> {
@@ -183,14 +166,8 @@ fn check_rows(rows: &[u32], n_rows: u32) -> Result<()> {
     }
 }
 
-fn old_salt(place: &[u8]) -> Result<Option<[u8; SALT_BYTES]>> {
-    let salted = BlockHeader::parse(place)?.salted;
-    let behind = place.get(BLOCK_HEADER_BYTES..).unwrap_or_default();
-    Ok(behind.first_chunk().copied().filter(|_| salted))
-}
-
 /// One bit per present row, 1 for survivors, and how many they are.
-fn kept_rows(erasure: &BlockErasure<'_>, n_present: usize, steps: Steps) -> (Vec<u8>, usize) {
+fn kept_rows(erasure: &BlockErasure<'_>, n_present: usize) -> (Vec<u8>, usize) {
     let mut kept = vec![0; n_present.div_ceil(8)];
     let (mut absent, mut erase) = (erasure.absent.iter(), erasure.erase.iter());
     let (mut next_absent, mut next_erase) = (absent.next(), erase.next());
@@ -204,7 +181,7 @@ fn kept_rows(erasure: &BlockErasure<'_>, n_present: usize, steps: Steps) -> (Vec
             next_absent = absent.next();
             continue;
         }
-        if !is_erased || !steps.drop_rows {
+        if !is_erased {
             if let Some(byte) = kept.get_mut(at / 8) {
                 *byte |= 1 << (at % 8);
             }
@@ -215,20 +192,22 @@ fn kept_rows(erasure: &BlockErasure<'_>, n_present: usize, steps: Steps) -> (Vec
     (kept, n_kept)
 }
 
-/// Each step that takes something away is left out in turn, and what it takes away is then found.
+/// Each step that takes something away is left out in turn, by calling those around it, and what it takes away is then
+/// found.
 #[cfg(test)]
 mod tests {
     use alloc::boxed::Box;
 
     use tarsia_codec::{
         Block as ValuesOfBlock, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit,
-        FixedSlice, Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry, Sample,
-        Scratch, Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
+        Facts, FixedSlice, Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry,
+        Sample, Scratch, Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
     };
+    use tarsia_structure::block::BlockHeader;
     use tarsia_structure::meta::{Layer, LayerKind, Layout, Meta};
 
     use super::*;
-    use crate::erase::block::encode_block;
+    use crate::erase::block::{encode_block, prepared};
 
     const CANARY: [u8; 8] = [0x9d, 0x3b, 0xe1, 0x57, 0xc6, 0x2a, 0x84, 0x0f];
     const ROWS: u32 = 50;
@@ -338,9 +317,9 @@ mod tests {
             .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
     }
 
-    /// Erases row 20, whose value is the canary and the smallest; the null row 21 holds it as filler. Returns the
-    /// place.
-    fn erase(tree: Tree, steps: Steps) -> Vec<u8> {
+    /// Calls `check` with the context of a page under `tree`, and a block of it. Row 20 has the canary, the smallest
+    /// value; the null row 21 holds it as filler.
+    fn with_block(tree: Tree, check: impl FnOnce(&BlockContext<'_>, &[u8])) {
         static OFFSETS: Offsets = Offsets(0);
         let mut registry = Registry::new();
         let cost = DecodeCost::default();
@@ -368,96 +347,131 @@ mod tests {
         };
         let canary = u64::from_le_bytes(CANARY);
         let values: Vec<u8> = (0..u64::from(ROWS))
-            .map(|i| {
-                if i == 20 {
-                    canary
-                } else {
-                    canary + 1 + i * i * 977
-                }
+            .map(|i| match i {
+                20 => canary,
+                _ => canary + 1 + i * i * 977,
             })
             .flat_map(u64::to_le_bytes)
             .collect();
         let values = FixedSlice::new(&values, 8, ROWS as usize).unwrap();
         let valid = [0xff, 0xff, 0b1101_1111, 0xff, 0xff, 0xff, 0xff];
         let valid = BitSlice::new(&valid, 0, ROWS as usize).unwrap();
-        let salt = |byte| Some([byte; SALT_BYTES]);
         let values = Values::Fixed(values);
-        let old = encode_block(&context, None, Some(valid), values, ROWS, salt(1), 1024).unwrap();
+        let old = encode_block(&context, None, Some(valid), values, ROWS, OLD_SALT, 1024).unwrap();
         assert!(contains(old.bytes(), &CANARY) && contains(old.bytes(), &[1; SALT_BYTES]));
-        let erasure = BlockErasure {
-            place: old.bytes(),
-            rows: ROWS,
-            absent: &[],
-            erase: &[20],
-            salt: salt(2),
-        };
-        let erase = |erasure: &BlockErasure<'_>| {
-            let decode = || decode_survivors(&context, erasure.place, erasure.rows);
-            erase_with(&context, erasure, steps, decode).unwrap()
-        };
-        let new = erase(&erasure);
-        // A second round, so that also the tail of a smaller block is looked at.
-        let rest: Vec<u32> = (0..ROWS).filter(|i| !matches!(i, 3 | 21)).collect();
-        let absent = match steps.drop_rows {
-            true => vec![20],
-            false => vec![],
-        };
-        let erasure = BlockErasure {
-            place: new.bytes(),
-            absent: &absent,
-            erase: &rest,
-            ..erasure
-        };
-        let last = erase(&erasure);
-        assert!(!new.must_move() && !last.must_move());
-        assert_eq!((new.bytes().len(), last.bytes().len()), (1024, 1024));
-        [new.bytes(), last.bytes()].concat()
+        check(&context, old.bytes());
     }
+
+    const OLD_SALT: Option<[u8; SALT_BYTES]> = Some([1; SALT_BYTES]);
 
     fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
         bytes.windows(pattern.len()).any(|window| window == pattern)
     }
 
+    fn offsets() -> Tree {
+        Tree::leaf("test.offsets", Version::new(1, 0), &[])
+    }
+
+    fn of_canary(place: &[u8]) -> BlockErasure<'_> {
+        BlockErasure {
+            place,
+            rows: ROWS,
+            absent: &[],
+            erase: &[20],
+            salt: Some([2; SALT_BYTES]),
+        }
+    }
+
+    fn erased(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Vec<u8> {
+        let outcome = erase_block(context, erasure).unwrap();
+        assert!(!outcome.must_move());
+        assert_eq!(outcome.bytes().len(), erasure.place.len());
+        outcome.bytes().to_vec()
+    }
+
+    /// What is left without the canary.
+    fn left(context: &BlockContext<'_>, old: &Survivors) -> Left {
+        let (kept, _) = kept_rows(&of_canary(&[]), ROWS as usize);
+        let kept = BitSlice::new(&kept, 0, ROWS as usize).unwrap();
+        Left::of(old, kept, context.meta.compact).unwrap()
+    }
+
     #[test]
-    fn each_step_is_needed() {
-        let offsets = || Tree::leaf("test.offsets", Version::new(1, 0), &[]);
+    fn all_steps_leave_neither_the_value_nor_the_salt() {
         for tree in [offsets(), tarsia_plain::tree()] {
-            let clean = erase(tree, ALL_STEPS);
-            assert!(!contains(&clean, &CANARY) && !contains(&clean, &[1; SALT_BYTES]));
+            with_block(tree, |context, old| {
+                let new = erased(context, &of_canary(old));
+                assert!(!contains(&new, &CANARY) && !contains(&new, &[1; SALT_BYTES]));
+            });
         }
-        let without = |change: fn(&mut Steps)| {
-            let mut steps = ALL_STEPS;
-            change(&mut steps);
-            steps
-        };
-        for (step, tree, steps) in [
-            (
-                "drop rows",
-                tarsia_plain::tree(),
-                without(|it| it.drop_rows = false),
-            ),
-            (
-                "filler",
-                tarsia_plain::tree(),
-                without(|it| it.recompute_filler = false),
-            ),
-            (
-                "prepare",
-                offsets(),
-                without(|it| it.prepare_from_survivors = false),
-            ),
-        ] {
-            assert!(contains(&erase(tree, steps), &CANARY), "{step}");
-        }
-        let kept = erase(tarsia_plain::tree(), without(|it| it.redraw_salt = false));
-        assert!(contains(&kept, &[1; SALT_BYTES]));
-        // The survivors of the first round lie behind the block that the second leaves.
-        let survivor = (u64::from_le_bytes(CANARY) + 1 + 40 * 40 * 977).to_le_bytes();
-        let kept = erase(tarsia_plain::tree(), without(|it| it.zero_tail = false));
-        assert!(contains(&kept[1024..], &survivor));
-        assert!(!contains(
-            &erase(tarsia_plain::tree(), ALL_STEPS)[1024..],
-            &survivor
-        ));
+    }
+
+    #[test]
+    fn rows_have_to_be_dropped_and_the_salt_drawn_anew() {
+        with_block(tarsia_plain::tree(), |context, old| {
+            let no_row = BlockErasure {
+                erase: &[],
+                ..of_canary(old)
+            };
+            assert!(contains(&erased(context, &no_row), &CANARY));
+            let same_salt = BlockErasure {
+                salt: OLD_SALT,
+                ..of_canary(old)
+            };
+            assert!(contains(&erased(context, &same_salt), &[1; SALT_BYTES]));
+        });
+    }
+
+    #[test]
+    fn filler_has_to_be_computed_anew() {
+        with_block(tarsia_plain::tree(), |context, old| {
+            let erasure = of_canary(old);
+            let left = left(context, &decode_survivors(context, old, ROWS).unwrap());
+            let parts = left.parts(&erasure).unwrap();
+            let kept = parts.encode_filled(context, old.len(), parts.values);
+            assert!(contains(kept.unwrap().bytes(), &CANARY));
+            // The same with the step is what an erasure does.
+            let whole = parts.encode(context, old.len()).unwrap();
+            assert_eq!(whole.bytes(), erased(context, &erasure));
+        });
+    }
+
+    #[test]
+    fn encoders_have_to_be_prepared_from_survivors() {
+        with_block(offsets(), |context, old| {
+            let all = decode_survivors(context, old, ROWS).unwrap();
+            let left = left(context, &all);
+            let survivors = left.values.as_values().unwrap();
+            let unit = |prepared_from: Values<'_>| {
+                let seen = Statistics::new(prepared_from, Facts::default());
+                let encoder = prepared(context, &context.meta.trees[0], &seen).unwrap();
+                let mut out = Vec::new();
+                let block = ValuesOfBlock::new(survivors, 0..20).unwrap();
+                encoder.encode(block, &mut out).unwrap();
+                out
+            };
+            assert!(contains(&unit(all.values().unwrap()), &CANARY));
+            assert!(!contains(&unit(survivors.slice(0..20)), &CANARY));
+        });
+    }
+
+    #[test]
+    fn what_lies_behind_the_new_block_has_to_be_zeroed() {
+        with_block(tarsia_plain::tree(), |context, old| {
+            let first = erased(context, &of_canary(old));
+            // A second round, which leaves a smaller block; rows that the first has left lie behind it.
+            let rest: Vec<u32> = (0..ROWS).filter(|i| !matches!(i, 3 | 21)).collect();
+            let second = BlockErasure {
+                place: &first,
+                absent: &[20],
+                erase: &rest,
+                ..of_canary(old)
+            };
+            let new = erased(context, &second);
+            let end = BlockHeader::parse(&new).unwrap().block_bytes() as usize;
+            let survivor = (u64::from_le_bytes(CANARY) + 1 + 40 * 40 * 977).to_le_bytes();
+            assert!(contains(&first[end..], &survivor));
+            assert_eq!(new[end..], vec![0; new.len() - end]);
+        });
     }
 }

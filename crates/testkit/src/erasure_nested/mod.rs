@@ -22,8 +22,8 @@ use tarsia_codec::{
     SharedKind, UsedEntries, ValueType,
 };
 use tarsia_page_writer::{
-    BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, decode_survivors,
-    mark_used, protect_page, wipe_unused,
+    BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, Room,
+    decode_survivors, mark_used, protect_page, wipe_unused,
 };
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, SALT_BYTES, checksummed};
 use tarsia_structure::{
@@ -100,7 +100,14 @@ pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
     let mut protected = plain.clone();
     let salt = |block: u32| [0x70 ^ block as u8; SALT_BYTES];
     let checksum = case.writer.checksum;
-    protect_page(&mut protected, case.writer.registry, &salt, checksum).expect("a protected page");
+    protect_page(
+        &mut protected,
+        case.writer.registry,
+        Room::Growth,
+        &salt,
+        checksum,
+    )
+    .expect("a protected page");
     for (is_protected, page) in [(false, &plain), (true, &protected)] {
         let mut first = 0;
         for (number, n_rows) in rows_of_blocks(page).into_iter().enumerate() {

@@ -63,6 +63,16 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     })?;
     let audit = scene::open(bytes.clone())?.audit();
     let audit = audit.map_err(|error| format!("audit: {error}"))?;
+    outcome.count(
+        "strict columns audited",
+        audit.columns.iter().filter(|column| column.strict).count() as u64,
+    );
+    for column in audit.broken_strict_columns() {
+        outcome.find(format!(
+            "column `{}` is strict, and an audit says that something is left: {:?}",
+            column.name, column.residue
+        ));
+    }
     if outcome.finds.len() > before && audit.is_clean() {
         outcome.count("audits that say clean although a value is left", 1);
         if let Some(find) = outcome.finds.get_mut(before) {

@@ -56,14 +56,99 @@ pub(crate) fn compare(one: &Walked<'_>, other: &Walked<'_>, outcome: &mut Outcom
         metadata || !is_all,
         outcome,
     );
-    for (one, other) in one.columns.iter().zip(&other.columns) {
-        if one.is_erasable() {
-            columns(one, other, outcome);
+    for (one_column, other_column) in one.columns.iter().zip(&other.columns) {
+        if one_column.is_strict(&one.schema_metadata) {
+            strict(one, other, one_column, other_column, outcome);
+        } else if one_column.is_erasable() {
+            columns(one_column, other_column, outcome);
+            scales(one_column, outcome);
         }
     }
     let pairs = one.columns.iter().zip(&other.columns);
     for (one_column, other_column) in pairs.filter(|(column, _)| column.is_erasable()) {
         blocks(one, other, one_column, other_column, outcome);
+    }
+}
+
+/// Looks at the scales of rounded pages: they are steps, and tell no more.
+fn scales(column: &WalkedColumn, outcome: &mut Outcome) {
+    for tree in column.pages.iter().flat_map(|page| page.meta.all_trees()) {
+        tree.visit(&mut |node| {
+            let scale = match node.params.as_slice() {
+                [5 | 6, 0, scale @ ..] if node.id == "tarsia.quantized" => scale,
+                _ => return,
+            };
+            outcome.count("scales of rounded pages looked at", 1);
+            // Two bits of fraction, whatever the width of the number.
+            let finest = match scale {
+                [a, b, c, _] => u64::from(a | b | c & 0x1f),
+                [lower @ .., f, _] => lower
+                    .iter()
+                    .fold(u64::from(f & 3), |all, it| all | u64::from(*it)),
+                [] | [_] => 1,
+            };
+            if finest != 0 {
+                outcome.find(format!(
+                    "column `{}`: the scale {} of a page is no step, and tells its largest value",
+                    column.name,
+                    hex::encode(scale)
+                ));
+            }
+        });
+    }
+}
+
+/// Whether a column is rounded to multiples of a scale of each page.
+fn has_page_scales(file: &Walked<'_>, column: &WalkedColumn) -> bool {
+    let rounded = file
+        .schema_metadata
+        .get(&format!("rounded.{}", column.name));
+    rounded.is_some_and(|name| ["int8", "int4"].contains(&name.as_str()))
+}
+
+/// Compares all of two strict columns, of which nothing may differ.
+fn strict(
+    one_file: &Walked<'_>,
+    other_file: &Walked<'_>,
+    one: &WalkedColumn,
+    other: &WalkedColumn,
+    outcome: &mut Outcome,
+) {
+    outcome.count("strict columns compared", 1);
+    let mut differ = |what: String| {
+        outcome.find(format!(
+            "column `{}` is strict, and twins differ in {what}",
+            one.name
+        ));
+    };
+    let n_pages = (one.pages.len(), other.pages.len());
+    if n_pages.0 != n_pages.1 || one.shared_pages.len() + other.shared_pages.len() > 0 {
+        return differ(format!("pages: {n_pages:?}, or they have shared ones"));
+    }
+    for (number, (a, b)) in one.pages.iter().zip(&other.pages).enumerate() {
+        let rows = |page: &WalkedPage| (page.descriptor.first_row, page.descriptor.rows);
+        let nulls = |page: &WalkedPage| page.descriptor.null_count;
+        let blocks = |page: &WalkedPage| -> Vec<_> {
+            let blocks = page.blocks.iter();
+            let place = |it: &crate::walk::WalkedBlock| it.place.end - it.place.start;
+            blocks.map(|it| (it.rows.clone(), place(it))).collect()
+        };
+        if a.meta != b.meta {
+            return differ(format!("page {number}: {:?} and {:?}", a.meta, b.meta));
+        }
+        if rows(a) != rows(b) || nulls(a) != nulls(b) || blocks(a) != blocks(b) {
+            return differ(format!(
+                "page {number}: rows, nulls or the places of blocks"
+            ));
+        }
+        for (at, (a, b)) in a.blocks.iter().zip(&b.blocks).enumerate() {
+            let bytes = |file: &Walked<'_>, block: &crate::walk::WalkedBlock| {
+                file.bytes[block.place.start as usize..block.place.end as usize].to_vec()
+            };
+            if bytes(one_file, a) != bytes(other_file, b) {
+                return differ(format!("page {number}, block {at}: {}", difference(a, b)));
+            }
+        }
     }
 }
 
@@ -225,6 +310,9 @@ fn blocks(
             }
             if a == b {
                 outcome.count("blocks that differ in their salts alone", 1);
+            } else if has_page_scales(one_file, one) {
+                // Another step of the scale, which no parameter shows where other encodings were better.
+                outcome.count("blocks of rounded pages that differ (declared)", 1);
             } else {
                 let first = a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(0);
                 let trees = (one_block.header.tree, other_block.header.tree);

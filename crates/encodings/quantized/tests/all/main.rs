@@ -1,5 +1,6 @@
 //! The tests of this crate, linked as one program.
 
+mod coarse;
 mod corrupt;
 mod formats;
 mod golden;

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use tarsia_kernels::Kernel;
-use tarsia_metadata::EncodingUse;
+use tarsia_metadata::{EncodingUse, ErasureLevel};
 use tarsia_structure::Meta;
 
 use super::report::corrupt;
 use crate::error::{Error, Result};
 use crate::exec::OpenFile;
 use crate::table::Column;
-use crate::write::{Needs, ROUNDED_KEY_PREFIX};
+use crate::write::{Needs, ROUNDED_KEY_PREFIX, STRICT_KEY_PREFIX, STRICT_VALUE};
 
 /// Checks all of it.
 pub(super) fn check(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
@@ -30,6 +30,7 @@ pub(super) fn check(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
         return Err(corrupt(what));
     }
     kernels(file, &descriptions)?;
+    strict(file, columns)?;
     rounding(file, columns)
 }
 
@@ -87,6 +88,22 @@ fn check_kernel(file: &OpenFile, section: &[u8]) -> Result<()> {
 /// A build that runs no kernels has nothing to check them with.
 #[cfg(not(feature = "kernels"))]
 fn check_kernel(_: &OpenFile, _: &[u8]) -> Result<()> {
+    Ok(())
+}
+
+/// That columns are at level 2 that are said to be strict. Whether they are is what an audit looks at.
+fn strict(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
+    let said = file.catalog.schema_metadata().iter();
+    for (key, _) in said.filter(|(_, value)| *value == STRICT_VALUE) {
+        let Some(name) = key.strip_prefix(STRICT_KEY_PREFIX) else {
+            continue;
+        };
+        let mut named = columns.iter().filter(|column| column.name() == name);
+        if !named.any(|column| column.level == ErasureLevel::Erase) {
+            let what = "which is no column at erasure level 2";
+            return Err(corrupt(format!("the schema's metadata: `{key}`, {what}")));
+        }
+    }
     Ok(())
 }
 
