@@ -33,7 +33,7 @@ use blake3::Hasher;
 
 pub use journal::{
     Change, FileState, JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, JOURNAL_RECORD_BYTES_MAX, Journal,
-    JournalError, journal_digest,
+    JournalError, JournalHasher, JournalReader, journal_digest,
 };
 pub use row_set::{Ranges, RowSet, RowSetError};
 pub use salts::{SALT_BYTES, Salts};

@@ -85,6 +85,7 @@
 
 mod api;
 mod decode;
+mod end;
 mod erase;
 mod error;
 mod exec;

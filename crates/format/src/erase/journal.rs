@@ -1,63 +1,169 @@
 //! The journal of a file, and whether it is that of this state of this file.
 
-use tarsia_compliance::{Change, FileState, Journal, JournalError, journal_digest};
+use std::ops::Range;
+
+use tarsia_compliance::{Change, FileState, JournalError, JournalHasher, JournalReader};
 use tarsia_io::{ReadAt, read_range};
 use tarsia_metadata::limits::POSTSCRIPT_BYTES;
 use tarsia_metadata::{Header, Slot, SlotState, SlotView};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The journal of a file in state JOURNAL. `slot` is the current one.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest, that
-/// is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for one of an
-/// earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
-pub(crate) fn read_journal(file: &dyn ReadAt, header: &Header, slot: &Slot) -> Result<Journal> {
-    let SlotState::Journal {
-        place,
-        length,
-        digest,
-    } = slot.state
-    else {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "the file has no journal",
-        ));
-    };
-    let corrupt = |what: String| Error::new(ErrorKind::Corrupt, what);
-    let end = place.checked_add(length);
-    if place < slot.committed_bytes || end.is_none_or(|end| end > file.len()) {
-        return Err(corrupt(format!(
-            "a journal of {length} bytes at {place} is not between the end at {} and the last byte at {}",
-            slot.committed_bytes,
-            file.len()
-        )));
+/// Bytes of a journal that are in memory at a time, its record apart.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+
+/// A journal in its file, found to be whole, well formed, and of this state of this file. Only its record is in memory.
+pub(super) struct StoredJournal {
+    place: u64,
+    /// Before the first change.
+    start: JournalReader,
+    record: Vec<u8>,
+}
+
+impl StoredJournal {
+    /// The journal of a file in state JOURNAL. `slot` is the current one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest,
+    /// that is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for one
+    /// of an earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
+    pub(super) fn find(file: &dyn ReadAt, header: &Header, slot: &Slot) -> Result<Self> {
+        let SlotState::Journal {
+            place,
+            length,
+            digest,
+        } = slot.state
+        else {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "the file has no journal",
+            ));
+        };
+        let corrupt = |what: String| Error::new(ErrorKind::Corrupt, what);
+        let end = place.checked_add(length);
+        let end = end.filter(|end| place >= slot.committed_bytes && *end <= file.len());
+        let end = end.ok_or_else(|| {
+            corrupt(format!(
+                "a journal of {length} bytes at {place} is not between the end at {} and the last byte at {}",
+                slot.committed_bytes,
+                file.len()
+            ))
+        })?;
+        if digest_of(file, place..end)? != digest {
+            return Err(corrupt(format!(
+                "the journal at {place} has another digest than its slot says"
+            )));
+        }
+        let mut read = reading(file, place);
+        let start = JournalReader::new(length, &mut read).map_err(refused)?;
+        let before = start.before();
+        let mut postscript = before.postscript;
+        let mut reader = start.clone();
+        while let Some(change) = reader
+            .next_change(PIECE_BYTES, &mut read)
+            .map_err(refused)?
+        {
+            apply_to_postscript(&mut postscript, before, &change);
+        }
+        let record = reader.record(&mut read).map_err(refused)?;
+        if start.file_bytes() != slot.committed_bytes {
+            return Err(corrupt(format!(
+                "the journal is for a file of {} bytes, its slot for {}",
+                start.file_bytes(),
+                slot.committed_bytes
+            )));
+        }
+        match is_of_the_file(before, &postscript, file, header, slot)? {
+            true => Ok(Self {
+                place,
+                start,
+                record,
+            }),
+            false => Err(corrupt(format!(
+                "the journal at {place} is of another file, or of another state of this one"
+            ))),
+        }
     }
-    let bytes = read_range(file, place..place.saturating_add(length))?;
-    if journal_digest(&bytes) != digest {
-        return Err(corrupt(format!(
-            "the journal at {place} has another digest than its slot says"
-        )));
+
+    pub(super) fn n_changes(&self) -> u64 {
+        self.start.n_changes()
     }
-    let journal = Journal::parse(&bytes).map_err(refused_journal)?;
-    if journal.file_bytes() != slot.committed_bytes {
-        return Err(corrupt(format!(
-            "the journal is for a file of {} bytes, its slot for {}",
-            journal.file_bytes(),
-            slot.committed_bytes
-        )));
+
+    pub(super) fn record(&self) -> &[u8] {
+        &self.record
     }
-    match is_of_the_file(&journal, file, header, slot)? {
-        true => Ok(journal),
-        false => Err(corrupt(format!(
-            "the journal at {place} is of another file, or of another state of this one"
-        ))),
+
+    pub(super) fn into_record(self) -> Vec<u8> {
+        self.record
+    }
+
+    /// Its changes, long ones in pieces.
+    pub(super) fn changes(&self) -> StoredChanges {
+        StoredChanges {
+            place: self.place,
+            reader: self.start.clone(),
+        }
     }
 }
 
+/// The changes of a journal in its file, one after the other.
+pub(super) struct StoredChanges {
+    place: u64,
+    reader: JournalReader,
+}
+
+impl StoredChanges {
+    /// The next change, or [`PIECE_BYTES`] of it, from the file that has the journal. Changes of the file may be made
+    /// meanwhile: they do not reach the journal.
+    pub(super) fn next(&mut self, file: &dyn ReadAt) -> Result<Option<Change>> {
+        let mut read = reading(file, self.place);
+        let change = self.reader.next_change(PIECE_BYTES, &mut read);
+        change.map_err(refused)
+    }
+}
+
+/// Why a journal cannot be read.
+enum Refused {
+    Journal(JournalError),
+    Read(Error),
+}
+
+impl From<JournalError> for Refused {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+/// Reads ranges of the journal at `place`.
+fn reading(
+    file: &dyn ReadAt,
+    place: u64,
+) -> impl FnMut(Range<u64>) -> std::result::Result<Vec<u8>, Refused> {
+    move |range| {
+        let range = place.saturating_add(range.start)..place.saturating_add(range.end);
+        let bytes = read_range(file, range).map_err(|error| Refused::Read(error.into()))?;
+        Ok(bytes.to_vec())
+    }
+}
+
+/// The digest of bytes of a file, as a slot has it of its journal.
+fn digest_of(file: &dyn ReadAt, range: Range<u64>) -> Result<[u8; 16]> {
+    let mut hasher = JournalHasher::new();
+    let mut at = range.start;
+    while at < range.end {
+        let end = range.end.min(at.saturating_add(PIECE_BYTES));
+        hasher.update(&read_range(file, at..end)?);
+        at = end;
+    }
+    Ok(hasher.digest())
+}
+
 /// What is said of bytes that are no journal.
-fn refused_journal(error: JournalError) -> Error {
+fn refused(refused: Refused) -> Error {
+    let error = match refused {
+        Refused::Read(error) => return error,
+        Refused::Journal(error) => error,
+    };
     let kind = match error {
         JournalError::Earlier => ErrorKind::Unsupported,
         _ => ErrorKind::Corrupt,
@@ -66,14 +172,15 @@ fn refused_journal(error: JournalError) -> Error {
 }
 
 /// True if the journal was written for this state of this file: its id, the epoch and the length of the slot that
-/// counted before, and the postscript there. Changes may have been applied already, any part of them.
+/// counted before, and the postscript there, of which the journal's changes make `changed`. They may have been applied
+/// already, any part of them.
 fn is_of_the_file(
-    journal: &Journal,
+    before: &FileState,
+    changed: &[u8; POSTSCRIPT_BYTES],
     file: &dyn ReadAt,
     header: &Header,
     slot: &Slot,
 ) -> Result<bool> {
-    let before = journal.before();
     let other = header
         .slots
         .iter()
@@ -100,33 +207,33 @@ fn is_of_the_file(
         return Ok(false);
     }
     let found = read_range(file, before.postscript_place()..before.file_bytes)?;
-    let changed = postscript_changed(before, journal.changes());
     let mut bytes = found.iter().zip(before.postscript).zip(changed);
-    Ok(bytes.all(|((found, old), new)| *found == old || *found == new))
+    Ok(bytes.all(|((found, old), new)| *found == old || found == new))
 }
 
-/// What the changes make of the bytes where the postscript was.
-fn postscript_changed(before: &FileState, changes: &[Change]) -> [u8; POSTSCRIPT_BYTES] {
-    let mut bytes = before.postscript;
-    for change in changes {
-        let first = change.place().max(before.postscript_place());
-        let end = change.place().saturating_add(change.length());
-        for at in first..end.min(before.file_bytes) {
-            let new = match change {
-                Change::Write { place, bytes } => bytes.get((at - place) as usize).copied(),
-                Change::Zero { .. } => Some(0),
-            };
-            let old = bytes.get_mut((at - before.postscript_place()) as usize);
-            if let (Some(old), Some(new)) = (old, new) {
-                *old = new;
-            }
+/// What a change makes of the bytes where the postscript was.
+fn apply_to_postscript(
+    postscript: &mut [u8; POSTSCRIPT_BYTES],
+    before: &FileState,
+    change: &Change,
+) {
+    let first = change.place().max(before.postscript_place());
+    let end = change.place().saturating_add(change.length());
+    for at in first..end.min(before.file_bytes) {
+        let new = match change {
+            Change::Write { place, bytes } => bytes.get((at - place) as usize).copied(),
+            Change::Zero { .. } => Some(0),
+        };
+        let old = postscript.get_mut((at - before.postscript_place()) as usize);
+        if let (Some(old), Some(new)) = (old, new) {
+            *old = new;
         }
     }
-    bytes
 }
 
 #[cfg(test)]
 mod tests {
+    use tarsia_compliance::{Journal, journal_digest};
     use tarsia_testkit::disk::SimulatedDisk;
 
     use super::*;

@@ -7,7 +7,7 @@ use tarsia_io::{Patch, PatchedReader, ReadAt};
 use tarsia_metadata::limits::HEADER_BYTES;
 use tarsia_metadata::{Header, STATE_JOURNAL, SlotState};
 
-use super::journal::read_journal;
+use super::journal::StoredJournal;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Journals of more bytes are not held in memory; such a file has to be recovered before it is read.
@@ -89,8 +89,13 @@ pub(crate) fn as_committed(reader: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
         let what = "an erasure was interrupted: recover the file before it is read";
         return Err(Error::new(ErrorKind::LimitExceeded, what));
     }
-    let journal = read_journal(&*reader, &parsed, &slot)?;
-    let patches = patches(journal.into_changes());
+    let journal = StoredJournal::find(&*reader, &parsed, &slot)?;
+    let mut stored = journal.changes();
+    let mut changes = Vec::new();
+    while let Some(change) = stored.next(&*reader)? {
+        changes.push(change);
+    }
+    let patches = patches(changes);
     let patched = PatchedReader::new(reader, patches, slot.committed_bytes);
     let corrupt = |error: std::io::Error| Error::new(ErrorKind::Corrupt, error.to_string());
     Ok(Arc::new(patched.map_err(corrupt)?))

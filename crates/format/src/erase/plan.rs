@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use tarsia_codec::Version;
 use tarsia_compliance as compliance;
 use tarsia_compliance::{Change, LEAF_BYTES, RowSet, Salts};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, History, MovedBlock, NodeRecord,
-    PageDescriptor, PastState, Section, SectionFlags,
+    PageDescriptor, PastState, Section,
 };
 use tarsia_page_writer::Outcome;
 
@@ -18,6 +17,7 @@ use super::blocks::{NewBlocks, refused};
 use super::pages::{Erasing, bound};
 use super::patches::Patches;
 use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
+use crate::end::{EndParts, Growing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::plan::PageNumber;
@@ -436,12 +436,7 @@ impl<'a> Draft<'a> {
             let end = at + bytes.len() as u64;
             Ok(same && read_stored(*at..end)? == *bytes)
         })?;
-        let root = compliance::root_digest(
-            catalog.header_bytes(),
-            &known.top,
-            catalog.footer_bytes(),
-            &catalog.postscript_for_digest()?,
-        );
+        let root = catalog.root_digest_under(&known.top)?;
         if !unchanged || root != catalog.root_digest() {
             let what = "root digest: header, metadata, footer or postscript were changed";
             return Err(Error::new(ErrorKind::Corrupt, what));
@@ -507,10 +502,7 @@ impl<'a> Draft<'a> {
         let old_root = old_root.then(|| catalog.root_digest());
         let top = self.tree()?;
         let new_epoch = self.new_epoch();
-        let mut tail = Tail {
-            start: self.free,
-            bytes: Vec::new(),
-        };
+        let mut tail = Growing::at(self.free);
         let mut sections: Vec<Section> = Vec::new();
         for section in kept {
             match section.range.start < late_start {
@@ -518,7 +510,7 @@ impl<'a> Draft<'a> {
                 false => {
                     // An unknown section that holds no values moves with the end of the file.
                     let bytes = self.file.source.read(section.range.clone())?;
-                    let range = tail.push(&bytes);
+                    let range = tail.push_padded(&bytes);
                     sections.push(Section { range, ..section });
                 }
             }
@@ -544,49 +536,30 @@ impl<'a> Draft<'a> {
         }
         parts.push((metadata::SECTION_HISTORY, self.history().to_bytes()?));
         for (id, bytes) in parts {
-            sections.push(Section {
-                id,
-                version: Version::new(1, 0),
-                range: tail.push(&bytes),
-                digest: compliance::section_digest(id, &bytes),
-                // A reader that does not know of it would show rows that were deleted.
-                flags: SectionFlags {
-                    required: id != metadata::SECTION_HISTORY,
-                    holds_values: false,
-                },
-                columns: Vec::new(),
-            });
+            sections.push(tail.push_section(id, &bytes));
         }
         footer.sections = sections;
-        let footer = footer.to_bytes()?;
-        tail.push(&footer);
-        let new_len = tail.end() + metadata::limits::POSTSCRIPT_BYTES as u64;
-        let mut postscript = metadata::Postscript {
-            committed_bytes: new_len,
-            footer_bytes: footer.len() as u32,
-            root_digest: [0; 32],
-            ..*old_postscript
+        let end = EndParts {
+            header: catalog.header_bytes(),
+            top: &top,
+            footer: &footer,
+            place: tail.end(),
+            rows: old_postscript.rows,
+            buckets: (old_postscript.buckets_log2, old_postscript.bucket_place),
         };
-        postscript.root_digest = compliance::root_digest(
-            catalog.header_bytes(),
-            &top,
-            &footer,
-            &postscript.bytes_for_root_digest(&footer)?,
-        );
-        tail.bytes.extend_from_slice(&postscript.to_bytes(&footer)?);
-        // What the parser would refuse is refused now.
-        Footer::parse(&footer, &postscript, &metadata::SECTIONS_KNOWN)?;
-        self.patches.write_all(tail.start, tail.bytes);
+        let end = end.assemble()?;
+        tail.push(&end.bytes);
+        self.patches.write_all(self.free, tail.into_bytes());
         let (written, zeroed) = self.patches.counts();
         self.summary.bytes_written = written;
         self.summary.bytes_zeroed = zeroed;
-        self.summary.file_bytes_after = new_len;
+        self.summary.file_bytes_after = end.file_bytes;
         let report = ErasureReport {
             level,
             deleted_digest: rows.deleted_after.digest(),
             erased_digest: rows.erased_after.digest(),
             old_root,
-            new_root: postscript.root_digest,
+            new_root: end.root_digest,
             old_epoch: catalog.epoch(),
             new_epoch,
             file_id: catalog.file_id(),
@@ -597,31 +570,9 @@ impl<'a> Draft<'a> {
         };
         Ok(ErasurePlan {
             changes: self.patches.into_changes(),
-            new_len,
+            new_len: end.file_bytes,
             report,
             old_root: catalog.root_digest(),
         })
-    }
-}
-
-/// The end of the file as it grows.
-struct Tail {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl Tail {
-    fn end(&self) -> u64 {
-        self.start + self.bytes.len() as u64
-    }
-
-    /// Appends bytes and zeros up to a multiple of 8; returns the place of the bytes.
-    fn push(&mut self, bytes: &[u8]) -> Range<u64> {
-        let start = self.end();
-        self.bytes.extend_from_slice(bytes);
-        let end = self.end();
-        let padded = (end.next_multiple_of(8) - self.start) as usize;
-        self.bytes.resize(padded, 0);
-        start..end
     }
 }

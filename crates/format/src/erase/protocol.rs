@@ -30,7 +30,7 @@ use tarsia_io::{ChangeAt, ReadAt, read_range};
 use tarsia_metadata::limits::{HEADER_BYTES, POSTSCRIPT_BYTES, U48_MAX};
 use tarsia_metadata::{Header, Slot, SlotState, SlotView};
 
-use super::journal::read_journal;
+use super::journal::StoredJournal;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Zeros that are written at once.
@@ -171,7 +171,7 @@ pub(crate) fn recover(
         steps.drop_tail(committed)?;
         return Ok(Recovery::Dropped { bytes });
     };
-    let journal = read_journal(file, &header, &slot)?;
+    let journal = StoredJournal::find(file, &header, &slot)?;
     let clean = Slot {
         epoch: next_epoch(slot.epoch)?,
         state: SlotState::Clean,
@@ -179,12 +179,16 @@ pub(crate) fn recover(
     };
     let mut steps = Steps { file };
     steps.sync()?;
-    steps.apply(journal.changes())?;
+    let mut changes = journal.changes();
+    while let Some(change) = changes.next(steps.file)? {
+        steps.make(&change)?;
+    }
+    steps.sync()?;
     steps.check_named()?;
     publish(journal.record())?;
     steps.close(1 - index, &clean)?;
     Ok(Recovery::Finished {
-        changes: journal.changes().len() as u64,
+        changes: journal.n_changes(),
         epoch: clean.epoch,
     })
 }
@@ -197,7 +201,7 @@ pub(crate) fn recover(
 pub(crate) fn pending_record(file: &dyn ReadAt) -> Result<Vec<u8>> {
     let header = read_header(file)?;
     match journaled(&header)? {
-        Some((slot, _)) => Ok(read_journal(file, &header, &slot)?.record().to_vec()),
+        Some((slot, _)) => Ok(StoredJournal::find(file, &header, &slot)?.into_record()),
         None => Ok(Vec::new()),
     }
 }
@@ -356,14 +360,16 @@ impl Steps<'_> {
     /// Step d.
     fn apply(&mut self, changes: &[Change]) -> Result<()> {
         for change in changes {
-            match change {
-                Change::Write { place, bytes } => self.file.write_at(*place, bytes)?,
-                Change::Zero { place, length } => {
-                    self.zero(*place, place.saturating_add(*length))?;
-                }
-            }
+            self.make(change)?;
         }
         self.sync()
+    }
+
+    fn make(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::Write { place, bytes } => Ok(self.file.write_at(*place, bytes)?),
+            Change::Zero { place, length } => self.zero(*place, place.saturating_add(*length)),
+        }
     }
 
     /// Steps e and f. `index` is the slot that is not JOURNAL.

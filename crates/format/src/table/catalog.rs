@@ -20,6 +20,7 @@ use super::column::{Column, Stored, TableField};
 use super::metas::Metas;
 use super::page::Page;
 use super::views;
+use crate::end;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
@@ -593,9 +594,14 @@ impl Catalog {
         self.postscript.root_digest
     }
 
-    /// The postscript's bytes as the root digest covers them.
-    pub(crate) fn postscript_for_digest(&self) -> Result<[u8; limits::POSTSCRIPT_BYTES]> {
-        Ok(self.postscript.bytes_for_root_digest(&self.footer_bytes)?)
+    /// What the root digest is if this is the top of the digest tree.
+    pub(crate) fn root_digest_under(&self, top: &[u8; 32]) -> Result<[u8; 32]> {
+        end::root_digest(
+            &self.header_bytes,
+            top,
+            &self.footer_bytes,
+            &self.postscript,
+        )
     }
 
     /// Where the metadata lies that the digest tree covers.

@@ -1,4 +1,4 @@
-//! Everything behind the pages: metadata region, digest tree, footer and postscript.
+//! Everything behind the pages: metadata region and digest tree, and then the [end](crate::end).
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ColumnMeta, ColumnRecord, FileBounds, PageDescriptor, Section};
 
+use crate::end::{EndParts, Growing};
 use crate::error::Result;
 use crate::write::body::{Body, WrittenPage};
 use crate::write::column::ColumnWriter;
@@ -29,26 +30,6 @@ pub(super) struct Committed {
     pub(super) kernels: Vec<Arc<Kernel>>,
 }
 
-/// The metadata region as it grows. It is small beside the pages, and its digest tree needs it whole.
-struct RegionBuilder {
-    /// Where it will start in the file.
-    place: u64,
-    bytes: Vec<u8>,
-}
-
-impl RegionBuilder {
-    fn end(&self) -> u64 {
-        self.place + self.bytes.len() as u64
-    }
-
-    /// Appends bytes and returns their place.
-    fn push(&mut self, bytes: &[u8]) -> u64 {
-        let place = self.end();
-        self.bytes.extend_from_slice(bytes);
-        place
-    }
-}
-
 /// Appends the metadata of a table; its columns and descriptions are used up.
 ///
 /// # Errors
@@ -61,11 +42,9 @@ pub(super) fn append(
 ) -> Result<Committed> {
     body.output.pad_to(8)?;
     let footer_parts = body.metas.finish()?;
-    let mut region = RegionBuilder {
-        place: body.output.position(),
-        bytes: Vec::new(),
-    };
-    let meta_place = region.place;
+    // It is small beside the pages, and its digest tree needs it whole.
+    let mut region = Growing::at(body.output.position());
+    let meta_place = region.end();
     let mut sections = push_kernels(&footer_parts.kernels, &mut region);
     if let Some(salt) = table.salt {
         sections.push(push_history(salt, &mut region)?);
@@ -90,7 +69,7 @@ pub(super) fn append(
     let bucket_place = region.push(&buckets);
     let tree_place = region.end();
 
-    let tree = compliance::DigestTree::build(&region.bytes);
+    let tree = compliance::DigestTree::build(region.bytes());
     let footer = metadata::Footer {
         encodings: footer_parts.encodings,
         metas: footer_parts.metas,
@@ -103,39 +82,28 @@ pub(super) fn append(
         root_place,
         root_bytes: encoded.root_bytes,
         created_by: concat!("tarsia ", env!("CARGO_PKG_VERSION")).to_owned(),
-    }
-    .to_bytes()?;
-    let file_bytes = tree_place
-        + tree.stored.len() as u64
-        + footer.len() as u64
-        + metadata::limits::POSTSCRIPT_BYTES as u64;
-    let mut postscript = metadata::Postscript {
-        committed_bytes: file_bytes,
-        rows: table.rows,
-        buckets_log2,
-        bucket_place,
-        footer_bytes: footer.len() as u32,
-        root_digest: [0; 32],
     };
     let header = metadata::Header::new(table.file_id).to_bytes()?;
-    postscript.root_digest = compliance::root_digest(
-        &header,
-        &tree.top,
-        &footer,
-        &postscript.bytes_for_root_digest(&footer)?,
-    );
-    let postscript = postscript.to_bytes(&footer)?;
-    for part in [&region.bytes[..], &tree.stored, &footer, &postscript] {
+    let end = EndParts {
+        header: &header,
+        top: &tree.top,
+        footer: &footer,
+        place: tree_place + tree.stored.len() as u64,
+        rows: table.rows,
+        buckets: (buckets_log2, bucket_place),
+    };
+    let end = end.assemble()?;
+    for part in [region.bytes(), &tree.stored, &end.bytes] {
         body.output.append(part)?;
     }
     Ok(Committed {
-        file_bytes,
+        file_bytes: end.file_bytes,
         kernels: footer_parts.kernels,
     })
 }
 
 /// Appends kernels as sections.
-fn push_kernels(kernels: &[Arc<Kernel>], region: &mut RegionBuilder) -> Vec<Section> {
+fn push_kernels(kernels: &[Arc<Kernel>], region: &mut Growing) -> Vec<Section> {
     let mut sections = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let bytes = metadata::KernelSection {
@@ -144,38 +112,22 @@ fn push_kernels(kernels: &[Arc<Kernel>], region: &mut RegionBuilder) -> Vec<Sect
             compressed: &kernel.compressed,
         }
         .to_bytes();
-        sections.push(push_section(metadata::SECTION_KERNEL, &bytes, region));
+        sections.push(region.push_section(metadata::SECTION_KERNEL, &bytes));
     }
     sections
 }
 
 /// Appends the section of a file that has no earlier state.
-fn push_history(salt: [u8; 32], region: &mut RegionBuilder) -> Result<Section> {
+fn push_history(salt: [u8; 32], region: &mut Growing) -> Result<Section> {
     let states = Vec::new();
     let bytes = metadata::History { salt, states }.to_bytes()?;
-    Ok(push_section(metadata::SECTION_HISTORY, &bytes, region))
-}
-
-/// Appends a section and its padding.
-fn push_section(id: u32, bytes: &[u8], region: &mut RegionBuilder) -> Section {
-    let start = region.push(bytes);
-    let range = start..region.end();
-    let padded = region.bytes.len().next_multiple_of(8);
-    region.bytes.resize(padded, 0);
-    Section {
-        id,
-        version: tarsia_codec::Version::new(1, 0),
-        range,
-        digest: compliance::section_digest(id, bytes),
-        flags: metadata::SectionFlags::default(),
-        columns: Vec::new(),
-    }
+    Ok(region.push_section(metadata::SECTION_HISTORY, &bytes))
 }
 
 /// Appends block tables, digests and, if there are several pages, their list; returns the column's record.
 fn push_column(
     column: &mut ColumnWriter,
-    region: &mut RegionBuilder,
+    region: &mut Growing,
     bounds: &FileBounds,
 ) -> Result<ColumnRecord> {
     if column.pages.is_empty() {

@@ -65,13 +65,7 @@ fn metadata(file: &OpenFile) -> Result<VerifyReport> {
             region.start
         )));
     }
-    let root = compliance::root_digest(
-        file.catalog.header_bytes(),
-        &tree.top,
-        file.catalog.footer_bytes(),
-        &file.catalog.postscript_for_digest()?,
-    );
-    if root != file.catalog.root_digest() {
+    if file.catalog.root_digest_under(&tree.top)? != file.catalog.root_digest() {
         return Err(corrupt(
             "root digest: header, metadata, footer or postscript were changed",
         ));

@@ -9,6 +9,7 @@ use tarsia_io::Conflict;
 use tarsia_testkit::disk::{Operation, SimulatedDisk};
 use tarsia_testkit::rng::Rng;
 
+use super::super::journal::PIECE_BYTES;
 use super::*;
 
 /// A sync of the protocol. Tests leave out each of them.
@@ -646,4 +647,90 @@ fn a_file_on_a_real_disk_is_modified() {
     let dropped = Recovery::Dropped { bytes: 153 };
     assert_eq!(recover_alone(&mut file).unwrap(), dropped);
     assert_eq!(std::fs::read(&path).unwrap()[192..], [7; 64]);
+}
+
+/// A disk that knows the longest read.
+struct Measured<'a> {
+    disk: &'a mut SimulatedDisk,
+    longest: AtomicUsize,
+}
+
+impl ReadAt for Measured<'_> {
+    fn len(&self) -> u64 {
+        self.disk.len()
+    }
+
+    fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.longest.fetch_max(buf.len(), Ordering::Relaxed);
+        self.disk.read_at(place, buf)
+    }
+}
+
+impl ChangeAt for Measured<'_> {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.write_at(place, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.disk.sync()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        self.disk.set_len(len)
+    }
+}
+
+/// The journal may be as long as the file: recovery holds a piece of it.
+#[test]
+fn a_long_journal_is_recovered_in_pieces() {
+    let mut rng = Rng::new(11);
+    let piece = PIECE_BYTES as usize;
+    let mut new = small([SlotView::Empty; 2], &[]).content().to_vec();
+    new.resize(4 * piece, 0);
+    let mut changes = vec![];
+    for (start, end) in [
+        (192, 300),
+        (1000, 3 * piece + 77),
+        (3 * piece + 80, 4 * piece),
+    ] {
+        let bytes: Vec<u8> = (start..end).map(|_| rng.u8() | 1).collect();
+        new[start..end].copy_from_slice(&bytes);
+        let place = start as u64;
+        changes.push(Change::Write { place, bytes });
+    }
+    let modification = Modification {
+        changes,
+        new_len: new.len() as u64,
+        record: vec![5; 99],
+    };
+    let mut disk = small([SlotView::Empty; 2], &[]);
+    let crash = &mut || Err(Error::new(ErrorKind::Io, "interrupted"));
+    commit(&mut disk, modification, crash).unwrap_err();
+    // As if nothing had been applied but some of the second change.
+    let old = small([SlotView::Empty; 2], &[]);
+    let is_behind = |at: &usize| *at >= piece || (192..256).contains(at);
+    let mut interrupted = disk.content().to_vec();
+    for at in (HEADER_BYTES..new.len()).filter(is_behind) {
+        interrupted[at] = old.content().get(at).copied().unwrap_or(0);
+    }
+    let mut disk = SimulatedDisk::new(interrupted, 0);
+    assert!(disk.len() > 8 * PIECE_BYTES - 4096);
+    let mut measured = Measured {
+        disk: &mut disk,
+        longest: AtomicUsize::new(0),
+    };
+    let mut told = vec![];
+    let recovery = recover(&mut measured, &mut |record| {
+        told.push(record.to_vec());
+        Ok(())
+    });
+    let longest = measured.longest.into_inner();
+    let finished = Recovery::Finished {
+        changes: 3,
+        epoch: 3,
+    };
+    assert_eq!(recovery.unwrap(), finished);
+    assert_eq!(longest, piece);
+    assert_eq!(told, [[5; 99]]);
+    assert!(disk.content()[HEADER_BYTES..] == new[HEADER_BYTES..]);
 }

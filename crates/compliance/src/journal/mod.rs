@@ -20,9 +20,13 @@
 //! The record is what the owner of the file wants to be kept until the changes are done, such as a certificate that is
 //! not yet written elsewhere. The journal does not interpret it.
 
+mod read;
+
 use std::ops::Range;
 
 use crate::DIGEST_BYTES;
+
+pub use read::JournalReader;
 
 /// The first bytes of a journal.
 pub const JOURNAL_MAGIC: [u8; 8] = *b"TRSJRNL2";
@@ -252,33 +256,25 @@ impl Journal {
         out
     }
 
-    /// Reads a journal, which is all of `bytes`. It takes about as much memory as `bytes`.
+    /// Reads a journal, which is all of `bytes`. It takes about as much memory as `bytes`; [`JournalReader`] takes less.
     ///
     /// # Errors
     /// [`JournalError`], which names the byte or the change.
     pub fn parse(bytes: &[u8]) -> Result<Self, JournalError> {
-        let mut reader = Reader { bytes, at: 0 };
-        match reader.array("the magic")? {
-            JOURNAL_MAGIC => {}
-            EARLIER_MAGIC => return Err(JournalError::Earlier),
-            _ => return Err(corrupt("the magic", 0, "must be TRSJRNL2")),
-        }
-        let before = FileState {
-            file_id: reader.array("the file's id")?,
-            epoch: reader.u64("the epoch")?,
-            file_bytes: reader.u64("the length of the file before")?,
-            postscript: reader.array("the postscript")?,
+        let len = bytes.len() as u64;
+        // The reader asks for ranges inside of the length alone, which is one of memory.
+        let mut read = |range: Range<u64>| -> Result<Vec<u8>, JournalError> {
+            let part = bytes.get(range.start as usize..range.end as usize);
+            Ok(part.unwrap_or_default().to_vec())
         };
-        check_state(&before)?;
-        let file_bytes = reader.u64("the length of the file")?;
-        let count = reader.u64("the number of changes")?;
-        let record_bytes = reader.u64("the length of the record")?;
-        check_record(record_bytes)?;
-        let changes = reader.changes(count, file_bytes)?;
-        let record = reader.padded(record_bytes, "the record")?.to_vec();
-        if reader.at < bytes.len() {
-            return Err(corrupt("the end", reader.at, "no bytes may follow"));
+        let mut reader = JournalReader::new(len, &mut read)?;
+        let before = *reader.before();
+        let file_bytes = reader.file_bytes();
+        let mut changes = Vec::new();
+        while let Some(change) = reader.next_change(u64::MAX, &mut read)? {
+            changes.push(change);
         }
+        let record = reader.record(&mut read)?;
         Ok(Self {
             before,
             file_bytes,
@@ -290,19 +286,42 @@ impl Journal {
 
 /// The digest of a journal's bytes that a state slot holds: the first 16 bytes of their BLAKE3.
 pub fn journal_digest(bytes: &[u8]) -> [u8; SLOT_DIGEST_BYTES] {
-    let whole: [u8; DIGEST_BYTES] = *blake3::hash(bytes).as_bytes();
-    let mut kept = [0; SLOT_DIGEST_BYTES];
-    for (to, from) in kept.iter_mut().zip(whole) {
-        *to = from;
+    let mut hasher = JournalHasher::new();
+    hasher.update(bytes);
+    hasher.digest()
+}
+
+/// Computes the digest of a journal from its bytes in pieces.
+#[derive(Debug, Clone, Default)]
+pub struct JournalHasher(blake3::Hasher);
+
+impl JournalHasher {
+    /// A hasher of no bytes yet.
+    pub fn new() -> Self {
+        Self::default()
     }
-    kept
+
+    /// Adds the next bytes of the journal.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// What [`journal_digest`] is of all bytes so far.
+    pub fn digest(&self) -> [u8; SLOT_DIGEST_BYTES] {
+        let whole: [u8; DIGEST_BYTES] = *self.0.finalize().as_bytes();
+        let mut kept = [0; SLOT_DIGEST_BYTES];
+        for (to, from) in kept.iter_mut().zip(whole) {
+            *to = from;
+        }
+        kept
+    }
 }
 
 /// Where the state of a file lies in a journal, to name it in errors.
-const STATE_AT: usize = JOURNAL_MAGIC.len();
+const STATE_AT: u64 = JOURNAL_MAGIC.len() as u64;
 
 fn check_state(state: &FileState) -> Result<(), JournalError> {
-    let epoch_at = STATE_AT + FILE_ID_BYTES;
+    let epoch_at = STATE_AT + FILE_ID_BYTES as u64;
     if state.epoch == 0 {
         return Err(corrupt("the epoch", epoch_at, "must be 1 or more"));
     }
@@ -339,100 +358,8 @@ fn end_of_change(
     }
 }
 
-fn corrupt(what: &'static str, at: usize, expect: &'static str) -> JournalError {
-    JournalError::Corrupt {
-        what,
-        at: at as u64,
-        expect,
-    }
-}
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn sized(&mut self, length: u64, what: &'static str) -> Result<&'a [u8], JournalError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let taken = usize::try_from(length).ok().and_then(|n| rest.get(..n));
-        let Some(taken) = taken else {
-            return Err(JournalError::Truncated {
-                what,
-                at: self.at as u64,
-                needed: length,
-                len: self.bytes.len() as u64,
-            });
-        };
-        self.at += taken.len();
-        Ok(taken)
-    }
-
-    /// Bytes, and the zeros behind them up to a multiple of 8.
-    fn padded(&mut self, length: u64, what: &'static str) -> Result<&'a [u8], JournalError> {
-        let bytes = self.sized(length, what)?;
-        let padding_at = self.at;
-        let padding = bytes.len().next_multiple_of(ALIGN) - bytes.len();
-        let padding = self.sized(padding as u64, "padding")?;
-        match padding.iter().any(|byte| *byte != 0) {
-            true => Err(corrupt("padding", padding_at, "must be zero")),
-            false => Ok(bytes),
-        }
-    }
-
-    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], JournalError> {
-        let mut array = [0; N];
-        for (to, from) in array.iter_mut().zip(self.sized(N as u64, what)?) {
-            *to = *from;
-        }
-        Ok(array)
-    }
-
-    fn u64(&mut self, what: &'static str) -> Result<u64, JournalError> {
-        self.array(what).map(u64::from_le_bytes)
-    }
-
-    fn changes(&mut self, count: u64, file_bytes: u64) -> Result<Vec<Change>, JournalError> {
-        let fit = self.bytes.len().saturating_sub(self.at) / CHANGE_HEADER_BYTES;
-        let capacity = usize::try_from(count).unwrap_or(usize::MAX);
-        if capacity > fit {
-            return Err(JournalError::Truncated {
-                what: "the list of changes",
-                at: self.at as u64,
-                needed: count.saturating_mul(CHANGE_HEADER_BYTES as u64),
-                len: self.bytes.len() as u64,
-            });
-        }
-        let mut changes = Vec::with_capacity(capacity);
-        let mut free = JOURNAL_FIRST_PLACE;
-        for index in 0..count {
-            let change = self.change(index, free..file_bytes)?;
-            // Inside the file, so it does not overflow.
-            free = change.place().saturating_add(change.length());
-            changes.push(change);
-        }
-        Ok(changes)
-    }
-
-    /// A change, which must lie in `free`.
-    fn change(&mut self, index: u64, free: Range<u64>) -> Result<Change, JournalError> {
-        let at = self.at;
-        let [kind, reserved @ ..] = self.u64("the kind")?.to_le_bytes();
-        if reserved != [0; 7] {
-            return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
-        }
-        let place = self.u64("the place")?;
-        let length = self.u64("the length")?;
-        end_of_change(index, place, length, free)?;
-        match kind {
-            KIND_ZERO => Ok(Change::Zero { place, length }),
-            KIND_WRITE => {
-                let bytes = self.padded(length, "the bytes of a change")?.to_vec();
-                Ok(Change::Write { place, bytes })
-            }
-            _ => Err(corrupt("the kind", at, "must be 1 or 2")),
-        }
-    }
+fn corrupt(what: &'static str, at: u64, expect: &'static str) -> JournalError {
+    JournalError::Corrupt { what, at, expect }
 }
 
 #[cfg(test)]
@@ -584,7 +511,7 @@ mod tests {
         let longer = [&good[..], &[0; 8]].concat();
         assert_eq!(
             Journal::parse(&longer),
-            Err(corrupt("the end", good.len(), "no bytes may follow"))
+            Err(corrupt("the end", good.len() as u64, "no bytes may follow"))
         );
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
@@ -600,6 +527,43 @@ mod tests {
             Journal::parse(&many),
             Err(JournalError::Truncated { at: 128, .. })
         ));
+    }
+
+    /// No range that is read is longer than a header or than what was allowed, and each byte is read once.
+    #[test]
+    fn pieces_are_the_changes() {
+        let bytes = sample().to_bytes();
+        for most in [0, 1, 3, 5, 8, 100] {
+            let mut at = 0;
+            let mut read = |range: Range<u64>| -> Result<Vec<u8>, JournalError> {
+                let length = range.end - range.start;
+                let is_header = [128, 24].contains(&length);
+                let is_record = range.end == bytes.len() as u64 - 2;
+                let is_padding = length < 8 && range.end % 8 == 0;
+                assert!(length <= most.max(1) || is_header || is_record || is_padding);
+                assert_eq!(range.start, at);
+                at = range.end;
+                Ok(bytes[range.start as usize..range.end as usize].to_vec())
+            };
+            let mut reader = JournalReader::new(bytes.len() as u64, &mut read).unwrap();
+            assert_eq!((reader.before(), reader.file_bytes()), (&before(), 1 << 41));
+            assert_eq!(reader.n_changes(), 3);
+            let mut written = Vec::new();
+            let mut zeros = Vec::new();
+            while let Some(change) = reader.next_change(most, &mut read).unwrap() {
+                match change {
+                    Change::Write { place, bytes } => {
+                        assert_eq!(place, 192 + written.len() as u64);
+                        written.extend(bytes);
+                    }
+                    Change::Zero { .. } => zeros.push((change.place(), change.length())),
+                }
+            }
+            assert_eq!(written, b"abc12345678");
+            assert_eq!(zeros, [(300, 1 << 40)]);
+            assert_eq!(reader.record(&mut read).unwrap(), b"record");
+            assert_eq!(at, bytes.len() as u64);
+        }
     }
 
     proptest! {
