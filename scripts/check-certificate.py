@@ -8,6 +8,7 @@ from blake3 import blake3
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 def need(condition, what): condition or sys.exit(f"wrong: {what}")
+def unique(pairs): need(len(dict(pairs)) == len(pairs), "a field stands twice"); return dict(pairs)
 def digest(kind, a, b, c, *parts): return blake3(struct.pack("<B3xIII", kind, a, b, c) + b"".join(parts)).digest()
 def ranges_of(text):
     pairs = [item.split("..") for item in text.split(",") if item]
@@ -43,18 +44,17 @@ def roaring(data):
                 else: found.append((base + start, base + end))
     return found
 def main(certificate, file, key):
-    document = json.loads(open(certificate, "rb").read()); key = open(key, "rb").read()
+    document = json.loads(open(certificate, encoding="utf-8").read(), object_pairs_hook=unique); key = open(key, "rb").read()
     need(document["version"] == 2 and document["kind"] == "tarsia erasure certificate", "another kind or version of document")
     key, signature = key if len(key) == 32 else bytes.fromhex(key.decode()), document.pop("signature", None)
-    need(signature and bytes.fromhex(signature["public_key"]) == key, "not signed by this key")
+    need(signature and {**signature, "value": 0} == {"algorithm": "ed25519", "public_key": key.hex(), "value": 0}, "not signed by this key")
     signed = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     try: Ed25519PublicKey.from_public_bytes(key).verify(bytes.fromhex(signature["value"]), signed)
     except InvalidSignature: need(False, "the signature is not that of the certificate")
-    data = open(file, "rb").read(); need(data[:8] == b"TARSIA\x1a\n", "no Tarsia file")
-    need(data[16:32].hex() == document["file_id"], "the file has another id")
+    data = open(file, "rb").read(); need(data[:8] == b"TARSIA\x1a\n", "no Tarsia file"); need(data[16:32].hex() == document["file_id"], "the file has another id")
     slots = [struct.unpack_from("<IIQQ", data, place) for place in (64, 128)]
-    state, _, _, end = max(slots, key=lambda slot: slot[2]); need(state in (0, 1), "recover the file first")
-    end = end if state else len(data); tail = data[end - 64:end]; root = tail[24:56]
+    state, _, epoch, end = max(slots, key=lambda slot: slot[2]); need(state in (0, 1), "recover the file first")
+    end = end if state else len(data); need(end == len(data), "bytes behind the end"); tail = data[end - 64:end]; root = tail[24:56]
     start = end - 64 - 8 * struct.unpack_from("<H", tail, 22)[0]; footer = data[start:end - 64]
     table = struct.unpack_from("<I", footer)[0]; meta, tree = field(footer, table, 6, "<Q"), field(footer, table, 7, "<Q")
     region = data[meta:tree]; level, n = [digest(4, 0, 0, i // 4096, region[i:i + 4096]) for i in range(0, len(region) or 1, 4096)], 0
@@ -64,14 +64,14 @@ def main(certificate, file, key):
     for i in range(struct.unpack_from("<I", footer, vector)[0] if vector else 0):
         at = vector + 4 + 4 * i; at += struct.unpack_from("<I", footer, at)[0]; place = field(footer, at, 3, "<Q")
         name, own = field(footer, at, 0, "<I"), data[place:place + field(footer, at, 4, "<Q")]
-        need(digest(7, name, 0, 0, own) == footer[(d := field(footer, at, 5, None)):d + 32], f"section {name} has another digest")
-        sections[name] = own
+        need(digest(7, name, 0, 0, own) == footer[(d := field(footer, at, 5, None)):d + 32], f"section {name} has another digest"); sections[name] = own
     rows, erased, deleted = document["rows"], *(roaring(sections.get(name, bytes(8))) for name in (6, 5))
     need(all(covered(ranges_of(rows[name]["rows"]), erased) for name in ("erased_now", "erased_before")), "rows are not erased")
     need(covered(ranges_of(rows["asked"]["rows"]), deleted), "rows are not deleted")
     history = sections.get(8, b""); states = [history[i:i + 40] for i in range(32, len(history), 40)]
     if root.hex() != document["new_root"]:
         need(struct.pack("<Q", document["new_epoch"]) + bytes.fromhex(document["new_root"]) in states, "the file does not descend from the certificate's"); print("ok: erased further since"); return
+    need(epoch == document["new_epoch"] and all(sum(end - start for start, end in has) == document[says]["count"] for has, says in ((deleted, "deleted_after"), (erased, "erased_after"))), "epoch or numbers of rows")
     for column in document["columns"]:
         for it in column["blocks"]:
             page, place = it["page"] | it["shared"] << 31, data[it["place"]:it["place"] + it["bytes"]]

@@ -99,12 +99,12 @@ impl fmt::Display for Conflict {
             ),
             Self::InUse { path } => write!(
                 f,
-                "{} is mapped or being changed by another handle: close it, wait for it, or override its lock",
+                "{} is mapped or being changed by another handle: wait until that has ended",
                 path.display()
             ),
             Self::NoLocks { path } => write!(
                 f,
-                "{} is on a file system without locks: make sure that nobody else uses it, then override",
+                "{} is on a file system without locks: nothing would keep others from using it meanwhile; change a copy elsewhere",
                 path.display()
             ),
             Self::Replaced { path } => write!(
@@ -137,8 +137,8 @@ mod tests {
         let path = Path::new("a/b.tarsia");
         let advice = [
             (Conflict::being_changed(path), "try again"),
-            (Conflict::in_use(path), "override its lock"),
-            (Conflict::no_locks(path), "then override"),
+            (Conflict::in_use(path), "wait until that has ended"),
+            (Conflict::no_locks(path), "change a copy elsewhere"),
             (Conflict::changed(Some(path), "length"), "open it again"),
             (Conflict::replaced(path), "was replaced"),
         ];

@@ -36,7 +36,7 @@ impl LocalFile {
     /// What the system reports; [`io::ErrorKind::InvalidInput`] for what is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        Ok(Self::from_file(File::open(path)?)?.named(path))
+        Ok(Self::from_file(open_regular(path)?)?.named(path))
     }
 
     /// Reads an open file. Its length is taken now: bytes appended later are not seen, and reads of bytes that are cut
@@ -46,13 +46,7 @@ impl LocalFile {
     /// As [`LocalFile::open`].
     pub fn from_file(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        // The length of a pipe or a directory says nothing about what can be read.
-        if !metadata.is_file() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "not a regular file",
-            ));
-        }
+        check_regular(&metadata)?;
         Ok(Self {
             file: positioned::new(file)?,
             path: None,
@@ -85,6 +79,24 @@ impl State {
             len: metadata.len(),
             modified: metadata.modified().ok(),
         }
+    }
+}
+
+/// Opens a file to read it. Opening a pipe would wait for somebody who writes to it, so others than regular files are
+/// refused before.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    check_regular(&std::fs::metadata(path)?)?;
+    File::open(path)
+}
+
+/// Refuses pipes and directories: their length says nothing about what can be read.
+fn check_regular(metadata: &Metadata) -> io::Result<()> {
+    match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        )),
     }
 }
 
@@ -197,5 +209,26 @@ mod positioned {
 
     pub(super) fn read_exact_at(file: &Positioned, place: u64, buf: &mut [u8]) -> io::Result<()> {
         file.reader.read_at(place, buf)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::Command;
+
+    use crate::{LocalFile, MappedFile};
+
+    /// A pipe that nobody writes to: opening it would wait for ever.
+    #[test]
+    fn a_pipe_is_refused_before_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for error in [
+            LocalFile::open(&path).map(drop).unwrap_err(),
+            MappedFile::open(&path).map(drop).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("not a regular file"), "{error}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use memmap2::Mmap;
 
 use crate::coalesce::coalesce;
 use crate::conflict::Conflict;
-use crate::local::LocalFile;
+use crate::local::{LocalFile, open_regular};
 use crate::read::ReadAt;
 
 /// A local file mapped into memory: reads borrow and copy nothing, and pages come from the system's cache as they are
@@ -122,7 +122,7 @@ impl MappedFile {
         path: &Path,
         try_lock_shared: impl FnOnce(&File) -> Result<(), TryLockError>,
     ) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let is_locked = match try_lock_shared(&file) {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => return Err(Conflict::being_changed(path)),

@@ -7,7 +7,7 @@ use crate::args::Audit;
 use crate::failure::Failure;
 use crate::text::printable;
 
-use super::open::{open_with, trusting};
+use super::open::{ERASURE_IS_PENDING, open_with, trusting};
 use super::output::{NAME_CHARS, Out, align_right, new_table};
 
 /// Columns that are named of those that have the same residue.
@@ -25,6 +25,8 @@ struct AuditDocument<'a> {
     blocks_moved: u64,
     dead_bytes: u64,
     bytes_behind: u64,
+    /// Whether an interrupted erasure has left the bytes of its rows in the file.
+    erasure_is_pending: bool,
     unknown_sections: Vec<u32>,
     columns: Vec<ColumnDocument<'a>>,
 }
@@ -83,6 +85,7 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             blocks_moved: audit.blocks_moved,
             dead_bytes: audit.dead_bytes,
             bytes_behind: audit.bytes_behind,
+            erasure_is_pending: audit.erasure_is_pending,
             unknown_sections: audit.unknown_sections.iter().map(|(id, _)| *id).collect(),
             columns: columns.collect(),
         })?;
@@ -108,9 +111,12 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
     out.table(&table)?;
     if audit.bytes_behind > 0 {
         out.line(&format!(
-            "{} bytes behind the end, of an interrupted erasure: `tarsia recover` removes them",
+            "{} bytes behind the end, which belong to nothing: `tarsia recover` removes them",
             audit.bytes_behind
         ))?;
+    }
+    if audit.erasure_is_pending {
+        out.line(ERASURE_IS_PENDING)?;
     }
     for (id, bytes) in &audit.unknown_sections {
         out.line(&format!(

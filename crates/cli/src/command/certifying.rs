@@ -1,6 +1,7 @@
 //! The certificate of an erasure as a file: it is made, signed and on the disk before a byte of the table changes.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use chrono::{SecondsFormat, Utc};
@@ -8,7 +9,7 @@ use tarsia::ErasureReport;
 use tarsia::compliance::certificate::{Certificate, SecretKey};
 use tarsia::io::{FileSink, Sink};
 
-use crate::destination::refuse_same;
+use crate::destination::{is_standard_output, refuse_same};
 use crate::failure::Failure;
 use crate::stop::{Temporary, before_stopping, remove_if_stopped};
 
@@ -22,23 +23,41 @@ pub(super) struct Certifying {
     _temporary: Temporary,
 }
 
+/// What a file means that has the name of the certificate already. A certificate is evidence, and replaces nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It is another one.
+    Refused,
+    /// It may be the certificate itself, from a run that was interrupted behind it.
+    MayBeTheSame,
+}
+
 impl Certifying {
-    /// Reads the key and makes the file. `others` are files that the certificate must not replace, with what they are.
+    /// Reads the key and makes the file. `others` are files that are read or written beside it, with what they are.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where `path` is one of the others or the key, under any name; [`Failure::Bad`] for a key that
-    /// is none, and where no file can be made.
+    /// [`Failure::Usage`] where `path` is the standard output, one of the others or the key, under any name, or something
+    /// that is there already; [`Failure::Bad`] for a key that is none, and where no file can be made.
     pub(super) fn open(
         path: &Path,
         key: Option<&PathBuf>,
         note: Option<&String>,
         others: &[(&Path, &str)],
+        existing: Existing,
     ) -> Result<Self, Failure> {
+        if is_standard_output(path) {
+            let what = "--certificate -: the standard output has the summary; name a file";
+            return Err(Failure::Usage(what.to_owned()));
+        }
         for (other, what) in others {
             refuse_same(path, other, what)?;
         }
         if let Some(key) = key {
             refuse_same(path, key, "is the key")?;
+        }
+        let is_file = || fs::metadata(path).is_ok_and(|found| found.is_file());
+        if is_there(path) && !(existing == Existing::MayBeTheSame && is_file()) {
+            return Err(Failure::Usage(format!("{}: {IS_THERE}", path.display())));
         }
         let key = key.map(|name| secret_key(name)).transpose()?;
         let create = || FileSink::create(path);
@@ -83,7 +102,14 @@ impl Certifying {
 
     /// Gives the certificate its name. A signal that comes before ends the command with the journal in place, which has
     /// the certificate: it must not find the file gone, and go on without it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] for a file that got that name meanwhile; what the system reports.
     pub(super) fn publish(&mut self) -> tarsia::Result<()> {
+        if is_there(&self.path) {
+            let what = format!("{}: {IS_THERE}", self.path.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what).into());
+        }
         Ok(before_stopping(|| self.sink.commit())?)
     }
 
@@ -91,12 +117,17 @@ impl Certifying {
     /// for.
     ///
     /// # Errors
-    /// What the system reports, and [`std::io::ErrorKind::InvalidInput`] for a signed certificate that would get
+    /// What the system reports; [`io::ErrorKind::AlreadyExists`] where the name is that of another file; and
+    /// [`io::ErrorKind::InvalidInput`] for a signed certificate that would get
     /// another note and no signature, and for a record that is no certificate.
     pub(super) fn publish_record(&mut self, record: &[u8]) -> tarsia::Result<()> {
         let text = self.of_record(record);
         let text =
-            text.map_err(|what| std::io::Error::new(std::io::ErrorKind::InvalidInput, what))?;
+            text.map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+        // The run that was interrupted may have come as far as this.
+        if fs::read(&self.path).is_ok_and(|there| there == text) {
+            return Ok(());
+        }
         self.sink.append(&text)?;
         self.sink.sync()?;
         self.publish()
@@ -120,6 +151,14 @@ impl Certifying {
         let text = self.signed(&mut certificate);
         Ok(text.map_err(|error| error.to_string())?.into_bytes())
     }
+}
+
+/// What is said of a name that is taken.
+const IS_THERE: &str = "is there already, and a certificate replaces nothing; give another name";
+
+/// Whether a name is taken, be it by a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 fn secret_key(name: &Path) -> Result<SecretKey, Failure> {

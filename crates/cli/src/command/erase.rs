@@ -7,12 +7,12 @@ use tarsia::compliance::certificate::printable;
 use tarsia::io::OnBusy;
 use tarsia::{Eraser, ErasurePlan, ErasureReport, Recovery, RowSet};
 
-use crate::args::{Condition, Erase, EraseLevel, Recover, RowItems};
-use crate::destination::{Destination, refuse_same};
+use crate::args::{Certificate, Condition, Erase, EraseLevel, Recover, RowItems};
+use crate::destination::{Destination, is_standard_output, refuse_same};
 use crate::failure::Failure;
 use crate::predicate::matching_rows;
 
-use super::certifying::Certifying;
+use super::certifying::{Certifying, Existing};
 use super::open::{open_with, trusting};
 use super::output::Out;
 use super::rows::rows_to_erase;
@@ -24,6 +24,8 @@ const COLUMNS_SHOWN: usize = 20;
 struct EraseDocument<'a> {
     file: String,
     dry_run: bool,
+    /// What became of an earlier erasure that was interrupted: `clean` if there was none, `finished` or `dropped`.
+    recovered: &'static str,
     level: u8,
     /// Whether a byte of the file changed, or would change.
     changed: bool,
@@ -60,7 +62,7 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
         let plan = file.plan_erasure(&rows_of(args, &file)?, level);
         let plan = plan.map_err(refused)?;
         let Some(path) = &args.rewrite else {
-            return say(args, plan.report(), false);
+            return say(args, plan.report(), Recovery::Clean, false);
         };
         announce(args, &plan)?;
         let certified = prepare(args, certifying.as_mut(), path, &plan)?;
@@ -72,13 +74,14 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
             published
                 .map_err(|error| Failure::Bad(format!("the file is written, but: {error}")))?;
         }
-        return say(args, &report, certified.is_some());
+        return say(args, &report, Recovery::Clean, certified.is_some());
     }
     let on_busy = match args.wait {
         true => OnBusy::Wait,
         false => OnBusy::Refuse,
     };
     let eraser = Eraser::open(&args.file, on_busy, trusting(&args.trust)).map_err(refused)?;
+    let recovery = eraser.recovery();
     let rows = rows_of(args, eraser.file())?;
     let plan = eraser.plan(&rows, level).map_err(refused)?;
     announce(args, &plan)?;
@@ -89,7 +92,12 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
         }
         _ => eraser.commit(plan),
     };
-    say(args, &report.map_err(refused)?, certified.is_some())
+    say(
+        args,
+        &report.map_err(refused)?,
+        recovery,
+        certified.is_some(),
+    )
 }
 
 /// Files that are read beside the table, with what they are.
@@ -120,13 +128,8 @@ fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
         others.push((out, "is the file that is written"));
     }
     others.extend(inputs(args));
-    Certifying::open(
-        path,
-        args.certifying.key.as_ref(),
-        args.certifying.note.as_ref(),
-        &others,
-    )
-    .map(Some)
+    let Certificate { key, note, .. } = &args.certifying;
+    Certifying::open(path, key.as_ref(), note.as_ref(), &others, Existing::Refused).map(Some)
 }
 
 /// The certificate of the erasure, on the disk under a temporary name; `None` if no certificate is asked for, or no
@@ -185,8 +188,17 @@ fn announce(args: &Erase, plan: &ErasurePlan) -> Result<(), Failure> {
     out.finish()
 }
 
-fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), Failure> {
-    let mut out = Out::new();
+fn say(
+    args: &Erase,
+    report: &ErasureReport,
+    recovery: Recovery,
+    is_certified: bool,
+) -> Result<(), Failure> {
+    let mut out = match &args.rewrite {
+        Some(path) if is_standard_output(path) => Out::to_standard_error(),
+        _ => Out::new(),
+    };
+    let (recovered, recovered_text) = in_words(recovery);
     let summary = &report.summary;
     let dropped = report.dropped_sections.iter().map(|(id, _)| *id);
     if args.json {
@@ -195,6 +207,7 @@ fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), F
         out.document(&EraseDocument {
             file: args.file.display().to_string(),
             dry_run: args.dry_run,
+            recovered,
             level: args.level.number(),
             changed: report.is_changed(),
             rows: summary.rows,
@@ -214,6 +227,9 @@ fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), F
             certificate: certificate.map(|path| path.display().to_string()),
         })?;
         return out.finish();
+    }
+    if recovery != Recovery::Clean {
+        out.line(&recovered_text)?;
     }
     let erased_before = report.rows.erased_before.len();
     let mut facts = vec![
@@ -251,6 +267,21 @@ fn say(args: &Erase, report: &ErasureReport, is_certified: bool) -> Result<(), F
         out.line("nothing was changed (--dry-run)")?;
     }
     out.finish()
+}
+
+/// The name and the sentence of what was found of an interrupted erasure.
+fn in_words(recovery: Recovery) -> (&'static str, String) {
+    match recovery {
+        Recovery::Dropped { bytes } => {
+            let text = format!("an erasure that had changed nothing was dropped: {bytes} bytes");
+            ("dropped", text)
+        }
+        Recovery::Finished { changes, .. } => {
+            let text = format!("an interrupted erasure was finished: {changes} changes");
+            ("finished", text)
+        }
+        _ => ("clean", "nothing to recover".to_owned()),
+    }
 }
 
 /// The columns that still hold values of the rows that were asked for, a sentence for each.
@@ -294,12 +325,9 @@ enum Certified {
 pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
     let others = [(args.file.as_path(), "is the table")];
     let open = |path| {
-        Certifying::open(
-            path,
-            args.certifying.key.as_ref(),
-            args.certifying.note.as_ref(),
-            &others,
-        )
+        let Certificate { key, note, .. } = &args.certifying;
+        let existing = Existing::MayBeTheSame;
+        Certifying::open(path, key.as_ref(), note.as_ref(), &others, existing)
     };
     let mut certifying = args.certifying.path.as_deref().map(open).transpose()?;
     let mut certified = Certified::NoErasure;
@@ -316,16 +344,11 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
     };
     let found = tarsia::recover_with(&args.file, OnBusy::Refuse, &mut publish);
     let found = found.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
-    let (state, changes, bytes_dropped, text) = match found {
-        Recovery::Dropped { bytes } => {
-            let text = format!("an erasure that had changed nothing was dropped: {bytes} bytes");
-            ("dropped", 0, bytes, text)
-        }
-        Recovery::Finished { changes, .. } => {
-            let text = format!("an interrupted erasure was finished: {changes} changes");
-            ("finished", changes, 0, text)
-        }
-        _ => ("clean", 0, 0, "nothing to recover".to_owned()),
+    let (state, text) = in_words(found);
+    let (changes, bytes_dropped) = match found {
+        Recovery::Dropped { bytes } => (0, bytes),
+        Recovery::Finished { changes, .. } => (changes, 0),
+        _ => (0, 0),
     };
     let mut out = Out::new();
     if args.json {

@@ -6,7 +6,7 @@ use crate::args::Inspect;
 use crate::failure::Failure;
 use crate::text::printable;
 
-use super::open::open;
+use super::open::{ERASURE_IS_PENDING, open};
 use super::output::{
     NAME_CHARS, Out, SHOWN_CHARS, align_right, hex, json_number, new_table, ratio,
 };
@@ -31,6 +31,9 @@ struct FileDocument {
     root_digest: String,
     epoch: u64,
     created_by: String,
+    deleted_rows: u64,
+    erased_rows: u64,
+    erasure_is_pending: bool,
 }
 
 #[derive(Serialize)]
@@ -68,6 +71,8 @@ struct ColumnDocument {
     name: String,
     r#type: String,
     nullable: bool,
+    /// What an erasure may do: 0 nothing, 1 hide rows, 2 remove their values.
+    erasure_level: u8,
     rows: u64,
     items: u64,
     nulls: u64,
@@ -106,6 +111,9 @@ impl From<tarsia::FileMetadata> for FileDocument {
             root_digest: hex(&file.root_digest),
             epoch: file.epoch,
             created_by: file.created_by,
+            deleted_rows: file.deleted_rows,
+            erased_rows: file.erased_rows,
+            erasure_is_pending: file.erasure_is_pending,
         }
     }
 }
@@ -117,6 +125,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             name: column.name,
             r#type: column.data_type,
             nullable: column.nullable,
+            erasure_level: column.erasure_level.number(),
             rows: column.rows,
             items: column.items,
             nulls: column.nulls,
@@ -189,7 +198,12 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
         ("root digest", about.root_digest.clone()),
         ("epoch", about.epoch.to_string()),
         ("created by", printable(&about.created_by, SHOWN_CHARS)),
+        ("deleted rows", about.deleted_rows.to_string()),
+        ("erased rows", about.erased_rows.to_string()),
     ])?;
+    if about.erasure_is_pending {
+        out.line(ERASURE_IS_PENDING)?;
+    }
     if let Some(layout) = &document.layout {
         let mut table = new_table(&["region", "place", "bytes"]);
         align_right(&mut table, 1);
@@ -233,8 +247,9 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
         "bytes",
         "ratio",
         "search cache",
+        "erasure",
     ]);
-    for i in [2, 3, 4, 5, 7, 8, 9] {
+    for i in [2, 3, 4, 5, 7, 8, 9, 10] {
         align_right(&mut table, i);
     }
     for column in &document.columns {
@@ -254,6 +269,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
             column.bytes.to_string(),
             ratio(column.decoded_bytes, column.bytes),
             column.search_cache_bytes.to_string(),
+            column.erasure_level.to_string(),
         ]);
     }
     out.line("")?;

@@ -9,6 +9,10 @@ use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::text::repeated_name;
 
+/// What is said of a file whose last erasure was interrupted after it counted.
+pub(super) const ERASURE_IS_PENDING: &str = "an erasure was interrupted: the bytes of its rows are still in the file, although \
+    readers do not see them; `tarsia recover` finishes it";
+
 /// The limits of a command that reads a file of another format.
 pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
     Budget::start(input, limits.memory_limit, limits.time_limit)

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::args::Verify;
 use crate::failure::Failure;
 
-use super::open::trusting;
+use super::open::{ERASURE_IS_PENDING, trusting};
 use super::output::Out;
 
 #[derive(Serialize)]
@@ -24,6 +24,10 @@ enum VerifyResult<'a> {
         pages: u64,
         blocks: u64,
         bytes: u64,
+        /// Bytes behind the end of the file, which belong to nothing and are not checked.
+        bytes_behind: u64,
+        /// Whether an interrupted erasure has left the bytes of its rows in the file.
+        erasure_is_pending: bool,
         /// Whether the values were looked at too.
         decoded: bool,
     },
@@ -38,18 +42,21 @@ enum VerifyResult<'a> {
 pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
     let name = || args.file.display().to_string();
     let opened = tarsia::File::open_with(&args.file, trusting(&args.trust));
-    let checked = opened.and_then(|file| match (&args.column, args.page) {
-        (None, _) if args.digests => file.verify_digests(),
-        (None, _) => file.verify(),
-        (Some(column), None) => file.verify_column(column),
-        // No file has a page with a number that does not fit; the facade reports that.
-        (Some(column), Some(page)) => {
-            file.verify_page(column, usize::try_from(page).unwrap_or(usize::MAX))
-        }
+    let checked = opened.and_then(|file| {
+        let report = match (&args.column, args.page) {
+            (None, _) if args.digests => file.verify_digests(),
+            (None, _) => file.verify(),
+            (Some(column), None) => file.verify_column(column),
+            // No file has a page with a number that does not fit; the facade reports that.
+            (Some(column), Some(page)) => {
+                file.verify_page(column, usize::try_from(page).unwrap_or(usize::MAX))
+            }
+        };
+        Ok((report?, file.metadata()))
     });
     let mut out = Out::new();
     match checked {
-        Ok(report) => {
+        Ok((report, metadata)) => {
             let tarsia::VerifyReport {
                 columns,
                 pages,
@@ -66,6 +73,8 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
                         pages,
                         blocks,
                         bytes,
+                        bytes_behind: metadata.bytes_behind,
+                        erasure_is_pending: metadata.erasure_is_pending,
                         decoded: !args.digests,
                     },
                 })?;
@@ -80,6 +89,15 @@ pub(super) fn verify(args: &Verify) -> Result<(), Failure> {
                 out.line(&format!(
                     "{what}: {columns}{pages} pages, {blocks} blocks, {bytes} bytes"
                 ))?;
+                if metadata.erasure_is_pending {
+                    out.line(ERASURE_IS_PENDING)?;
+                } else if metadata.bytes_behind > 0 {
+                    out.line(&format!(
+                        "not checked: {} bytes behind the end of the file, which belong to nothing; `tarsia recover` \
+                         removes them",
+                        metadata.bytes_behind
+                    ))?;
+                }
             }
             out.finish()
         }

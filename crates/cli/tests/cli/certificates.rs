@@ -12,6 +12,8 @@ use crate::run::Folder;
 /// Erases rows with a certificate, signed by the key in the file `key`; the file `public` has its other half.
 fn certified(folder: &Folder, args: &[&str]) -> Value {
     folder.write("key", [7; 32]);
+    // A certificate replaces nothing.
+    let _ = fs::remove_file(folder.path("c.json"));
     let to_file = ["--certificate", "c.json", "--key", "key", "--json"];
     let done = folder.run(&[&["erase", "t.tarsia"], args, &to_file].concat());
     let done = done.json();
@@ -285,12 +287,94 @@ fn a_certificate_replaces_neither_table_nor_key_nor_output() {
         refused(&["--certificate", "c.json", "--rewrite", "soft"]);
     }
     refused(&["--certificate", "new", "--rewrite", "./new"]);
+    // Another table, an older certificate, a device, the standard output.
+    folder.write("older", b"{}");
+    for path in ["older", "/dev/null", "-"] {
+        refused(&["--certificate", path]);
+    }
+    assert_eq!(folder.read("older"), "{}");
+    assert!(!folder.path("-").exists());
     assert!(
         folder.names().iter().all(|name| !name.contains(".tmp")),
         "{:?}",
         folder.names()
     );
     assert!(!folder.path("c.json").exists() && !folder.path("new").exists());
+}
+
+#[test]
+fn bytes_behind_the_end_are_named_and_no_certificate_covers_them() {
+    let folder = folder(&["2"]);
+    let original = fs::read(folder.path("t.tarsia")).unwrap();
+    certified(&folder, &["--rows", "10..30"]);
+    let left = fs::read(folder.path("t.tarsia")).unwrap();
+    folder.write("t.tarsia", [&left[..], &original].concat());
+    let line = folder.run(&CHECK).fails(1);
+    assert!(line.contains("bytes lie behind the end"), "{line}");
+    let said = folder.run(&["verify", "t.tarsia"]).ok();
+    assert!(said.contains("not checked: "), "{said}");
+    let audited = folder.run(&["audit", "t.tarsia", "--json"]).json();
+    assert_eq!(audited["clean"], false);
+    folder.run(&["recover", "t.tarsia"]).ok();
+    assert!(fs::read(folder.path("t.tarsia")).unwrap() == left);
+    folder.run(&CHECK).ok();
+}
+
+#[test]
+fn a_signer_cannot_say_what_the_history_refutes() {
+    let folder = folder(&["2"]);
+    certified(&folder, &["--rows", "10..30"]);
+    let key = tarsia::compliance::certificate::SecretKey::parse(&[7; 32]).unwrap();
+    let signed = folder.read("c.json");
+    let other = |change: &dyn Fn(&mut Value)| {
+        let mut document: Value = serde_json::from_str(&signed).unwrap();
+        document.as_object_mut().unwrap().remove("signature");
+        change(&mut document);
+        let text = document.to_string();
+        let parsed = tarsia::compliance::certificate::Certificate::parse(text.as_bytes());
+        let mut parsed = parsed.unwrap();
+        parsed.sign(&key).unwrap();
+        folder.write("c.json", parsed.to_json().unwrap());
+        folder.run(&CHECK)
+    };
+    other(&|_| {}).ok();
+    let line = other(&|it| it["new_epoch"] = json!(it["new_epoch"].as_u64().unwrap() + 2)).fails(1);
+    assert!(line.contains("epoch"), "{line}");
+    let line = other(&|it| it["old_root"] = json!("ab".repeat(32))).fails(1);
+    assert!(line.contains("state before"), "{line}");
+    let line = other(&|it| it["old_epoch"] = json!(0)).fails(1);
+    assert!(line.contains("state before"), "{line}");
+}
+
+#[test]
+fn an_erasure_behind_an_interrupted_one_says_that_it_finished_it() {
+    let folder = folder(&["2"]);
+    let options = tarsia::OpenOptions::new();
+    let on_busy = tarsia::io::OnBusy::Refuse;
+    let eraser = tarsia::Eraser::open(folder.path("t.tarsia"), on_busy, options).unwrap();
+    let rows: tarsia::RowSet = (10..30).collect();
+    let plan = eraser.plan(&rows, tarsia::ErasureLevel::Erase).unwrap();
+    let mut state = Vec::new();
+    let mut publish = || {
+        state = fs::read(folder.path("t.tarsia")).unwrap();
+        Ok(())
+    };
+    eraser.commit_with(plan, Vec::new(), &mut publish).unwrap();
+    folder.write("t.tarsia", &state);
+    let said = folder.run(&["erase", "t.tarsia", "--rows", "10..30"]).ok();
+    assert!(said.contains("an interrupted erasure was finished"), "{said}");
+    folder.write("t.tarsia", &state);
+    let said = folder.run(&["erase", "t.tarsia", "--rows", "10..30", "--json"]);
+    assert_eq!(said.json()["recovered"], "finished");
+}
+
+#[test]
+fn a_file_written_to_the_standard_output_has_no_words_in_it() {
+    let folder = folder(&["2"]);
+    let done = folder.run(&["erase", "t.tarsia", "--rows", "7", "--rewrite", "-"]);
+    done.code_is(0);
+    assert!(done.stderr.contains("erased now"), "{}", done.stderr);
+    assert!(!done.stdout.contains("erased now"));
 }
 
 #[test]
@@ -494,6 +578,24 @@ fn recover_writes_the_certificate_of_an_interrupted_erasure() {
         .fails(1);
     assert!(line.contains("--key"), "{line}");
     assert!(!folder.path("c.json").exists());
+    // The state before: what readers are shown is not what the file holds.
+    let audited = folder.run(&["audit", "t.tarsia", "--json"]).json();
+    assert_eq!(
+        (&audited["clean"], &audited["erasure_is_pending"]),
+        (&json!(false), &json!(true))
+    );
+    for command in ["audit", "verify", "inspect"] {
+        let said = folder.run(&[command, "t.tarsia"]).ok();
+        assert!(said.contains("an erasure was interrupted"), "{said}");
+    }
+    folder.write("c.json", &text);
+    let line = folder.run(&CHECK).fails(1);
+    assert!(line.contains("recover the file first"), "{line}");
+    // The name is taken by something else, or by what the run before it wrote.
+    folder.write("c.json", b"{}");
+    folder.run(&to_file).fails(1);
+    assert_eq!(folder.read("c.json"), "{}");
+    folder.write("c.json", &text);
     let said = folder.run(&to_file).ok();
     assert!(said.contains("its certificate was written"), "{said}");
     assert_eq!(folder.read("c.json"), text);
@@ -506,6 +608,7 @@ fn recover_writes_the_certificate_of_an_interrupted_erasure() {
     );
     // With another note and another key.
     interrupted(b"record");
+    fs::remove_file(folder.path("c.json")).unwrap();
     let other = ["--key", "key", "--note", "second", "--json"];
     let said = folder.run(&[&to_file[..], &other].concat()).json();
     assert_eq!(

@@ -20,6 +20,10 @@ use crate::optimal::optimal_lengths;
 /// Fewer values than this do not pay for the lengths of their codes.
 const VALUES_MIN: usize = 2048;
 
+/// Of values that may be erased, a byte value is rare if it is at most one in so many, divided by the number of byte values
+/// that get codes. So the codes of values that do not occur take a 64th of all at most, a 43rd of a bit for each value.
+const RARE: u64 = 64;
+
 impl EncodingWriter for Huffman {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
         let Values::Fixed(fixed) = values.values() else {
@@ -31,7 +35,8 @@ impl EncodingWriter for Huffman {
         {
             return Ok(());
         }
-        let page = values.cached(|| Page::of(&fixed));
+        let is_erasable = values.facts().erasable;
+        let page = values.cached(|| Page::of(&fixed, is_erasable));
         let bytes = page.bytes(values);
         if bytes >= proposals.bytes_to_beat() {
             return Ok(());
@@ -55,9 +60,10 @@ impl EncodingWriter for Huffman {
             Some(lengths) => lengths,
             None => {
                 let fixed = values.as_fixed()?;
+                let find = || Page::of(&fixed, page.is_erasable());
                 let found = match page.statistics() {
-                    Some(known) => known.cached(|| Page::of(&fixed)),
-                    None => Rc::new(Page::of(&fixed)),
+                    Some(known) => known.cached(find),
+                    None => Rc::new(find()),
                 };
                 page.make_shared(0, found.stored()?)?
             }
@@ -107,9 +113,12 @@ struct Page {
 }
 
 impl Page {
-    fn of(values: &FixedSlice<'_>) -> Self {
+    fn of(values: &FixedSlice<'_>, is_erasable: bool) -> Self {
         let counts = counts_of(values.bytes());
-        let lengths = optimal_lengths(&counts, LENGTH_MAX);
+        let lengths = match is_erasable {
+            true => optimal_lengths(&without_rare(&counts), LENGTH_MAX),
+            false => optimal_lengths(&counts, LENGTH_MAX),
+        };
         let of_value = counts.iter().zip(&lengths);
         Self {
             bits: of_value.map(|(n, length)| n * u64::from(*length)).sum(),
@@ -159,6 +168,20 @@ fn counts_of(values: &[u8]) -> [u64; N_VALUES] {
         }
     }
     all
+}
+
+/// Counts that do not tell which rare values there are: an erased row may be the only one with such a value. The values
+/// below a power of two get codes, all of those that are rare or absent alike.
+fn without_rare(counts: &[u64; N_VALUES]) -> [u64; N_VALUES] {
+    let n_values = counts.iter().sum::<u64>();
+    let highest = counts.iter().rposition(|n| *n > 0).unwrap_or(0);
+    let n_codes = (highest + 1).next_power_of_two();
+    let rare = (n_values / (RARE * n_codes as u64)).max(1);
+    let mut counts = *counts;
+    for n in counts.iter_mut().take(n_codes) {
+        *n = (*n).max(rare);
+    }
+    counts
 }
 
 struct UnitEncoder {

@@ -26,8 +26,11 @@ pub struct Audit {
     pub blocks_moved: u64,
     /// Bytes of the places that they left, which are zero.
     pub dead_bytes: u64,
-    /// Bytes behind the end of the file: of an erasure that was interrupted.
+    /// Bytes behind the end of the file, which belong to nothing: of an erasure that was interrupted before it counted,
+    /// or appended by another program.
     pub bytes_behind: u64,
+    /// Whether an erasure was interrupted: the bytes of its rows are still in the file, although readers do not see them.
+    pub erasure_is_pending: bool,
     /// Sections that this build does not know and that may hold values: id and bytes. An erasure drops them.
     pub unknown_sections: Vec<(u32, u64)>,
 }
@@ -80,6 +83,7 @@ impl Audit {
         let columns = &self.columns;
         (self.deleted_rows == 0 || columns.iter().all(AuditedColumn::is_clean))
             && self.bytes_behind == 0
+            && !self.erasure_is_pending
             && (self.deleted_rows == 0 || self.unknown_sections.is_empty())
     }
 
@@ -100,6 +104,7 @@ impl Audit {
 pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
     verify::all(file, Depth::Values)?;
     let changes = file.catalog.changes();
+    let metadata = file.catalog.file_metadata(file.source.len());
     let (deleted_rows, erased_rows) = (changes.deleted.len(), changes.erased.len());
     let mut columns = Vec::new();
     let mut dead_bytes = 0;
@@ -157,10 +162,8 @@ pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
         columns,
         blocks_moved: changes.moved.len() as u64,
         dead_bytes,
-        bytes_behind: file
-            .source
-            .len()
-            .saturating_sub(file.catalog.committed_bytes()),
+        bytes_behind: metadata.bytes_behind,
+        erasure_is_pending: metadata.erasure_is_pending,
         unknown_sections: unknown
             .map(|section| (section.id, section.range.end - section.range.start))
             .collect(),

@@ -32,7 +32,7 @@ pub enum CertificateCheck {
 
 /// What [`File::check_certificate`](crate::File::check_certificate) does.
 pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<CertificateCheck> {
-    let why = match identity(file, certificate) {
+    let why = match finished(file).and_then(|()| identity(file, certificate)) {
         Err(why) => why,
         Ok(is_current) => {
             let columns = file.catalog.all_columns(&file.source)?;
@@ -53,6 +53,23 @@ pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<C
         }
     };
     Ok(CertificateCheck::Refuted { why })
+}
+
+/// Refuses a file with bytes that its digests do not cover, whatever they are of.
+fn finished(file: &OpenFile) -> std::result::Result<(), String> {
+    let metadata = file.catalog.file_metadata(file.source.len());
+    if metadata.erasure_is_pending {
+        let what = "it cannot be checked: an erasure of this file was interrupted, and the bytes of its rows are still \
+                    there; recover the file first";
+        return Err(what.to_owned());
+    }
+    match metadata.bytes_behind {
+        0 => Ok(()),
+        n_bytes => Err(format!(
+            "it cannot be checked: {n_bytes} bytes lie behind the end of the file, which no digest covers; recovering the \
+             file removes them"
+        )),
+    }
 }
 
 /// Whether the file is the one that the erasure left (and not a later one), or why it is neither.
@@ -81,7 +98,28 @@ fn identity(file: &OpenFile, certificate: &Certificate) -> std::result::Result<b
         let what = "rows that it says are deleted are there in this file";
         return Err(what.to_owned());
     }
+    let history = changes.history.as_ref();
+    let knows = |state: &PastState| history.is_some_and(|history| history.contains(state));
+    if let Some(root) = certificate.old_root
+        && root != certificate.new_root
+    {
+        let before = PastState {
+            epoch: certificate.old_epoch,
+            root: root.0,
+        };
+        if !knows(&before) {
+            let what = "it cannot be checked: this file does not descend from the state before that it tells of";
+            return Err(what.to_owned());
+        }
+    }
     if catalog.root_digest() == certificate.new_root.0 {
+        if catalog.epoch() != certificate.new_epoch {
+            return Err(format!(
+                "it says that the file is at epoch {} afterwards, and that is {}",
+                certificate.new_epoch,
+                catalog.epoch()
+            ));
+        }
         for (what, set, count) in [
             ("deleted", &changes.deleted, &certificate.deleted_after),
             ("erased", &changes.erased, &certificate.erased_after),
@@ -100,8 +138,7 @@ fn identity(file: &OpenFile, certificate: &Certificate) -> std::result::Result<b
         epoch: certificate.new_epoch,
         root: certificate.new_root.0,
     };
-    let history = changes.history.as_ref();
-    match history.is_some_and(|history| history.contains(&left)) {
+    match knows(&left) {
         true => Ok(false),
         false => Err(
             "it cannot be checked: this file does not descend from the state that the certificate tells of".to_owned(),

@@ -307,6 +307,9 @@ fn read_header(file: &dyn ReadAt) -> Result<Header> {
         return Err(Error::new(ErrorKind::Corrupt, what));
     }
     let bytes = read_range(file, 0..HEADER_BYTES as u64)?;
+    if !bytes.starts_with(&tarsia_metadata::MAGIC) {
+        return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
+    }
     let header = Header::parse(&bytes)?;
     header.features.check_modifiable()?;
     Ok(header)

@@ -12,7 +12,7 @@ use tarsia_io::ReadBytes;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, Header, NodeRecord,
-    PageDescriptor, Postscript, Section, limits,
+    PageDescriptor, Postscript, Section, SlotState, limits,
 };
 
 use super::changes::Changes;
@@ -46,6 +46,15 @@ pub struct FileMetadata {
     pub created_by: String,
     /// Kernels that the file carries.
     pub kernels: u64,
+    /// Bytes behind its end, which belong to nothing: of an erasure that was interrupted, or appended by another program.
+    pub bytes_behind: u64,
+    /// Rows that readers do not see.
+    pub deleted_rows: u64,
+    /// Rows that columns at level 2 do not hold any more.
+    pub erased_rows: u64,
+    /// Whether an erasure counts, but was interrupted before it was applied: readers see the file as it will be, and the
+    /// bytes of the erased rows are still there. [`recover`](crate::recover) finishes it.
+    pub erasure_is_pending: bool,
 }
 
 /// A part of the file.
@@ -257,7 +266,17 @@ impl Catalog {
             epoch: self.epoch,
             created_by: self.footer.created_by.clone(),
             kernels: self.kernel_sections().count() as u64,
+            bytes_behind: file_bytes.saturating_sub(self.committed_bytes()),
+            deleted_rows: self.changes().deleted.len(),
+            erased_rows: self.changes().erased.len(),
+            erasure_is_pending: self.erasure_is_pending(),
         }
+    }
+
+    /// Whether the last erasure was interrupted after it was committed.
+    pub(crate) fn erasure_is_pending(&self) -> bool {
+        let slot = self.header.current_slot().ok().flatten();
+        slot.is_some_and(|slot| slot.state != SlotState::Clean)
     }
 
     /// Checks that the file's header is what it was when the file was opened. A program that erases rows changes it.

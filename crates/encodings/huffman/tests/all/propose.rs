@@ -118,3 +118,40 @@ fn codes_are_close_to_the_entropy() {
         );
     }
 }
+
+/// Lengths of codes tell of a value that one row had alone, unless rows may be erased.
+#[test]
+fn codes_of_values_that_may_be_erased_do_not_tell_of_rare_ones() {
+    let lengths = |values: &[u8], erasable| {
+        let case = Case::fixed("", 1, values.len(), values.to_vec());
+        let facts = Facts {
+            erasable,
+            ..Facts::of(LogicalType::Code)
+        };
+        let statistics = Statistics::new(case.values(), facts);
+        let proposal = propose(&statistics, u64::MAX).unwrap();
+        let proposed = proposal.shared[0].values().unwrap();
+        let proposed = proposed.as_fixed().unwrap().bytes().to_vec();
+        // What is written is what is proposed.
+        let mut shared = SharedBuffers::for_values(erasable);
+        build_encoder(&registry(), &tree(), case.values(), &mut shared).unwrap();
+        let written = shared.to_vec().unwrap();
+        let written = written[0].1.as_values().unwrap();
+        assert_eq!(written.as_fixed().unwrap().bytes(), proposed);
+        proposed
+    };
+    let common: Vec<u8> = skewed(20_000, 60).values().as_fixed().unwrap().bytes().to_vec();
+    let absent = *[61, 62, 63].iter().find(|value| !common.contains(value)).unwrap();
+    for secret in [absent, 63] {
+        let mut twin = common.clone();
+        twin[777] = secret;
+        assert_eq!(lengths(&common, true), lengths(&twin, true), "{secret}");
+        assert_ne!(lengths(&common, false), lengths(&twin, false), "{secret}");
+    }
+    // It costs a 43rd of a bit for each value at most.
+    let bits = |lengths: &[u8]| -> f64 {
+        common.iter().map(|value| f64::from(lengths[usize::from(*value)])).sum()
+    };
+    let (with, without) = (bits(&lengths(&common, true)), bits(&lengths(&common, false)));
+    assert!(with - without < common.len() as f64 / 43.0, "{with} {without}");
+}
