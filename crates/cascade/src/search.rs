@@ -1,6 +1,6 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
+use tarsia_codec::{Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
@@ -204,7 +204,6 @@ impl<'a> Search<'a> {
             || place.outline.is_some_and(has_part)
             || proposal.version > known.version_max
             || any_values && !proposal.shared.is_empty()
-            || weights.must_fit && !self.fits(known, proposal, values)
         {
             return Ok(None);
         }
@@ -290,20 +289,6 @@ impl<'a> Search<'a> {
             is_uniform: true,
             block_bytes: limits::UNIT_BYTES_TARGET,
         }))
-    }
-
-    fn fits(
-        &self,
-        known: &RegisteredWriter,
-        proposal: &Proposal<'_>,
-        values: &Statistics<'_>,
-    ) -> bool {
-        let node = Node {
-            value_type: values.values().value_type(),
-            version: proposal.version,
-            params: &proposal.params,
-        };
-        known.writer.erase_fit(&node) == EraseFit::Always
     }
 }
 

@@ -41,13 +41,13 @@ pub trait EncodingWriter: Encoding {
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64;
 
-    /// Whether the values that remain after an erasure always fit their old place when encoded again under the same
-    /// node, provided that those of the children do. For columns that will be erased in place, the search uses only
-    /// trees that return [`EraseFit::Always`].
+    /// Says whether the survivors of an erasure, encoded again under the same node, always fit the byte range of their
+    /// block, provided that those of the children do. A search uses nodes of both kinds for any column: the answer
+    /// decides whether a page gets a spare tree and its blocks get room to grow ([`EraseFit::MayGrow`]).
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
-    /// Whether values of a page stand in the parameters of its nodes, where an erasure does not reach them. The search
-    /// does not use such encodings for columns that will be erased in place.
+    /// Returns true if values of a page stand in the parameters of its nodes, where an erasure does not reach them. A
+    /// search does not use such encodings for columns at erasure level 2.
     fn keeps_values(&self) -> bool {
         false
     }
@@ -62,13 +62,15 @@ pub trait EncodingWriter: Encoding {
     fn samples(&self) -> Vec<Sample>;
 }
 
-/// Whether the values that remain after an erasure always fit their old place when encoded again with the same tree.
+/// The answer to whether the survivors of an erasure, encoded again with the same tree, always fit the byte range of
+/// their block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseFit {
     /// Any subsequence of the values encodes to at most as many bytes.
     Always,
-    /// A subsequence may take more bytes: the block may have to move. Columns that are erased in place avoid such
-    /// trees.
+    /// A subsequence may take more bytes: the block may have to move. In columns at erasure level 2, blocks under such
+    /// a tree get some zeros behind them, and a page whose survivors this tree would hold in many more bytes gets a
+    /// spare tree for them.
     MayGrow,
 }
 
@@ -301,7 +303,7 @@ impl TreeWriter {
             .encoded_bytes_max(&node, n_values, decoded_bytes, &child)
     }
 
-    /// Whether the values that remain after an erasure always fit their old place under this tree.
+    /// Says whether the survivors of an erasure always fit the byte range of their block under this tree.
     pub fn erase_fit(&self) -> EraseFit {
         let fits = |tree: &Self| tree.erase_fit() == EraseFit::Always;
         match self.writer.erase_fit(&self.node()) {

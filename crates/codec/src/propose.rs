@@ -285,7 +285,6 @@ pub struct Proposals<'v> {
     pub(crate) list: Vec<Proposal<'v>>,
     bytes_to_beat: u64,
     version: Version,
-    must_fit: bool,
     shared_bytes_max: u64,
     is_named: bool,
     for_size: bool,
@@ -299,7 +298,6 @@ impl<'v> Proposals<'v> {
             list: vec![],
             bytes_to_beat,
             version,
-            must_fit: false,
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
             for_size: false,
@@ -319,18 +317,6 @@ impl<'v> Proposals<'v> {
     /// fit the cache.
     pub fn shared_bytes_max(&self) -> u64 {
         self.shared_bytes_max
-    }
-
-    /// The same list. If `must_fit`, the values will be erased in place, and only nodes with
-    /// [`EraseFit::Always`](crate::EraseFit::Always) are used.
-    #[must_use]
-    pub fn that_fit(self, must_fit: bool) -> Self {
-        Self { must_fit, ..self }
-    }
-
-    /// True if the values that remain after an erasure must always fit their old place.
-    pub fn must_fit(&self) -> bool {
-        self.must_fit
     }
 
     /// The same list, for an encoding that a user named, or not.
