@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
-/// Alignment in bytes of every decode output: a cache line, and the widest vector register. Stores to other outputs
-/// were measured 1.6–2 times slower with AVX2 and AVX-512 (design notes, `ENCODINGS.md`).
+/// Alignment in bytes of every decode output: a cache line, and the widest vector register
+/// (`docs/design/output-memory.md`).
 pub const OUTPUT_ALIGN: usize = 64;
 
 const WORDS_OF_ALIGN: usize = OUTPUT_ALIGN / size_of::<u64>();
