@@ -34,5 +34,5 @@ mod weights;
 
 pub use chooser::Chooser;
 pub use outline::Outline;
-pub use search::Found;
+pub use search::Candidate;
 pub use weights::{Objective, Weights};

@@ -1,6 +1,6 @@
-//! What a search weighs, and the presets.
+//! Weights of a search, and the presets.
 
-/// What a writer cares about.
+/// The aim of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Objective {
     /// Cheapest to write and read.
@@ -12,7 +12,7 @@ pub enum Objective {
     Compact,
 }
 
-/// What a search weighs.
+/// Weights of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the

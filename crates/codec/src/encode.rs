@@ -115,13 +115,13 @@ impl Sample {
 
 /// The values of one block.
 #[derive(Debug, Clone, Copy)]
-pub struct Block<'a> {
+pub struct BlockValues<'a> {
     page: Values<'a>,
     start: usize,
     end: usize,
 }
 
-impl<'a> Block<'a> {
+impl<'a> BlockValues<'a> {
     /// The block of the values `range` of a page.
     ///
     /// # Errors
@@ -185,24 +185,28 @@ impl<'a> Block<'a> {
     /// derives its child's values per block has passed others.
     ///
     /// # Errors
-    /// As [`Block::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed width.
-    pub fn derived<'b>(&self, of_page: Values<'b>, of_block: Values<'b>) -> Result<Block<'b>> {
+    /// As [`BlockValues::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed width.
+    pub fn derived<'b>(
+        &self,
+        of_page: Values<'b>,
+        of_block: Values<'b>,
+    ) -> Result<BlockValues<'b>> {
         let is_of_page = self.end <= of_page.len() && {
             let range = of_page.slice(self.range()).as_fixed()?;
             range.bytes() == of_block.as_fixed()?.bytes()
         };
         match is_of_page {
             true => self.of(of_page),
-            false => Block::all(of_block),
+            false => BlockValues::all(of_block),
         }
     }
 
-    /// The same range of other values of the page, such as the codes of all its values.
+    /// Returns the block of the same range of other values of the page, such as the codes of all its values.
     ///
     /// # Errors
-    /// As [`Block::new`].
-    pub fn of<'b>(&self, other: Values<'b>) -> Result<Block<'b>> {
-        Block::new(other, self.range())
+    /// As [`BlockValues::new`].
+    pub fn of<'b>(&self, other: Values<'b>) -> Result<BlockValues<'b>> {
+        BlockValues::new(other, self.range())
     }
 }
 
@@ -215,28 +219,7 @@ pub trait PageEncoder: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values that the node cannot hold.
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()>;
-}
-
-/// Appends what `append` appends, with its length in bytes before it, as a little-endian number of 4 bytes.
-///
-/// # Errors
-/// Those of `append`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) with the sentence `too_long` from
-/// 4 GiB on.
-pub fn append_sized(
-    out: &mut Vec<u8>,
-    too_long: &'static str,
-    append: impl FnOnce(&mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
-    let len_at = out.len();
-    out.extend_from_slice(&[0; size_of::<u32>()]);
-    let start = out.len();
-    append(out)?;
-    let len = u32::try_from(out.len() - start).map_err(|_| Error::invalid(too_long))?;
-    if let Some(field) = out.get_mut(len_at..start) {
-        field.copy_from_slice(&len.to_le_bytes());
-    }
-    Ok(())
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// A tree with its encoders. Its nodes were checked: a tree that a reader would refuse is refused here.
@@ -317,7 +300,7 @@ impl TreeWriter {
     }
 }
 
-/// What an encoder may use while it prepares a page: its children, shared buffers and statistics.
+/// The parts that an encoder may use while it prepares a page: its children, shared buffers and statistics.
 pub struct Prepare<'a> {
     tree: &'a TreeWriter,
     shared: &'a mut SharedBuffers,
@@ -423,6 +406,6 @@ impl BlockChild {
     /// The errors of the child's encoders.
     pub fn encode(&self, values: Values<'_>, out: &mut Vec<u8>) -> Result<()> {
         let encoder = self.tree.prepare(values, &mut self.shared.clone(), None)?;
-        encoder.encode(Block::all(values)?, out)
+        encoder.encode(BlockValues::all(values)?, out)
     }
 }

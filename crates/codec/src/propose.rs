@@ -1,4 +1,4 @@
-//! What encodings know about values besides the values themselves, and what they propose.
+//! Proposals of encodings, and the facts that they know about values besides the values themselves.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -76,7 +76,7 @@ pub trait RowStarts {
     fn row_starts(&self) -> Vec<u32>;
 }
 
-/// What is known about values besides the values themselves.
+/// Facts about values besides the values themselves.
 #[derive(Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// Their logical type.
@@ -89,7 +89,8 @@ pub struct Facts<'a> {
     pub shared_depth: u32,
     /// Where rows begin; `None` if every value is a row.
     pub rows: Option<&'a dyn RowStarts>,
-    /// What earlier pages of the column have left; `None` for values that are not a column's own or a shared buffer's.
+    /// The memory that earlier pages of the column have left; `None` for values that are not a column's own or a shared
+    /// buffer's.
     pub memory: Option<&'a dyn ColumnMemory>,
     /// Whether rows may be erased. Entries of shared buffers are then in the order of their values: the order in which
     /// they first appear would tell, after an erasure, what stood in erased rows.
@@ -161,6 +162,11 @@ impl<'v> Part<'v> {
         Self::of(PartValues::Owned(values), logical_type)
     }
 
+    /// A copy of values that were computed for the proposal and that their owner keeps.
+    pub fn copied(values: Values<'_>, logical_type: LogicalType) -> Self {
+        Self::owned(Rc::new(OwnedValues::copy_of(values)), logical_type)
+    }
+
     /// Values that are borrowed from those of the node.
     pub fn borrowed(values: Values<'v>, logical_type: LogicalType) -> Self {
         Self::of(PartValues::Borrowed(values), logical_type)
@@ -178,7 +184,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, marked as having other values where blocks are cut at other rows.
+    /// Marks the part as having other values where blocks are cut at other rows.
     #[must_use]
     pub fn depending_on_cuts(self) -> Self {
         Self {
@@ -187,7 +193,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, whose values each stand for so many of the node's.
+    /// Says that the values of the part each stand for so many of the node's.
     #[must_use]
     pub fn standing_for(self, n_values: u64) -> Self {
         Self {
@@ -196,7 +202,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, marked as having distinct values.
+    /// Marks the part as having distinct values.
     #[must_use]
     pub fn distinct(self) -> Self {
         Self {
@@ -205,7 +211,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part with units of at most `unit_values`, and of no more values than the node's.
+    /// Gives the part units of at most `unit_values`, and of no more values than the node's.
     #[must_use]
     pub fn in_units_of(self, unit_values: usize) -> Self {
         Self {
@@ -214,7 +220,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part with units of at most `unit_values`, which may be more than the node's.
+    /// Gives the part units of at most `unit_values`, which may be more than the node's.
     #[must_use]
     pub fn in_longer_units_of(self, unit_values: usize) -> Self {
         Self {
@@ -304,7 +310,7 @@ impl<'v> Proposals<'v> {
         }
     }
 
-    /// The same with another limit on the size of shared buffers.
+    /// Sets another limit on the size of shared buffers.
     #[must_use]
     pub fn with_shared_bytes_max(self, shared_bytes_max: u64) -> Self {
         Self {
@@ -319,7 +325,7 @@ impl<'v> Proposals<'v> {
         self.shared_bytes_max
     }
 
-    /// The same list, for an encoding that a user named, or not.
+    /// Marks the list as that of an encoding that a user named, or not.
     #[must_use]
     pub fn of_named(self, is_named: bool) -> Self {
         Self { is_named, ..self }
@@ -331,7 +337,7 @@ impl<'v> Proposals<'v> {
         self.is_named
     }
 
-    /// The same list, where size counts more than time or not.
+    /// Says whether size counts more than time.
     #[must_use]
     pub fn for_size(self, for_size: bool) -> Self {
         Self { for_size, ..self }

@@ -23,6 +23,7 @@
 use std::ops::Range;
 
 use crate::DIGEST_BYTES;
+use crate::bytes::{ByteReader, TooShort};
 
 /// The first bytes of a journal.
 pub const JOURNAL_MAGIC: [u8; 8] = *b"TRSJRNL2";
@@ -33,7 +34,7 @@ pub const JOURNAL_FIRST_PLACE: u64 = 192;
 /// The most bytes of a journal's record.
 pub const JOURNAL_RECORD_BYTES_MAX: u64 = 1 << 30;
 
-/// What journals of earlier versions start with.
+/// Magic of journals of earlier versions.
 const EARLIER_MAGIC: [u8; 8] = *b"TRSJRNL1";
 
 const FILE_ID_BYTES: usize = 16;
@@ -115,7 +116,7 @@ pub enum JournalError {
     /// The bytes end before the journal does.
     #[error("the journal ends at byte {len}: {what} at byte {at} needs {needed} bytes")]
     Truncated {
-        /// What is missing.
+        /// Names the missing part.
         what: &'static str,
         /// Where it starts.
         at: u64,
@@ -131,7 +132,7 @@ pub enum JournalError {
         what: &'static str,
         /// Where it starts.
         at: u64,
-        /// What must be there, in words.
+        /// Describes what must be there.
         expect: &'static str,
     },
     /// A journal that an earlier version of the format has.
@@ -220,7 +221,7 @@ impl Journal {
         self.file_bytes
     }
 
-    /// What is kept until the changes are done; empty if there is nothing.
+    /// Returns the bytes that are kept until the changes are done; empty if there is nothing.
     pub fn record(&self) -> &[u8] {
         &self.record
     }
@@ -257,7 +258,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`], which names the byte or the change.
     pub fn parse(bytes: &[u8]) -> Result<Self, JournalError> {
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = ByteReader::new(bytes);
         match reader.array("the magic")? {
             JOURNAL_MAGIC => {}
             EARLIER_MAGIC => return Err(JournalError::Earlier),
@@ -274,10 +275,10 @@ impl Journal {
         let count = reader.u64("the number of changes")?;
         let record_bytes = reader.u64("the length of the record")?;
         check_record(record_bytes)?;
-        let changes = reader.changes(count, file_bytes)?;
-        let record = reader.padded(record_bytes, "the record")?.to_vec();
-        if reader.at < bytes.len() {
-            return Err(corrupt("the end", reader.at, "no bytes may follow"));
+        let changes = read_changes(&mut reader, count, file_bytes)?;
+        let record = padded(&mut reader, record_bytes, "the record")?.to_vec();
+        if reader.n_left() > 0 {
+            return Err(corrupt("the end", reader.position(), "no bytes may follow"));
         }
         Ok(Self {
             before,
@@ -347,90 +348,81 @@ fn corrupt(what: &'static str, at: usize, expect: &'static str) -> JournalError 
     }
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+/// The next bytes, and the zeros behind them up to a multiple of 8.
+fn padded<'a>(
+    reader: &mut ByteReader<'a>,
+    length: u64,
+    what: &'static str,
+) -> Result<&'a [u8], JournalError> {
+    let bytes = reader.take(length, what)?;
+    let padding_at = reader.position();
+    let padding = bytes.len().next_multiple_of(ALIGN) - bytes.len();
+    let padding = reader.take(padding as u64, "padding")?;
+    match padding.iter().any(|byte| *byte != 0) {
+        true => Err(corrupt("padding", padding_at, "must be zero")),
+        false => Ok(bytes),
+    }
 }
 
-impl<'a> Reader<'a> {
-    fn sized(&mut self, length: u64, what: &'static str) -> Result<&'a [u8], JournalError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let taken = usize::try_from(length).ok().and_then(|n| rest.get(..n));
-        let Some(taken) = taken else {
-            return Err(JournalError::Truncated {
-                what,
-                at: self.at as u64,
-                needed: length,
-                len: self.bytes.len() as u64,
-            });
-        };
-        self.at += taken.len();
-        Ok(taken)
+fn read_changes(
+    reader: &mut ByteReader<'_>,
+    count: u64,
+    file_bytes: u64,
+) -> Result<Vec<Change>, JournalError> {
+    let fit = reader.n_left() / CHANGE_HEADER_BYTES;
+    let capacity = usize::try_from(count).unwrap_or(usize::MAX);
+    if capacity > fit {
+        let needed = count.saturating_mul(CHANGE_HEADER_BYTES as u64);
+        return Err(reader.too_short(needed, "the list of changes").into());
     }
-
-    /// Bytes, and the zeros behind them up to a multiple of 8.
-    fn padded(&mut self, length: u64, what: &'static str) -> Result<&'a [u8], JournalError> {
-        let bytes = self.sized(length, what)?;
-        let padding_at = self.at;
-        let padding = bytes.len().next_multiple_of(ALIGN) - bytes.len();
-        let padding = self.sized(padding as u64, "padding")?;
-        match padding.iter().any(|byte| *byte != 0) {
-            true => Err(corrupt("padding", padding_at, "must be zero")),
-            false => Ok(bytes),
-        }
+    let mut changes = Vec::with_capacity(capacity);
+    let mut free = JOURNAL_FIRST_PLACE;
+    for index in 0..count {
+        let change = read_change(reader, index, free..file_bytes)?;
+        // Inside the file, so it does not overflow.
+        free = change.place().saturating_add(change.length());
+        changes.push(change);
     }
+    Ok(changes)
+}
 
-    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], JournalError> {
-        let mut array = [0; N];
-        for (to, from) in array.iter_mut().zip(self.sized(N as u64, what)?) {
-            *to = *from;
-        }
-        Ok(array)
+/// A change, which must lie in `free`.
+fn read_change(
+    reader: &mut ByteReader<'_>,
+    index: u64,
+    free: Range<u64>,
+) -> Result<Change, JournalError> {
+    let at = reader.position();
+    let [kind, reserved @ ..] = reader.u64("the kind")?.to_le_bytes();
+    if reserved != [0; 7] {
+        return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
     }
-
-    fn u64(&mut self, what: &'static str) -> Result<u64, JournalError> {
-        self.array(what).map(u64::from_le_bytes)
+    let place = reader.u64("the place")?;
+    let length = reader.u64("the length")?;
+    end_of_change(index, place, length, free)?;
+    match kind {
+        KIND_ZERO => Ok(Change::Zero { place, length }),
+        KIND_WRITE => {
+            let bytes = padded(reader, length, "the bytes of a change")?.to_vec();
+            Ok(Change::Write { place, bytes })
+        }
+        _ => Err(corrupt("the kind", at, "must be 1 or 2")),
     }
+}
 
-    fn changes(&mut self, count: u64, file_bytes: u64) -> Result<Vec<Change>, JournalError> {
-        let fit = self.bytes.len().saturating_sub(self.at) / CHANGE_HEADER_BYTES;
-        let capacity = usize::try_from(count).unwrap_or(usize::MAX);
-        if capacity > fit {
-            return Err(JournalError::Truncated {
-                what: "the list of changes",
-                at: self.at as u64,
-                needed: count.saturating_mul(CHANGE_HEADER_BYTES as u64),
-                len: self.bytes.len() as u64,
-            });
-        }
-        let mut changes = Vec::with_capacity(capacity);
-        let mut free = JOURNAL_FIRST_PLACE;
-        for index in 0..count {
-            let change = self.change(index, free..file_bytes)?;
-            // Inside the file, so it does not overflow.
-            free = change.place().saturating_add(change.length());
-            changes.push(change);
-        }
-        Ok(changes)
-    }
-
-    /// A change, which must lie in `free`.
-    fn change(&mut self, index: u64, free: Range<u64>) -> Result<Change, JournalError> {
-        let at = self.at;
-        let [kind, reserved @ ..] = self.u64("the kind")?.to_le_bytes();
-        if reserved != [0; 7] {
-            return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
-        }
-        let place = self.u64("the place")?;
-        let length = self.u64("the length")?;
-        end_of_change(index, place, length, free)?;
-        match kind {
-            KIND_ZERO => Ok(Change::Zero { place, length }),
-            KIND_WRITE => {
-                let bytes = self.padded(length, "the bytes of a change")?.to_vec();
-                Ok(Change::Write { place, bytes })
-            }
-            _ => Err(corrupt("the kind", at, "must be 1 or 2")),
+impl From<TooShort> for JournalError {
+    fn from(error: TooShort) -> Self {
+        let TooShort {
+            what,
+            at,
+            needed,
+            len,
+        } = error;
+        Self::Truncated {
+            what,
+            at,
+            needed,
+            len,
         }
     }
 }

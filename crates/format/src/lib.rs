@@ -120,7 +120,7 @@ pub use source::Reads;
 pub use table::{FileMetadata, Region};
 /// The search for trees of encodings, and what a policy of your own has to implement.
 pub mod choose {
-    pub use tarsia_cascade::{Chooser, Found, Objective, Outline, Weights};
+    pub use tarsia_cascade::{Candidate, Chooser, Objective, Outline, Weights};
     pub use tarsia_page_writer::{Choice, Choose};
 }
 /// The contract of encodings, and registries of them.

@@ -6,6 +6,7 @@ mod calls;
 mod circles;
 mod doc_comments;
 mod encodings;
+mod functions;
 mod hygiene;
 mod lengths;
 mod named_files;
@@ -29,7 +30,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 23] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -46,6 +47,8 @@ const RULES: [Rule; 21] = [
     lengths::files_are_short,
     lengths::prose_lines_are_short,
     lengths::comment_lines_are_short,
+    functions::functions_are_short,
+    doc_comments::doc_comments_begin_with_a_verb_or_noun,
     signatures::parameters_have_names,
     calls::files_are_read_by_the_source,
     test_programs::crates_have_one_test_program,

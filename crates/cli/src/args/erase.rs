@@ -67,7 +67,7 @@ pub struct Erase {
     /// genpkey -algorithm ed25519` writes it
     #[arg(long, value_name = "KEYFILE", requires = "certificate")]
     pub key: Option<PathBuf>,
-    /// What the certificate says besides, such as the number of a request
+    /// Note in the certificate, such as the number of a request
     #[arg(long, value_name = "TEXT", requires = "certificate")]
     pub note: Option<String>,
     /// Print one JSON document
@@ -204,7 +204,7 @@ pub struct Recover {
     /// Sign the certificate with the Ed25519 key in this file, instead of the signature that it has
     #[arg(long, value_name = "KEYFILE", requires = "certificate")]
     pub key: Option<PathBuf>,
-    /// What the certificate says besides, instead of the note that it has
+    /// Note in the certificate, instead of the one that it has
     #[arg(long, value_name = "TEXT", requires = "certificate")]
     pub note: Option<String>,
     /// Print one JSON document
@@ -284,7 +284,7 @@ pub struct VerifyCertificate {
     pub json: bool,
 }
 
-/// What a file is prepared for: how rows of a column can be erased later, in place.
+/// The erasure level of a column: how rows of a column can be erased later, in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Erasure {
     /// Not at all.

@@ -109,7 +109,7 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
     out.finish()
 }
 
-/// What a column may hold beside the rows that it has.
+/// Says what a column may hold beside the rows that it has.
 fn remarks(column: &AuditedColumn) -> Vec<String> {
     let mut remarks = Vec::new();
     if !column.encodings_that_keep_values.is_empty() {
@@ -137,7 +137,7 @@ fn remarks(column: &AuditedColumn) -> Vec<String> {
     remarks
 }
 
-/// What was found, and what that rests on.
+/// Says what was found, and what that rests on.
 fn conclusion(audit: &tarsia::Audit) -> Vec<String> {
     if !audit.is_clean() {
         return vec!["values of deleted rows are left in the file, or may be".to_owned()];

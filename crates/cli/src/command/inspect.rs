@@ -74,7 +74,7 @@ struct ColumnDocument {
     pages: u64,
     blocks: u64,
     trees: Vec<TreeDocument>,
-    /// What its numbers were rounded to, and the largest errors.
+    /// Format that its numbers were rounded to, and the largest errors.
     rounding: Option<String>,
     /// Pages and metadata.
     bytes: u64,
@@ -135,23 +135,21 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
     }
 }
 
-pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
-    let file = open(&args.file)?;
-    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
-    let document = match &args.column {
+/// What is shown of a file, or of one of its columns.
+fn document(file: &tarsia::File, column: Option<&str>) -> Result<InspectDocument, tarsia::Error> {
+    Ok(match column {
         Some(name) => InspectDocument {
             file: file.metadata().into(),
             layout: None,
             kernels: None,
             columns: file
-                .inspect_columns(name)
-                .map_err(bad)?
+                .inspect_columns(name)?
                 .into_iter()
                 .map(Into::into)
                 .collect(),
         },
         None => {
-            let inspection = file.inspect().map_err(bad)?;
+            let inspection = file.inspect()?;
             let region = |region: tarsia::Region| RegionDocument {
                 name: region.name,
                 place: region.place,
@@ -168,7 +166,13 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
                     .collect(),
             }
         }
-    };
+    })
+}
+
+pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
+    let file = open(&args.file)?;
+    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+    let document = document(&file, args.column.as_deref()).map_err(bad)?;
     let mut out = Out::new();
     if args.json {
         out.document(&document)?;
@@ -185,6 +189,13 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
         ("epoch", about.epoch.to_string()),
         ("created by", printable(&about.created_by, SHOWN_CHARS)),
     ])?;
+    regions_and_kernels(&mut out, &document)?;
+    columns(&mut out, &document.columns)?;
+    out.finish()
+}
+
+/// Prints the tables of regions and of kernels.
+fn regions_and_kernels(out: &mut Out, document: &InspectDocument) -> Result<(), Failure> {
     if let Some(layout) = &document.layout {
         let mut table = new_table(&["region", "place", "bytes"]);
         align_right(&mut table, 1);
@@ -217,6 +228,11 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
         out.line("")?;
         out.table(&table)?;
     }
+    Ok(())
+}
+
+/// Prints the table of columns, and what their numbers were rounded to.
+fn columns(out: &mut Out, columns: &[ColumnDocument]) -> Result<(), Failure> {
     let mut table = new_table(&[
         "column",
         "type",
@@ -232,7 +248,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     for i in [2, 3, 4, 5, 7, 8, 9] {
         align_right(&mut table, i);
     }
-    for column in &document.columns {
+    for column in columns {
         let trees: Vec<String> = column
             .trees
             .iter()
@@ -253,12 +269,12 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     }
     out.line("")?;
     out.table(&table)?;
-    for column in &document.columns {
+    for column in columns {
         if let Some(rounding) = &column.rounding {
             let name = printable(&column.name, SHOWN_CHARS);
             let rounding = printable(rounding, NAME_CHARS);
             out.line(&format!("{name} was rounded: {rounding}"))?;
         }
     }
-    out.finish()
+    Ok(())
 }

@@ -56,7 +56,7 @@ pub(crate) fn read_journal(file: &dyn ReadAt, header: &Header, slot: &Slot) -> R
     }
 }
 
-/// What is said of bytes that are no journal.
+/// Returns the error for bytes that are no journal.
 fn refused_journal(error: JournalError) -> Error {
     let kind = match error {
         JournalError::Earlier => ErrorKind::Unsupported,
@@ -105,7 +105,7 @@ fn is_of_the_file(
     Ok(bytes.all(|((found, old), new)| *found == old || *found == new))
 }
 
-/// What the changes make of the bytes where the postscript was.
+/// Applies the changes to the bytes where the postscript was.
 fn postscript_changed(before: &FileState, changes: &[Change]) -> [u8; POSTSCRIPT_BYTES] {
     let mut bytes = before.postscript;
     for change in changes {
@@ -133,7 +133,7 @@ mod tests {
     use crate::erase::protocol::tests::{change, recover_alone, small};
     use crate::erase::protocol::{Recovery, pending_record};
 
-    /// What [`small`] is with an old end at `file_bytes`.
+    /// Returns [`small`] with an old end at `file_bytes`.
     fn state(file_bytes: u64) -> FileState {
         FileState {
             file_id: [3; 16],

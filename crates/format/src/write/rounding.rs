@@ -78,7 +78,7 @@ impl ColumnRounding {
         })
     }
 
-    /// What the metadata of the schema says of the column, whose largest errors these are.
+    /// Returns what the metadata of the schema says of the column, whose largest errors these are.
     pub(super) fn key_value(&self, error: Option<RoundingError>) -> (String, String) {
         let name = self.rounding.name();
         let value = match error {

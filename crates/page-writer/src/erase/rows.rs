@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use tarsia_codec::{BitSlice, Error, Result, Values};
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, BlockHeader, SALT_BYTES, checksummed};
 
-use super::block::{Outcome, Parts};
+use super::block::{BlockContent, Outcome};
 use super::context::BlockContext;
 use super::decode::{decode_survivors, parse};
 use super::survivors::Survivors;
@@ -37,7 +37,7 @@ struct Steps {
     recompute_filler: bool,
     /// Encoders are prepared from the survivors, not from all values the block had.
     prepare_from_survivors: bool,
-    /// What lies behind the new block is zeroed.
+    /// True if the bytes behind the new block are zeroed.
     zero_tail: bool,
     /// The old salt gives way to the new one.
     redraw_salt: bool,
@@ -113,11 +113,12 @@ fn erase_with<E: From<Error>>(
         false => old_salt(erasure.place)?,
     };
     let tail = (!steps.zero_tail).then_some(erasure.place);
-    let of_parts =
-        |parts: Parts<'_>| parts.encode(context, erasure.place.len(), steps.recompute_filler, tail);
+    let of_parts = |parts: BlockContent<'_>| {
+        parts.encode(context, erasure.place.len(), steps.recompute_filler, tail)
+    };
     if n_kept == 0 {
         // Nothing of the block is left, so nothing of it is decoded.
-        return Ok(of_parts(Parts::of_no_rows(
+        return Ok(of_parts(BlockContent::of_no_rows(
             erasure.rows,
             context.meta,
             salt,
@@ -155,7 +156,7 @@ fn erase_with<E: From<Error>>(
         }
         _ => compacted(old_values, kept_items, n_items)?,
     };
-    Ok(of_parts(Parts {
+    Ok(of_parts(BlockContent {
         logical_rows: erasure.rows,
         present_rows: n_kept,
         levels: match &left {
@@ -221,11 +222,12 @@ mod tests {
     use alloc::boxed::Box;
 
     use tarsia_codec::{
-        Block as ValuesOfBlock, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit,
-        FixedSlice, Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry, Sample,
-        Scratch, Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
+        BlockValues, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit, FixedSlice,
+        Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry, Sample, Scratch,
+        Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
     };
     use tarsia_structure::meta::{Layer, LayerKind, Layout, Meta};
+    use tarsia_testkit::units::checksum;
 
     use super::*;
     use crate::erase::block::encode_block;
@@ -323,19 +325,13 @@ mod tests {
     }
 
     impl PageEncoder for Offsets {
-        fn encode(&self, block: ValuesOfBlock<'_>, out: &mut Vec<u8>) -> Result<()> {
+        fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&self.0.to_le_bytes());
             for number in numbers(block.values())? {
                 out.extend_from_slice(&(number - self.0).to_le_bytes());
             }
             Ok(())
         }
-    }
-
-    fn checksum(bytes: &[u8]) -> u32 {
-        bytes
-            .iter()
-            .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
     }
 
     /// Erases row 20, whose value is the canary and the smallest; the null row 21 holds it as filler. Returns the

@@ -1,4 +1,4 @@
-//! What is proposed, and what is not.
+//! Values for which a proposal is made, and values for which none is.
 
 use tarsia_codec::{EncodingWriter, Facts, LogicalType, Proposals, Statistics, ValueType, Version};
 use tarsia_fastpfor::{FASTPFOR, Scheme};
