@@ -185,7 +185,8 @@ impl<'a> BlockValues<'a> {
     /// derives its child's values per block has passed others.
     ///
     /// # Errors
-    /// As [`BlockValues::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed width.
+    /// As [`BlockValues::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed
+    /// width.
     pub fn derived<'b>(
         &self,
         of_page: Values<'b>,

@@ -78,7 +78,8 @@
 //! Dependencies between the folders of this crate point one way: `api` → `exec` → `decode` → `plan` → `table` →
 //! `source`. `plan` and `decode` say which byte ranges they need and get their bytes; `exec` holds the synchronous
 //! driver. Only `source` reads, except for `erase`, which lies between `api` and `exec`: it plans erasures, and commits
-//! them to a file that it holds open for changes. `write` stands beside all of them and shares `table`'s view of fields.
+//! them to a file that it holds open for changes. `write` stands beside all of them and shares `table`'s view of
+//! fields.
 //!
 //! # What this crate does not do
 //! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Dictionaries of

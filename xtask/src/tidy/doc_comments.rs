@@ -19,7 +19,7 @@ pub(super) fn doc_comments_begin_with_a_verb_or_noun(files: &Files) -> Vec<Viola
                 continue;
             };
             // A comment goes on where the line before it is of the same one, unless nothing was said yet.
-            let goes_on = before == i.checked_sub(1).map(|i| (i, mark));
+            let goes_on = before.is_some_and(|(line, known)| line + 1 == i && known == mark);
             if goes_on || words.is_empty() {
                 before = goes_on.then_some((i, mark));
                 continue;

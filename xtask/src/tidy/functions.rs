@@ -8,8 +8,8 @@ use super::{Files, Violation, sources};
 use crate::modules::is_test_only;
 use crate::repository::is_generated;
 
-/// Most lines of a function, without blank lines and comments. A longer one does two things, or has a table that belongs
-/// into a constant.
+/// Most lines of a function, without blank lines and comments. A longer one does two things, or has a table that
+/// belongs into a constant.
 const FUNCTION_LINES_MAX: usize = 100;
 
 /// Looks at libraries and programs, not at tests.

@@ -135,7 +135,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
     }
 }
 
-/// What is shown of a file, or of one of its columns.
+/// Collects what is shown of a file, or of one of its columns.
 fn document(file: &tarsia::File, column: Option<&str>) -> Result<InspectDocument, tarsia::Error> {
     Ok(match column {
         Some(name) => InspectDocument {

@@ -265,32 +265,8 @@ fn intervals<'a>(style: Style, array: &'a dyn Array, unit: IntervalUnit) -> Cell
 /// Values that hold others.
 fn nested<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> {
     Ok(match array.data_type() {
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let item = cell(style, list.values().as_ref())?;
-            Box::new(move |row, out| {
-                let offsets = list.value_offsets();
-                items(
-                    style,
-                    &item,
-                    offsets[row] as usize..offsets[row + 1] as usize,
-                    out,
-                )
-            })
-        }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let item = cell(style, list.values().as_ref())?;
-            Box::new(move |row, out| {
-                let offsets = list.value_offsets();
-                items(
-                    style,
-                    &item,
-                    offsets[row] as usize..offsets[row + 1] as usize,
-                    out,
-                )
-            })
-        }
+        DataType::List(_) => offset_items::<i32>(style, array)?,
+        DataType::LargeList(_) => offset_items::<i64>(style, array)?,
         DataType::FixedSizeList(_, _) => {
             let list = array.as_fixed_size_list();
             let item = cell(style, list.values().as_ref())?;
@@ -321,6 +297,17 @@ fn nested<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> {
             Box::new(move |row, out| object.write(row, out))
         }
     })
+}
+
+/// The items of lists, which lie back to back.
+fn offset_items<O: OffsetSizeTrait>(style: Style, array: &dyn Array) -> Result<Cell<'_>, String> {
+    let list = array.as_list::<O>();
+    let item = cell(style, list.values().as_ref())?;
+    Ok(Box::new(move |row, out| {
+        let offsets = list.value_offsets();
+        let range = offsets[row].as_usize()..offsets[row + 1].as_usize();
+        items(style, &item, range, out)
+    }))
 }
 
 /// The items of list views, which may lie anywhere among the items.
