@@ -36,11 +36,11 @@ mod measuring {
     /// Smaller columns say little of an encoding.
     const COLUMN_BYTES_MIN: u64 = 64 << 10;
 
-    /// Of wide tables no more columns are tried.
+    /// Most columns of a wide table that are tried.
     const COLUMNS_MAX: usize = 120;
 
-    /// What is known of each encoding elsewhere: the scheme of Bullion's Table 2 (CIDR 2025) that it is, and the speed
-    /// that its paper or its crate is known for, in decoded gigabytes per second on one core.
+    /// Facts about each encoding elsewhere: the scheme of Bullion's Table 2 (CIDR 2025) that it is, and the speed that
+    /// its paper or its crate is known for, in decoded gigabytes per second on one core.
     const KNOWN: &[(&str, &str, &str)] = &[
         ("plain", "Trivial", "memory"),
         ("bitshuffle", "BitShuffle", "2–3 (bitshuffle + LZ4)"),
@@ -86,13 +86,13 @@ mod measuring {
         column: String,
         arrow_bytes: u64,
         bytes: u64,
-        /// Of what a search stores that does without the encoding.
+        /// Bytes that a search stores that does without the encoding.
         bytes_without: u64,
         tree: String,
         outline: String,
         /// Whether the encoding is the root of the tree, or stands where the outline says.
         is_asked_for: bool,
-        /// Of scans on one thread.
+        /// Seconds of scans on one thread.
         native_seconds: f64,
         kernel_seconds: f64,
     }
@@ -225,7 +225,7 @@ mod measuring {
         Ok(WriteOptions::new().with_column(schema.field(0).name(), column))
     }
 
-    /// What the encoding makes of a column, if it is in the tree of most blocks.
+    /// Measures what the encoding makes of a column, if it is in the tree of most blocks.
     fn gain_on(
         path: &Path,
         column: &ColumnOfTable,

@@ -1,4 +1,4 @@
-//! What it costs to decode by the kernel in the file instead of natively.
+//! Cost of decoding by the kernel in the file instead of natively.
 
 #[cfg(not(feature = "tarsia"))]
 use anyhow::Result;
@@ -44,7 +44,7 @@ mod measuring {
         rows: u64,
         file_bytes: u64,
         kernel_bytes: u64,
-        /// Of a scan on one thread.
+        /// Seconds of a scan on one thread.
         native_seconds: f64,
         kernel_seconds: f64,
     }

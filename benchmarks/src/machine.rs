@@ -1,4 +1,4 @@
-//! What the numbers were measured on and with. Printed and stored beside them.
+//! The machine and the versions that the numbers were measured with. Printed and stored beside them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

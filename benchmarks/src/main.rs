@@ -34,15 +34,15 @@ enum Benchmark {
     Speed(speed::Arguments),
     /// Scans of one column of every flat type, and of `lineitem` of TPC-H.
     Types(types::Arguments),
-    /// What it costs to decode by the kernel in the file instead of natively.
+    /// Cost of decoding by the kernel in the file instead of natively.
     Kernels(over_tables::Arguments),
     /// Each encoding on the column where it gains most: ratio, decoding natively and by a kernel.
     Encodings(over_tables::Arguments),
-    /// What part of writing the search for trees of encodings takes.
+    /// Part of writing that the search for trees of encodings takes.
     Search(over_tables::Arguments),
     /// Size, scan and writing under each preset, beside Vortex and Parquet.
     Presets(over_tables::Arguments),
-    /// What files cost that rows can be erased from, and what erasing them costs, beside Parquet written anew.
+    /// Cost of files that rows can be erased from, and of erasing them, beside Parquet written anew.
     Erasure(erasure::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
@@ -69,7 +69,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// What goes wrong in one is no reason to leave out the others.
+/// Runs all benchmarks. A failure of one is no reason to leave out the others.
 fn all(arguments: &speed::Arguments) -> anyhow::Result<()> {
     let sizes = sizes::Arguments::of_all(
         arguments.folder.clone(),

@@ -1,4 +1,4 @@
-//! What benchmarks have in common that measure Tarsia alone, table by table.
+//! Parts that benchmarks have in common that measure Tarsia alone, table by table.
 
 use std::path::{Path, PathBuf};
 

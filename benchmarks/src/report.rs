@@ -1,4 +1,4 @@
-//! What the reports of all commands have in common: medians, tables, and sections of a document.
+//! Parts that the reports of all commands have in common: medians, tables, and sections of a document.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What part of writing the search for trees of encodings takes.
+//! Part of writing that the search for trees of encodings takes.
 
 #[cfg(not(feature = "tarsia"))]
 use anyhow::Result;

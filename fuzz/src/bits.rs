@@ -9,7 +9,7 @@ use tarsia_testkit::fuzzing::{Input, accepted};
 
 const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
-/// What `call` gives at each level; all must be equal.
+/// Returns what `call` gives at each level; all must be equal.
 fn at_all_levels<R: PartialEq + std::fmt::Debug>(what: &str, call: impl Fn() -> R) -> R {
     limit_level(Level::Baseline);
     let portable = call();

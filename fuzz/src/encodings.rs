@@ -4,9 +4,10 @@
 use std::sync::{Arc, OnceLock};
 
 use tarsia_cascade::{Chooser, Objective};
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Block, Facts, LogicalType, Reader, Registry, SharedBuffer, SharedBuffers, SharedKind,
-    Statistics, Tree, Unit, ValueType, Values, Version, build_encoder,
+    BlockValues, Facts, LogicalType, Registry, SharedBuffer, SharedBuffers, SharedKind, Statistics,
+    Tree, Unit, ValueType, Values, Version, build_encoder,
 };
 use tarsia_page_writer::Choose;
 use tarsia_testkit::cases::Case;
@@ -72,7 +73,7 @@ fn encoded(tree: &Tree, values: Values<'_>) -> Option<(Vec<u8>, SharedBuffers)> 
     let mut shared = SharedBuffers::new();
     let encoder = build_encoder(registry(), tree, values, &mut shared).ok()?;
     let mut bytes = Vec::new();
-    let block = Block::all(values).ok()?;
+    let block = BlockValues::all(values).ok()?;
     encoder.encode(block, &mut bytes).ok()?;
     Some((bytes, shared))
 }
@@ -221,7 +222,7 @@ pub fn decode_tree(bytes: &[u8]) {
     if built.write_to(&mut layout).is_ok() && input.one_in(4) {
         input.edit(&mut layout);
     }
-    let mut reader = Reader::new(&layout);
+    let mut reader = ByteReader::new(&layout);
     let Ok(tree) = Tree::parse(&mut reader) else {
         return;
     };

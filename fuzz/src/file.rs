@@ -325,7 +325,7 @@ fn assert_valid(batch: &RecordBatch) {
     }
 }
 
-/// What checksums let through of a changed file are the rows of the file.
+/// Checks that what checksums let through of a changed file are the rows of the file.
 fn exercise_changed(base: &Base, file: &[u8], how: How, input: &mut Input<'_>) {
     let Some(batches) = exercise(file, how, input) else {
         return;
@@ -522,7 +522,7 @@ pub fn round_trip(bytes: &[u8]) {
     });
 }
 
-/// The same with nested columns, of types by hand and of random ones.
+/// Writes and reads nested columns, of types by hand and of random ones.
 pub fn round_trip_nested(bytes: &[u8]) {
     round_trip_of(bytes, 600, |input, rows| {
         let mut rng = Rng::new(input.u16().into());

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tarsia_codec::{Reader, Tree};
+use tarsia_codec::Tree;
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_compliance::{Change, FileState, JOURNAL_FIRST_PLACE, Journal, RowSet};
 use tarsia_metadata::{
     BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, MovedBlock,
@@ -17,12 +18,12 @@ use tarsia_testkit::memory::measure;
 
 use crate::file::bases;
 
-/// What parsers may allocate: this, and this many times the bytes they were given.
+/// Bytes that parsers may allocate: this, and this many times the bytes they were given.
 const ALLOCATED_BYTES_MAX: u64 = 1 << 16;
 const ALLOCATED_TIMES_MAX: u64 = 64;
 
 /// The metadata of one well-formed file, cut up.
-struct Parts {
+struct MetadataParts {
     header: Vec<u8>,
     postscript_bytes: Vec<u8>,
     postscript: Postscript,
@@ -39,7 +40,7 @@ struct Parts {
     metas: Vec<Vec<u8>>,
 }
 
-impl Parts {
+impl MetadataParts {
     fn of(bytes: &[u8]) -> Self {
         let cut = |range: Range<u64>| bytes[range.start as usize..range.end as usize].to_vec();
         let end = bytes.len() as u64;
@@ -91,9 +92,14 @@ impl Parts {
 }
 
 /// The parts of one of the base files.
-fn parts(input: &mut Input<'_>) -> &'static Parts {
-    static PARTS: OnceLock<Vec<Parts>> = OnceLock::new();
-    let all = PARTS.get_or_init(|| bases().iter().map(|base| Parts::of(&base.bytes)).collect());
+fn parts(input: &mut Input<'_>) -> &'static MetadataParts {
+    static PARTS: OnceLock<Vec<MetadataParts>> = OnceLock::new();
+    let all = PARTS.get_or_init(|| {
+        bases()
+            .iter()
+            .map(|base| MetadataParts::of(&base.bytes))
+            .collect()
+    });
     input.pick(all)
 }
 
@@ -281,7 +287,7 @@ pub fn postscript(bytes: &[u8]) {
             bytes[60..64].copy_from_slice(b"TRSA");
             bytes[22..24].copy_from_slice(&((footer.len() / 8) as u16).to_le_bytes());
             // Any length that the field itself states, so that files of any size are tried.
-            end = Reader::new(&bytes).uint(6, "length").expect("6 bytes");
+            end = ByteReader::new(&bytes).uint(6, "length").expect("6 bytes");
         }
         let crc = crc32c(&[&footer, &bytes[..56]]);
         bytes[56..60].copy_from_slice(&crc.to_le_bytes());
@@ -375,7 +381,7 @@ pub fn bucket(bytes: &[u8]) {
             bytes.resize(limits::BUCKET_BYTES, 0);
         }
     }
-    let n_entries = Reader::new(&bytes).u32("entries").unwrap_or_default() as usize;
+    let n_entries = ByteReader::new(&bytes).u32("entries").unwrap_or_default() as usize;
     let entries = 16..16 + n_entries.min(bytes.len()) * 16;
     seal(&mut bytes, 4, &[0..4, entries]);
     let Ok(bucket) = parse(bytes.len(), || Bucket::parse(&bytes, &buckets, index)) else {
@@ -399,11 +405,11 @@ pub fn bucket(bytes: &[u8]) {
 }
 
 fn seal_record(bytes: &mut [u8]) {
-    let length = Reader::new(bytes).u32("length").unwrap_or_default() as usize;
+    let length = ByteReader::new(bytes).u32("length").unwrap_or_default() as usize;
     seal(bytes, 4, std::slice::from_ref(&(8..length.max(8))));
 }
 
-/// The same for records back to back, as far as they have lengths.
+/// Seals records back to back, as far as they have lengths.
 fn seal_records(bytes: &mut [u8]) {
     let mut at = 0;
     while let Some(rest) = bytes.get_mut(at..).filter(|rest| rest.len() >= 8) {
@@ -699,7 +705,7 @@ pub fn page(bytes: &[u8]) {
     };
     let bytes = bytes_of(&mut input, written);
     // A tree alone, wherever it starts.
-    let mut reader = Reader::new(&bytes);
+    let mut reader = ByteReader::new(&bytes);
     let _ = reader.take(input.below(40), "skipped");
     let start = reader.position();
     if let Ok(tree) = parse(bytes.len(), || Tree::parse(&mut reader)) {

@@ -8,7 +8,7 @@ use std::sync::Once;
 /// A panic of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
-    /// What the panic said.
+    /// Message of the panic.
     pub message: String,
     /// File, line and column.
     pub place: String,

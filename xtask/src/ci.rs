@@ -1,4 +1,4 @@
-//! What continuous integration runs besides the tests.
+//! Checks that continuous integration runs besides the tests.
 
 use std::path::Path;
 

@@ -83,7 +83,7 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Of the text with Unix line ends, so that a checkout on Windows agrees.
+/// Hashes the text with Unix line ends, so that a checkout on Windows agrees.
 fn digest(source: &str) -> String {
     blake3::hash(source.replace("\r\n", "\n").as_bytes())
         .to_hex()

@@ -14,7 +14,7 @@ const OVERVIEW: &str = "docs/spec/encodings/README.md";
 const MEASURED: &str = "benchmarks/results/encodings.json";
 const ERASURE: &str = "docs/spec/erasure.md";
 
-/// What stands between these lines of [`ERASURE`] is made.
+/// First line of the part of [`ERASURE`] that is made.
 const START: &str = "<!-- generated: encodings -->\n";
 const END: &str = "<!-- end -->\n";
 
@@ -80,7 +80,7 @@ struct Described {
     wins_on: String,
     /// Decoded values of its own decoder, in 10^9 bytes per second.
     speed: String,
-    /// The same of a scan of the column where it gains most, natively and by a kernel.
+    /// Speed of a scan of the column where it gains most, natively and by a kernel.
     scanned: String,
     erasure: spec::Erasure,
 }

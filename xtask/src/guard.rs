@@ -31,9 +31,9 @@ const REPEATABLE_TO_ONE_IN: u64 = 1000;
 /// The content of [`COUNTS`].
 #[derive(Debug, PartialEq, Eq)]
 struct Counts {
-    /// What the numbers were made with: `rustc`, `valgrind`, `libc`. Other versions may count differently.
+    /// Versions that the numbers were made with: `rustc`, `valgrind`, `libc`. Other versions may count differently.
     made_with: BTreeMap<String, String>,
-    /// What the CPU had that callgrind emulates; other features mean other code.
+    /// Features of the CPU that callgrind emulates; other features mean other code.
     features: Vec<String>,
     instructions: BTreeMap<String, u64>,
 }
@@ -263,7 +263,7 @@ impl Row {
     }
 }
 
-/// What was counted, in order, then what is committed only.
+/// Lists what was counted, in order, then what is committed only.
 fn compare(committed: &BTreeMap<String, u64>, counted: &[(String, u64)]) -> Vec<Row> {
     let now = counted.iter().map(|(name, now)| Row {
         name: name.clone(),
@@ -401,7 +401,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
     executable.ok_or_else(|| format!("`{}` made no {BINARY}", show(&command)))
 }
 
-/// What counts may differ with, apart from the code.
+/// Returns the versions that counts may differ with, apart from the code.
 fn made_with(root: &Path, valgrind: &Path) -> Result<BTreeMap<String, String>, String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let rustc = output(Command::new(rustc).arg("--version").current_dir(root))?;
@@ -432,7 +432,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// What a program prints; an error names the command and what it said.
+/// Returns what a program prints; an error names the command and what it said.
 fn output(command: &mut Command) -> Result<String, String> {
     let shown = show(command);
     let output = command

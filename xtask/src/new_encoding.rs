@@ -65,7 +65,7 @@ const CHANGELOG: &str = "CHANGELOG.md";
 /// Longest name: the id `tarsia.NAME` stays below the 64 bytes that a tree has for it.
 const NAME_BYTES_MAX: usize = 40;
 
-/// What a new encoding adds to the repository.
+/// Files that a new encoding adds to the repository.
 #[derive(Debug)]
 struct Plan {
     /// Files that there are not yet, with their content.
@@ -103,7 +103,7 @@ pub(crate) fn run(root: &Path, name: &str) -> Outcome {
     Ok(())
 }
 
-/// What there is now, and what comes next.
+/// Says what there is now, and what comes next.
 fn report(name: &str, plan: &Plan) -> String {
     let list = |files: &[(String, String)]| {
         let lines = files.iter().map(|(path, _)| format!("  {path}\n"));

@@ -1,4 +1,4 @@
-//! What the pages of `docs/spec/encodings` say in a form that other texts are made of.
+//! Sentences of the pages of `docs/spec/encodings`, in a form that other texts are made of.
 
 /// Where the pages are.
 pub(crate) const FOLDER: &str = "docs/spec/encodings/";
@@ -6,12 +6,12 @@ pub(crate) const FOLDER: &str = "docs/spec/encodings/";
 /// Paragraphs that every page has, each starting with its name: `**Limits.**`.
 pub(crate) const PARAGRAPHS: [&str; 4] = ["Wins on", "Limits", "Corrupt", "Erasure"];
 
-/// What an erasure means under an encoding: `**Erasure.** Fit: <sentence>. Residue: <sentence>.`
+/// The meaning of an erasure under an encoding: `**Erasure.** Fit: <sentence>. Residue: <sentence>.`
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Erasure {
     /// Whether survivors fit into their old place.
     pub(crate) fit: String,
-    /// What in a unit may depend on erased values.
+    /// Says what in a unit may depend on erased values.
     pub(crate) residue: String,
 }
 

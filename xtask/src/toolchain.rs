@@ -1,4 +1,4 @@
-//! What the toolchain must have besides a compiler.
+//! Components that the toolchain must have besides a compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

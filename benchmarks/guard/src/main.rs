@@ -71,7 +71,7 @@ fn n_threads() -> Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Those that Tarsia and its dependencies choose code by.
+/// Features that Tarsia and its dependencies choose code by.
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<&'static str> {
     macro_rules! found {

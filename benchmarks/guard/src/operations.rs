@@ -16,7 +16,7 @@ pub(crate) struct Operation {
     pub(crate) prepare: fn() -> Result<Body>,
 }
 
-/// What is counted; returns how many rows, or bytes of a file, it made.
+/// An operation that is counted; returns how many rows, or bytes of a file, it made.
 pub(crate) type Body = Box<dyn FnMut() -> Result<u64>>;
 
 /// Rows of the columns that are scanned: four batches.

@@ -44,7 +44,7 @@ pub(super) struct Deleted {
 }
 
 /// A table in Lance.
-pub(super) struct Found {
+pub(super) struct LanceTable {
     /// Bytes of the dataset before.
     pub(super) file_bytes: u64,
     /// One for each case; `None` where the rows are in too many runs.
@@ -66,7 +66,7 @@ impl Lance {
         cases: &[RowSet],
         repetitions: usize,
         budget_seconds: f64,
-    ) -> Result<Found> {
+    ) -> Result<LanceTable> {
         let runs = |rows: &RowSet| -> Vec<(u64, u64)> {
             let runs = rows.ranges(0..u64::MAX);
             runs.map(|run| (run.start, run.end)).collect()
@@ -106,7 +106,7 @@ impl Lance {
             true => measured.next(),
             false => None,
         });
-        Ok(Found {
+        Ok(LanceTable {
             file_bytes: answer.file_bytes,
             cases: cases.collect(),
         })

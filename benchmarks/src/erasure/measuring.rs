@@ -32,7 +32,7 @@ const PERCENTS: [f64; 5] = [0.1, 0.5, 2.0, 5.0, 20.0];
 /// The row that is erased alone is this part of the table from its start.
 const ONE_ROW_AT: f64 = 0.5;
 
-/// What has spent so many seconds is not repeated.
+/// Seconds after which a measurement is not repeated.
 const BUDGET_SECONDS: f64 = 2.0;
 const BUDGET_SECONDS_LARGE: f64 = 10.0;
 
@@ -51,7 +51,7 @@ pub(super) struct Erasure {
     pub(super) environment: Environment,
     /// Load of the machine before the first table and after the last.
     pub(super) load: [Option<f64>; 2],
-    /// Of what is quick.
+    /// Repetitions of what is quick.
     pub(super) repetitions: usize,
     /// Where the files lay, on this machine alone.
     #[serde(skip)]
@@ -80,7 +80,7 @@ pub(super) struct Measured {
     /// The file that rows can be erased from.
     pub(super) erase: Idle,
     pub(super) verified: Verified,
-    /// The same table.
+    /// Bytes of the same table as Parquet.
     pub(super) parquet_bytes: u64,
     pub(super) parquet_settings: Option<String>,
     /// The dataset of the same table.
@@ -128,7 +128,7 @@ pub(super) struct Erased {
     pub(super) repetitions: usize,
     /// Median of opening, plan and commit.
     pub(super) seconds: f64,
-    /// What of it is before the commit: the file is not changed yet.
+    /// Seconds before the commit, in which the file is not changed yet.
     pub(super) plan_seconds: f64,
     pub(super) blocks: u64,
     pub(super) blocks_moved: u64,
@@ -167,7 +167,7 @@ pub(super) struct Rewritten {
     pub(super) file_bytes: u64,
 }
 
-/// What is read by position, of a file without a map.
+/// Reads by position, of a file without a map.
 #[derive(Serialize)]
 pub(super) struct Reads {
     pub(super) requests: u64,
@@ -504,7 +504,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What opening a file and planning to erase a row from it reads, and then the erasure.
+    /// Counts what opening a file and planning to erase a row from it reads, and then the erasure.
     fn one_row(&self, rows: u64) -> Result<OneRow> {
         let row = ((rows as f64 * ONE_ROW_AT) as u64).min(rows - 1);
         let row: RowSet = [row].into_iter().collect();

@@ -16,7 +16,7 @@ use anyhow::Result;
 /// Repetitions of every measurement.
 const REPETITIONS: usize = 3;
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of Parquet files; without it `TARSIA_DATA`, then `shared/data` beside the repository.

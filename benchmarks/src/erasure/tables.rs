@@ -32,7 +32,7 @@ pub(super) struct Table {
     pub(super) make: Make,
 }
 
-/// Those that the command line asks for.
+/// Returns the tables that the command line asks for.
 pub(super) fn tables(arguments: &Arguments) -> Result<Vec<Table>> {
     let folder = machine::data_folder(arguments.folder.as_ref())?;
     let clk_seq = match &arguments.clk_seq {

@@ -1,4 +1,4 @@
-//! What every format has to do, by its best ordinary API, to be timed.
+//! Tasks that every format has to do, by its best ordinary API, to be timed.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(crate) trait Format {
     /// Opens a file. `schema` says which Arrow types are asked for; it is no substitute for the file's own.
     fn open(&self, path: &Path, schema: &SchemaRef, threads: Threads) -> Result<Box<dyn Opened>>;
 
-    /// The same, where `schema` has views for the strings of the file.
+    /// Opens a file, where `schema` has views for the strings of the file.
     fn open_views(
         &self,
         path: &Path,

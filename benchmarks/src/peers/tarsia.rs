@@ -19,7 +19,7 @@ pub(crate) struct TarsiaSize {
 }
 
 impl TarsiaSize {
-    /// What is compared with the peers.
+    /// Returns the bytes that are compared with the peers.
     pub(crate) fn bytes(&self) -> u64 {
         self.encoded_bytes + self.metadata_bytes
     }

@@ -1,4 +1,4 @@
-//! What kind of column it is, and how large it is as plain Arrow.
+//! Kinds of columns, and their sizes as plain Arrow.
 
 use std::collections::HashSet;
 use std::fmt;

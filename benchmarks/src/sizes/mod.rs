@@ -17,7 +17,7 @@ use crate::peers::vortex::{Vortex, VortexSize};
 use classes::Class;
 use tables::Table;
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of Parquet files; without it `TARSIA_DATA`, then `shared/data` beside the repository.
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Those of a run that measures everything else too.
+    /// Returns the options of a run that measures everything else too.
     pub(crate) fn of_all(folder: Option<PathBuf>, table: Option<String>, no_docs: bool) -> Self {
         Self {
             folder,

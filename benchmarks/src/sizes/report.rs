@@ -1,4 +1,4 @@
-//! What is made of the numbers: medians, complaints, text, and the section of the docs.
+//! Report of the numbers: medians, complaints, text, and the section of the docs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ const PLAIN_SLACK_BYTES: u64 = 256;
 struct ClassSummary<'a> {
     /// `None` for the classes of the criterion together.
     class: Option<Class>,
-    /// Those that every format measured, so that sums are over the same columns.
+    /// Columns that every format measured, so that sums are over the same columns.
     columns: Vec<&'a Column>,
     /// With those that Tarsia failed on.
     n_columns: usize,
@@ -123,7 +123,7 @@ fn above_plain(sizes: &Sizes) -> Vec<&Column> {
         .collect()
 }
 
-/// What stands between these numbers and the criterion.
+/// Lists what stands between these numbers and the criterion.
 pub(super) fn complaints(sizes: &Sizes) -> Vec<String> {
     let mut complaints = Vec::new();
     for summary in summaries(sizes) {

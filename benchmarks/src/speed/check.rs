@@ -1,4 +1,4 @@
-//! That a file gives back what was written, by every way that is timed. A fast wrong answer is no result.
+//! Checks that a file gives back what was written, by every way that is timed. A fast wrong answer is no result.
 
 use std::sync::Mutex;
 
@@ -65,7 +65,7 @@ fn names(schema: &SchemaRef, columns: &[usize]) -> Vec<String> {
     names.collect()
 }
 
-/// Those rows, which rise.
+/// Takes those rows, which rise.
 fn take_rows(batches: &[RecordBatch], rows: &[u64]) -> Result<RecordBatch> {
     let mut places = Vec::new();
     let mut rows = rows.iter().copied().peekable();
@@ -153,7 +153,7 @@ fn scan(
     Ok(())
 }
 
-/// The same for a scan with strings as views.
+/// Compares a scan with strings as views.
 pub(super) fn same_views(
     schema: &SchemaRef,
     batches: &[RecordBatch],

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::FormatName;
 use super::protocol::{Answer, Request, Threads};
 
-/// What became of a request.
+/// Outcome of a request.
 pub(super) enum Outcome {
     Answer(Answer),
     /// The worker says why, or has ended.

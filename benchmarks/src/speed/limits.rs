@@ -1,4 +1,4 @@
-//! What the memory of this machine can do: no reader is faster than storing its output.
+//! Speed of the memory of this machine: no reader is faster than storing its output.
 
 use std::hint::black_box;
 use std::time::Instant;

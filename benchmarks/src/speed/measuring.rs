@@ -27,7 +27,7 @@ const BATCH_ROWS: usize = 65_536;
 /// Answers are waited for so long.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The same for tables of very many columns, for which some formats are not made.
+/// Limit for tables of very many columns, for which some formats are not made.
 const LIMIT_WIDE: Duration = Duration::from_secs(120);
 
 /// A format that has spent so many seconds on the repetitions of a measure is not asked to repeat it again.
@@ -323,7 +323,7 @@ struct Measuring<'r> {
     /// Whether there are byte strings.
     binary: bool,
     limit: Duration,
-    /// What has failed is not tried again.
+    /// Measures that have failed, which are not tried again.
     given_up: BTreeSet<(FormatName, Measure)>,
     failed: Vec<Failure>,
     evictions: &'r mut Evictions,

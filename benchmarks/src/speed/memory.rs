@@ -22,7 +22,7 @@ pub(super) fn limit_this_process() {
     }
 }
 
-/// What `limit_this_process` allows.
+/// Returns the bytes that `limit_this_process` allows.
 pub(super) fn limit_bytes() -> Option<u64> {
     let kib = field("/proc/meminfo", "MemTotal:")?;
     Some(kib * 1024 / PART_OF_MEMORY)

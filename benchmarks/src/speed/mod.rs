@@ -34,7 +34,7 @@ use protocol::Overhead;
 pub(crate) use protocol::{Goal, Threads};
 pub(crate) use worker::{WorkerArguments, work};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of Parquet files; without it `TARSIA_DATA`, then `shared/data` beside the repository.
@@ -83,7 +83,7 @@ pub(crate) enum FormatName {
 }
 
 impl FormatName {
-    /// Those that are always there.
+    /// Formats that are always there.
     const BUILT_IN: &[Self] = &[
         #[cfg(feature = "tarsia")]
         Self::Tarsia,
@@ -107,7 +107,7 @@ impl FormatName {
     }
 }
 
-/// What is timed.
+/// Operations that are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Measure {
@@ -132,7 +132,7 @@ pub(crate) enum Measure {
 }
 
 impl Measure {
-    /// Those of an ordinary table.
+    /// Measures of an ordinary table.
     const ORDINARY: [Self; 9] = [
         Self::WriteOne,
         Self::WriteAll,
@@ -158,10 +158,10 @@ impl Measure {
     /// More of a table with byte strings.
     const VIEWS: [Self; 2] = [Self::ScanAllAsViews, Self::ScanOneAsViews];
 
-    /// Those of a table that is only scanned.
+    /// Measures of a table that is only scanned.
     const SCANS: [Self; 2] = [Self::ScanOne, Self::ScanAll];
 
-    /// Those of a table of very many columns.
+    /// Measures of a table of very many columns.
     const WIDE: [Self; 4] = [
         Self::WriteOne,
         Self::Open,
@@ -216,9 +216,9 @@ pub(crate) struct Table {
     seconds: BTreeMap<Measure, BTreeMap<FormatName, Vec<f64>>>,
     /// Growth of the resident memory of a process that writes on all threads.
     peak_bytes_of_write: BTreeMap<FormatName, u64>,
-    /// The same of one that opens the file and scans it on all threads.
+    /// Peak memory of a process that opens the file and scans it on all threads.
     peak_bytes_of_scan: BTreeMap<FormatName, u64>,
-    /// What Lance's worker spends on itself.
+    /// Time that Lance's worker spends on itself.
     lance_overhead_seconds: Option<Overhead>,
 }
 
@@ -248,17 +248,17 @@ pub(crate) struct Speed {
     pub(crate) load: [Option<f64>; 2],
     pub(crate) repetitions: usize,
     pub(crate) limits: Limits,
-    /// What is measured.
+    /// Formats that are measured.
     formats: Vec<FormatName>,
     pub(crate) tables: Vec<Table>,
     evictions: cold::Evictions,
-    /// What was not to be measured, or could not be, and why.
+    /// Parts that were not to be measured, or could not be, and why.
     left_out: Vec<String>,
     pub(crate) failed: Vec<Failure>,
 }
 
 impl Speed {
-    /// Those that Tarsia is compared with.
+    /// Returns the formats that Tarsia is compared with.
     pub(crate) fn peers(&self) -> Vec<FormatName> {
         let formats = self.formats.iter().copied();
         formats.filter(|format| format.is_peer()).collect()

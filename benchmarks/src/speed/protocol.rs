@@ -1,5 +1,5 @@
-//! What the measuring process and its workers say to each other: one JSON value per line. The worker in
-//! `lance/worker.py` speaks the same protocol, except for requests that only the other workers get.
+//! Messages of the measuring process and its workers: one JSON value per line. The worker in `lance/worker.py` speaks
+//! the same protocol, except for requests that only the other workers get.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(crate) enum Threads {
     All,
 }
 
-/// What a format's options are to be chosen for, where it has some that matter.
+/// Aim for which a format's options are to be chosen, where it has some that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Goal {
     /// Scans as much as random rows.
@@ -68,7 +68,7 @@ pub(super) enum Request {
         file: PathBuf,
         settings: Option<String>,
     },
-    /// What a call costs that hardly does anything. Asked of workers in another language.
+    /// Cost of a call that hardly does anything. Asked of workers in another language.
     Overhead { file: PathBuf },
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Answer {
     Loaded {
         rows: usize,
         columns: Vec<String>,
-        /// Those whose values have a fixed width.
+        /// Columns whose values have a fixed width.
         fixed_width: Vec<String>,
         /// Whether there are byte strings, which a format may return as borrowed views.
         #[serde(default)]
@@ -87,7 +87,7 @@ pub(super) enum Answer {
     Stored {
         seconds: f64,
         file_bytes: u64,
-        /// What an embedded decoder would add.
+        /// Bytes that an embedded decoder would add.
         kernel_bytes: u64,
         settings: Option<String>,
     },

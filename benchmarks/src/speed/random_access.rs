@@ -17,7 +17,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::random::Random;
 
-/// What the names of these tables begin with.
+/// Beginning of the names of these tables.
 pub(super) const PREFIX: &str = "random_access_";
 
 const BATCH_ROWS: usize = 65_536;
@@ -53,7 +53,7 @@ pub(super) enum Shape {
     ImageList,
     /// Not of that table, but of the section on packing (6.5): structs of five numbers.
     Struct,
-    /// The same, packed where a format can.
+    /// Structs, packed where a format can.
     PackedStruct,
 }
 
@@ -169,7 +169,7 @@ fn struct_fields() -> Fields {
     (0..STRUCT_FIELDS).map(field).collect()
 }
 
-/// What Tarsia and Lance want to be told; the others have no such thing.
+/// Returns what Tarsia and Lance want to be told; the others have no such thing.
 fn packed() -> HashMap<String, String> {
     [
         ("tarsia.layout", "packed"),

@@ -6,7 +6,7 @@ use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-/// What a processor fetches at once.
+/// Bytes that a processor fetches at once.
 const LINE_BYTES: usize = 64;
 
 /// Bytes of a view of a string, and the longest string that lies in the view itself.

@@ -13,7 +13,7 @@ use super::protocol::{Answer, Goal, Request, Threads};
 use super::{FormatName, arrow_bytes, check, ipc, memory, touch, views};
 use crate::peers::speed::{Format, Opened};
 
-/// What the command line of a worker says.
+/// Options of the command line of a worker.
 #[derive(clap::Args)]
 pub(crate) struct WorkerArguments {
     format: FormatName,
@@ -26,7 +26,7 @@ pub(crate) struct WorkerArguments {
 const MEASURE_TIME: Duration = Duration::from_millis(30);
 const MEASURE_COUNT_MAX: usize = 64;
 
-/// What takes longer is not warmed up.
+/// Time above which nothing is warmed up.
 const WARM_UP_MAX: Duration = Duration::from_secs(5);
 
 /// Lists of rows are left out after this time, but for the first few.
@@ -77,12 +77,12 @@ struct Table {
     batches: Vec<RecordBatch>,
 }
 
-/// The same table in a file.
+/// A table in a file.
 struct OpenFile {
     path: PathBuf,
     one: Box<dyn Opened>,
     all: Box<dyn Opened>,
-    /// The same, with strings as views, where there are byte strings.
+    /// The open files with strings as views, where there are byte strings.
     views: Option<[Box<dyn Opened>; 2]>,
 }
 

@@ -398,7 +398,7 @@ impl Case {
     }
 }
 
-/// What is measured, with the name of its table.
+/// Returns the types that are measured, with the names of their tables.
 fn types() -> Vec<(String, DataType)> {
     let mut types = vec![
         ("boolean", DataType::Boolean),

@@ -15,7 +15,7 @@ use cases::Case;
 
 const ROWS: usize = 1_000_000;
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Rows of the tables of one column.
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Those of a run that measures everything else too.
+    /// Returns the options of a run that measures everything else too.
     pub(crate) fn of_all(arguments: &crate::speed::Arguments) -> Self {
         Self {
             rows: ROWS,

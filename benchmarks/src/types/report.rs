@@ -1,4 +1,4 @@
-//! What is made of the sizes and times of the types: ratios, means, what is lost, text.
+//! Report of the sizes and times of the types: ratios, means, what is lost, text.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::report::{geometric_mean, table};
 use crate::speed::report::{Number, TARSIA, file_bytes, missing, ratio, remarks, seconds, times};
 use crate::speed::{Failure, FormatName, Measure, Speed, Table};
 
-/// What the names of the tables of TPC-H begin with.
+/// Beginning of the names of the tables of TPC-H.
 pub(super) const LINEITEM: &str = "lineitem_";
 
 /// The scans, with their names in headings.

@@ -15,7 +15,8 @@ use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::{DataType, Field, FieldRef, UnionFields, UnionMode};
-use tarsia_codec::{AlignedBuf, BitSlice, Result, VIEW_BYTES, ValueType};
+use tarsia_codec::toolbox::VIEW_BYTES;
+use tarsia_codec::{AlignedBuf, BitSlice, Result, ValueType};
 
 use tarsia_structure::layout::items_bytes;
 use tarsia_structure::memory::{words, words_mut};
@@ -27,7 +28,7 @@ use crate::flat::{array_of_borrowed, array_of_views};
 use crate::path::leaf_paths;
 use crate::plain::plain_array;
 use crate::pool::Pool;
-use crate::runs::{Build, Trouble, corrupt, misfit, runs};
+use crate::runs::{Build, RunsError, corrupt, misfit, runs};
 use crate::types::{logical_type, value_type};
 
 /// One decoded leaf column.
@@ -75,8 +76,8 @@ pub fn assemble(
     };
     match (Assembler { pool, budget }).build(node, &mut leaves) {
         Ok(array) => Ok(Some(array)),
-        Err(Trouble::TooManyRows) => Ok(None),
-        Err(Trouble::Error(error)) => Err(error),
+        Err(RunsError::TooManyRows) => Ok(None),
+        Err(RunsError::Error(error)) => Err(error),
     }
 }
 
@@ -180,7 +181,7 @@ impl Assembler<'_> {
                 let mut parts = dictionary::encode(key, &logical, nulls)?;
                 match (parts.pop(), parts.is_empty()) {
                     (Some(array), true) => Ok(array),
-                    _ => Err(Trouble::TooManyRows),
+                    _ => Err(RunsError::TooManyRows),
                 }
             }
             flat => self.leaf(flat, node, leaves),
@@ -372,25 +373,7 @@ impl Assembler<'_> {
         leaves: &mut [LeafParts],
     ) -> Build {
         let (own, mut rest) = leaves.split_first_mut().ok_or_else(misfit)?;
-        let stored_ids = own
-            .items
-            .values
-            .get(..own.items.values_len)
-            .unwrap_or_default();
-        let n_stored = node
-            .mask
-            .as_ref()
-            .map_or(node.n_slots, BooleanBuffer::count_set_bits);
-        if stored_ids.len() != n_stored || own.items.null_count > 0 {
-            return Err(corrupt("type ids of a union").into());
-        }
-        let mut known = [false; 256];
-        for (type_id, _) in fields.iter() {
-            known[usize::from(type_id as u8)] = true;
-        }
-        if !stored_ids.iter().all(|id| known[usize::from(*id)]) {
-            return Err(corrupt("type id of a union").into());
-        }
+        let stored_ids = stored_type_ids(own, &node, fields)?;
         // Filler slots choose the first child.
         let filler = fields.iter().next().map_or(0, |(type_id, _)| type_id);
         if fields.is_empty() && node.n_slots > 0 {
@@ -591,6 +574,31 @@ impl Assembler<'_> {
             offsets,
             values_len,
         })
+    }
+}
+
+/// The type ids of a union's stored slots, one byte each: all are those of its fields.
+fn stored_type_ids<'a>(
+    own: &'a LeafParts,
+    node: &Node<'_>,
+    fields: &UnionFields,
+) -> Build<&'a [u8]> {
+    let ids = own.items.values.get(..own.items.values_len);
+    let ids = ids.unwrap_or_default();
+    let n_stored = node
+        .mask
+        .as_ref()
+        .map_or(node.n_slots, BooleanBuffer::count_set_bits);
+    if ids.len() != n_stored || own.items.null_count > 0 {
+        return Err(corrupt("type ids of a union").into());
+    }
+    let mut known = [false; 256];
+    for (type_id, _) in fields.iter() {
+        known[usize::from(type_id as u8)] = true;
+    }
+    match ids.iter().all(|id| known[usize::from(*id)]) {
+        true => Ok(ids),
+        false => Err(corrupt("type id of a union").into()),
     }
 }
 

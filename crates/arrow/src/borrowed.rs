@@ -2,9 +2,8 @@
 
 use core::ops::Range;
 
-use tarsia_codec::{
-    AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection, VIEW_BYTES, view_in,
-};
+use tarsia_codec::toolbox::{VIEW_BYTES, view_in};
+use tarsia_codec::{AlignedBuf, BitSlice, Error, Reach, Result, Scratch, Selection};
 
 use tarsia_structure::memory::words;
 use tarsia_structure::{Block, DecodedRows, PageDecoder, RawColumn, RawParts};

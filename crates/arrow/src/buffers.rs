@@ -21,7 +21,7 @@ pub struct ColumnBuffers {
 }
 
 impl ColumnBuffers {
-    /// Of decoded memory, which the pool gets back when the buffers are dropped.
+    /// Wraps decoded memory, which the pool gets back when the buffers are dropped.
     pub(crate) fn of_raw(raw: RawParts, pool: &Pool) -> Self {
         let rows = raw.rows;
         Self {
@@ -38,7 +38,8 @@ impl ColumnBuffers {
         }
     }
 
-    /// Of memory that is not copied: the buffers keep its owners alive. Without validity (no bytes) all rows are valid.
+    /// Wraps memory that is not copied: the buffers keep its owners alive. Without validity (no bytes) all rows are
+    /// valid.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for fewer bits of validity than rows.

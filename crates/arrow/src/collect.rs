@@ -32,7 +32,7 @@ pub struct LeafBuffer {
     data_type: DataType,
     path: LeafPath,
     value_type: Option<ValueType>,
-    /// Of nested fields.
+    /// Levels of nested fields.
     levels: Option<CollectedLevels>,
     n_items: usize,
     null_count: usize,
@@ -41,7 +41,7 @@ pub struct LeafBuffer {
     offsets: Vec<u32>,
 }
 
-/// What the values of a leaf column mean.
+/// Returns the meaning of the values of a leaf column.
 fn logical_type(data_type: &DataType) -> LogicalType {
     let unit = |unit: &arrow_schema::TimeUnit| match unit {
         arrow_schema::TimeUnit::Second => TimeUnit::Second,
@@ -309,7 +309,7 @@ impl LeafBuffer {
         })
     }
 
-    /// The same for nested fields, by what the rows' lists refer to.
+    /// Does the same for nested fields, by what the rows' lists refer to.
     fn fit_nested(
         &self,
         array: &dyn Array,

@@ -60,7 +60,7 @@ pub fn beyond_precision(array: &dyn Array) -> Option<BeyondPrecision> {
     below(array, None)
 }
 
-/// The same, of slots that are not null above either.
+/// Looks at slots that are not null above either.
 fn below(array: &dyn Array, above: Option<&NullBuffer>) -> Option<BeyondPrecision> {
     let nulls = NullBuffer::union(above, array.nulls());
     match array.data_type() {
@@ -126,7 +126,7 @@ fn first<T: DecimalType>(
 
 /// Numbers as pages store them.
 trait LittleEndian: DecimalType {
-    /// Of exactly as many bytes as the number has; zero of others.
+    /// Reads exactly as many bytes as the number has; returns zero for others.
     fn read(bytes: &[u8]) -> Self::Native;
 }
 

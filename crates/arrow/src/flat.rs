@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, NullArray, StringViewArray};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType;
-use tarsia_codec::{Error, Result, VIEW_BYTES};
+use tarsia_codec::toolbox::VIEW_BYTES;
+use tarsia_codec::{Error, Result};
 use tarsia_structure::RawParts;
 
 use crate::buffers::{ColumnBuffers, cut};

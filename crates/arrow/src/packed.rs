@@ -48,7 +48,7 @@ struct Slot {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// Of type Null.
+    /// A field of type Null.
     Nothing,
     Fields(Vec<Slot>),
     /// A Boolean's value.
@@ -295,7 +295,7 @@ impl Packing {
             }
             _ => return Err(Error::invalid("not the rows of the packed struct")),
         };
-        let mut reader = Reader {
+        let mut reader = RowsReader {
             strings_at: match self.has_strings {
                 true => vec![self.fixed_bytes; n_rows],
                 false => Vec::new(),
@@ -389,7 +389,7 @@ fn add_strings(
 /// Rows being written; they are zero where nothing is.
 struct PackedRows {
     bytes: MutableBuffer,
-    /// Of the rows, and the end of the last.
+    /// Starts of the rows, and the end of the last.
     starts: Vec<usize>,
     /// Where the next string of each row goes.
     string_ends: Vec<usize>,
@@ -562,14 +562,14 @@ impl Rows<'_> {
     }
 }
 
-struct Reader<'a> {
+struct RowsReader<'a> {
     rows: Rows<'a>,
     /// Where the next string of each row starts.
     strings_at: Vec<usize>,
     pool: &'a Pool,
 }
 
-impl Reader<'_> {
+impl RowsReader<'_> {
     /// A field of all rows.
     fn read(&mut self, slot: &Slot, above: Option<&NullBuffer>) -> Result<ArrayRef> {
         let rows = &self.rows;
@@ -639,7 +639,7 @@ impl Reader<'_> {
         plain_array(data_type, buffers, None)
     }
 
-    /// The same bytes of all rows, one after the other.
+    /// Gathers the same bytes of all rows, one after the other.
     fn gather(&self, at: usize, width: usize) -> Buffer {
         let rows = &self.rows;
         let bytes = rows.len() * width;

@@ -69,7 +69,8 @@ impl LeafPath {
         self.nullable
     }
 
-    /// What the pages hold; `None` for a column of type Null that is no part of another, which has no pages.
+    /// Returns the type of the values that the pages hold; `None` for a column of type Null that is no part of another,
+    /// which has no pages.
     pub fn value_type(&self) -> Option<ValueType> {
         self.value_type
     }

@@ -1,9 +1,9 @@
 //! Output memory that is used again.
 //!
-//! Writing to fresh pages was measured at a tenth of the store speed of memory used before (design notes,
-//! `ENCODINGS.md`): batches take their buffers here, and a buffer comes back when the last array that refers to it is
-//! dropped. What a pool holds when it is dropped itself, up to `RESERVE_BYTES_MAX`, is kept for the pools that come
-//! after it: who reads many files, one after the other, would begin each with fresh memory.
+//! Writing to fresh pages takes several times as long as writing to memory used before
+//! (`docs/design/output-memory.md`): batches take their buffers here, and a buffer comes back when the last array that
+//! refers to it is dropped. What a pool holds when it is dropped itself, up to `RESERVE_BYTES_MAX`, is kept for the
+//! pools that come after it: who reads many files, one after the other, would begin each with fresh memory.
 
 use std::sync::{Arc, Mutex};
 

@@ -45,8 +45,8 @@ pub fn reorder(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowE
     )
 }
 
-/// The same for run-end arrays, of which Arrow's `take` knows neither places that are null nor values that it cannot
-/// take itself.
+/// Reorders run-end arrays, of which Arrow's `take` knows neither places that are null nor values that it cannot take
+/// itself.
 fn reorder_runs<R: RunEndIndexType>(
     array: &dyn Array,
     places: &dyn Array,
@@ -91,7 +91,7 @@ fn wide_places(n: usize, places: &dyn Array) -> Result<UInt64Array, ArrowError> 
     Ok(wide.as_primitive::<UInt64Type>().clone())
 }
 
-/// The same for nested arrays, of which Arrow's `take` forgets the length where fixed-size lists are empty.
+/// Reorders nested arrays, of which Arrow's `take` forgets the length where fixed-size lists are empty.
 fn reorder_nested(array: &dyn Array, places: &dyn Array) -> Result<ArrayRef, ArrowError> {
     let wide = wide_places(array.len(), places)?;
     let data = array.to_data();

@@ -11,26 +11,26 @@ use crate::reorder::{reorder, run_array};
 use crate::row_bytes::RowBytes;
 
 /// Why no array was built.
-pub(crate) enum Trouble {
+pub(crate) enum RunsError {
     /// For the integers that number them.
     TooManyRows,
     Error(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for RunsError {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<arrow_schema::ArrowError> for Trouble {
+impl From<arrow_schema::ArrowError> for RunsError {
     fn from(_: arrow_schema::ArrowError) -> Self {
         // What Arrow checks once more was checked before, but for nulls in fields without.
         Self::Error(corrupt("levels that make no array of the type"))
     }
 }
 
-pub(crate) type Build<T = ArrayRef> = Result<T, Trouble>;
+pub(crate) type Build<T = ArrayRef> = Result<T, RunsError>;
 
 #[cold]
 pub(crate) fn corrupt(what: &'static str) -> Error {
@@ -59,8 +59,8 @@ pub(crate) fn run_arrays(
         let n = (logical.len() - start).min(most);
         match build(data_type, &logical.slice(start, n)) {
             Ok(part) => parts.push(part),
-            Err(Trouble::Error(error)) => return Err(error),
-            Err(Trouble::TooManyRows) => return Err(misfit()),
+            Err(RunsError::Error(error)) => return Err(error),
+            Err(RunsError::TooManyRows) => return Err(misfit()),
         }
         start += n;
         if start >= logical.len() {
@@ -84,12 +84,12 @@ pub(crate) fn runs<R: RunEndIndexType>(data_type: &DataType, logical: &ArrayRef)
         if row == 0 || !same(row - 1, row) {
             starts.push(row as u64);
             if row > 0 {
-                ends.push(R::Native::from_usize(row).ok_or(Trouble::TooManyRows)?);
+                ends.push(R::Native::from_usize(row).ok_or(RunsError::TooManyRows)?);
             }
         }
     }
     if n > 0 {
-        ends.push(R::Native::from_usize(n).ok_or(Trouble::TooManyRows)?);
+        ends.push(R::Native::from_usize(n).ok_or(RunsError::TooManyRows)?);
     }
     let values = reorder(logical.as_ref(), &UInt64Array::from(starts))?;
     let ends = PrimitiveArray::<R>::new(ends.into(), None);

@@ -113,7 +113,7 @@ pub fn expand(
     expand_checked(bits, offset, n_slots, width, &[], dense, out)
 }
 
-/// The same, but any other slot becomes `filler`, which is as wide as a value.
+/// Spreads values as [`expand`] does, but any other slot becomes `filler`, which is as wide as a value.
 ///
 /// ```
 /// let mut out = [9; 4];

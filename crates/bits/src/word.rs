@@ -66,7 +66,7 @@ pub fn write_value(value: u64, to: &mut [u8]) {
     }
 }
 
-/// What the loops need of a [`Word`] besides. Other crates cannot name this trait, which seals `Word`.
+/// Needs of the loops besides those of a [`Word`]. Other crates cannot name this trait, which seals `Word`.
 pub trait Lane: bytemuck::Pod + Ord + core::fmt::Debug + Send + Sync {
     /// The bytes of a word, without alignment.
     type Bytes: bytemuck::Pod;

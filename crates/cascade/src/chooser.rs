@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Block, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values, limits,
+    BlockValues, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
+    limits,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN, SLACK_ONE_IN};
 
 use crate::chance::Chance;
 use crate::encoders::Encoders;
-use crate::first_page::Kept;
+use crate::first_page::FirstTree;
 use crate::search::{Place, Search, decode_ps};
 use crate::spare::spare_tree;
-use crate::{Found, Objective, Outline, Weights};
+use crate::{Candidate, Objective, Outline, Weights};
 
 /// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
 /// saves so many per cent.
@@ -49,14 +50,14 @@ impl Chooser {
         }
     }
 
-    /// The same with other weights.
+    /// Sets other weights.
     #[must_use]
     pub fn with_weights(mut self, weights: Weights) -> Self {
         self.encoders.weights = weights;
         self
     }
 
-    /// The same, where rows are stored one by one from another size on; see [`Choose::full_zip_bytes_min`].
+    /// Sets the size from which on rows are stored one by one; see [`Choose::full_zip_bytes_min`].
     #[must_use]
     pub fn with_full_zip_bytes_min(self, full_zip_bytes_min: u32) -> Self {
         Self {
@@ -65,8 +66,8 @@ impl Chooser {
         }
     }
 
-    /// The same with this tree for the values (not for lengths and validity) of every page, whatever a search would
-    /// find. Blocks that it does not hold have the fallback.
+    /// Gives the values (not lengths and validity) of every page this tree, whatever a search would find. Blocks that
+    /// it does not hold have the fallback.
     #[must_use]
     pub fn with_tree(self, tree: Tree) -> Self {
         Self {
@@ -75,8 +76,8 @@ impl Chooser {
         }
     }
 
-    /// The same, but the search for the values (not for lengths and validity) of every page finds only trees of this
-    /// outline. For pages for which its encodings propose nothing it finds what it would find without one.
+    /// Makes the search for the values (not for lengths and validity) of every page find only trees of this outline.
+    /// For pages for which its encodings propose nothing it finds what it would find without one.
     #[must_use]
     pub fn with_outline(self, outline: Outline) -> Self {
         Self {
@@ -85,9 +86,9 @@ impl Chooser {
         }
     }
 
-    /// The same, but every page, its lengths and its validity get a tree that chance picks of all that are proposed,
-    /// also by encodings that are tried only where they are named: for tests of readers. The same seed and values give
-    /// the same trees. An outline and a tree count before it. Weights that ask for erasable trees count, too.
+    /// Gives every page, its lengths and its validity a tree that chance picks of all that are proposed, also by
+    /// encodings that are tried only where they are named: for tests of readers. The same seed and values give the same
+    /// trees. An outline and a tree count before it. Weights that ask for erasable trees count, too.
     #[must_use]
     pub fn with_chance(self, seed: u64) -> Self {
         Self {
@@ -119,7 +120,7 @@ impl Chooser {
     ///
     /// # Errors
     /// What encodings refuse of their own proposals.
-    pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
+    pub fn search(&self, values: &Statistics<'_>) -> Result<Option<Candidate>> {
         let outline = self.outline.as_deref();
         let outline = outline.filter(|_| values.facts().are_of_items());
         let found = match (outline, self.seed) {
@@ -156,8 +157,8 @@ impl Chooser {
     }
 
     /// The tree of the column's first page, with parameters of these values, if they are like those of that page.
-    fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Found>> {
-        let kept = values.recall::<Kept>();
+    fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Candidate>> {
+        let kept = values.recall::<FirstTree>();
         let Some(kept) = kept.filter(|_| values.len() >= KEPT_VALUES_MIN) else {
             return Ok(None);
         };
@@ -193,10 +194,10 @@ impl Chooser {
     }
 
     /// Leaves the tree of a column's first page for its later pages.
-    fn keep(&self, found: &Found, values: &Statistics<'_>) -> Result<()> {
+    fn keep(&self, found: &Candidate, values: &Statistics<'_>) -> Result<()> {
         // Values as they are cost the same whatever they are: only a search finds out that later ones are others.
         if found.tree != self.fallback(values.values().value_type())? {
-            values.remember(Arc::new(Kept {
+            values.remember(Arc::new(FirstTree {
                 outline: Outline::of(&found.tree),
                 cost_per_value_ps: found.cost_per_value_ps(values),
             }));
@@ -204,12 +205,12 @@ impl Chooser {
         Ok(())
     }
 
-    /// What each encoding makes of the values: its proposals, each with the children that a search finds for it, the
-    /// cheapest first. The first is what [`Chooser::search`] finds.
+    /// Returns what each encoding makes of the values: its proposals, each with the children that a search finds for
+    /// it, the cheapest first. The first is what [`Chooser::search`] finds.
     ///
     /// # Errors
     /// As [`Chooser::search`].
-    pub fn candidates(&self, values: &Statistics<'_>) -> Result<Vec<Found>> {
+    pub fn candidates(&self, values: &Statistics<'_>) -> Result<Vec<Candidate>> {
         let mut all = Vec::new();
         for known in self.encoders.searched() {
             let mut proposals = self.encoders.proposals(known, u64::MAX);
@@ -228,8 +229,8 @@ impl Chooser {
         Ok(all)
     }
 
-    /// The same with the numbers of shared buffers.
-    fn numbered(&self, mut found: Found, values: &Statistics<'_>) -> Result<Found> {
+    /// Numbers the shared buffers of a tree.
+    fn numbered(&self, mut found: Candidate, values: &Statistics<'_>) -> Result<Candidate> {
         let mut next = 0;
         let value_type = values.values().value_type();
         self.encoders
@@ -244,7 +245,7 @@ impl Chooser {
         let encoder = writer.prepare(values, &mut SharedBuffers::new(), None)?;
         let n = values.len().min(TRIAL_VALUES);
         let mut out = Vec::new();
-        encoder.encode(Block::new(values, 0..n)?, &mut out)?;
+        encoder.encode(BlockValues::new(values, 0..n)?, &mut out)?;
         Ok((out.len() * values.len()).div_ceil(n.max(1)) as u64)
     }
 }
@@ -265,7 +266,7 @@ impl Choose for Chooser {
         let is_of_items = values.facts().are_of_items();
         let found = match &self.tree {
             _ if values.is_empty() => None,
-            Some(tree) if is_of_items => Some(Found {
+            Some(tree) if is_of_items => Some(Candidate {
                 // A tree that does not hold the first block's values is left to the writer to refuse.
                 bytes: self
                     .bytes_under(tree, all)
@@ -278,13 +279,13 @@ impl Choose for Chooser {
             _ => self.search(values)?,
         };
         let plain_bytes = all.decoded_bytes();
-        let gains_enough = |found: &Found| {
+        let gains_enough = |found: &Candidate| {
             let is_fixed = matches!(value_type, ValueType::Fixed(_));
             let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
             let is_asked_for = self.tree.is_some() || self.outline.is_some() || self.seed.is_some();
             is_asked_for || !is_fixed || found.bytes * 100 < most
         };
-        let found = found.filter(gains_enough).unwrap_or_else(|| Found {
+        let found = found.filter(gains_enough).unwrap_or_else(|| Candidate {
             tree: fallback.clone(),
             bytes: plain_bytes,
             cost_ps: 0,

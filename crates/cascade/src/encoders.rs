@@ -12,7 +12,7 @@ use crate::Weights;
 /// Values of the unit by which fallbacks are compared.
 const FALLBACK_VALUES: u64 = 1024;
 
-/// What all searches of a policy share.
+/// The parts that all searches of a policy share.
 #[derive(Debug, Clone)]
 pub(crate) struct Encoders {
     pub(crate) registry: Arc<Registry>,
@@ -35,7 +35,7 @@ impl Encoders {
         }
     }
 
-    /// The same under other weights.
+    /// Returns the encoders under other weights.
     pub(crate) fn under(&self, weights: Weights) -> Self {
         Self {
             weights,
@@ -67,7 +67,6 @@ impl Encoders {
         bytes_to_beat: u64,
     ) -> Proposals<'v> {
         Proposals::new(bytes_to_beat, known.version_max)
-            .that_fit(self.weights.must_fit)
             .for_size(self.weights.for_size)
             .with_shared_bytes_max(self.weights.shared_bytes_max)
     }

@@ -1,4 +1,4 @@
-//! What a column's first page leaves for its later ones.
+//! The tree that a column's first page leaves for its later ones.
 
 use crate::Outline;
 
@@ -6,15 +6,15 @@ use crate::Outline;
 /// cent.
 const DRIFT_PERCENT_MAX: u64 = 10;
 
-/// What a search keeps of a column's first page. Later pages get a tree of the same encodings, which spares them the
-/// search, unless their values would cost clearly more or less under it than those of the first page.
+/// The tree that a search keeps of a column's first page. Later pages get a tree of the same encodings, which spares
+/// them the search, unless their values would cost clearly more or less under it than those of the first page.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct FirstTree {
     pub(crate) outline: Outline,
     pub(crate) cost_per_value_ps: u64,
 }
 
-impl Kept {
+impl FirstTree {
     /// Whether a page whose values cost so much is like the first.
     pub(crate) fn is_near(&self, cost_per_value_ps: u64) -> bool {
         let moved = cost_per_value_ps.abs_diff(self.cost_per_value_ps);

@@ -17,7 +17,7 @@
 //! the registry and the options, so the same input gives the same bytes on every machine.
 //!
 //! Exact closed-form sizes decide wherever an encoding has them, not trial encodes of samples: sampling was measured to
-//! lose 5–9 % of size on integer columns (design notes, `ENCODINGS.md`).
+//! lose 5 to 9 % of size on integer columns (`docs/design/choosing-trees.md`).
 //!
 //! # What this crate does not do
 //! It encodes nothing, and it does not know what an encoding is.
@@ -34,5 +34,5 @@ mod weights;
 
 pub use chooser::Chooser;
 pub use outline::Outline;
-pub use search::Found;
+pub use search::Candidate;
 pub use weights::{Objective, Weights};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tarsia_codec::{Error, Result, Tree};
 
-/// What the ids of the encodings of this workspace begin with.
+/// Beginning of the ids of the encodings of this workspace.
 const PREFIX: &str = "tarsia.";
 
 /// Levels of an outline, the root counted.
@@ -61,7 +61,7 @@ impl Outline {
         self.parts.len()
     }
 
-    /// What it says of a child.
+    /// Returns the outline of a child.
     pub(crate) fn part(&self, index: usize) -> Option<&Self> {
         self.parts.get(index)
     }

@@ -1,13 +1,13 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
+use tarsia_codec::{Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
 use crate::chance::Chance;
 use crate::encoders::{Encoders, holds_any};
 
-/// What a shared buffer costs beside its values: block header, page descriptor, the column's FlatBuffer.
+/// Bytes of a shared buffer beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
 /// Shared buffers of values that each stand for several are no larger, unless the weights allow it.
@@ -16,14 +16,14 @@ const SHARED_BYTES_MAX: u64 = 1 << 20;
 /// Nodes that one search looks at.
 const NODES_MAX: u32 = 256;
 
-/// What a search found.
+/// A tree that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Candidate {
     /// The tree.
     pub tree: Tree,
     /// Bytes that all units are expected to take together.
     pub bytes: u64,
-    /// What it costs, in picoseconds.
+    /// Cost of the tree in picoseconds.
     pub cost_ps: u64,
     /// Whether values take about equally many bytes.
     pub is_uniform: bool,
@@ -31,7 +31,7 @@ pub struct Found {
     pub block_bytes: usize,
 }
 
-impl Found {
+impl Candidate {
     pub(crate) fn cost_per_value_ps(&self, values: &Statistics<'_>) -> u64 {
         self.cost_ps / (values.len() as u64).max(1)
     }
@@ -60,7 +60,7 @@ pub(crate) struct Place<'a> {
     pub(crate) parent: Option<&'static str>,
     /// 1 for the root.
     pub(crate) depth: u32,
-    /// What the node must look like.
+    /// The outline that the node must have.
     pub(crate) outline: Option<&'a Outline>,
     /// Whether a user says so.
     pub(crate) is_of_user: bool,
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         values: &Statistics<'_>,
         place: Place<'_>,
         to_beat_ps: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let weights = self.encoders.weights;
         let is_named = place.outline.is_some_and(Outline::is_named);
         self.n_nodes += 1;
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
             let first = chance.below(self.encoders.registry.writers().len());
             return self.any(values, place, first);
         }
-        let mut best: Option<Found> = None;
+        let mut best: Option<Candidate> = None;
         for known in self.encoders.registry.writers() {
             let id = known.writer.id();
             let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         values: &Statistics<'_>,
         place: Place<'_>,
         first: usize,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let all = self.encoders.registry.writers();
         for known in all.iter().cycle().skip(first).take(all.len()) {
             let is_again = place.parent == Some(known.writer.id());
@@ -197,7 +197,7 @@ impl<'a> Search<'a> {
         place: Place<'_>,
         decode_ps: u64,
         to_beat_ps: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let weights = self.encoders.weights;
         let is_free = self.chance.is_none() && !place.outline.is_some_and(Outline::is_named);
         let any_values = weights.any_values || place.any_values && is_free;
@@ -268,7 +268,7 @@ impl<'a> Search<'a> {
         if tree.n_nodes() > limits::TREE_NODES_MAX {
             return Ok(None);
         }
-        Ok(Some(Found {
+        Ok(Some(Candidate {
             tree,
             bytes,
             cost_ps,
@@ -277,18 +277,18 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// The same for the values of a child or of a shared buffer, of which there may be none.
+    /// Finds the best tree for the values of a child or of a shared buffer, of which there may be none.
     fn best_of_part(
         &mut self,
         values: &Statistics<'_>,
         place: Place<'_>,
         to_beat_ps: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         if !values.is_empty() {
             return self.best(values, place, to_beat_ps);
         }
         let tree = self.encoders.fallback(values.values().value_type())?;
-        Ok(Some(Found {
+        Ok(Some(Candidate {
             tree,
             bytes: 0,
             cost_ps: 0,
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use crate::Objective;
 
-    /// What depends on where blocks are cut may be other values there, which a dictionary of the page lacks.
+    /// Values that depend on where blocks are cut may be other values there, which a dictionary of the page lacks.
     #[test]
     fn nodes_that_depend_on_cuts_hold_any_values() {
         let mut rng = Rng::new(8);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EraseFit, Facts, LogicalType, OwnedValues, Result, RowStarts, SharedBuffers,
-    Statistics, Tree, TreeWriter, Values, limits,
+    AlignedBuf, BlockValues, EraseFit, Facts, LogicalType, OwnedValues, Result, RowStarts,
+    SharedBuffers, Statistics, Tree, TreeWriter, Values, limits,
 };
 
 use crate::encoders::Encoders;
@@ -30,7 +30,7 @@ const GAIN_BYTES_MIN: usize = 1024;
 
 /// The spare tree of the first page of a column, and the encodings of the tree that it stands beside. Later pages like
 /// it have the same: a spare tree holds any values.
-struct Kept {
+struct SpareOfFirst {
     first: Outline,
     spare: Option<Tree>,
 }
@@ -60,20 +60,20 @@ pub(crate) fn spare_tree(
         return Ok(None);
     }
     let outline = Outline::of(first);
-    if let Some(kept) = values.recall::<Kept>()
+    if let Some(kept) = values.recall::<SpareOfFirst>()
         && kept.first == outline
     {
         return Ok(kept.spare.clone());
     }
     let spare = search(encoders, &of_first, fallback, values)?;
-    values.remember(Arc::new(Kept {
+    values.remember(Arc::new(SpareOfFirst {
         first: outline,
         spare: spare.clone(),
     }));
     Ok(spare)
 }
 
-/// The same without what the first page has left.
+/// Searches for a spare tree without the one that the first page has left.
 fn search(
     encoders: &Encoders,
     of_first: &TreeWriter,
@@ -122,7 +122,7 @@ fn bytes_under(
 ) -> Result<usize> {
     let mut out = Vec::new();
     let encoder = writer.prepare(values.values(), shared, Some(values))?;
-    encoder.encode(Block::all(values.values())?, &mut out)?;
+    encoder.encode(BlockValues::all(values.values())?, &mut out)?;
     Ok(out.len())
 }
 
@@ -170,7 +170,7 @@ impl Trial {
         Ok(Statistics::new(self.values.as_values()?, facts))
     }
 
-    /// The same without a run of rows and without scattered ones.
+    /// Takes out a run of rows and scattered ones.
     fn without_some(&self) -> Result<Self> {
         let values = self.values.as_values()?;
         let Some(Starts(starts)) = &self.rows else {
@@ -196,7 +196,7 @@ impl Trial {
     }
 }
 
-/// Of so many rows those that a trial leaves: not those of a run, and not scattered ones.
+/// Returns those of `n` rows that a trial leaves: not those of a run, and not scattered ones.
 fn left_of(n: usize) -> impl Iterator<Item = usize> {
     let run_start = n * 3 / 8;
     let run = run_start..run_start + n.div_ceil(RUN_ONE_IN);
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(starts, expected);
     }
 
-    /// What a trial leaves of some values.
+    /// Returns what a trial leaves of some values.
     fn left(values: Values<'_>, rows: Option<&Starts>) -> Trial {
         let facts = Facts {
             rows: rows.map(|rows| rows as &dyn RowStarts),

@@ -1,6 +1,6 @@
-//! What a search weighs, and the presets.
+//! Weights of a search, and the presets.
 
-/// What a writer cares about.
+/// The aim of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Objective {
     /// Cheapest to write and read.
@@ -12,7 +12,7 @@ pub enum Objective {
     Compact,
 }
 
-/// What a search weighs.
+/// Weights of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// Picoseconds that a stored byte is worth: 1,000 where bytes come at 1 GB/s and cost nothing else, 5,000 at the
@@ -27,8 +27,6 @@ pub struct Weights {
     ///
     /// [`Tried::ForSize`]: tarsia_codec::Tried::ForSize
     pub for_size: bool,
-    /// Only trees under which the survivors of an erasure always fit their old place.
-    pub must_fit: bool,
     /// Only encodings whose parameters hold no values of the page
     /// ([`EncodingWriter::keeps_values`](tarsia_codec::EncodingWriter::keeps_values)): an erasure leaves parameters as
     /// they are. A page whose tree does not suit what an erasure would leave gets a spare one.
@@ -45,7 +43,6 @@ impl Objective {
             shared_bytes_max: 64 << 10,
             depth_max: 4,
             for_size: false,
-            must_fit: false,
             erasable: false,
             any_values: false,
         };

@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
-/// Alignment in bytes of every decode output: a cache line, and the widest vector register. Stores to other outputs
-/// were measured 1.6–2 times slower with AVX2 and AVX-512 (design notes, `ENCODINGS.md`).
+use crate::{Error, Result};
+
+/// Alignment in bytes of every decode output: a cache line, and the widest vector register
+/// (`docs/design/output-memory.md`).
 pub const OUTPUT_ALIGN: usize = 64;
 
 const WORDS_OF_ALIGN: usize = OUTPUT_ALIGN / size_of::<u64>();
@@ -25,6 +27,22 @@ impl AlignedBuf {
     pub fn zeroed(len: usize) -> Self {
         let words = alloc::vec![0u64; len.div_ceil(8) + WORDS_OF_ALIGN];
         Self::from_words(words, len)
+    }
+
+    /// The bytes as values of `T`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a length that is no multiple of a value's.
+    pub fn as_values<T: bytemuck::Pod>(&self) -> Result<&[T]> {
+        bytemuck::try_cast_slice(self).map_err(|_| unaligned())
+    }
+
+    /// The bytes as values of `T`, to be written.
+    ///
+    /// # Errors
+    /// As [`AlignedBuf::as_values`].
+    pub fn as_values_mut<T: bytemuck::Pod>(&mut self) -> Result<&mut [T]> {
+        bytemuck::try_cast_slice_mut(self).map_err(|_| unaligned())
     }
 
     fn from_words(words: Vec<u64>, len: usize) -> Self {
@@ -96,6 +114,18 @@ pub struct Scratch {
     contexts: Vec<Box<dyn Any + Send>>,
 }
 
+#[cold]
+#[inline(never)]
+fn too_many() -> Error {
+    Error::invalid("the selection needs more scratch memory than there can be")
+}
+
+#[cold]
+#[inline(never)]
+fn unaligned() -> Error {
+    Error::invalid("scratch memory is not aligned, or not a whole number of values")
+}
+
 impl Scratch {
     /// Scratch memory without buffers.
     pub fn new() -> Self {
@@ -108,6 +138,29 @@ impl Scratch {
         let mut buf = self.free.pop().unwrap_or_default();
         buf.reset_len(len);
         buf
+    }
+
+    /// Calls `with` with `n` values, whose content is undefined (but initialised), and takes them back.
+    ///
+    /// # Errors
+    /// Those of `with`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for more values than memory holds.
+    pub fn with_values<T: bytemuck::Pod, R, E: From<Error>>(
+        &mut self,
+        n: usize,
+        with: impl FnOnce(&mut [T], &mut Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let bytes = n.checked_mul(size_of::<T>());
+        let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
+        let Some(bytes) = bytes else {
+            return Err(too_many().into());
+        };
+        let mut buf = self.take(bytes);
+        let done = match buf.as_values_mut() {
+            Ok(values) => with(values, self),
+            Err(error) => Err(error.into()),
+        };
+        self.give(buf);
+        done
     }
 
     /// Returns a buffer for later calls.
@@ -155,6 +208,24 @@ mod tests {
         scratch.give(second);
         let third = scratch.take(1 << 20);
         assert_eq!(third.len(), 1 << 20);
+    }
+
+    #[test]
+    fn values_are_typed_and_given_back() {
+        let mut scratch = Scratch::new();
+        let at = scratch.with_values(10, |values: &mut [u32], scratch| {
+            values.fill(7);
+            assert_eq!((values.len(), scratch.free.len()), (10, 0));
+            Ok::<_, Error>(values.as_ptr() as usize)
+        });
+        let buf = scratch.take(10);
+        assert_eq!(at, Ok(buf.as_ptr() as usize));
+        assert_eq!(buf.as_values::<u16>().map(<[u16]>::len), Ok(5));
+        assert_eq!(buf.as_values::<u32>(), Err(unaligned()));
+        let failed = scratch.with_values(1, |_: &mut [u32], _| Err::<(), _>(Error::invalid("no")));
+        assert_eq!((failed, scratch.free.len()), (Err(Error::invalid("no")), 1));
+        let huge = scratch.with_values(usize::MAX / 2, |_: &mut [u32], _| Ok::<_, Error>(()));
+        assert_eq!(huge, Err(too_many()));
     }
 
     #[test]

@@ -41,13 +41,13 @@ pub trait EncodingWriter: Encoding {
         child: &dyn Fn(usize, ValueType, u64, u64) -> u64,
     ) -> u64;
 
-    /// Whether the values that remain after an erasure always fit their old place when encoded again under the same
-    /// node, provided that those of the children do. For columns that will be erased in place, the search uses only
-    /// trees that return [`EraseFit::Always`].
+    /// Says whether the survivors of an erasure, encoded again under the same node, always fit the byte range of their
+    /// block, provided that those of the children do. A search uses nodes of both kinds for any column: the answer
+    /// decides whether a page gets a spare tree and its blocks get room to grow ([`EraseFit::MayGrow`]).
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
-    /// Whether values of a page stand in the parameters of its nodes, where an erasure does not reach them. The search
-    /// does not use such encodings for columns that will be erased in place.
+    /// Returns true if values of a page stand in the parameters of its nodes, where an erasure does not reach them. A
+    /// search does not use such encodings for columns at erasure level 2.
     fn keeps_values(&self) -> bool {
         false
     }
@@ -69,13 +69,15 @@ pub trait EncodingWriter: Encoding {
     fn samples(&self) -> Vec<Sample>;
 }
 
-/// Whether the values that remain after an erasure always fit their old place when encoded again with the same tree.
+/// The answer to whether the survivors of an erasure, encoded again with the same tree, always fit the byte range of
+/// their block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseFit {
     /// Any subsequence of the values encodes to at most as many bytes.
     Always,
-    /// A subsequence may take more bytes: the block may have to move. Columns that are erased in place avoid such
-    /// trees.
+    /// A subsequence may take more bytes: the block may have to move. In columns at erasure level 2, blocks under such
+    /// a tree get some zeros behind them, and a page whose survivors this tree would hold in many more bytes gets a
+    /// spare tree for them.
     MayGrow,
 }
 
@@ -120,13 +122,13 @@ impl Sample {
 
 /// The values of one block.
 #[derive(Debug, Clone, Copy)]
-pub struct Block<'a> {
+pub struct BlockValues<'a> {
     page: Values<'a>,
     start: usize,
     end: usize,
 }
 
-impl<'a> Block<'a> {
+impl<'a> BlockValues<'a> {
     /// The block of the values `range` of a page.
     ///
     /// # Errors
@@ -190,24 +192,29 @@ impl<'a> Block<'a> {
     /// derives its child's values per block has passed others.
     ///
     /// # Errors
-    /// As [`Block::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed width.
-    pub fn derived<'b>(&self, of_page: Values<'b>, of_block: Values<'b>) -> Result<Block<'b>> {
+    /// As [`BlockValues::new`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values without a fixed
+    /// width.
+    pub fn derived<'b>(
+        &self,
+        of_page: Values<'b>,
+        of_block: Values<'b>,
+    ) -> Result<BlockValues<'b>> {
         let is_of_page = self.end <= of_page.len() && {
             let range = of_page.slice(self.range()).as_fixed()?;
             range.bytes() == of_block.as_fixed()?.bytes()
         };
         match is_of_page {
             true => self.of(of_page),
-            false => Block::all(of_block),
+            false => BlockValues::all(of_block),
         }
     }
 
-    /// The same range of other values of the page, such as the codes of all its values.
+    /// Returns the block of the same range of other values of the page, such as the codes of all its values.
     ///
     /// # Errors
-    /// As [`Block::new`].
-    pub fn of<'b>(&self, other: Values<'b>) -> Result<Block<'b>> {
-        Block::new(other, self.range())
+    /// As [`BlockValues::new`].
+    pub fn of<'b>(&self, other: Values<'b>) -> Result<BlockValues<'b>> {
+        BlockValues::new(other, self.range())
     }
 }
 
@@ -220,28 +227,7 @@ pub trait PageEncoder: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for values that the node cannot hold.
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()>;
-}
-
-/// Appends what `append` appends, with its length in bytes before it, as a little-endian number of 4 bytes.
-///
-/// # Errors
-/// Those of `append`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) with the sentence `too_long` from
-/// 4 GiB on.
-pub fn append_sized(
-    out: &mut Vec<u8>,
-    too_long: &'static str,
-    append: impl FnOnce(&mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
-    let len_at = out.len();
-    out.extend_from_slice(&[0; size_of::<u32>()]);
-    let start = out.len();
-    append(out)?;
-    let len = u32::try_from(out.len() - start).map_err(|_| Error::invalid(too_long))?;
-    if let Some(field) = out.get_mut(len_at..start) {
-        field.copy_from_slice(&len.to_le_bytes());
-    }
-    Ok(())
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// A tree with its encoders. Its nodes were checked: a tree that a reader would refuse is refused here.
@@ -308,7 +294,7 @@ impl TreeWriter {
             .encoded_bytes_max(&node, n_values, decoded_bytes, &child)
     }
 
-    /// Whether the values that remain after an erasure always fit their old place under this tree.
+    /// Says whether the survivors of an erasure always fit the byte range of their block under this tree.
     pub fn erase_fit(&self) -> EraseFit {
         let fits = |tree: &Self| tree.erase_fit() == EraseFit::Always;
         match self.writer.erase_fit(&self.node()) {
@@ -330,7 +316,7 @@ impl TreeWriter {
     }
 }
 
-/// What an encoder may use while it prepares a page: its children, shared buffers and statistics.
+/// The parts that an encoder may use while it prepares a page: its children, shared buffers and statistics.
 pub struct Prepare<'a> {
     tree: &'a TreeWriter,
     shared: &'a mut SharedBuffers,
@@ -436,6 +422,6 @@ impl BlockChild {
     /// The errors of the child's encoders.
     pub fn encode(&self, values: Values<'_>, out: &mut Vec<u8>) -> Result<()> {
         let encoder = self.tree.prepare(values, &mut self.shared.clone(), None)?;
-        encoder.encode(Block::all(values)?, out)
+        encoder.encode(BlockValues::all(values)?, out)
     }
 }

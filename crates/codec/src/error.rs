@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<ErrorKind>);
 
-/// What is wrong. Offsets count bytes from the start of the buffer that the step was given.
+/// The kind of an error, with its place. Offsets count bytes from the start of the buffer that the step was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,18 +35,18 @@ pub enum ErrorKind {
         at_byte: u64,
         /// Its value.
         found: u64,
-        /// What is allowed, in words.
+        /// Describes the values that are allowed.
         allowed: &'static str,
     },
     /// The bytes may be well formed, but this build cannot read them.
     Unsupported {
-        /// What is not supported (an encoding id, a version, a feature).
+        /// Names the unsupported part (an encoding id, a version, a feature).
         what: String,
     },
     /// The caller's argument is wrong: values that an encoding cannot hold, a selection out of range, an output of the
     /// wrong size.
     InvalidInput {
-        /// What is wrong, in words.
+        /// Describes the mistake.
         what: &'static str,
     },
     /// A limit of [`crate::limits`] is exceeded.
@@ -132,12 +132,12 @@ impl Error {
         Self::from(ErrorKind::LimitExceeded { limit, found, max })
     }
 
-    /// What is wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }
 
-    /// What is wrong, owned.
+    /// Returns the kind of the error, owned.
     pub fn into_kind(self) -> ErrorKind {
         *self.0
     }

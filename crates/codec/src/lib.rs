@@ -27,6 +27,9 @@
 //! encodes the page block by block. An encoder is a deterministic function of values, tree and shared buffers. An
 //! erasure relies on that: it decodes a block, drops rows, and encodes the remaining rows again.
 //!
+//! This crate has two parts. The items at its root are the contract. [`toolbox`] has what encodings are written with:
+//! cursors over bytes, exceptions, selections, distinct values; an encoding may do without any of it.
+//!
 //! # Features
 //! `std` (on by default). `kernel`: for the Wasm decoders inside files; leaves out all code that only native readers
 //! and writers need.
@@ -43,50 +46,37 @@ mod buffer;
 mod decode;
 mod encode;
 mod error;
-mod exceptions;
 pub mod limits;
 mod memory;
 mod node;
-mod numbers;
 mod predicate;
 mod propose;
-mod read;
 mod registry;
 mod rounding;
 mod shared;
 mod statistics;
+pub mod toolbox;
 mod tree;
 mod values;
 mod version;
-#[cfg(not(feature = "kernel"))]
-mod views;
 
 pub use buffer::{AlignedBuf, OUTPUT_ALIGN, Scratch};
 pub use decode::{
-    Aggregates, BytesOutput, Children, Decoder, Encoding, Entries, Output, Reach, Selection,
-    StoredStrings, Unit, ViewOutput, children_of, decode_bits, decode_by_gather,
+    Aggregates, BytesOutput, Children, Decoder, Encoding, EntriesOfBuffer, Output, Reach,
+    Selection, StoredStrings, Unit, ViewOutput,
 };
 pub use encode::{
-    Block, BlockChild, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
-    append_sized,
+    BlockChild, BlockValues, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use exceptions::{ExceptionFields, Exceptions, Positions, position_bytes, write_exceptions};
 pub use memory::{ColumnMemory, MemoryKey};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
-pub use numbers::{Numbers, NumbersUnit, ends_from_lengths};
 pub use predicate::{Comparison, Order, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
-pub use read::{Reader, check_zero};
 pub use registry::{DecodeCost, RegisteredWriter, Registry, Tried, build_decoder, build_encoder};
 pub use rounding::{Rounding, RoundingError};
 pub use shared::{SharedBuffer, SharedBuffers, UsedEntries};
-pub use statistics::{
-    Distinct, FloatFacts, NumberExtent, SortOrder, Statistics, are_codes_of, find_codes,
-    is_constant, lengths_of, narrow_numbers, run_starts, sample_of,
-};
+pub use statistics::{FloatFacts, NumberExtent, SortOrder, Statistics};
 pub use tree::{Tree, TreeNode};
 pub use values::{BitSlice, BytesSlice, FixedSlice, OwnedValues, ValueType, Values};
 pub use version::Version;
-#[cfg(not(feature = "kernel"))]
-pub use views::{VIEW_BYTES, VIEW_INLINE_BYTES, view_in, view_of, write_views};

@@ -1,17 +1,17 @@
-//! What encodings keep of one page for the next.
+//! The memory of a column: findings that encodings keep of one page for the next.
 
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
 use crate::node::SharedKind;
 
-/// What encodings found out about the first page of a column, such as the tokens of its text, for the pages after it.
+/// Findings of encodings about the first page of a column, such as the tokens of its text, kept for the pages after it.
 ///
 /// Only the first page is remembered, so that the bytes of a page depend on neither threads nor batches. The first page
 /// finds what it has left itself: a dictionary's entries are looked at by the search, and once more when they are
 /// written.
 pub trait ColumnMemory: Sync {
-    /// What the first page left under this key, or, for the first page itself, has left so far.
+    /// Returns what the first page left under this key, or, for the first page itself, has left so far.
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>>;
 
     /// Keeps what was found out, if the page is the first. Of several under one key the last is kept.

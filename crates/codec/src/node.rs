@@ -51,7 +51,7 @@ impl Node<'_> {
     }
 }
 
-/// What a node needs: the types of its children, and its shared buffers, both in the encoding's order. The tree must
+/// The needs of a node: the types of its children, and its shared buffers, both in the encoding's order. The tree must
 /// have exactly these. [`build_decoder`](crate::build_decoder) and [`TreeWriter`](crate::TreeWriter) check that, so
 /// encodings need not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,7 +77,7 @@ impl NodeSpec {
         }
     }
 
-    /// The same node with shared buffers.
+    /// Returns the needs of the node, with shared buffers.
     #[must_use]
     pub fn with_shared(self, shared: &[SharedSpec]) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl SharedKind {
 /// The kind and type of a shared buffer: what a node needs, and what a page lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SharedSpec {
-    /// What it is.
+    /// The kind of the buffer.
     pub kind: SharedKind,
     /// The type of its values.
     pub value_type: ValueType,

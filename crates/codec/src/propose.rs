@@ -1,4 +1,4 @@
-//! What encodings know about values besides the values themselves, and what they propose.
+//! Proposals of encodings, and the facts that they know about values besides the values themselves.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -76,7 +76,7 @@ pub trait RowStarts {
     fn row_starts(&self) -> Vec<u32>;
 }
 
-/// What is known about values besides the values themselves.
+/// Facts about values besides the values themselves.
 #[derive(Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// Their logical type.
@@ -89,7 +89,8 @@ pub struct Facts<'a> {
     pub shared_depth: u32,
     /// Where rows begin; `None` if every value is a row.
     pub rows: Option<&'a dyn RowStarts>,
-    /// What earlier pages of the column have left; `None` for values that are not a column's own or a shared buffer's.
+    /// The memory that earlier pages of the column have left; `None` for values that are not a column's own or a shared
+    /// buffer's.
     pub memory: Option<&'a dyn ColumnMemory>,
     /// Whether rows may be erased. Entries of shared buffers are then in the order of their values: the order in which
     /// they first appear would tell, after an erasure, what stood in erased rows.
@@ -163,6 +164,11 @@ impl<'v> Part<'v> {
         Self::of(PartValues::Owned(values), logical_type)
     }
 
+    /// A copy of values that were computed for the proposal and that their owner keeps.
+    pub fn copied(values: Values<'_>, logical_type: LogicalType) -> Self {
+        Self::owned(Rc::new(OwnedValues::copy_of(values)), logical_type)
+    }
+
     /// Values that are borrowed from those of the node.
     pub fn borrowed(values: Values<'v>, logical_type: LogicalType) -> Self {
         Self::of(PartValues::Borrowed(values), logical_type)
@@ -190,7 +196,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, marked as having other values where blocks are cut at other rows.
+    /// Marks the part as having other values where blocks are cut at other rows.
     #[must_use]
     pub fn depending_on_cuts(self) -> Self {
         Self {
@@ -199,7 +205,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, whose values each stand for so many of the node's.
+    /// Says that the values of the part each stand for so many of the node's.
     #[must_use]
     pub fn standing_for(self, n_values: u64) -> Self {
         Self {
@@ -208,7 +214,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, marked as having distinct values.
+    /// Marks the part as having distinct values.
     #[must_use]
     pub fn distinct(self) -> Self {
         Self {
@@ -217,7 +223,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part with units of at most `unit_values`, and of no more values than the node's.
+    /// Gives the part units of at most `unit_values`, and of no more values than the node's.
     #[must_use]
     pub fn in_units_of(self, unit_values: usize) -> Self {
         Self {
@@ -226,7 +232,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part with units of at most `unit_values`, which may be more than the node's.
+    /// Gives the part units of at most `unit_values`, which may be more than the node's.
     #[must_use]
     pub fn in_longer_units_of(self, unit_values: usize) -> Self {
         Self {
@@ -297,7 +303,6 @@ pub struct Proposals<'v> {
     pub(crate) list: Vec<Proposal<'v>>,
     bytes_to_beat: u64,
     version: Version,
-    must_fit: bool,
     shared_bytes_max: u64,
     is_named: bool,
     for_size: bool,
@@ -311,14 +316,13 @@ impl<'v> Proposals<'v> {
             list: vec![],
             bytes_to_beat,
             version,
-            must_fit: false,
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
             for_size: false,
         }
     }
 
-    /// The same with another limit on the size of shared buffers.
+    /// Sets another limit on the size of shared buffers.
     #[must_use]
     pub fn with_shared_bytes_max(self, shared_bytes_max: u64) -> Self {
         Self {
@@ -333,19 +337,7 @@ impl<'v> Proposals<'v> {
         self.shared_bytes_max
     }
 
-    /// The same list. If `must_fit`, the values will be erased in place, and only nodes with
-    /// [`EraseFit::Always`](crate::EraseFit::Always) are used.
-    #[must_use]
-    pub fn that_fit(self, must_fit: bool) -> Self {
-        Self { must_fit, ..self }
-    }
-
-    /// True if the values that remain after an erasure must always fit their old place.
-    pub fn must_fit(&self) -> bool {
-        self.must_fit
-    }
-
-    /// The same list, for an encoding that a user named, or not.
+    /// Marks the list as that of an encoding that a user named, or not.
     #[must_use]
     pub fn of_named(self, is_named: bool) -> Self {
         Self { is_named, ..self }
@@ -357,7 +349,7 @@ impl<'v> Proposals<'v> {
         self.is_named
     }
 
-    /// The same list, where size counts more than time or not.
+    /// Says whether size counts more than time.
     #[must_use]
     pub fn for_size(self, for_size: bool) -> Self {
         Self { for_size, ..self }

@@ -42,7 +42,7 @@ pub struct RoundingError {
 }
 
 impl RoundingError {
-    /// Of two sets of values the larger differences.
+    /// Returns the larger differences of two sets of values.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -28,7 +28,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The same buffer, but decoders record in `used` which entries they refer to.
+    /// Makes decoders record in `used` which entries of the buffer they refer to.
     #[must_use]
     pub fn recording(self, used: Arc<UsedEntries>) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl SharedBuffer {
         if let OwnedValues::Bytes { offsets, data } = &*self.values {
             return Some(self.views.get_or_init(|| {
                 let mut views = alloc::vec![0; offsets.len().saturating_sub(1)];
-                crate::write_views(offsets, data, 0, 0, &mut views);
+                crate::toolbox::write_views(offsets, data, 0, 0, &mut views);
                 views
             }));
         }

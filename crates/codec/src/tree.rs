@@ -20,7 +20,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Encoding, Error, Node, NodeSpec, Reader, Result, Version, limits};
+use crate::toolbox::ByteReader;
+use crate::{Encoding, Error, Node, NodeSpec, Result, Version, limits};
 
 /// One node of a tree: an encoding, its page-wide parameters and its children.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -57,7 +58,7 @@ impl TreeNode {
         }
     }
 
-    /// The same node with the numbers of its shared buffers.
+    /// Returns the node with the numbers of its shared buffers.
     #[must_use]
     pub fn with_shared(self, shared: &[u8]) -> Self {
         Self {
@@ -111,7 +112,7 @@ impl TreeNode {
         self.write_node(out);
         // The reader's own parser checks what was written.
         let written = out.get(start..).unwrap_or_default();
-        let mut reader = Reader::new(written);
+        let mut reader = ByteReader::new(written);
         let parsed = Self::parse(&mut reader)?;
         reader.finish("tree")?;
         match parsed == *self {
@@ -143,12 +144,12 @@ impl TreeNode {
     /// # Errors
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated), [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt),
     /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded).
-    pub fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+    pub fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
         let mut n_nodes = 0;
         Self::parse_node(reader, 1, &mut n_nodes)
     }
 
-    fn parse_node(reader: &mut Reader<'_>, depth: u32, n_nodes: &mut usize) -> Result<Self> {
+    fn parse_node(reader: &mut ByteReader<'_>, depth: u32, n_nodes: &mut usize) -> Result<Self> {
         *n_nodes += 1;
         if *n_nodes > limits::TREE_NODES_MAX {
             let max = limits::TREE_NODES_MAX as u64;
@@ -287,11 +288,11 @@ mod tests {
     fn round_trip_and_every_prefix() {
         let mut bytes = vec![];
         sample().write_to(&mut bytes).unwrap();
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ByteReader::new(&bytes);
         assert_eq!(Tree::parse(&mut reader), Ok(sample()));
         assert_eq!(reader.rest(), b"");
         for len in 0..bytes.len() {
-            let got = Tree::parse(&mut Reader::new(&bytes[..len]));
+            let got = Tree::parse(&mut ByteReader::new(&bytes[..len]));
             assert!(
                 matches!(
                     got.as_ref().map_err(|error| error.kind()),

@@ -318,11 +318,11 @@ impl<'a> BytesSlice<'a> {
 /// The values of a page (or of a child's page), as an encoder gets them.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'a> {
-    /// Of type [`ValueType::Bits`].
+    /// Values of type [`ValueType::Bits`].
     Bits(BitSlice<'a>),
-    /// Of type [`ValueType::Fixed`].
+    /// Values of type [`ValueType::Fixed`].
     Fixed(FixedSlice<'a>),
-    /// Of type [`ValueType::Bytes`].
+    /// Values of type [`ValueType::Bytes`].
     Bytes(BytesSlice<'a>),
 }
 
@@ -427,7 +427,7 @@ pub enum OwnedValues {
     Bytes {
         /// One more than there are values; they do not fall, and the first is 0.
         offsets: Vec<u32>,
-        /// What they point into.
+        /// The buffer that the views point into.
         data: AlignedBuf,
     },
 }

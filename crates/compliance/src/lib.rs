@@ -20,6 +20,7 @@
 //! It reads and writes no file and knows no layout.
 #![forbid(unsafe_code)]
 
+mod bytes;
 #[cfg(feature = "certificate")]
 pub mod certificate;
 mod journal;

@@ -27,7 +27,7 @@ fn leaves(region_bytes: u64) -> u64 {
     region_bytes.div_ceil(LEAF_BYTES as u64).max(1)
 }
 
-/// What becomes of a digest tree.
+/// Changes of a digest tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeUpdate {
     /// New bytes of the stored tree and their offsets in it. They rise and do not touch each other.

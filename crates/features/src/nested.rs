@@ -21,7 +21,7 @@ pub(crate) fn leaf_type(data_type: &DataType) -> &DataType {
     leaf
 }
 
-/// The same lists around another leaf. Names, nullability and metadata of their fields stay.
+/// Returns the type of the same lists around another leaf. Names, nullability and metadata of their fields stay.
 pub(crate) fn with_leaf(data_type: &DataType, leaf: &DataType) -> DataType {
     let around = |field: &FieldRef| with_data_type(field, with_leaf(field.data_type(), leaf));
     match data_type {
@@ -40,12 +40,12 @@ fn with_data_type(field: &FieldRef, data_type: DataType) -> FieldRef {
 pub(crate) struct Nested {
     levels: Vec<Level>,
     pub(crate) leaf: ArrayRef,
-    /// Of the leaf, and what is added to them.
+    /// Nulls of the leaf, and those that are added to them.
     pub(crate) leaf_nulls: Option<NullBuffer>,
 }
 
 struct Level {
-    /// Of the items.
+    /// Field of the items.
     field: FieldRef,
     shape: Shape,
     nulls: Option<NullBuffer>,
@@ -96,7 +96,7 @@ impl Nested {
         }
     }
 
-    /// The same lists around `leaf`, which has as many items as the leaf that was opened.
+    /// Puts the same lists around `leaf`, which has as many items as the leaf that was opened.
     pub(crate) fn close(&self, leaf: ArrayRef) -> Result<ArrayRef, ArrowError> {
         let around = |items: ArrayRef, level: &Level| level.around(items);
         self.levels.iter().rev().try_fold(leaf, around)

@@ -9,7 +9,7 @@ use tarsia_io::Conflict;
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it is. Programs decide by this, never by the text.
+/// The kind of a failure. Programs decide by this, never by the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -71,7 +71,7 @@ impl Error {
         error
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -2,8 +2,8 @@
 //! down to the block, tables of many thousand columns that open at once.
 //!
 //! This crate is the facade: [`Writer`] takes Arrow record batches, [`File`] gives them back, as scans
-//! ([`File::scan`]) or as single rows ([`File::take`]). It is synchronous; decoding and encoding use the global rayon
-//! pool unless told otherwise.
+//! ([`File::scan`]) or as single rows ([`File::take`]), and [`Eraser`] removes rows from a file. It is synchronous;
+//! decoding and encoding use the global rayon pool unless told otherwise.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -68,6 +68,7 @@
 //! | pages and blocks | `docs/spec/page.md` |
 //! | each encoding | `docs/spec/encodings/` |
 //! | kernels: the Wasm decoders that files carry | `docs/spec/kernel.md` |
+//! | files whose rows were erased, the journal | `docs/spec/erasure.md` |
 //!
 //! Files decode themselves: [`WriteOptions::with_embed_kernels`] puts Wasm kernels into each, and
 //! [`OpenOptions::with_kernels`] says when a reader runs them. The feature `kernels` (default) brings the engine,
@@ -75,8 +76,10 @@
 //!
 //! # Layers
 //! Dependencies between the folders of this crate point one way: `api` → `exec` → `decode` → `plan` → `table` →
-//! `source`. Only `source` reads. `plan` and `decode` say which byte ranges they need and get their bytes; `exec`
-//! holds the synchronous driver. `write` stands beside them and shares `table`'s view of fields.
+//! `source`. `plan` and `decode` say which byte ranges they need and get their bytes; `exec` holds the synchronous
+//! driver. Only `source` reads, except for `erase`, which lies between `api` and `exec`: it plans erasures, and commits
+//! them to a file that it holds open for changes. `write` stands beside all of them and shares `table`'s view of
+//! fields.
 //!
 //! # What this crate does not do
 //! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Dictionaries of
@@ -120,10 +123,10 @@ pub use source::Reads;
 pub use table::{FileMetadata, Region};
 /// The search for trees of encodings, and what a policy of your own has to implement.
 pub mod choose {
-    pub use tarsia_cascade::{Chooser, Found, Objective, Outline, Weights};
+    pub use tarsia_cascade::{Candidate, Chooser, Objective, Outline, Weights};
     pub use tarsia_page_writer::{Choice, Choose};
 }
-/// What encodings are made of, and what registries hold.
+/// The contract of encodings, and registries of them.
 pub use tarsia_codec as codec;
 pub use tarsia_codec::{Registry, Tree};
 /// Sets of rows, digests.

@@ -8,14 +8,14 @@ use tarsia_codec::Registry;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Threads {
-    /// Those of the global rayon pool.
+    /// Threads of the global rayon pool.
     #[default]
     All,
     /// The caller's alone.
     One,
 }
 
-/// What a take makes of a row that was deleted.
+/// The result of a take for a row that was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeletedRows {

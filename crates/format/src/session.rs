@@ -1,4 +1,4 @@
-//! What the caller's options say of reading a file, once it is open.
+//! The caller's options for reading a file, once it is open.
 
 use std::sync::Arc;
 

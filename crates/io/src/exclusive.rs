@@ -9,7 +9,7 @@ use crate::conflict::Conflict;
 use crate::local::LocalFile;
 use crate::read::ReadAt;
 
-/// What to do with a file that others use.
+/// Says how to treat a file that others use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnBusy {
     /// Wait until they are done. A thread that maps the file itself would wait forever.

@@ -20,8 +20,8 @@ pub struct LocalFile {
     opened: State,
 }
 
-/// What changes with the content of a file. Reading it takes as long as reading 4 KiB that are in the system's cache
-/// (0.46 and 0.50 µs on a virtual machine with Linux on x86-64), so it is not read again with each read.
+/// Properties of a file that change with its content. Reading it takes as long as reading 4 KiB that are in the
+/// system's cache (0.46 and 0.50 µs on a virtual machine with Linux on x86-64), so it is not read again with each read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
     len: u64,

@@ -303,7 +303,7 @@ mod tests {
         assert!(!asked.add(3 * CHUNK_PAGES..3 * CHUNK_PAGES + 9));
     }
 
-    /// What the end of a file says of whether it is in memory says nothing of the rest.
+    /// Tests that the end of a file, in memory or not, says nothing of the rest.
     #[test]
     fn pages_that_were_asked_for_are_no_probes() {
         let folder = tempfile::tempdir().unwrap();

@@ -151,7 +151,7 @@ impl<'a> ReadBytes<'a> {
         }
     }
 
-    /// The same bytes without the reader's lifetime. Borrowed bytes are copied.
+    /// Returns the bytes without the reader's lifetime. Borrowed bytes are copied.
     pub fn into_owned(self) -> ReadBytes<'static> {
         match self.0 {
             Repr::Borrowed(bytes) => {

@@ -103,7 +103,7 @@ const BUFFER_BYTES: usize = 16;
 /// More nodes or buffers than any batch of this version has; parsing stops there.
 const PARTS_MAX: u32 = 256;
 
-/// What is wrong with bytes of this interface, and at which byte.
+/// Describes what is wrong with bytes of this interface, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
     /// The field.
@@ -142,7 +142,7 @@ impl RequestWriter {
         self.push(tag, MANDATORY, parts)
     }
 
-    /// The same for an entry that the kernel may ignore.
+    /// Adds an entry that the kernel may ignore.
     #[must_use]
     pub fn optional(&mut self, tag: u16, parts: &[&[u8]]) -> bool {
         self.push(tag, 0, parts)
@@ -321,17 +321,17 @@ pub struct SharedEntry {
 
 /// The entries of a request, in order. After an error nothing follows.
 #[derive(Debug, Clone)]
-pub struct Entries<'a> {
+pub struct RequestEntries<'a> {
     request: &'a [u8],
     at: usize,
 }
 
 /// Reads a request.
-pub fn entries(request: &[u8]) -> Entries<'_> {
-    Entries { request, at: 0 }
+pub fn entries(request: &[u8]) -> RequestEntries<'_> {
+    RequestEntries { request, at: 0 }
 }
 
-impl<'a> Iterator for Entries<'a> {
+impl<'a> Iterator for RequestEntries<'a> {
     type Item = Result<Entry<'a>, Malformed>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -348,7 +348,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-impl<'a> Entries<'a> {
+impl<'a> RequestEntries<'a> {
     fn parse(&self, rest: &'a [u8]) -> Result<Entry<'a>, Malformed> {
         let malformed = |what| Malformed { what, at: self.at };
         let (head, rest) = rest
@@ -515,7 +515,7 @@ impl BatchDescription {
     }
 }
 
-/// What a description says of the batch as a whole.
+/// The part of a description that is about the batch as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchHead {
     /// Tags that were honoured, as bits.

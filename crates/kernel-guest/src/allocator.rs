@@ -57,7 +57,7 @@ struct Fresh {
     bytes: u32,
 }
 
-/// What a [`Heap`] manages: addresses with four bytes each that it may use while they are free.
+/// The memory that a [`Heap`] manages: addresses with four bytes each that it may use while they are free.
 ///
 /// # Safety
 /// What [`Space::grow`] returns is memory that nobody else uses or will use, and was not returned before.

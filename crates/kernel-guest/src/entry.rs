@@ -1,4 +1,4 @@
-//! What a kernel's exports call: on the module's memory, with addresses of the host.
+//! Functions that a kernel's exports call: on the module's memory, with addresses of the host.
 //!
 //! A function that takes an address of the host cannot check whose memory is behind it, so all of them are `unsafe`:
 //! the caller is an export, and passes on what the host promises by the interface (`docs/spec/kernel.md`, Ownership). A

@@ -12,7 +12,7 @@ use crate::abi::{Malformed, code};
 pub struct Failure {
     /// Below zero.
     pub code: i32,
-    /// What is wrong and where.
+    /// Says what is wrong and where.
     pub message: String,
 }
 
@@ -40,7 +40,7 @@ impl Fault {
         Self(Box::new(Failure { code, message }))
     }
 
-    /// The same message under another code.
+    /// Puts the message under another code.
     pub(crate) fn with_code(mut self, code: i32) -> Self {
         self.0.code = code;
         self

@@ -10,7 +10,7 @@ use crate::abi::{Capabilities, ERROR_BYTES_MAX, LAYOUT_PLAIN, TAGS_KNOWN, code};
 use crate::batch::Batch;
 use crate::fault::{Failure, Fault, Result, outside};
 use crate::memory::Memory;
-use crate::reader::{Reader, value_bytes};
+use crate::reader::{BatchReader, value_bytes};
 use crate::request::{BATCH_ROWS_PREFERRED, Request};
 
 /// Released buffers that are kept for the next batch.
@@ -28,7 +28,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 
 enum Slot {
     Prepared(Rc<PageDecoder>),
-    Reader(Reader),
+    Reader(BatchReader),
     Batch(Batch),
 }
 
@@ -156,7 +156,7 @@ impl Guest {
             return self.slots.insert(Slot::Prepared(page));
         }
         let (whole, more) = (request.whole, request.more);
-        let mut new = Reader::new(memory, page, request)?;
+        let mut new = BatchReader::new(memory, page, request)?;
         match (whole, more) {
             (None, None) => {}
             (Some((rows, bytes)), None) => {

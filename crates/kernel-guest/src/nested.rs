@@ -15,7 +15,7 @@ use crate::abi::{
 use crate::batch::{Batch, buffers_of, level_buffers};
 use crate::fault::{Result, in_piece};
 use crate::memory::Memory;
-use crate::reader::{Reader, parse_block};
+use crate::reader::{BatchReader, parse_block};
 
 /// Capabilities for nested pages. Rows cannot come as one batch, because the room for them is not known in advance.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -26,7 +26,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 
 /// The next batch of a reader of a nested page; `None` at the end.
 pub(crate) fn decode(
-    reader: &mut Reader,
+    reader: &mut BatchReader,
     memory: &impl Memory,
     scratch: &mut Scratch,
     take: &mut dyn FnMut(usize) -> AlignedBuf,
@@ -69,7 +69,7 @@ pub(crate) fn decode(
 }
 
 /// Makes a batch, with its description, of the decoded rows.
-fn finish(reader: &mut Reader, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
+fn finish(reader: &mut BatchReader, rows: u32, levels: Vec<RawLevel>, raw: RawColumn) -> Batch {
     let null_count = raw.null_count();
     let parts = raw.finish();
     let mut nodes = Vec::with_capacity(levels.len() + 1);

@@ -28,7 +28,7 @@ pub(crate) struct Piece {
 }
 
 /// The rows that one request wants.
-pub(crate) struct Reader {
+pub(crate) struct BatchReader {
     pub(crate) page: Rc<PageDecoder>,
     inputs: Vec<Input>,
     /// All pieces; those from `next_piece` on are not decoded yet.
@@ -47,7 +47,7 @@ pub(crate) struct Reader {
     pub(crate) whole: Option<RawColumn>,
 }
 
-impl Reader {
+impl BatchReader {
     pub(crate) fn new(
         memory: &impl Memory,
         page: Rc<PageDecoder>,

@@ -14,7 +14,7 @@ pub enum Error {
     #[error(
         "the process may not reserve {GIB} GiB of addresses for each instance of a kernel: lift its limit \
          (`ulimit -v unlimited`), or decode natively, which needs none ({0})",
-        GIB = crate::kernel::MEMORY_ADDRESSES >> 30
+        GIB = crate::limits::MEMORY_ADDRESSES >> 30
     )]
     Addresses(String),
     /// The kernel says that it cannot decode this.

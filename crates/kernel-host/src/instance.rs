@@ -18,7 +18,7 @@ const PREPARED_MAX: usize = 256;
 /// Bytes of the block into which the exports write their records.
 const RECORD_BYTES: u32 = 64;
 
-/// What a kernel exports.
+/// Names of a kernel's exports.
 pub(crate) const EXPORTS: [&str; 10] = [
     "memory",
     "t1_abi",

@@ -9,6 +9,7 @@ use wasmtime::{Config, Engine, Module, OptLevel};
 
 use crate::error::{Error, Result, refused};
 use crate::instance::{EXPORTS, Instance};
+use crate::limits::MEMORY_ADDRESSES;
 
 /// Most bytes of a module.
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
@@ -24,9 +25,6 @@ const IDLE_MEMORY_BYTES_TOTAL_MAX: usize = 256 << 20;
 
 /// Most instances whose memory is borrowed by columns: each takes [`MEMORY_ADDRESSES`]. Further columns are copied out.
 const BORROWED_INSTANCES_MAX: usize = 128;
-
-/// Addresses that are reserved for the memory of each instance.
-pub(crate) const MEMORY_ADDRESSES: u64 = 4 << 30;
 
 /// A compiled kernel and its idle instances.
 pub struct Kernel {

@@ -32,6 +32,7 @@
 mod error;
 mod instance;
 mod kernel;
+mod limits;
 mod page;
 mod whole;
 

@@ -139,8 +139,8 @@ impl KernelPage {
         })
     }
 
-    /// The same for a nested page: batches of levels and items. Each cut names a level of lists by its number; of
-    /// those lists only the items of the cut are decoded. Of levels, only the lengths of the buffers were checked.
+    /// Decodes a nested page to batches of levels and items. Each cut names a level of lists by its number; of those
+    /// lists only the items of the cut are decoded. Of levels, only the lengths of the buffers were checked.
     ///
     /// # Errors
     /// As [`KernelPage::decode`].
@@ -362,7 +362,7 @@ impl Places {
         Self::of_items(instance, description, node, value_type)
     }
 
-    /// The same for one array that is not a level.
+    /// Describes one array that is not a level.
     fn of_items(
         instance: &Instance,
         description: &abi::BatchDescription,

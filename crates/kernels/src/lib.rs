@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// A built kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// What people call it.
+    /// Name of the kernel for people.
     pub name: Cow<'static, str>,
     /// BLAKE3 over the module.
     pub digest: [u8; 32],

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tarsia_codec::{Reader, check_zero};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, slice};
 use crate::limits::{BLOCK_BYTES_MIN, BLOCK_GROUP, BLOCK_ROWS_LOG2_MAX, BLOCK_ROWS_MAX};
@@ -336,26 +336,31 @@ impl<B: AsRef<[u8]>> BlockTable<B> {
     }
 }
 
+/// The layout of a page of one block.
+fn layout_without_table(bytes: &[u8], page: &PageDescriptor) -> Result<Layout> {
+    if !bytes.is_empty() || page.rows > BLOCK_ROWS_MAX {
+        return Err(Error::invalid("a page of one block has no table"));
+    }
+    Ok(Layout {
+        n_blocks: 1,
+        // With this log2 the shift gives block 0 for any row.
+        rows_log2: Some(BLOCK_ROWS_LOG2_MAX + 1),
+        start_bits: 0,
+        row_bits: 0,
+        page_words: page.length / 8,
+        page_rows: page.rows,
+    })
+}
+
 fn parse_layout(bytes: &[u8], page: &PageDescriptor) -> Result<Layout> {
     let page_words = page.length / 8;
     if !page.length.is_multiple_of(8) || page.n_blocks == 0 || page.rows < page.n_blocks {
         return Err(Error::invalid("a page with such length, blocks or rows"));
     }
     if page.n_blocks == 1 {
-        if !bytes.is_empty() || page.rows > BLOCK_ROWS_MAX {
-            return Err(Error::invalid("a page of one block has no table"));
-        }
-        return Ok(Layout {
-            n_blocks: 1,
-            // With this log2 the shift gives block 0 for any row.
-            rows_log2: Some(BLOCK_ROWS_LOG2_MAX + 1),
-            start_bits: 0,
-            row_bits: 0,
-            page_words,
-            page_rows: page.rows,
-        });
+        return layout_without_table(bytes, page);
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let n_blocks = reader.u32("block_table.n_blocks")?;
     let log2 = reader.u8("block_table.rows_log2")?;
     let start_bits = reader.u8("block_table.start_bits")?;
@@ -441,7 +446,7 @@ fn parse_layout(bytes: &[u8], page: &PageDescriptor) -> Result<Layout> {
 
 /// Bits and fields that hold nothing are zero.
 fn check_spare(bytes: &[u8], layout: &Layout) -> Result<()> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     reader.take(HEADER_BYTES, "block table")?;
     for _ in 0..layout.n_blocks.div_ceil(BLOCK_GROUP) {
         reader.take(4, "block_table.groups")?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tarsia_codec::{Reader, check_zero};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, slice, u48};
 use crate::limits::{
@@ -236,7 +236,7 @@ impl<'a> Bucket<'a> {
     /// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] (order, an entry of another bucket, bytes after the
     /// last entry that are not zero).
     pub fn parse(bytes: &'a [u8], buckets: &Buckets, index: u32) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let n_entries = reader.u32("bucket.n_entries")?;
         let crc = reader.u32("bucket.crc")?;
         check_zero(reader.take(8, "bucket.reserved")?, "bucket.reserved", 8)?;

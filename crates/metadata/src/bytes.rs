@@ -1,4 +1,4 @@
-//! What all parts of the metadata share: u48, checksums, padding.
+//! Functions that all parts of the metadata share: u48, checksums, padding.
 
 use crate::{Error, Result, limits};
 
@@ -28,6 +28,11 @@ pub fn crc32c(pieces: &[&[u8]]) -> u32 {
     }
     // The upper half is for checksums of 64 bits.
     digest.finalize() as u32
+}
+
+/// CRC-32C of one piece: the checksum of blocks, as functions take it that are given one.
+pub fn crc32c_of(piece: &[u8]) -> u32 {
+    crc32c(&[piece])
 }
 
 /// Refuses a checksum that does not match; `place` is where the covered bytes start.

@@ -1,6 +1,6 @@
 //! The nodes below a node, as its record describes them.
 
-use tarsia_codec::Reader;
+use tarsia_codec::toolbox::ByteReader;
 
 use crate::error::{Error, Result};
 use crate::limits::{HEADER_BYTES, RECORD_HEADER_BYTES, U48_MAX};
@@ -31,7 +31,7 @@ impl ChildRange {
         u32::try_from(bytes).unwrap_or(DESCENDANTS_LONG)
     }
 
-    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
         Ok(Self {
             n_children: reader.u32("record.n_children")?,
             first_leaf: reader.u32("record.first_leaf")?,

@@ -29,7 +29,7 @@ pub enum Error {
         at_byte: u64,
         /// Its value.
         found: u64,
-        /// What is allowed, in words.
+        /// Describes the values that are allowed.
         allowed: &'static str,
     },
     /// A key or a value of a schema's or a field's metadata is no text.
@@ -47,7 +47,7 @@ pub enum Error {
     /// A checksum does not match the bytes it covers.
     #[error("{what} at byte {place}: CRC-32C is {computed:#010x}, stored is {stored:#010x}")]
     Crc {
-        /// What the checksum covers.
+        /// Names what the checksum covers.
         what: &'static str,
         /// Where that starts.
         place: u64,
@@ -75,7 +75,7 @@ pub enum Error {
     /// A version that this build does not know.
     #[error("{what} version {major}.{minor} is not supported by this build")]
     UnsupportedVersion {
-        /// What has the version.
+        /// Names what has the version.
         what: &'static str,
         /// Major version.
         major: u16,
@@ -85,7 +85,7 @@ pub enum Error {
     /// Well formed, but this build cannot use it.
     #[error("not supported by this build: {what}")]
     Unsupported {
-        /// What it is.
+        /// Names the unsupported part.
         what: String,
     },
     /// Two fields share a path, so that it names neither.
@@ -105,7 +105,7 @@ pub enum Error {
     /// The arguments are wrong.
     #[error("invalid input: {what}")]
     InvalidInput {
-        /// What is wrong, in words.
+        /// Describes the mistake.
         what: String,
     },
     /// A named limit of [`crate::limits`] would be exceeded.
@@ -139,7 +139,7 @@ impl fmt::Display for FeatureWord {
 }
 
 impl Error {
-    /// The same error with offsets in the file; the buffer starts at `buffer_place`.
+    /// Turns offsets in the error into offsets in the file; the buffer starts at `buffer_place`.
     #[must_use]
     pub fn at(mut self, buffer_place: u64) -> Self {
         match &mut self {

@@ -81,7 +81,7 @@ pub struct MetaBlob {
     pub kernel: Option<u16>,
 }
 
-/// What a program has to do if it does not know a section's id.
+/// Says what a program has to do if it does not know a section's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SectionFlags {
     /// Refuse the file.
@@ -101,7 +101,7 @@ pub struct Section {
     pub range: Range<u64>,
     /// Digest of kind 7 over its bytes.
     pub digest: [u8; 32],
-    /// What to do when the id is unknown.
+    /// Says what to do when the id is unknown.
     pub flags: SectionFlags,
     /// Ordinals of the schema nodes it belongs to, rising; empty means the whole table.
     pub columns: Vec<u32>,
@@ -463,7 +463,7 @@ impl Footer {
             .saturating_add(tarsia_compliance::stored_tree_bytes(region))
     }
 
-    /// What erasures append lies here: between the digest tree and the footer.
+    /// Returns the range in which erasures append: between the digest tree and the footer.
     pub fn late_range(&self, postscript: &Postscript) -> Range<u64> {
         let behind = POSTSCRIPT_BYTES as u64 + u64::from(postscript.footer_bytes);
         let end = postscript.committed_bytes.saturating_sub(behind);

@@ -1,6 +1,6 @@
 //! The header: what the file is, what a reader must know, and where it ends.
 
-use tarsia_codec::{Reader, check_zero};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, slice};
 use crate::error::{Error, FeatureWord, Result};
@@ -12,7 +12,7 @@ const FIXED_BYTES: usize = 64;
 const SLOT_BYTES: usize = 64;
 const CRC_AT: usize = 60;
 const STATE_CLEAN: u32 = 1;
-/// What a slot of state JOURNAL starts with.
+/// First number of a slot of state JOURNAL.
 pub const STATE_JOURNAL: u32 = 2;
 
 const _: () = assert!(FIXED_BYTES + 2 * SLOT_BYTES == HEADER_BYTES);
@@ -69,7 +69,7 @@ pub(crate) fn check_version(major: u16, minor: u16) -> Result<()> {
     })
 }
 
-/// What a slot says about the bytes up to the committed length.
+/// The state of the bytes up to the committed length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotState {
     /// These bytes are the file.
@@ -136,7 +136,7 @@ impl Slot {
 
     /// A slot that is not all zero and whose checksum holds.
     fn parse(bytes: &[u8], at: usize) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let state = reader.u32("slot.state")?;
         check_zero(reader.take(4, "slot.reserved")?, "slot.reserved", 4)?;
         let epoch = reader.u64("slot.epoch")?;
@@ -210,7 +210,7 @@ impl Slot {
     }
 }
 
-/// What was found where a slot is stored.
+/// A slot as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlotView {
     /// Zeros: never written.
@@ -234,7 +234,7 @@ impl SlotView {
             return Ok(Self::Empty);
         }
         let (covered, stored) = bytes.split_at(CRC_AT);
-        let stored = Reader::new(stored).u32("slot.crc")?;
+        let stored = ByteReader::new(stored).u32("slot.crc")?;
         let computed = crc32c(&[covered]);
         if stored != computed {
             return Ok(Self::Torn { stored, computed });
@@ -327,7 +327,7 @@ impl Header {
     /// [`Error::Crc`], [`Error::UnsupportedVersion`], [`Error::UnsupportedFeature`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let bytes = slice(bytes, 0..HEADER_BYTES, "header")?;
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let magic = reader.u64("header.magic")?;
         if magic != u64::from_le_bytes(MAGIC) {
             return Err(Error::corrupt("header.magic", 0, magic, "TARSIA 1A 0A"));

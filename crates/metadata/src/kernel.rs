@@ -1,7 +1,7 @@
 //! The section that holds a kernel: a header, then a Wasm module compressed with zstd. Bytes: `docs/spec/file.md`,
 //! Kernels.
 
-use tarsia_codec::Reader;
+use tarsia_codec::toolbox::ByteReader;
 
 use crate::{Error, Result};
 
@@ -25,7 +25,7 @@ impl<'a> KernelSection<'a> {
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`]; [`Error::Unsupported`] for another compression.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let compression = reader.u32("kernel.compression")?;
         if compression != COMPRESSION_ZSTD {
             return Err(Error::Unsupported {

@@ -52,7 +52,7 @@ mod types;
 
 pub use block_table::{BlockTable, Rows, build_block_table};
 pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
-pub use bytes::crc32c;
+pub use bytes::{crc32c, crc32c_of};
 pub use child_range::ChildRange;
 pub use column::{
     ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, FileBounds, PageDescriptor, page_align,

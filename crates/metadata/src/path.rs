@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use tarsia_codec::Reader;
+use tarsia_codec::toolbox::ByteReader;
 
 use crate::bytes::len_u32;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub(crate) fn utf8<'a>(bytes: &'a [u8], field: &'static str, at: usize) -> Resul
 
 /// A u32 length, then that many bytes, and where these start.
 fn counted<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut ByteReader<'a>,
     field: &'static str,
     at: usize,
 ) -> Result<(&'a [u8], usize)> {
@@ -38,14 +38,14 @@ fn counted<'a>(
 }
 
 /// A u32 length, then that many bytes of UTF-8.
-fn string<'a>(reader: &mut Reader<'a>, field: &'static str, at: usize) -> Result<&'a str> {
+fn string<'a>(reader: &mut ByteReader<'a>, field: &'static str, at: usize) -> Result<&'a str> {
     let (bytes, start) = counted(reader, field, at)?;
     utf8(bytes, field, start)
 }
 
 /// `at` is where the path starts in its record.
 pub(crate) fn check_path(path: &[u8], at: usize) -> Result<()> {
-    let mut reader = Reader::new(path);
+    let mut reader = ByteReader::new(path);
     let mut depth = 0;
     while !reader.rest().is_empty() {
         string(&mut reader, "record.path", at)?;
@@ -68,7 +68,7 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
 
 /// `at` is where the metadata of the field at `path` start in their record.
 pub(crate) fn check_metadata(path: &[u8], metadata: &[u8], at: usize) -> Result<()> {
-    let mut reader = Reader::new(metadata);
+    let mut reader = ByteReader::new(metadata);
     let mut last = None;
     while !reader.rest().is_empty() {
         let start = at.saturating_add(reader.position());
@@ -101,11 +101,11 @@ pub(crate) fn check_metadata(path: &[u8], metadata: &[u8], at: usize) -> Result<
 }
 
 /// Strings that were checked when their record was parsed; stops at the first that is not well formed.
-pub(crate) struct Strings<'a>(Reader<'a>);
+pub(crate) struct Strings<'a>(ByteReader<'a>);
 
 impl<'a> Strings<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
-        Self(Reader::new(bytes))
+        Self(ByteReader::new(bytes))
     }
 }
 

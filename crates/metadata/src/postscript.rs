@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tarsia_codec::Reader;
+use tarsia_codec::toolbox::ByteReader;
 
 use crate::bytes::{check_crc, crc32c, slice, u48};
 use crate::header::check_version;
@@ -46,10 +46,10 @@ impl Postscript {
         let bytes = slice(bytes, 0..POSTSCRIPT_BYTES, "postscript")?;
         let magic = slice(bytes, MAGIC_AT..POSTSCRIPT_BYTES, "postscript.magic")?;
         if magic != MAGIC {
-            let found = Reader::new(magic).u32("postscript.magic")?;
+            let found = ByteReader::new(magic).u32("postscript.magic")?;
             return Err(Error::corrupt("postscript.magic", MAGIC_AT, found, "TRSA"));
         }
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let stored = reader.uint(6, "postscript.committed_length")?;
         if stored != committed_bytes {
             return Err(Error::corrupt(
@@ -68,7 +68,7 @@ impl Postscript {
             FOOTER_WORDS_AT..ROOT_DIGEST_AT,
             "postscript.footer_length",
         )?;
-        let words = Reader::new(words).u16("postscript.footer_length")?;
+        let words = ByteReader::new(words).u16("postscript.footer_length")?;
         let end = committed_bytes.checked_sub(POSTSCRIPT_BYTES as u64);
         let start = end.and_then(|end| end.checked_sub(u64::from(words) * 8));
         match (start, end) {
@@ -93,11 +93,11 @@ impl Postscript {
             return Err(Error::invalid("the footer given is not the postscript's"));
         }
         let covered = slice(bytes, 0..CRC_AT, "postscript")?;
-        let mut stored = Reader::new(slice(bytes, CRC_AT..MAGIC_AT, "postscript.crc")?);
+        let mut stored = ByteReader::new(slice(bytes, CRC_AT..MAGIC_AT, "postscript.crc")?);
         let stored = stored.u32("postscript.crc")?;
         check_crc("footer and postscript", 0, stored, &[footer, covered])?;
 
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         reader.take(8, "postscript")?;
         let rows = reader.uint(6, "postscript.rows")?;
         let buckets_log2 = reader.u8("postscript.buckets")?;
@@ -154,7 +154,7 @@ impl Postscript {
         Ok(out)
     }
 
-    /// What the root digest covers of the postscript: its bytes with root digest and checksum zero.
+    /// Returns the bytes of the postscript that the root digest covers: all of it with root digest and checksum zero.
     ///
     /// # Errors
     /// As [`Postscript::to_bytes`].

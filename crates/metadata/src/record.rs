@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tarsia_codec::{Reader, check_zero};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
 
 use crate::bytes::{check_crc, crc32c, len_u32, pad, slice};
 use crate::child_range::{ChildRange, DESCENDANTS_LONG};
@@ -42,7 +42,7 @@ pub struct NodeRecord<'a> {
     pub nullable: bool,
     /// Whether the order of a dictionary's keys means something, or a map's keys are sorted.
     pub keys_ordered: bool,
-    /// Of a dictionary of maps: whether the maps' keys are sorted.
+    /// True if the keys of the maps of a dictionary are sorted.
     pub value_keys_ordered: bool,
     /// The children of a node that has some, and of the root.
     pub children: Option<ChildRange>,
@@ -64,7 +64,7 @@ impl<'a> NodeRecord<'a> {
     /// # Errors
     /// [`Error::Truncated`], [`Error::Corrupt`] for a length that no record has.
     pub fn length(prefix: &[u8]) -> Result<u32> {
-        let length = Reader::new(prefix).u32("record.length")?;
+        let length = ByteReader::new(prefix).u32("record.length")?;
         if !length.is_multiple_of(8) || (length as usize) < RECORD_HEADER_BYTES {
             return Err(Error::corrupt(
                 "record.length",
@@ -83,7 +83,7 @@ impl<'a> NodeRecord<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let length = Self::length(bytes)? as usize;
         let bytes = slice(bytes, 0..length, "record")?;
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         reader.take(4, "record.length")?;
         let stored = reader.u32("record.crc")?;
         let covered = slice(bytes, UNCOVERED_BYTES..length, "record")?;
@@ -408,7 +408,7 @@ fn implied_leaf(ordinal: u32) -> Option<u32> {
 }
 
 /// Reads the number of a column that is not [`implied_leaf`].
-fn parse_leaf(reader: &mut Reader<'_>, ordinal: u32) -> Result<u32> {
+fn parse_leaf(reader: &mut ByteReader<'_>, ordinal: u32) -> Result<u32> {
     let at = reader.position();
     let leaf = reader.u32("record.leaf")?;
     check_zero(

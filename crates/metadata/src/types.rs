@@ -135,7 +135,7 @@ enum Kind {
     RunEndEncoded,
 }
 
-/// What a record says of a type, other than format string and children.
+/// The part of a type that a record stores besides format string and children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeysOrdered {
     /// Flag 8 of the record.

@@ -26,7 +26,7 @@ pub struct CollectedLevels {
 struct CollectedLevel {
     form: LevelForm,
     n_slots: usize,
-    /// Of validity; empty while all slots are valid.
+    /// Bits of validity; empty while all slots are valid.
     validity: Bits,
     null_count: usize,
     lengths: Vec<u32>,
@@ -365,7 +365,7 @@ impl<'a> LevelsSlice<'a> {
         self.levels.slot_starts(level, self.start..self.end)
     }
 
-    /// The same for items.
+    /// Returns the starts of the rows among the items.
     pub(crate) fn item_starts(&self) -> Vec<u32> {
         self.slot_starts(self.levels.levels.len())
     }

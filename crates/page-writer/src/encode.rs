@@ -10,7 +10,7 @@ use crate::collected_levels::LevelsSlice;
 use crate::full_zip::page::FullZipInput;
 use crate::levels::Nested;
 use crate::mini_block::Encoder;
-use crate::nulls::{Cleaned, compacted, filled, is_filled};
+use crate::nulls::{CopiedValues, compacted, filled, is_filled};
 use crate::page::{Choice, EncodeContext, EncodedPage, PageInput};
 use crate::prepare::Prepared;
 
@@ -121,7 +121,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Byte strings that may be long with filler for nulls, where something else stands there.
-    fn refill_long_strings(&self, context: &EncodeContext<'_>) -> Option<Cleaned> {
+    fn refill_long_strings(&self, context: &EncodeContext<'_>) -> Option<CopiedValues> {
         let input = &self.input;
         if input.shared.is_some() || !self.full_zip(input.values).are_long(context) {
             return None;
@@ -134,7 +134,7 @@ impl<'a> Rows<'a> {
     /// [`Rows::refill_long_strings`] made of them. What stands under nulls does not count.
     fn long_strings<'b>(
         &self,
-        refilled: Option<&'b Cleaned>,
+        refilled: Option<&'b CopiedValues>,
         context: &EncodeContext<'_>,
     ) -> Result<Option<FullZipInput<'b>>>
     where

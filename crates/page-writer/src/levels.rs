@@ -30,7 +30,7 @@ pub(crate) struct SlotsOfRows<'a> {
 }
 
 impl SlotsOfRows<'_> {
-    /// What is known of the level's slots, if they are lengths.
+    /// Returns the facts about the level's slots, if they are lengths.
     pub(crate) fn facts_of_lengths(&self) -> Facts<'_> {
         Facts {
             // Lengths of the outermost lists are one for each row.
@@ -127,7 +127,7 @@ impl<'a> Nested<'a> {
     /// Appends the levels of some rows.
     pub(crate) fn encode(&self, rows: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
         let levels = self.levels.iter().map(|(level, _)| level);
-        let mut encode = |number: usize, block: Block<'_>, out: &mut Vec<u8>| {
+        let mut encode = |number: usize, block: BlockValues<'_>, out: &mut Vec<u8>| {
             let encoders = self.levels.get(number).map(|(_, encoders)| encoders);
             encode_unit(encoders.map_or(&[], Vec::as_slice), block, None, out)
         };
@@ -136,7 +136,8 @@ impl<'a> Nested<'a> {
 }
 
 /// Appends the slots of the level of this number, encoded, and returns the number of the tree.
-pub(crate) type EncodeSlots<'e> = dyn FnMut(usize, Block<'_>, &mut Vec<u8>) -> Result<u8> + 'e;
+pub(crate) type EncodeSlots<'e> =
+    dyn FnMut(usize, BlockValues<'_>, &mut Vec<u8>) -> Result<u8> + 'e;
 
 /// The bytes that some rows' items decode to, or the slots of one of their levels, whichever is most. Slots that
 /// Arrow wants below nulls count too: readers allocate memory for them.
@@ -182,7 +183,7 @@ pub(crate) fn push_levels<'l>(
             Level::Validity(_) => match collected.nulls(number, slots.clone()) {
                 None => (None, LAYER_ALL_VALID),
                 Some(_) if n_below == 0 => (None, LAYER_ALL_NULL),
-                Some(bits) => (Some(Block::all(Values::Bits(bits))?), 0),
+                Some(bits) => (Some(BlockValues::all(Values::Bits(bits))?), 0),
             },
             Level::Lengths(_) => {
                 let lengths = collected.lengths(number, slots.clone());
@@ -192,7 +193,7 @@ pub(crate) fn push_levels<'l>(
                         let of_page = slice.slots(number, 0..slice.rows());
                         let range = slots.start - of_page.start..slots.end - of_page.start;
                         let of_page = length_values(collected.lengths(number, of_page))?;
-                        (Some(Block::new(of_page, range)?), 0)
+                        (Some(BlockValues::new(of_page, range)?), 0)
                     }
                 }
             }

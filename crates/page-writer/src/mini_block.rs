@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use tarsia_codec::{BitSlice, Block, Error, OwnedValues, Result, SharedSpec, Values, limits};
+use tarsia_codec::{BitSlice, BlockValues, Error, OwnedValues, Result, SharedSpec, Values, limits};
 use tarsia_structure::block::{BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader};
 use tarsia_structure::meta::Level;
 
@@ -289,7 +289,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// What nested rows decode to besides the values of their blocks.
+    /// Returns the bytes that nested rows decode to besides the values of their blocks.
     fn decoded_bytes(&self, rows: Range<usize>) -> u64 {
         let nested = self.nested.as_ref();
         nested.map_or(0, |nested| {
@@ -323,7 +323,7 @@ impl Encoder<'_> {
             let encode = |out: &mut Vec<u8>| {
                 encode_unit(
                     encoders,
-                    Block::new(Values::Bits(*validity), items)?,
+                    BlockValues::new(Values::Bits(*validity), items)?,
                     None,
                     out,
                 )
@@ -380,11 +380,11 @@ impl Encoder<'_> {
             false => None,
         };
         let block = match &own {
-            Some(own) => Block::all(own.as_values()?)?,
-            None => Block::new(self.values, values)?,
+            Some(own) => BlockValues::all(own.as_values()?)?,
+            None => BlockValues::new(self.values, values)?,
         };
         let other = match &other {
-            Some(other) => Some(Block::all(other.as_values()?)?),
+            Some(other) => Some(BlockValues::all(other.as_values()?)?),
             None => None,
         };
         let start = self.bytes.len();

@@ -10,13 +10,13 @@ use tarsia_codec::{
 };
 
 /// Values copied because nulls or erased rows had to be dealt with.
-pub(crate) enum Cleaned {
+pub(crate) enum CopiedValues {
     Bits(Vec<u8>, usize),
     Fixed(Vec<u8>, usize, usize),
     Bytes(Vec<u32>, Vec<u8>),
 }
 
-impl Cleaned {
+impl CopiedValues {
     pub(crate) fn as_values(&self) -> Result<Values<'_>> {
         Ok(match self {
             Self::Bits(bytes, len) => Values::Bits(BitSlice::new(bytes, 0, *len)?),
@@ -31,7 +31,7 @@ pub(crate) fn compacted(
     values: Values<'_>,
     validity: BitSlice<'_>,
     n_valid: usize,
-) -> Result<Cleaned> {
+) -> Result<CopiedValues> {
     let valid = (0..validity.len()).filter(|i| validity.get(*i));
     Ok(match values {
         Values::Bits(bits) => {
@@ -39,7 +39,7 @@ pub(crate) fn compacted(
             for (to, from) in valid.enumerate() {
                 out[to / 8] |= u8::from(bits.get(from)) << (to % 8);
             }
-            Cleaned::Bits(out, n_valid)
+            CopiedValues::Bits(out, n_valid)
         }
         Values::Fixed(fixed) => {
             let mut out = vec![0; n_valid * fixed.width()];
@@ -52,7 +52,7 @@ pub(crate) fn compacted(
                 &mut out,
             )
             .map_err(|_| Error::invalid("validity and values differ in length"))?;
-            Cleaned::Fixed(out, fixed.width(), n_valid)
+            CopiedValues::Fixed(out, fixed.width(), n_valid)
         }
         Values::Bytes(strings) => {
             let mut offsets = Vec::with_capacity(n_valid + 1);
@@ -61,7 +61,7 @@ pub(crate) fn compacted(
                 let first = strings.offsets().first().copied().unwrap_or_default();
                 let ends = strings.offsets().get(1..).unwrap_or_default();
                 offsets.extend(valid.filter_map(|i| ends.get(i)).map(|end| end - first));
-                return Ok(Cleaned::Bytes(offsets, strings.value_data().to_vec()));
+                return Ok(CopiedValues::Bytes(offsets, strings.value_data().to_vec()));
             }
             let mut data = Vec::new();
             for i in valid {
@@ -69,7 +69,7 @@ pub(crate) fn compacted(
                 // The input's offsets are u32, so a subset's are too.
                 offsets.push(data.len() as u32);
             }
-            Cleaned::Bytes(offsets, data)
+            CopiedValues::Bytes(offsets, data)
         }
     })
 }
@@ -99,7 +99,7 @@ pub(crate) fn is_filled(values: Values<'_>, validity: BitSlice<'_>) -> bool {
 ///
 /// In a block, filler must be a function of that block alone: else it would outlive the row that it was taken from. So
 /// filler of a page is not yet that of its blocks ([`of_block`]).
-pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
+pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> CopiedValues {
     let rows = validity.len();
     match values {
         Values::Bits(bits) => {
@@ -108,7 +108,7 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
                 out.extend_from_slice(&(bits.word(i) & validity.word(i)).to_le_bytes());
             }
             out.truncate(rows.div_ceil(8));
-            Cleaned::Bits(out, rows)
+            CopiedValues::Bits(out, rows)
         }
         Values::Fixed(fixed) => {
             let width = fixed.width();
@@ -121,7 +121,7 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
                 16 => fill::<16>(&mut out, validity),
                 _ => fill_wide(&mut out, width, validity),
             }
-            Cleaned::Fixed(out, width, rows)
+            CopiedValues::Fixed(out, width, rows)
         }
         Values::Bytes(strings) => {
             let mut offsets = Vec::with_capacity(rows + 1);
@@ -133,14 +133,14 @@ pub(crate) fn filled(values: Values<'_>, validity: BitSlice<'_>) -> Cleaned {
                 }
                 offsets.push(data.len() as u32);
             }
-            Cleaned::Bytes(offsets, data)
+            CopiedValues::Bytes(offsets, data)
         }
     }
 }
 
 /// The values of a block of a page that is [`filled`], where they are others than the page has: null items in front of
 /// the first valid one hold a value of another block there.
-pub(crate) fn of_block(values: Values<'_>, validity: BitSlice<'_>) -> Option<Cleaned> {
+pub(crate) fn of_block(values: Values<'_>, validity: BitSlice<'_>) -> Option<CopiedValues> {
     let Values::Fixed(fixed) = values else {
         return None;
     };
@@ -158,15 +158,15 @@ pub(crate) fn of_block(values: Values<'_>, validity: BitSlice<'_>) -> Option<Cle
         }
         _ => head.fill(0),
     }
-    Some(Cleaned::Fixed(bytes, width, len))
+    Some(CopiedValues::Fixed(bytes, width, len))
 }
 
-/// What null items hold in a block in which no item is valid, if the page's encodings do not hold zero: the first entry
+/// Returns the filler of a block in which no item is valid, if the page's encodings do not hold zero: the first entry
 /// of the page's dictionary of the values' type, which does not count as used. `None` without such a dictionary.
 pub(crate) fn other_filler(
     values: Values<'_>,
     shared: &[(SharedSpec, Arc<OwnedValues>)],
-) -> Result<Option<Cleaned>> {
+) -> Result<Option<CopiedValues>> {
     let Values::Fixed(fixed) = values else {
         return Ok(None);
     };
@@ -179,7 +179,7 @@ pub(crate) fn other_filler(
     Ok(match dictionary.as_values()? {
         Values::Fixed(entries) if entries.width() == fixed.width() && !entries.is_empty() => {
             let bytes = entries.get(0).repeat(fixed.len());
-            Some(Cleaned::Fixed(bytes, fixed.width(), fixed.len()))
+            Some(CopiedValues::Fixed(bytes, fixed.width(), fixed.len()))
         }
         _ => None,
     })
@@ -206,7 +206,7 @@ fn fill<const W: usize>(values: &mut [u8], validity: BitSlice<'_>) {
     }
 }
 
-/// The same for other widths.
+/// Fills values of other widths.
 fn fill_wide(values: &mut [u8], width: usize, validity: BitSlice<'_>) {
     let first = first_valid(validity);
     for i in (0..validity.len()).filter(|i| !validity.get(*i)) {
@@ -245,7 +245,7 @@ mod tests {
         bits
     }
 
-    /// What null items of `values` must hold, if all of them are one block.
+    /// Returns what null items of `values` must hold, if all of them are one block.
     fn expected(values: &[u8], width: usize, validity: BitSlice<'_>) -> Vec<u8> {
         let mut expect = values.to_vec();
         let rows = validity.len();
@@ -272,7 +272,8 @@ mod tests {
                     let validity = BitSlice::new(&bits, 0, rows).unwrap();
                     let values: Vec<u8> = (0..rows * width).map(|i| (i * 7) as u8 | 1).collect();
                     let fixed = FixedSlice::new(&values, width, rows).unwrap();
-                    let Cleaned::Fixed(page, ..) = filled(Values::Fixed(fixed), validity) else {
+                    let CopiedValues::Fixed(page, ..) = filled(Values::Fixed(fixed), validity)
+                    else {
                         panic!("not of fixed width");
                     };
                     assert_eq!(
@@ -287,7 +288,7 @@ mod tests {
                         let block = FixedSlice::new(&page[of.clone()], width, end - start).unwrap();
                         let got = match of_block(Values::Fixed(block), validity) {
                             None => page[of.clone()].to_vec(),
-                            Some(Cleaned::Fixed(bytes, ..)) => bytes,
+                            Some(CopiedValues::Fixed(bytes, ..)) => bytes,
                             Some(_) => panic!("not of fixed width"),
                         };
                         let case = (width, rows, kind, start, end);
@@ -320,7 +321,7 @@ mod tests {
                     let strings = Values::Bytes(BytesSlice::new(offsets, data).unwrap());
                     let is_filled = is_filled(strings, validity);
                     match compacted(strings, validity, n_valid).unwrap() {
-                        Cleaned::Bytes(offsets, data) => (is_filled, offsets, data),
+                        CopiedValues::Bytes(offsets, data) => (is_filled, offsets, data),
                         _ => panic!("no strings"),
                     }
                 };

@@ -1,4 +1,4 @@
-//! What a page is encoded from, who chooses how, and what comes out.
+//! Pages as they are encoded: input, choice of trees, result.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,13 +19,13 @@ pub const BLOCK_PAYLOAD_BYTES_TARGET: usize = limits::UNIT_BYTES_TARGET;
 /// Fixed-width values of up to 8 bytes have at least this many rows in a block.
 pub const BLOCK_ROWS_MIN: usize = 1024;
 
-/// What [`Choose::full_zip_bytes_min`] is unless the policy says otherwise. Source: the Lance paper, section 4.3.
+/// Value of [`Choose::full_zip_bytes_min`] unless the policy says otherwise. Source: the Lance paper, section 4.3.
 pub const FULL_ZIP_BYTES_MIN: u32 = 128;
 
 /// The strings of a full-zip block take at most this many bytes, the most that its index can say.
 pub(crate) const STRINGS_BLOCK_BYTES_MAX: usize = INDEXED_BYTES_END - 1;
 
-/// The same where rows may be erased: to erase a row, its block is read and written.
+/// Most bytes of strings in a block where rows may be erased: to erase a row, its block is read and written.
 pub(crate) const ERASABLE_STRINGS_BYTES_MAX: usize = 256 << 10;
 
 /// A run of rows of one column, as the writer collected them.
@@ -37,7 +37,7 @@ pub struct PageInput<'a> {
     pub validity: Option<BitSlice<'a>>,
     /// One value per item; values of null items may be anything.
     pub values: Values<'a>,
-    /// What the values mean.
+    /// Meaning of the values.
     pub logical_type: LogicalType,
     /// The kind of shared buffer that the values are, if they are one. Such a page is always of mini-blocks.
     pub shared: Option<SharedKind>,
@@ -60,7 +60,7 @@ impl<'a> PageInput<'a> {
 }
 
 impl PageInput<'_> {
-    /// Of these values, which are the input's with nulls dealt with.
+    /// Computes statistics of these values, which are the input's with nulls dealt with.
     pub(crate) fn statistics<'s>(
         &self,
         values: Values<'s>,
@@ -109,14 +109,14 @@ pub trait Choose {
     }
 }
 
-/// What encoding needs besides values.
+/// Needs of encoding besides values.
 #[derive(Clone, Copy)]
 pub struct EncodeContext<'a> {
     /// Encoders by id.
     pub registry: &'a Registry,
     /// The policy.
     pub chooser: &'a dyn Choose,
-    /// What earlier pages of the column have left.
+    /// The memory that earlier pages of the column have left.
     pub memory: Option<&'a dyn ColumnMemory>,
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,
@@ -149,7 +149,7 @@ pub struct EncodedPage {
     pub null_count: u64,
     /// How to decode it.
     pub meta: Meta,
-    /// What the shared buffers that `meta` lists hold, in the order of their numbers; they are stored as pages of their
+    /// Values of the shared buffers that `meta` lists, in the order of their numbers; they are stored as pages of their
     /// own.
     pub shared: Vec<Arc<OwnedValues>>,
 }

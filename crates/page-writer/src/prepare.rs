@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block, Error, Facts, LogicalType, PageEncoder, Result, SharedBuffers, Statistics,
-    Tree, TreeWriter, Values,
+    BitSlice, BlockValues, Error, Facts, LogicalType, PageEncoder, Result, SharedBuffers,
+    Statistics, Tree, TreeWriter, Values,
 };
 
 use crate::page::{Choice, EncodeContext};
@@ -21,8 +21,8 @@ pub(crate) type Encoders = Vec<Box<dyn PageEncoder>>;
 /// values may hold `other` ones that will do.
 pub(crate) fn encode_unit(
     encoders: &[Box<dyn PageEncoder>],
-    block: Block<'_>,
-    other: Option<Block<'_>>,
+    block: BlockValues<'_>,
+    other: Option<BlockValues<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<u8> {
     let start = out.len();
@@ -89,7 +89,7 @@ impl Prepared {
         }
     }
 
-    /// The same for validity.
+    /// Prepares the encoders of validity.
     pub(crate) fn bits(
         &mut self,
         bits: BitSlice<'_>,

@@ -84,7 +84,7 @@ pub fn protect_page(
 pub(crate) struct Growth {
     /// Whether any tree of the levels or of the items' validity may.
     layers: bool,
-    /// The same for each tree of the values.
+    /// Whether each tree of the values may.
     trees: Vec<bool>,
 }
 

@@ -11,7 +11,7 @@ use tarsia_codec::{
     build_decoder,
 };
 
-use crate::layout::Parts;
+use crate::layout::StandaloneParts;
 use crate::number::{Number, swap_if_big_endian};
 
 /// The most memory, in bytes, that the values of a buffer may take that [`Encoded::open`] accepts. A few hostile bytes
@@ -52,7 +52,7 @@ impl<'a> Encoded<'a> {
         bytes: &'a [u8],
         decoded_bytes_max: u64,
     ) -> Result<Self> {
-        let parts = Parts::parse(bytes, decoded_bytes_max)?;
+        let parts = StandaloneParts::parse(bytes, decoded_bytes_max)?;
         let decoder = build_decoder(registry, &parts.tree, parts.value_type, &parts.shared)?;
         Ok(Self {
             value_type: parts.value_type,

@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block, BytesSlice, DecodeCost, EncodingWriter, Error, FixedSlice, Registry, Result,
-    SharedBuffers, Tree, Values, build_encoder, limits,
+    BitSlice, BlockValues, BytesSlice, DecodeCost, EncodingWriter, Error, FixedSlice, Registry,
+    Result, SharedBuffers, Tree, Values, build_encoder, limits,
 };
 
 use crate::layout;
@@ -34,7 +34,7 @@ pub fn registry(encodings: &[&'static dyn EncodingWriter]) -> Registry {
 /// hold, [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than 2^31 values or 2^31 bytes
 /// of strings.
 pub fn encode(registry: &Registry, tree: &Tree, values: Values<'_>) -> Result<Vec<u8>> {
-    let block = Block::all(values)?;
+    let block = BlockValues::all(values)?;
     let mut tree = tree.clone();
     registry.number_shared(&mut tree, values.value_type(), &mut 0)?;
     let mut shared = SharedBuffers::new();

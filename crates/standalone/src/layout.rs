@@ -3,9 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::{ByteReader, check_zero};
 use tarsia_codec::{
-    AlignedBuf, BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, Reader, Result, SharedBuffer,
-    SharedKind, SharedSpec, Tree, Unit, ValueType, Values, check_zero, limits,
+    AlignedBuf, BitSlice, BytesSlice, Error, FixedSlice, OwnedValues, Result, SharedBuffer,
+    SharedKind, SharedSpec, Tree, Unit, ValueType, Values, limits,
 };
 
 /// The first bytes; the last of them is the version of the layout.
@@ -19,7 +20,7 @@ const BITS: u8 = 0;
 const FIXED: u8 = 1;
 const BYTES: u8 = 2;
 
-/// What values are, in front of the array and in front of each shared buffer.
+/// The type and number of values, in front of the array and in front of each shared buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Head {
     value_type: ValueType,
@@ -60,7 +61,7 @@ impl Head {
         }
     }
 
-    fn parse(reader: &mut Reader<'_>, is_shared: bool) -> Result<Self> {
+    fn parse(reader: &mut ByteReader<'_>, is_shared: bool) -> Result<Self> {
         let at = reader.position();
         let values = reader.u8("standalone.values")?;
         let kind = reader.u8("standalone.shared_kind")?;
@@ -161,17 +162,17 @@ pub(crate) fn write_front(
 }
 
 /// A buffer taken apart.
-pub(crate) struct Parts<'a> {
+pub(crate) struct StandaloneParts<'a> {
     pub(crate) value_type: ValueType,
     pub(crate) tree: Tree,
     pub(crate) shared: Vec<SharedBuffer>,
     pub(crate) unit: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> StandaloneParts<'a> {
     /// Parses all fields. Nothing is allocated that is larger than `bytes`.
     pub(crate) fn parse(bytes: &'a [u8], decoded_bytes_max: u64) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let magic = reader.take(MAGIC.len(), "standalone.magic")?;
         if magic != MAGIC {
             let found = magic
@@ -216,7 +217,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn parse_shared(reader: &mut Reader<'_>) -> Result<SharedBuffer> {
+fn parse_shared(reader: &mut ByteReader<'_>) -> Result<SharedBuffer> {
     let head = Head::parse(reader, true)?;
     let Some(kind) = head.shared_kind else {
         return Err(Error::invalid("a shared buffer without a kind"));
@@ -262,7 +263,7 @@ mod tests {
     use alloc::vec;
 
     fn head(bytes: [u8; HEAD_BYTES], is_shared: bool) -> Result<Head> {
-        Head::parse(&mut Reader::new(&bytes), is_shared)
+        Head::parse(&mut ByteReader::new(&bytes), is_shared)
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
                 let mut bytes = vec![];
                 written.write_to(&mut bytes);
                 assert_eq!(bytes.len(), HEAD_BYTES);
-                let mut reader = Reader::new(&bytes);
+                let mut reader = ByteReader::new(&bytes);
                 assert_eq!(Head::parse(&mut reader, shared_kind.is_some()), Ok(written));
             }
         }

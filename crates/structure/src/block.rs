@@ -1,6 +1,7 @@
 //! One block taken apart: its header, levels, validity and values. Bytes: `docs/spec/page.md`.
 
-use tarsia_codec::{Error, Reader, Result, Unit, ValueType, check_zero};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
+use tarsia_codec::{Error, Result, Unit, ValueType};
 
 pub use crate::checksum::{Chunks, checksummed, checksummed_chunks, reseal};
 use crate::full_zip::form::FullZipForm;
@@ -15,7 +16,7 @@ use crate::layout::{LAYER_ALL_NULL, LAYER_ALL_VALID, items_bytes};
 use crate::meta::{Level, Meta};
 use crate::sections::LevelSections;
 
-/// What a block says about its items' validity.
+/// The validity of a block's items.
 #[derive(Debug, Clone, Copy)]
 pub enum Validity<'a> {
     /// Every item is valid.
@@ -49,8 +50,8 @@ pub struct Block<'a> {
     pub unit_at: usize,
 }
 
-/// What follows the header of a block.
-struct Parts<'a> {
+/// The parts that follow the header of a block.
+struct PayloadParts<'a> {
     /// As much of the payload, from its start, as has been read. Everything before the unit is parsed from it.
     known: &'a [u8],
     /// All of the payload.
@@ -59,7 +60,7 @@ struct Parts<'a> {
     index: &'a [u8],
 }
 
-/// What a page says about a block of it, and the block must agree with.
+/// The properties of a block that its page states, and that the block must agree with.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockExpectation<'a> {
     /// The values' type.
@@ -72,12 +73,12 @@ pub struct BlockExpectation<'a> {
     pub compact: bool,
     /// Rows the block table gives the block.
     pub rows: u32,
-    /// What rows look like in a full-zip page.
+    /// The form of rows in a full-zip page.
     pub full_zip: Option<FullZipForm>,
 }
 
 impl<'a> BlockExpectation<'a> {
-    /// What META says about a block of `rows` rows.
+    /// Returns what META says about a block of `rows` rows.
     ///
     /// # Errors
     /// [`tarsia_codec::ErrorKind::InvalidInput`] for a page without values, and what [`FullZipForm::of`] refuses.
@@ -135,7 +136,7 @@ impl<'a> Block<'a> {
             ));
         }
         let payload = header.payload(place)?;
-        let parts = Parts {
+        let parts = PayloadParts {
             known: payload,
             payload,
             index: header.index(place),
@@ -161,7 +162,7 @@ impl<'a> Block<'a> {
             // For the same errors as everywhere.
             return Self::parse(place, expect).map(Some);
         }
-        let parts = Parts {
+        let parts = PayloadParts {
             known,
             payload,
             index: header.index(place),
@@ -175,10 +176,10 @@ impl<'a> Block<'a> {
 
     fn of_parts(
         header: BlockHeader,
-        parts: Parts<'a>,
+        parts: PayloadParts<'a>,
         expect: &BlockExpectation<'_>,
     ) -> Result<Self> {
-        let Parts {
+        let PayloadParts {
             known,
             payload,
             index,
@@ -277,7 +278,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// What the header says of items and values.
+    /// Checks the numbers of items and values in the header.
     fn check_counts(&self, expect: &BlockExpectation<'_>) -> Result<()> {
         let header = &self.header;
         if header.null_count > self.n_items {
@@ -343,7 +344,7 @@ fn parse_layer<'a>(
     header: &BlockHeader,
     n_items: u32,
 ) -> Result<(Validity<'a>, &'a [u8])> {
-    let mut reader = Reader::new(payload);
+    let mut reader = ByteReader::new(payload);
     let tree = reader.u8("layer.tree")?;
     check_zero(reader.take(3, "layer.reserved")?, "layer.reserved", at + 1)?;
     let len = reader.u32("layer.length")?;

@@ -1,4 +1,4 @@
-//! What the checksums of a block cover, for readers and writers.
+//! Byte ranges that the checksums of a block cover, for readers and writers.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -28,7 +28,7 @@ pub fn checksummed(place: &[u8]) -> Result<impl Iterator<Item = (&[u8], u32)>> {
 #[derive(Debug, Clone, Copy)]
 pub struct Chunks<'a> {
     crcs: &'a [[u8; CRC_BYTES]],
-    /// Of an indexed block, which has no chunks.
+    /// Index of an indexed block, which has no chunks.
     index: RowIndex<'a>,
     payload: &'a [u8],
     /// Where the payload starts in the block.

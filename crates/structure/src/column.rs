@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::toolbox::{VIEW_BYTES, VIEW_INLINE_BYTES};
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Result, Scratch, Selection, Unit,
     ValueType, limits,
 };
-#[cfg(feature = "zero-copy")]
-use tarsia_codec::{VIEW_BYTES, VIEW_INLINE_BYTES};
 
 use crate::block::{Block, Validity};
 use crate::full_zip::rows::{FullZipRows, no_such};
@@ -41,12 +41,12 @@ pub struct RawColumn {
     data_len: usize,
     #[cfg(feature = "zero-copy")]
     collects: Collects,
-    /// What views refer to, by buffer number.
+    /// Entries that views refer to, by buffer number.
     #[cfg(feature = "zero-copy")]
     entries: Vec<Arc<OwnedValues>>,
 }
 
-/// What is collected of byte strings.
+/// The form in which byte strings are collected.
 #[cfg(feature = "zero-copy")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Collects {
@@ -287,7 +287,7 @@ impl RawColumn {
         value_type == self.value_type
     }
 
-    /// What decodes a block's values, and from what.
+    /// Returns the decoder of a block's values, and its input.
     fn source<'a>(
         &self,
         page: &'a PageDecoder,
@@ -469,7 +469,7 @@ impl RawColumn {
         rows.copy_values(items, width, out.ok_or_else(no_room)?)
     }
 
-    /// What is collected of the byte strings of a full-zip block; the rows are not counted yet.
+    /// Collects the byte strings of a full-zip block; the rows are not counted yet.
     fn push_row_strings(&mut self, rows: FullZipRows<'_>, items: Range<u32>) -> Result<()> {
         if !self.takes(ValueType::Bytes) {
             return Err(Error::invalid("pages of one column differ in their type"));

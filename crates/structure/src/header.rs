@@ -1,6 +1,7 @@
 //! The header of a block. Bytes: `docs/spec/page.md`.
 
-use tarsia_codec::{Error, Reader, Result, check_zero, limits};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
+use tarsia_codec::{Error, Result, limits};
 
 use crate::layout::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, CHUNK_BYTES, CRC_BYTES,
@@ -113,7 +114,7 @@ impl BlockHeader {
 
     /// The payload. Errors unless it and everything in front of it is there.
     pub(crate) fn payload<'a>(&self, place: &'a [u8]) -> Result<&'a [u8]> {
-        let mut reader = Reader::new(place);
+        let mut reader = ByteReader::new(place);
         let crcs_end = self.crcs_start() + self.index_bytes() + self.n_chunks() * CRC_BYTES;
         reader.take(crcs_end, "block.header")?;
         let padding = reader.take(self.payload_start() - crcs_end, "block.chunk_crcs")?;

@@ -7,9 +7,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, ErrorKind, OwnedValues, Reader, Result, SharedBuffer, SharedKind, SharedSpec, Tree,
-    ValueType, limits,
+    Error, ErrorKind, OwnedValues, Result, SharedBuffer, SharedKind, SharedSpec, Tree, ValueType,
+    limits,
 };
 
 const META_VERSION: u8 = 2;
@@ -30,7 +31,7 @@ const LAYERS_MAX: usize = 2 * limits::SCHEMA_DEPTH_MAX + 1;
 /// column's values.
 pub const SHARED_DEPTH_MAX: u32 = 2;
 
-/// What a layer says about the items under it.
+/// The kind of a layer: what it says about the items under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LayerKind {
     /// One bit per present row: 1 where the item is valid.
@@ -40,14 +41,14 @@ pub enum LayerKind {
 /// One layer of a page: its kind and the trees its blocks choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Layer {
-    /// What the layer says.
+    /// The kind of the layer.
     pub kind: LayerKind,
     /// 1 ..= 254 trees over [`ValueType::Bits`].
     pub trees: Vec<Tree>,
 }
 
-/// What a level above the items says about its slots. Level 0 has a slot for each row of the page; the slots of each
-/// further level, and at last the items, are what the level before says.
+/// A level above the items, by what it says about its slots. Level 0 has a slot for each row of the page; the slots of
+/// each further level, and at last the items, are what the level before says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Every slot is valid: as many slots below, and no bytes.
@@ -69,7 +70,7 @@ impl Level {
         }
     }
 
-    /// What is compared with the schema.
+    /// Returns the form that is compared with the schema.
     pub fn form(&self) -> LevelForm {
         match self {
             Self::AllValid | Self::Validity(_) => LevelForm::Validity,
@@ -82,11 +83,11 @@ impl Level {
 /// A level as the schema has it, whatever a page's slots are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LevelForm {
-    /// Of structs, lists and what a union chose: which slots go on.
+    /// Structs, lists and what a union chose: which slots go on.
     Validity,
-    /// Of lists: how many slots below each has.
+    /// Lists: how many slots below each has.
     Lengths,
-    /// Of fixed-size lists.
+    /// Fixed-size lists.
     ConstantLength(u32),
 }
 
@@ -124,7 +125,7 @@ pub struct Meta {
     pub value_type: Option<ValueType>,
     /// Values of null items are dropped, else null items hold filler.
     pub compact: bool,
-    /// What stands above the items, outermost first: one for each level of the schema; empty for flat columns.
+    /// Levels above the items, outermost first: one for each level of the schema; empty for flat columns.
     pub levels: Vec<Level>,
     /// The items' own validity; empty where no item of the page is null.
     pub layers: Vec<Layer>,
@@ -199,7 +200,7 @@ impl Meta {
     /// [`ErrorKind::Truncated`], [`ErrorKind::Corrupt`], [`ErrorKind::Unsupported`] (another version, layout or layer),
     /// [`ErrorKind::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let version = reader.u8("meta.version")?;
         let layout = reader.u8("meta.layout")?;
         let full_zip = cfg!(feature = "nested") && layout == LAYOUT_FULL_ZIP;
@@ -352,7 +353,7 @@ impl StoredType {
 }
 
 /// One entry of the list of shared buffers.
-fn shared_spec(reader: &mut Reader<'_>) -> Result<SharedSpec> {
+fn shared_spec(reader: &mut ByteReader<'_>) -> Result<SharedSpec> {
     let at = reader.position();
     let kind = reader.u8("meta.shared.kind")?;
     let value_type = reader.u8("meta.shared.value_type")?;
@@ -386,7 +387,7 @@ fn shared_spec(reader: &mut Reader<'_>) -> Result<SharedSpec> {
 }
 
 /// The trees of a validity layer, whose kind was read at `at`: none in a full-zip page, where a control byte says it.
-fn validity_trees(reader: &mut Reader<'_>, at: usize, full_zip: bool) -> Result<Vec<Tree>> {
+fn validity_trees(reader: &mut ByteReader<'_>, at: usize, full_zip: bool) -> Result<Vec<Tree>> {
     let n_trees = reader.u8("meta.layer.n_trees")?;
     match (full_zip, n_trees) {
         (false, n_trees) => trees(reader, count(n_trees, at + 1)?),
@@ -396,7 +397,7 @@ fn validity_trees(reader: &mut Reader<'_>, at: usize, full_zip: bool) -> Result<
 }
 
 /// A level above the items that does not say what is valid, whose kind was read at `at`.
-fn level(reader: &mut Reader<'_>, kind: u8, at: usize, nested: bool) -> Result<Level> {
+fn level(reader: &mut ByteReader<'_>, kind: u8, at: usize, nested: bool) -> Result<Level> {
     let n_trees = reader.u8("meta.layer.n_trees")?;
     match kind {
         LAYER_LENGTHS if nested => Ok(Level::Lengths(trees(reader, count(n_trees, at + 1)?)?)),
@@ -435,7 +436,7 @@ fn count(n_trees: u8, at: usize) -> Result<usize> {
     }
 }
 
-fn trees(reader: &mut Reader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
+fn trees(reader: &mut ByteReader<'_>, n_trees: usize) -> Result<Vec<Tree>> {
     let mut trees = Vec::new();
     for _ in 0..n_trees {
         trees.push(Tree::parse(reader)?);

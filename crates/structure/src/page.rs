@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 #[cfg(feature = "zero-copy")]
-use tarsia_codec::Entries;
+use tarsia_codec::EntriesOfBuffer;
 use tarsia_codec::{
     BitSlice, Decoder, Error, Output, OwnedValues, Reach, Registry, Result, Scratch, Selection,
     Tree, Unit, ValueType, build_decoder,
@@ -96,7 +96,7 @@ impl PageDecoder {
         self.compact
     }
 
-    /// What a block of `rows` rows in this page must look like.
+    /// Returns what a block of `rows` rows in this page must look like.
     pub fn expect(&self, rows: u32) -> BlockExpectation<'_> {
         BlockExpectation {
             value_type: self.value_type,
@@ -199,7 +199,7 @@ impl PageDecoder {
     /// # Errors
     /// A tree that the page does not have.
     #[cfg(feature = "zero-copy")]
-    pub fn entries(&self, block: &Block<'_>) -> Result<Option<Entries<'_>>> {
+    pub fn entries(&self, block: &Block<'_>) -> Result<Option<EntriesOfBuffer<'_>>> {
         match self.full_zip {
             None => Ok(self.tree(block)?.entries()),
             Some(_) => Ok(None),

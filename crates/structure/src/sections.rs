@@ -1,12 +1,13 @@
 //! The levels of a nested block as they are stored: one section for each.
 
-use tarsia_codec::{Error, Reader, Result, check_zero, limits};
+use tarsia_codec::toolbox::{ByteReader, check_zero};
+use tarsia_codec::{Error, Result, limits};
 
 use crate::header::BlockHeader;
 use crate::layout::{BLOCK_ALIGN, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT};
 use crate::meta::Level;
 
-/// What one level of a block says.
+/// Slots of one level of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots<'a> {
     /// All valid.
@@ -27,7 +28,7 @@ pub enum Slots<'a> {
 /// One level of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelSection<'a> {
-    /// What it says.
+    /// Slots of the level.
     pub slots: Slots<'a>,
     /// Its slots.
     pub n_slots: u32,
@@ -39,7 +40,7 @@ pub struct LevelSection<'a> {
 #[derive(Debug, Clone)]
 pub struct LevelSections<'a, 'l> {
     start: &'a [u8],
-    reader: Reader<'a>,
+    reader: ByteReader<'a>,
     levels: core::slice::Iter<'l, Level>,
     n_slots: u32,
     bytes_max: u64,
@@ -54,7 +55,7 @@ impl<'a, 'l> LevelSections<'a, 'l> {
         header: &BlockHeader,
         at: usize,
     ) -> Result<Self> {
-        let mut reader = Reader::new(payload);
+        let mut reader = ByteReader::new(payload);
         // One row may decode to a multiple of its payload; where that is not enough, the payload is made longer.
         let padding = reader.u32("levels.padding_length")?;
         check_zero(

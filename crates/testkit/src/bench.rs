@@ -1,5 +1,5 @@
-//! What the benchmarks of encodings share: a page of one block is encoded, decoded, and read at 256 indices. A crate's
-//! `benches/codec.rs` names the data and leaves the rest to [`codec_benches`](crate::codec_benches).
+//! Parts that the benchmarks of encodings share: a page of one block is encoded, decoded, and read at 256 indices. A
+//! crate's `benches/codec.rs` names the data and leaves the rest to [`codec_benches`](crate::codec_benches).
 //!
 //! All speeds are in bytes of decoded values per second, so that encodings can be compared with each other and with the
 //! speed of memory.
@@ -7,8 +7,9 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use tarsia_codec::{
-    AlignedBuf, Block, DecodeCost, Decoder, EncodingWriter, Output, PageEncoder, Registry, Result,
-    Scratch, Selection, SharedBuffers, Tree, ValueType, Values, build_decoder, build_encoder,
+    AlignedBuf, BlockValues, DecodeCost, Decoder, EncodingWriter, Output, PageEncoder, Registry,
+    Result, Scratch, Selection, SharedBuffers, Tree, ValueType, Values, build_decoder,
+    build_encoder,
 };
 
 use crate::cases::Case;
@@ -92,7 +93,7 @@ impl Codec {
             out.clear();
             let values = black_box(values);
             let encoder = self.encoder(values, &mut SharedBuffers::new())?;
-            encoder.encode(Block::all(values)?, &mut out)
+            encoder.encode(BlockValues::all(values)?, &mut out)
         });
     }
 
@@ -168,7 +169,7 @@ impl Codec {
         let mut shared = SharedBuffers::new();
         let mut unit = vec![];
         let encoder = self.encoder(values, &mut shared)?;
-        encoder.encode(Block::all(values)?, &mut unit)?;
+        encoder.encode(BlockValues::all(values)?, &mut unit)?;
         let shared = shared.to_decode()?;
         let decoder = build_decoder(&self.registry, &self.tree, values.value_type(), &shared)?;
         Ok((unit, decoder))

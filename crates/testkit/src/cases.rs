@@ -13,7 +13,7 @@ pub const SIZES: [usize; 14] = [
 /// Values with a name for messages.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What is special about the values, then their number: `all equal x1025`.
+    /// Describes what is special about the values, then their number: `all equal x1025`.
     pub name: String,
     /// The values.
     pub values: CaseValues,

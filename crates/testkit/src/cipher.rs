@@ -1,11 +1,12 @@
 //! An encoding for tests of shared buffers. Its node has two, of kinds that an erasure does not change, and a child
 //! that may have more.
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
-    AlignedBuf, Block, BytesOutput, Children, Decoder, Encoding, EncodingWriter, EraseFit, Error,
-    Node, NodeSpec, Output, OwnedValues, PageEncoder, Prepare, Proposals, Result, Sample, Scratch,
-    Selection, SharedBuffer, SharedKind, SharedSpec, Statistics, Tree, Unit, ValueType, Values,
-    Version, children_of,
+    AlignedBuf, BlockValues, BytesOutput, Children, Decoder, Encoding, EncodingWriter, EraseFit,
+    Error, Node, NodeSpec, Output, OwnedValues, PageEncoder, Prepare, Proposals, Result, Sample,
+    Scratch, Selection, SharedBuffer, SharedKind, SharedSpec, Statistics, Tree, Unit, ValueType,
+    Values, Version,
 };
 
 /// For strings with a common prefix. The prefix and a table of bytes are shared buffers. Each byte after the prefix is
@@ -128,7 +129,7 @@ struct CipherPage {
 }
 
 impl PageEncoder for CipherPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.child.encode(block.of(self.rest.as_values()?)?, out)
     }
 }

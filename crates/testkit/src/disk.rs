@@ -163,7 +163,7 @@ impl SimulatedDisk {
         self.durable = file;
     }
 
-    /// What a process reads.
+    /// Returns the bytes that a process reads.
     pub fn content(&self) -> &[u8] {
         &self.now
     }
@@ -173,7 +173,7 @@ impl SimulatedDisk {
         &self.left_behind
     }
 
-    /// What was asked for so far.
+    /// Returns the operations that were asked for so far.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }

@@ -21,18 +21,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tarsia_codec::{
-    BitSlice, EraseFit, ErrorKind, OwnedValues, Registry, Result, Tree, TreeWriter, ValueType,
-    Values,
+    BitSlice, EraseFit, OwnedValues, Registry, Result, Tree, TreeWriter, ValueType, Values,
 };
-use tarsia_page_writer::{BlockContext, BlockErasure, Outcome, decode_survivors, encode_block};
-use tarsia_structure::block::{BlockExpectation, checksummed};
-use tarsia_structure::{Block, BlockHeader, Meta};
+use tarsia_page_writer::{BlockContext, Outcome, decode_survivors, encode_block};
+use tarsia_structure::Meta;
 
 use crate::cases::Case;
+pub use crate::erasure_block::{Erase, Report};
+use crate::erasure_block::{ErasedBlock, without_slack};
 use crate::rng::Rng;
-
-/// The function under test: [`tarsia_page_writer::erase_block`], or a broken one that the laws must find.
-pub type Erase = dyn Fn(&BlockContext<'_>, &BlockErasure<'_>) -> Result<Outcome>;
+use crate::units::checksum;
 
 /// Rows that a test changes one by one.
 #[derive(Debug, Clone)]
@@ -60,7 +58,7 @@ impl Rows {
         }
     }
 
-    /// The same in a page with validity.
+    /// Puts the case into a page with validity.
     ///
     /// # Panics
     /// Where there is not one flag per row.
@@ -141,30 +139,6 @@ pub struct ErasureCase<'a> {
     pub seed: u64,
 }
 
-/// Counts of what was checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Erasures checked.
-    pub n_erased: usize,
-    /// Erasures whose survivors did not fit the block's byte range.
-    pub n_moved: usize,
-    /// Erasures after which the block has survivors and uses the page's first tree. If there are none, the laws were
-    /// checked with the fallback alone.
-    pub n_first_tree: usize,
-    /// Canaries that the search found before they were erased. If there are none, the law proves nothing.
-    pub n_canaries_found: usize,
-}
-
-impl Report {
-    /// Adds another report's counts.
-    pub fn add(&mut self, other: Self) {
-        self.n_erased += other.n_erased;
-        self.n_moved += other.n_moved;
-        self.n_first_tree += other.n_first_tree;
-        self.n_canaries_found += other.n_canaries_found;
-    }
-}
-
 /// Checks all laws.
 ///
 /// # Panics
@@ -185,7 +159,12 @@ pub fn check_erasure(case: &ErasureCase<'_>) -> Report {
             let checked = catch_unwind(AssertUnwindSafe(|| {
                 let mut laws = Laws {
                     case: *case,
-                    salt: level_2.then_some([0xa5; 16]),
+                    block: ErasedBlock {
+                        context: case.context,
+                        n_rows: case.rows.len() as u32,
+                        salt: level_2.then_some([0xa5; 16]),
+                        erase: case.erase,
+                    },
                     slack: level_2,
                     rng: Rng::new(seed),
                 };
@@ -235,53 +214,9 @@ fn erased_sets(case: &ErasureCase<'_>) -> Vec<(String, Vec<u32>)> {
     sets
 }
 
-/// That erasing in several rounds, in any order, or again leaves the bytes of erasing at once; `erase` takes rows out
-/// of a place from which others are absent.
-pub(crate) fn check_order(
-    old: &[u8],
-    new: &Outcome,
-    erased: &[u32],
-    rng: &mut Rng,
-    erase: impl Fn(&[u8], &[u32], &[u32]) -> Outcome,
-) {
-    let at_once = match new {
-        Outcome::InPlace { bytes } => bytes,
-        // In several rounds the block may move in an earlier round, to another byte range.
-        Outcome::MustMove { .. } => return,
-    };
-    assert!(
-        *new == erase(at_once, erased, erased),
-        "order: erasing twice differs"
-    );
-    assert!(
-        *new == erase(at_once, erased, &[]),
-        "order: erasing nothing more differs"
-    );
-    for n_parts in [2, 3] {
-        let mut parts = vec![vec![]; n_parts];
-        for row in erased {
-            parts[rng.below(n_parts)].push(*row);
-        }
-        let mut place = old.to_vec();
-        let mut absent: Vec<u32> = vec![];
-        for part in parts {
-            match erase(&place, &absent, &part) {
-                Outcome::InPlace { bytes } => place = bytes,
-                Outcome::MustMove { .. } => return,
-            }
-            absent.extend(part);
-            absent.sort_unstable();
-        }
-        assert!(
-            place == *at_once,
-            "order: erasing in {n_parts} rounds differs"
-        );
-    }
-}
-
 struct Laws<'a> {
     case: ErasureCase<'a>,
-    salt: Option<[u8; 16]>,
+    block: ErasedBlock<'a>,
     slack: bool,
     rng: Rng,
 }
@@ -289,35 +224,28 @@ struct Laws<'a> {
 impl Laws<'_> {
     fn check(&mut self, erased: &[u32]) -> Report {
         let rows = self.case.rows;
-        let mut old = match (self.case.place, self.salt) {
+        let mut old = match (self.case.place, self.block.salt) {
             (Some(place), None) => place.to_vec(),
             _ => self.fresh(rows),
         };
         let place_bytes = self.place_bytes(old.len());
         old.resize(place_bytes, 0);
-        let new = self.erase(&old, &[], erased);
+        let new = self.block.erase(&old, &[], erased);
 
-        self.check_fit(&old, &new);
+        self.block.check_fit(&old, &new, |tree| {
+            let tree = &self.case.context.meta.trees[usize::from(tree)];
+            may_grow(self.case.context.registry, tree, rows.value_type)
+        });
         let survivors = rows.without(erased);
         self.check_survivors(&new, &survivors);
         self.check_canonical(&new, &survivors, place_bytes);
         let mut rng = Rng::new(self.rng.u64());
-        check_order(&old, &new, erased, &mut rng, |place, absent, erase| {
-            self.erase(place, absent, erase)
-        });
-        self.check_refusals(&old, &new, erased);
+        self.block.check_order(&old, &new, erased, &mut rng);
+        self.block.check_refusals(&old, &new, erased);
         self.check_interference(&old, erased);
-        let header = BlockHeader::parse(new.bytes()).expect("a header");
-        let mut report = Report {
-            n_erased: 1,
-            n_moved: usize::from(new.must_move()),
-            n_first_tree: usize::from(header.tree == 0 && header.n_values > 0),
-            n_canaries_found: 0,
-        };
-        if let Some(row) = erased.last() {
-            report.n_canaries_found = usize::from(self.check_canary(*row as usize, erased));
-        }
-        report
+        let last = erased.last().copied();
+        let was_found = last.is_some_and(|row| self.check_canary(row as usize, erased));
+        self.block.report(&new, was_found)
     }
 
     /// Bytes that a page with erasable blocks reserves for a block.
@@ -340,7 +268,7 @@ impl Laws<'_> {
                 .map(|bytes| BitSlice::new(bytes, 0, rows.len()).expect("validity of the rows")),
             case.values(),
             logical_rows as u32,
-            self.salt,
+            self.block.salt,
             place_bytes,
         )
     }
@@ -353,67 +281,14 @@ impl Laws<'_> {
             .encode(rows, rows.len(), ample)
             .expect("rows to encode");
         assert!(!outcome.must_move(), "{ample} bytes are not ample");
-        let header = BlockHeader::parse(outcome.bytes()).expect("a header");
-        outcome.bytes()[..header.block_bytes() as usize].to_vec()
-    }
-
-    fn erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Outcome {
-        self.try_erase(place, absent, erase)
-            .unwrap_or_else(|error| panic!("the erasure was refused: {error}"))
-    }
-
-    fn try_erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Result<Outcome> {
-        let erasure = BlockErasure {
-            place,
-            rows: self.case.rows.len() as u32,
-            absent,
-            erase,
-            salt: self.salt,
-        };
-        (self.case.erase)(&self.case.context, &erasure)
-    }
-
-    fn check_fit(&self, old: &[u8], new: &Outcome) {
-        if let Outcome::InPlace { bytes } = new {
-            assert_eq!(bytes.len(), old.len(), "fit: the place changed its length");
-            return;
-        }
-        let meta = self.case.context.meta;
-        let header = BlockHeader::parse(old).expect("a header");
-        let may_grow = may_grow(
-            self.case.context.registry,
-            &meta.trees[usize::from(header.tree)],
-            self.case.rows.value_type,
-        );
-        let has_filler = !meta.compact && header.null_count > 0;
-        assert!(
-            may_grow || has_filler,
-            "fit: survivors need {} bytes, the place has {}, and the tree says they fit",
-            new.bytes().len(),
-            old.len()
-        );
+        without_slack(outcome.bytes())
     }
 
     fn check_survivors(&self, new: &Outcome, expected: &Rows) {
         let context = &self.case.context;
         let n = self.case.rows.len() as u32;
         let place = new.bytes();
-        let header = BlockHeader::parse(place).expect("a header");
-        assert_eq!(header.logical_rows, n, "survivors: logical rows");
-        assert_eq!(
-            header.present_rows as usize,
-            expected.len(),
-            "survivors: present rows"
-        );
-        assert_eq!(header.salted, self.salt.is_some(), "survivors: salt");
-        for (covered, crc) in checksummed(place).expect("a whole block") {
-            assert_eq!((context.checksum)(covered), crc, "survivors: checksum");
-        }
-        let end = header.block_bytes() as usize;
-        assert!(
-            place[end..].iter().all(|byte| *byte == 0),
-            "nothing behind: bytes other than zero follow the block"
-        );
+        self.block.check_place(place, expected.len());
 
         let got = decode_survivors(context, place, n).expect("survivors to decode");
         assert_eq!(got.rows(), expected.len());
@@ -460,35 +335,6 @@ impl Laws<'_> {
         assert!(*new == fresh, "canonical: survivors encode to other bytes");
     }
 
-    fn check_refusals(&self, old: &[u8], new: &Outcome, erased: &[u32]) {
-        let n = self.case.rows.len() as u32;
-        if !erased.is_empty() {
-            let meta = self.case.context.meta;
-            let expect = BlockExpectation::of(meta, n).unwrap();
-            let got = Block::parse(new.bytes(), &expect);
-            assert!(
-                matches!(
-                    got.as_ref().map_err(|error| error.kind()),
-                    Err(ErrorKind::Corrupt { .. })
-                ),
-                "refusal: a reader that expects all rows took a block with erased rows"
-            );
-            let got = self.try_erase(old, erased, &[]);
-            assert!(
-                got.is_err(),
-                "refusal: rows were taken as absent that are present"
-            );
-        }
-        for bad in [&[n][..], &[0, 0], &[1, 0]] {
-            let got = self.try_erase(old, &[], bad);
-            assert!(got.is_err(), "refusal: {bad:?} of {n} rows");
-        }
-        let mut damaged = old.to_vec();
-        damaged[4 + self.rng.clone().below(4)] ^= 1;
-        let got = self.try_erase(&damaged, &[], erased);
-        assert!(got.is_err(), "refusal: a damaged block got a good checksum");
-    }
-
     /// The entries of the page's dictionary, if it has one whose entries are the page's values.
     fn entries(&self) -> Option<Values<'_>> {
         let context = &self.case.context;
@@ -532,20 +378,10 @@ impl Laws<'_> {
 
     fn check_interference(&mut self, old: &[u8], erased: &[u32]) {
         let twin = self.twin(erased);
-        let mut twin = self.fresh(&twin);
-        let header = BlockHeader::parse(old).expect("a header");
-        let mut old = old[..header.block_bytes() as usize].to_vec();
+        let (old, twin) = (without_slack(old), self.fresh(&twin));
         let place_bytes = self.place_bytes(old.len().max(twin.len()));
-        old.resize(place_bytes, 0);
-        twin.resize(place_bytes, 0);
-        let (one, other) = (
-            self.erase(&old, &[], erased),
-            self.erase(&twin, &[], erased),
-        );
-        assert!(
-            one == other,
-            "non-interference: tables that differ in erased rows alone left different bytes"
-        );
+        self.block
+            .check_interference(old, twin, place_bytes, erased);
     }
 
     /// Whether the search found the canary before the erasure.
@@ -569,7 +405,7 @@ impl Laws<'_> {
         let mut old = self.fresh(&rows);
         let place_bytes = self.place_bytes(old.len());
         old.resize(place_bytes, 0);
-        let new = self.erase(&old, &[], erased);
+        let new = self.block.erase(&old, &[], erased);
         // Survivors may contain the pattern by chance. Then it is not searched for.
         let rest = rows.without(erased).values.concat();
         let mut found = false;
@@ -660,13 +496,4 @@ pub fn context<'a>(
         shared,
         checksum,
     }
-}
-
-/// A checksum for tests, which depends on every byte and its offset.
-pub fn checksum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(7, |sum, byte| {
-        (sum ^ u32::from(*byte))
-            .wrapping_mul(0x0100_0193)
-            .rotate_left(5)
-    })
 }

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Block, Decoder, ErrorKind, Output, OwnedValues, Registry, Result, Scratch, Selection,
+    BlockValues, Decoder, ErrorKind, Output, OwnedValues, Registry, Result, Scratch, Selection,
     SharedBuffer, SharedBuffers, Tree, Unit, ValueType, Values, build_decoder, build_encoder,
     limits,
 };
@@ -581,8 +581,8 @@ pub fn round_trip(registry: &Registry, tree: &Tree, values: Values<'_>, input: &
     let mut bytes = Vec::new();
     for round in 0..2 {
         let mut again = b"kept".to_vec();
-        let encoded =
-            Block::new(values, start..end).and_then(|block| encoder.encode(block, &mut again));
+        let encoded = BlockValues::new(values, start..end)
+            .and_then(|block| encoder.encode(block, &mut again));
         if let Err(error) = encoded {
             let is_part = end - start < values.len();
             let is_refusal = matches!(error.kind(), ErrorKind::InvalidInput { .. });

@@ -15,6 +15,7 @@
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
 //! | `seal` (feature `seal`) | checksums and digests of a mutated file made right again |
 //! | [`rng`] | a small generator whose seeds give the same numbers for ever |
+//! | [`tokens`] | corruption that all encodings with a dictionary of tokens refuse |
 //! | [`trees`] | trees of whatever encodings a registry has, by chance and one by one |
 //! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
@@ -37,6 +38,8 @@ pub mod disk;
 #[cfg(feature = "erasure")]
 pub mod erasure;
 #[cfg(feature = "erasure")]
+mod erasure_block;
+#[cfg(feature = "erasure")]
 pub mod erasure_nested;
 pub mod faults;
 pub mod fuzzing;
@@ -51,5 +54,6 @@ pub mod seal;
 #[cfg(feature = "arrow")]
 pub mod shapes;
 pub mod tables;
+pub mod tokens;
 pub mod trees;
 pub mod units;

@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a thread allocated during a call of [`measure`]. Memory that was freed meanwhile counts too.
+/// Memory that a thread allocated during a call of [`measure`]. Memory that was freed meanwhile counts too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocated {
     /// Allocations and reallocations.

@@ -53,7 +53,7 @@ pub const NODES: [Node; 9] = [
     Dictionary,
 ];
 
-/// What is below the last node.
+/// The leaf below the last node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaf {
     /// Int32.
@@ -64,7 +64,7 @@ pub enum Leaf {
     LongText,
 }
 
-/// What a slot of some type holds.
+/// The content of a slot of some type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slot {
     /// Null.
@@ -331,32 +331,7 @@ impl Maker {
                 let field = required("entries", entries.data_type().clone());
                 Arc::new(MapArray::new(field, offsets, entries, nulls(&valid), false))
             }
-            View => {
-                // The last row's items come first, those of null rows overlap them.
-                let mut inner = vec![];
-                let mut views = vec![(0, 0); slots.len()];
-                for (view, slot) in views.iter_mut().zip(slots).rev() {
-                    match slot {
-                        Slot::Null => *view = (0, inner.len().min(1) as i32),
-                        slot => {
-                            let items = items(slot, 1);
-                            *view = (inner.len() as i32, items.len() as i32);
-                            inner.extend(items);
-                        }
-                    }
-                }
-                let (offsets, sizes): (Vec<i32>, Vec<i32>) = views.into_iter().unzip();
-                let inner = self.array(below, &inner);
-                let field = nullable("item", child_type);
-                let (offsets, sizes) = (offsets.into(), sizes.into());
-                Arc::new(ListViewArray::new(
-                    field,
-                    offsets,
-                    sizes,
-                    inner,
-                    nulls(&valid),
-                ))
-            }
+            View => self.view(child_type, below, slots, &valid),
             Vector(length) => {
                 let inner: Vec<Slot> = slots.iter().flat_map(|slot| items(slot, *length)).collect();
                 let inner = self.array(below, &inner);
@@ -372,23 +347,7 @@ impl Maker {
                 Arc::new(vectors.unwrap())
             }
             Dense | Sparse => self.union(*node, below, slots),
-            Runs => {
-                let (mut ends, mut values) = (vec![], vec![]);
-                for (row, slot) in slots.iter().enumerate() {
-                    match slot {
-                        Slot::Again if row > 0 => ends.pop(),
-                        _ => {
-                            let first = matches!(slot, Slot::Again | Slot::Hidden);
-                            values.push(if first { Slot::Hidden } else { slot.clone() });
-                            None
-                        }
-                    };
-                    ends.push(row as i32 + 1);
-                }
-                let values = self.array(below, &values);
-                let ends = Int32Array::from(ends);
-                Arc::new(RunArray::<Int32Type>::try_new(&ends, &values).unwrap())
-            }
+            Runs => self.runs(below, slots),
             Dictionary => {
                 let (mut keys, mut entries) = (vec![], vec![]);
                 for slot in slots {
@@ -406,6 +365,57 @@ impl Maker {
                 Arc::new(DictionaryArray::new(Int8Array::from(keys), entries))
             }
         }
+    }
+
+    fn view(
+        &mut self,
+        child_type: DataType,
+        below: &[Node],
+        slots: &[Slot],
+        valid: &[bool],
+    ) -> ArrayRef {
+        // The last row's items come first, those of null rows overlap them.
+        let mut inner = vec![];
+        let mut views = vec![(0, 0); slots.len()];
+        for (view, slot) in views.iter_mut().zip(slots).rev() {
+            match slot {
+                Slot::Null => *view = (0, inner.len().min(1) as i32),
+                slot => {
+                    let items = items(slot, 1);
+                    *view = (inner.len() as i32, items.len() as i32);
+                    inner.extend(items);
+                }
+            }
+        }
+        let (offsets, sizes): (Vec<i32>, Vec<i32>) = views.into_iter().unzip();
+        let inner = self.array(below, &inner);
+        let field = nullable("item", child_type);
+        let (offsets, sizes) = (offsets.into(), sizes.into());
+        Arc::new(ListViewArray::new(
+            field,
+            offsets,
+            sizes,
+            inner,
+            nulls(valid),
+        ))
+    }
+
+    fn runs(&mut self, below: &[Node], slots: &[Slot]) -> ArrayRef {
+        let (mut ends, mut values) = (vec![], vec![]);
+        for (row, slot) in slots.iter().enumerate() {
+            match slot {
+                Slot::Again if row > 0 => ends.pop(),
+                _ => {
+                    let first = matches!(slot, Slot::Again | Slot::Hidden);
+                    values.push(if first { Slot::Hidden } else { slot.clone() });
+                    None
+                }
+            };
+            ends.push(row as i32 + 1);
+        }
+        let values = self.array(below, &values);
+        let ends = Int32Array::from(ends);
+        Arc::new(RunArray::<Int32Type>::try_new(&ends, &values).unwrap())
     }
 
     fn union(&mut self, node: Node, below: &[Node], slots: &[Slot]) -> ArrayRef {
@@ -430,7 +440,7 @@ impl Maker {
     }
 }
 
-/// What is below a slot, in a slot that is null as well.
+/// Makes the items below a slot, in a slot that is null as well.
 fn items(slot: &Slot, hidden: usize) -> Vec<Slot> {
     match slot {
         Slot::Items(items) => items.clone(),

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use tarsia_codec::{
-    Block, Output, Registry, Result, Scratch, Selection, SharedBuffer, SharedBuffers, Tree, Unit,
-    ValueType, Values, build_decoder, build_encoder,
+    BlockValues, Output, Registry, Result, Scratch, Selection, SharedBuffer, SharedBuffers, Tree,
+    Unit, ValueType, Values, build_decoder, build_encoder,
 };
 
 use crate::cases::{Case, CaseValues};
@@ -24,7 +24,7 @@ pub fn encode(
     let mut shared = SharedBuffers::new();
     let encoder = build_encoder(registry, tree, values, &mut shared)?;
     let mut out = vec![];
-    encoder.encode(Block::all(values)?, &mut out)?;
+    encoder.encode(BlockValues::all(values)?, &mut out)?;
     Ok((out, shared.to_decode()?))
 }
 
@@ -121,7 +121,7 @@ impl Golden<'_> {
         let mut shared = existing(self.shared);
         let encoder = build_encoder(self.registry, self.tree, values, &mut shared);
         let mut encoded = vec![];
-        let block = Block::all(values).expect("a block");
+        let block = BlockValues::all(values).expect("a block");
         let done = encoder.expect("prepare").encode(block, &mut encoded);
         done.expect("encode");
         self.check_unit(name, case, &encoded);
@@ -148,4 +148,13 @@ impl Golden<'_> {
             "{name}: the frozen bytes decode to other values"
         );
     }
+}
+
+/// A checksum for tests, which depends on every byte and its offset.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(7, |sum, byte| {
+        (sum ^ u32::from(*byte))
+            .wrapping_mul(0x0100_0193)
+            .rotate_left(5)
+    })
 }

@@ -78,7 +78,7 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// What runs now, for the watchdog: when it began, of which target, with which input.
+/// The run of the moment, for the watchdog: when it began, of which target, with which input.
 static CURRENT: Mutex<Option<(Instant, &str, Vec<u8>)>> = Mutex::new(None);
 
 /// A body that never returns cannot be stopped, so the process says which it is and ends.

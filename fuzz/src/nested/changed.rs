@@ -20,7 +20,7 @@ pub fn block(bytes: &[u8]) {
     exercise(&decoder, &forms, &place, n_rows, &mut input);
 }
 
-/// The same blocks by the inside of a kernel: the rows, or the refusal, of the decoders that it is made of.
+/// Decodes changed blocks by the inside of a kernel: the rows, or the refusal, of the decoders that it is made of.
 pub fn kernel(bytes: &[u8]) {
     let Some((page, forms, mut input)) = to_change(bytes) else {
         return;

@@ -12,7 +12,7 @@ use tarsia_testkit::memory::measure;
 
 use super::rows::{COMPARED_SLOTS_MAX, Decoded, Rows, rows_of};
 
-/// What one block may take at once: 2^31 slots without bytes, a bit each, and their alignment.
+/// Most bytes that one block may take at once: 2^31 slots without bytes, a bit each, and their alignment.
 const ALLOCATED_AT_ONCE_MAX: u64 = (256 << 20) + 64;
 
 pub(super) fn decoder(meta: &Meta) -> PageDecoder {

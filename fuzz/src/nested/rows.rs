@@ -1,4 +1,4 @@
-//! What rows are: levels and items in a form that is easy to compare.
+//! Rows as levels and items in a form that is easy to compare.
 
 use tarsia_codec::{BitSlice, ValueType};
 use tarsia_structure::{LevelForm, RawLevels, RawParts};
@@ -6,7 +6,7 @@ use tarsia_structure::{LevelForm, RawLevels, RawParts};
 /// Rows of so many slots are held against each other; those of more are only decoded.
 pub(super) const COMPARED_SLOTS_MAX: usize = 1 << 15;
 
-/// What one level says: slots below each of its slots.
+/// One level: slots below each of its slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots {
     pub(super) form: LevelForm,
@@ -70,7 +70,7 @@ impl Rows {
     }
 }
 
-/// What was decoded. Where it is much, only how much: then levels and items are empty.
+/// Rows that were decoded. Where it is much, only how much: then levels and items are empty.
 pub(super) struct Decoded {
     pub(super) rows: Rows,
     pub(super) n_slots: usize,

@@ -227,7 +227,7 @@ fn encode(
         registry: tarsia::registry(),
         memory: None,
         chooser: &chooser,
-        checksum: |bytes| tarsia_metadata::crc32c(&[bytes]),
+        checksum: tarsia_metadata::crc32c_of,
         erasable: false,
     };
     // A row may be too large for a block; nothing else is refused.

@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     Ok(report.finish())
 }
 
-/// What all cases get.
+/// Context that all cases get.
 #[derive(Clone, Copy)]
 struct With<'a> {
     program: &'a Path,

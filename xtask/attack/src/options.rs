@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask attack", after_help = AFTER_HELP)]
 pub(crate) struct Options {
-    /// What the seeds of cases are drawn from
+    /// Seed from which the seeds of cases are drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// How long cases are begun; the kinds get equal parts of it

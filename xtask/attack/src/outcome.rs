@@ -1,15 +1,15 @@
-//! What a case counts and finds.
+//! Counts and finds of a case.
 
 use std::collections::BTreeMap;
 
-/// What was checked, and what was found.
+/// Checks of a case, and its finds.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// What was checked, by its name, and how often.
+    /// Names of checks, and how often each was made.
     pub(crate) counts: BTreeMap<&'static str, u64>,
-    /// What must not be.
+    /// Finds: what must not be.
     pub(crate) finds: Vec<String>,
-    /// What `--replay` says besides.
+    /// Notes of `--replay`.
     pub(crate) notes: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ struct Counts {
     checks: BTreeMap<&'static str, u64>,
 }
 
-/// What was found so far.
+/// Finds so far.
 #[derive(Default)]
 pub(crate) struct Report {
     kinds: BTreeMap<Kind, Counts>,

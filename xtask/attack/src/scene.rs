@@ -48,7 +48,7 @@ const OUTLINES: [&str; 14] = [
 /// A table, its twin, and how both are written and erased.
 pub(crate) struct Scene {
     pub(crate) table: RecordBatch,
-    /// The same table but for the rows that are erased.
+    /// The table with other values in the rows that are erased.
     pub(crate) twin: RecordBatch,
     /// The rows that are erased, round by round.
     pub(crate) rounds: Vec<RowSet>,

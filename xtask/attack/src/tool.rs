@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A command of so many seconds hangs.
 const SECONDS_MAX: u64 = 120;
 
-/// What a command did.
+/// Outcome of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Done {
     /// `None` where a signal ended it.

@@ -10,13 +10,13 @@ use tarsia_testkit::rng::Rng;
 
 use crate::scene;
 
-/// What a table of users is like.
+/// Properties of a table of users.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Users {
     pub(crate) rows: usize,
     /// Columns `s0`, `s1` and so on.
     pub(crate) secrets: usize,
-    /// Of 100 values of the secrets, so many are null.
+    /// Nulls among 100 values of the secrets.
     pub(crate) nulls: u32,
     pub(crate) page_bytes: u64,
 }

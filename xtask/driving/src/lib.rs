@@ -1,4 +1,4 @@
-//! What programs share that run the `tarsia` command on files of their own: `cargo xtask mutate` and `cargo xtask
+//! Parts that programs share that run the `tarsia` command on files of their own: `cargo xtask mutate` and `cargo xtask
 //! attack`.
 //!
 //! # What this crate does not do

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use tarsia_testkit::rng::Rng;
 
-/// What is damaged, and how far the damage reaches.
+/// The format that is damaged, and how far the damage reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Kind {
     /// A Tarsia file, its bytes as the damage leaves them: checksums find it
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// What tells the command the format.
+    /// Returns the extension that tells the command the format.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Kind::Plain | Kind::Resealed => "tarsia",

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// How many runs
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) runs: u64,
-    /// What the runs are drawn from
+    /// Seed from which the runs are drawn
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Only this run, with the output of its commands

@@ -20,12 +20,12 @@ const WRITTEN_BYTES_MAX: u64 = 256 << 20;
 /// may wait for a processor, too.
 const WAITING: u32 = 20;
 
-/// What a command may take.
+/// Limits of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Of processor time, of all its threads together.
+    /// Processor time of all its threads together.
     pub(crate) time: Duration,
-    /// Of memory that was touched, at its peak.
+    /// Peak of the memory that was touched.
     pub(crate) resident_bytes: u64,
 }
 

@@ -14,7 +14,7 @@ const SHOWN_PER_CAUSE: u64 = 3;
 /// From so many runs of a kind on, one must have been accepted: else they test only how files are refused.
 const ACCEPTED_FROM: u64 = 500;
 
-/// What makes two finds the same.
+/// The cause of a find: finds of one cause are the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
     kind: Kind,
@@ -73,7 +73,7 @@ struct Counts {
     found: u64,
 }
 
-/// What was found so far.
+/// Finds so far.
 pub(crate) struct Report<'a> {
     seed: u64,
     only: Option<Kind>,

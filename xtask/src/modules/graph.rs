@@ -28,7 +28,7 @@ pub(crate) struct Edge {
     pub(crate) to: usize,
 }
 
-/// What a path names.
+/// The item that a path names.
 #[derive(Clone)]
 enum Target {
     Module(usize),
@@ -191,7 +191,7 @@ impl Modules {
         import.is_public && modules.any(is_below)
     }
 
-    /// What a path in module `from` names: nothing for one of another crate, several where `cfg` selects one.
+    /// Finds what a path in module `from` names: nothing for one of another crate, several where `cfg` selects one.
     fn resolve(
         &self,
         from: usize,
@@ -241,7 +241,7 @@ impl Modules {
         targets
     }
 
-    /// What a name stands for inside a module.
+    /// Finds what a name stands for inside a module.
     fn named(
         &self,
         module: usize,

@@ -341,6 +341,13 @@ impl<'ast> Visit<'ast> for Names {
         visit::visit_path(self, path);
     }
 
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        // `#[error("…", crate::LIMIT)]` needs what it names, too. Its own path is that of a macro.
+        if let syn::Meta::List(list) = &attribute.meta {
+            self.tokens(&list.tokens);
+        }
+    }
+
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {
         // `pub(in crate::a)` needs nothing of `a`.
     }

@@ -54,6 +54,9 @@ mod tests {
              crates/x/src/a.rs\n    repair: move what both need into a file below them; `cargo xtask modules CRATE` \
              shows all files and names"
         );
+        // Attributes of derived errors name constants.
+        let found = check("#[error(\"{N}\", N = crate::a::A)] pub struct B; pub struct C;");
+        assert_eq!(found.len(), 1);
         let found = check("pub struct");
         assert!(found[0].to_string().contains("repair: write Rust"));
     }

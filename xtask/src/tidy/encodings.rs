@@ -7,7 +7,7 @@ use tarsia_encodings::KERNELS;
 use super::{Files, Violation, code_only, find_word, sources, text};
 use crate::spec;
 
-/// What every encoding crate has, relative to its folder.
+/// Files that every encoding crate has, relative to its folder.
 pub(crate) const ENCODING_FILES: [&str; 10] = [
     "src/lib.rs",
     "src/layout.rs",
@@ -149,7 +149,7 @@ pub(super) fn pages_are_complete(files: &Files) -> Vec<Violation> {
     violations
 }
 
-/// What `cargo xtask new-encoding` left open is written.
+/// Finds what `cargo xtask new-encoding` left open.
 pub(super) fn nothing_is_left_to_fill_in(files: &Files) -> Vec<Violation> {
     let mut violations = Vec::new();
     let looked_at = files.iter().filter(|(path, _)| {

@@ -4,9 +4,12 @@
 
 mod calls;
 mod circles;
+mod doc_comments;
 mod encodings;
+mod functions;
 mod hygiene;
 mod lengths;
+mod named_files;
 mod rust_text;
 mod signatures;
 mod test_programs;
@@ -27,7 +30,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 23] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -38,11 +41,14 @@ const RULES: [Rule; 20] = [
     hygiene::nothing_is_left_to_do,
     hygiene::no_paths_of_a_machine,
     hygiene::golden_files_are_tested,
+    named_files::named_files_exist,
     unsafe_code::unsafe_is_listed,
     circles::files_need_each_other_one_way,
     lengths::files_are_short,
     lengths::prose_lines_are_short,
     lengths::comment_lines_are_short,
+    functions::functions_are_short,
+    doc_comments::doc_comments_begin_with_a_verb_or_noun,
     signatures::parameters_have_names,
     calls::files_are_read_by_the_source,
     test_programs::crates_have_one_test_program,

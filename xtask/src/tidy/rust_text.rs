@@ -67,16 +67,20 @@ pub(crate) fn code_only(source: &str) -> String {
 
 /// Indices of the lines that are or hold a comment.
 pub(super) fn comment_lines(source: &str) -> BTreeSet<usize> {
-    let mut lines = BTreeSet::new();
+    comments(source).into_iter().map(|(line, _)| line).collect()
+}
+
+/// Lines of comments, with the index of each in the source.
+pub(super) fn comments(source: &str) -> Vec<(usize, &str)> {
+    let mut lines = Vec::new();
     let mut line = 0;
     for part in parts(source) {
         match part {
             Part::Code(c) => line += usize::from(c == '\n'),
             Part::Literal(text) => line += text.matches('\n').count(),
             Part::Comment(text) => {
-                let end = line + text.matches('\n').count();
-                lines.extend(line..=end);
-                line = end;
+                lines.extend(text.split('\n').enumerate().map(|(i, it)| (line + i, it)));
+                line += text.matches('\n').count();
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Files, Violation, code_only, find_word, sources, text};
 
-/// The crate and what follows its tests folder, of a path such as `crates/x/tests/all/a.rs`.
+/// The crate and what follows its tests folder, of a path such as `crates/NAME/tests/all/a.rs`.
 fn in_tests(path: &str) -> Option<(&str, &str)> {
     let (owner, rest) = path.split_once("/tests/")?;
     owner.starts_with("crates/").then_some((owner, rest))

@@ -1,4 +1,4 @@
-//! What a rule finds.
+//! Finds of a rule.
 
 use std::fmt;
 

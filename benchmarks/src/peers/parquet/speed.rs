@@ -43,7 +43,7 @@ const TUNING_COLUMNS_MAX: usize = 500;
 /// Tables of even more columns do without, since the writer of a column takes memory for one before it has a value.
 const DICTIONARY_COLUMNS_MAX: usize = 10_000;
 
-/// What is chosen per table.
+/// Settings that are chosen per table.
 struct Settings {
     name: &'static str,
     dictionary: bool,
@@ -98,7 +98,7 @@ const SETTINGS: [Settings; 4] = [
 const WITH_DICTIONARY: &Settings = &SETTINGS[0];
 const WITHOUT_DICTIONARY: &Settings = &SETTINGS[1];
 
-/// What it compresses with, unless another level is asked for.
+/// Level of compression, unless another one is asked for.
 const ZSTD_LEVEL: i32 = 3;
 
 pub(crate) struct Parquet {
@@ -114,7 +114,7 @@ impl Parquet {
         }
     }
 
-    /// The same under another level of zstd.
+    /// Makes the format with another level of zstd.
     pub(crate) fn with_level(zstd_level: i32) -> Self {
         Self {
             zstd_level,

@@ -1,4 +1,4 @@
-//! What is asked, beside what was found.
+//! Criteria, beside what was found.
 
 use crate::report::{median, table};
 use crate::speed::{FormatName, Measure, Speed, Table};
@@ -6,7 +6,7 @@ use crate::speed::{FormatName, Measure, Speed, Table};
 use super::groups::{IsOne, is_flat, ordinary};
 use super::ratios::{Number, TARSIA, ratio, ratio_of, ratio_to_best, seconds};
 
-/// What the project asks of itself, and what was found.
+/// Lists what the project asks of itself, and what was found.
 pub(super) fn criteria(speed: &Speed) -> String {
     let mut rows = vec![["asked", "found"].map(str::to_owned)];
     let mut line = |asked: &str, found: Option<f64>, is_met: fn(f64) -> bool| {
@@ -62,7 +62,8 @@ pub(super) fn criteria(speed: &Speed) -> String {
     table(&rows)
 }
 
-/// What is asked of each of some tables: a ratio to the best peer of at least one. Those that do not have it are named.
+/// Lists what is asked of each of some tables: a ratio to the best peer of at least one. Those that do not have it are
+/// named.
 pub(super) fn behind<'t>(
     speed: &Speed,
     tables: impl Iterator<Item = (&'t str, &'t Table)>,

@@ -26,7 +26,7 @@ pub(super) fn not_wide(speed: &Speed) -> impl Iterator<Item = &Table> {
     speed.tables.iter().filter(|t| !t.wide)
 }
 
-/// Those that the criteria of whole tables are about.
+/// Returns the tables that the criteria of whole tables are about.
 pub(super) fn ordinary(speed: &Speed) -> impl Iterator<Item = &Table> {
     not_wide(speed).filter(|t| !is_for_random_access(t))
 }

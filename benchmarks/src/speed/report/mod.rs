@@ -1,4 +1,4 @@
-//! What is made of the times: ratios, medians and means over tables, text.
+//! Report of the times: ratios, medians and means over tables, text.
 
 mod cells;
 mod criteria;

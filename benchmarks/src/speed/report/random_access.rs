@@ -10,7 +10,7 @@ use super::criteria::behind;
 use super::groups::is_for_random_access;
 use super::ratios::{file_bytes, ratio, ratio_to_best, seconds};
 
-/// What the tables of random access are, and how to read theirs.
+/// Introduction to the tables of random access.
 pub(super) const RANDOM_ACCESS: &str = "Tables of one column each, of the data types of the Lance paper's \
      random-access table: random values, a tenth of the rows null (`benchmarks/src/speed/random_access.rs`). Takes of \
      256 random rows, in rows per second; of the same files with the same settings, warm (from an open file) and cold \

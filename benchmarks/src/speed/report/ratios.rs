@@ -40,7 +40,7 @@ pub(super) fn ratio_to_best(speed: &Speed, t: &Table, number: Number<'_>) -> Opt
     ratio_to_best_of(&speed.peers(), t, number)
 }
 
-/// The same for some peers.
+/// Returns the ratio to the best of some peers.
 pub(super) fn ratio_to_best_of(peers: &[FormatName], t: &Table, number: Number<'_>) -> Option<f64> {
     let ratios = peers.iter().map(|peer| ratio(t, number, *peer));
     let ratios: Option<Vec<f64>> = ratios.collect();

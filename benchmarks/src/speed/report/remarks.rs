@@ -1,4 +1,4 @@
-//! What a reader has to know of a run: its machine, its settings, what failed, what a ratio means.
+//! Remarks that a reader has to know of a run: its machine, its settings, what failed, what a ratio means.
 
 use crate::report::median;
 use crate::speed::{Failure, FormatName, Measure, Speed, Table};
@@ -47,7 +47,7 @@ pub(super) fn failures(speed: &Speed) -> Vec<String> {
     speed.failed.iter().map(line).collect()
 }
 
-/// What Lance's worker spends on itself, beside what it is timed for.
+/// Says what Lance's worker spends on itself, beside what it is timed for.
 fn overhead_line(speed: &Speed) -> Option<String> {
     let overheads = || speed.tables.iter().filter_map(|t| t.lance_overhead_seconds);
     let call = median(overheads().map(|o| o.call))?;

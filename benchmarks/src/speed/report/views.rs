@@ -6,7 +6,7 @@ use crate::speed::{FormatName, Measure, Speed, Table};
 use super::cells::times;
 use super::ratios::{ratio, ratio_to_best_of, seconds};
 
-/// What the section on views is about.
+/// Introduction to the section on views.
 pub(super) const VIEWS: &str = "Tables with byte strings, scanned with strings and byte strings as views (`Utf8View`, \
      `BinaryView`), by each format's own means; pylance gives the types that were written. Nothing has to be copied \
      then where a format holds the bytes as they are.";

@@ -20,7 +20,8 @@ use arrow_buffer::{
 };
 use arrow_data::MAX_INLINE_VIEW_LEN;
 use arrow_schema::DataType;
-use tarsia_codec::{BitSlice, Error, Result, VIEW_BYTES, limits, write_views};
+use tarsia_codec::toolbox::{VIEW_BYTES, write_views};
+use tarsia_codec::{BitSlice, Error, Result, limits};
 
 use crate::pool::Pool;
 
@@ -439,7 +440,7 @@ mod tests {
         assert!(text(&[cut], &data, None).is_err());
         assert!(text(&[views[3] - 1], &data, None).is_err());
         let bytes = Buffer::from(b"\xff and more than twelve bytes".to_vec());
-        let view = tarsia_codec::view_of(&bytes, 0, 0);
+        let view = tarsia_codec::toolbox::view_of(&bytes, 0, 0);
         assert!(text(&[view], std::slice::from_ref(&bytes), None).is_err());
         let binary = checked_views::<BinaryViewType>(vec![view].into(), vec![bytes], None, false);
         binary.unwrap().to_data().validate_full().unwrap();
@@ -463,7 +464,10 @@ mod tests {
         let bytes = data[0].len() as u128;
         let changed = [
             (views[1], true),
-            (tarsia_codec::view_of("élan".as_bytes(), 0, 0), true),
+            (
+                tarsia_codec::toolbox::view_of("élan".as_bytes(), 0, 0),
+                true,
+            ),
             (in_accent(0, accent.len() as u32), true),
             (views[1] & !0xffff_ffff | (bytes + 1), false),
             (views[1] | (data.len() as u128) << 64, false),

@@ -12,6 +12,7 @@ use tarsia_codec::{
 };
 use tarsia_page_writer::{BlockRows, Choice, Choose, EncodeContext, EncodedPage, encode_page};
 use tarsia_structure::{Block, PageDecoder, RawColumn};
+use tarsia_testkit::units::checksum;
 
 struct Plain {
     uniform_strings: bool,
@@ -51,12 +52,6 @@ fn registry() -> Registry {
         .add_writer(&tarsia_bytes::BYTES, DecodeCost::default())
         .add_writer(&tarsia_bitmap::BITMAP, DecodeCost::default());
     registry
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
 }
 
 fn encode(array: &dyn Array, uniform_strings: bool) -> EncodedPage {

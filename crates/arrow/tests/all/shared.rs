@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StringArray};
 use tarsia_arrow::{LeafBuffer, Pool, array_from_raw};
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    BytesSlice, DecodeCost, Error, ErrorKind, LogicalType, OwnedValues, Reader, Registry, Result,
-    Scratch, Selection, SharedKind, Statistics, Tree, UsedEntries, Values,
+    BytesSlice, DecodeCost, Error, ErrorKind, LogicalType, OwnedValues, Registry, Result, Scratch,
+    Selection, SharedKind, Statistics, Tree, UsedEntries, Values,
 };
 use tarsia_dict::CodeBytes;
 use tarsia_page_writer::{
@@ -17,6 +18,7 @@ use tarsia_page_writer::{
 };
 use tarsia_structure::{Block, Meta, PageDecoder, RawColumn};
 use tarsia_testkit::cipher::{self, CIPHER};
+use tarsia_testkit::units::checksum;
 
 fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -49,12 +51,6 @@ impl Choose for Shared {
             block_bytes: tarsia_page_writer::BLOCK_PAYLOAD_BYTES_TARGET,
         })
     }
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
 }
 
 const WOODS: [&str; 7] = ["oak", "elm", "ash", "walnut", "a rarer one", "", "yew"];
@@ -260,6 +256,6 @@ fn a_page_lists_all_buffers_of_its_trees() {
     let mut bytes = vec![];
     page.meta.trees[0].write_to(&mut bytes).unwrap();
     for len in 0..bytes.len() {
-        assert!(Tree::parse(&mut Reader::new(&bytes[..len])).is_err());
+        assert!(Tree::parse(&mut ByteReader::new(&bytes[..len])).is_err());
     }
 }

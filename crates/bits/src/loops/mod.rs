@@ -29,7 +29,7 @@ pub enum Level {
     Baseline = 1,
     /// AVX2, BMI1, BMI2, LZCNT, POPCNT.
     Avx2 = 2,
-    /// Those of [`Level::Avx2`], and AVX-512 F, BW, VL, DQ, CD.
+    /// The instructions of [`Level::Avx2`], and AVX-512 F, BW, VL, DQ, CD.
     Avx512 = 3,
 }
 

@@ -9,7 +9,7 @@ use core::arch::wasm32::{
 
 use crate::Word;
 
-/// The same as `row::unpack_row`.
+/// Does what `row::unpack_row` does.
 #[inline(always)]
 pub(crate) fn unpack_row<T: Word, const L: usize>(
     low: &[T::Bytes; L],

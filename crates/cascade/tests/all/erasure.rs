@@ -15,11 +15,10 @@ use tarsia_page_writer::{
 };
 use tarsia_structure::{BlockHeader, Layer, LayerKind, Layout, Meta};
 use tarsia_testkit::cases::Case;
-use tarsia_testkit::erasure::{
-    Erase, ErasureCase, Report, Rows, check_erasure, checksum, context, may_grow,
-};
+use tarsia_testkit::erasure::{Erase, ErasureCase, Report, Rows, check_erasure, context, may_grow};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::trees::{Fit, any_tree, fitted, sample_trees};
+use tarsia_testkit::units::checksum;
 
 fn registry() -> Registry {
     tarsia_encodings::registry()
@@ -35,7 +34,7 @@ enum Nulls {
 
 const NULLS: [Nulls; 3] = [Nulls::None, Nulls::Filled, Nulls::Compact];
 
-/// What is stored of a page beside its blocks.
+/// The stored parts of a page beside its blocks.
 struct Page {
     meta: Meta,
     shared: Vec<Arc<OwnedValues>>,
@@ -78,7 +77,7 @@ impl Page {
     }
 }
 
-/// What blocks fall back on.
+/// Returns the tree that blocks fall back on.
 fn any(value_type: ValueType) -> Tree {
     any_tree(&registry(), value_type).expect("a tree that holds any values")
 }

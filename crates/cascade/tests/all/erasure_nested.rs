@@ -11,10 +11,11 @@ use tarsia_page_writer::{
     mark_used,
 };
 use tarsia_structure::{BlockHeader, LevelForm};
-use tarsia_testkit::erasure::{Erase, checksum};
+use tarsia_testkit::erasure::Erase;
 use tarsia_testkit::erasure_nested::{PageErasureCase, PageReport, Shape, check_page_erasure};
 use tarsia_testkit::rng::Rng;
 use tarsia_testkit::trees::sample_trees;
+use tarsia_testkit::units::checksum;
 
 use LevelForm::{ConstantLength, Lengths, Validity};
 
@@ -238,7 +239,7 @@ fn a_row_that_decodes_to_much_more() {
     assert!(report.blocks.n_erased >= 8, "{report:?}");
 }
 
-/// What the writer stores row by row, if it may.
+/// Makes a chooser that stores rows one by one where it may.
 fn zipped() -> Chooser {
     chooser().with_full_zip_bytes_min(0)
 }

@@ -1,4 +1,4 @@
-//! What null items hold in the blocks of fresh pages is a function of each block alone: flat and in lists, of all
+//! Filler of null items in the blocks of fresh pages is a function of each block alone: flat and in lists, of all
 //! widths, whatever share of the items is null and however blocks are cut.
 
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use tarsia_cascade::{Chooser, Objective};
 use tarsia_codec::{BitSlice, FixedSlice, ValueType, Values};
 use tarsia_page_writer::{EncodeContext, PageInput, encode_page};
 use tarsia_structure::LevelForm::{ConstantLength, Lengths, Validity};
-use tarsia_testkit::erasure::checksum;
 use tarsia_testkit::erasure_nested::{Shape, check_page_filler};
 use tarsia_testkit::rng::Rng;
+use tarsia_testkit::units::checksum;
 
 const WIDTHS: [usize; 9] = [1, 2, 3, 4, 8, 12, 16, 32, 100];
 

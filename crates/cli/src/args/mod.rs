@@ -37,7 +37,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "tarsia", version, after_help = CODES, disable_help_subcommand = true)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -112,7 +112,7 @@ pub struct Import {
     /// standard output
     #[arg(value_name = "OUT.tarsia")]
     pub output: PathBuf,
-    /// What matters more: time to write, or size
+    /// Whether time to write or size matters more
     #[arg(long, value_enum, default_value_t = Preset::Balanced)]
     pub preset: Preset,
     /// Whether the file carries a decoder for itself
@@ -157,7 +157,7 @@ pub struct Import {
     pub limits: Limits,
 }
 
-/// What reading the file of another format may take.
+/// Limits on reading the file of another format.
 #[derive(Debug, Args)]
 pub struct Limits {
     /// Memory that the command may take, such as 8GiB, or none for no limit; unless given 1 GiB, and more for a large
@@ -211,7 +211,7 @@ pub struct Explain {
     /// How many rows, from the first on
     #[arg(long = "rows", value_name = "ROWS", default_value_t = 131_072)]
     pub n_rows: u64,
-    /// What matters more: time to write, or size
+    /// Whether time to write or size matters more
     #[arg(long, value_enum, default_value_t = Preset::Balanced)]
     pub preset: Preset,
     /// Print one JSON document
@@ -288,7 +288,7 @@ pub struct Export {
     /// complete, and replaces what was there; - is the standard output
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// What to write, whatever the name ends in
+    /// Format to write, whatever the name ends in
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     #[expect(

@@ -19,7 +19,7 @@ static USED: AtomicI64 = AtomicI64::new(0);
 /// How many they may be.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// What the error calls the file.
+/// Name of the file in the error.
 static NAME: Mutex<String> = Mutex::new(String::new());
 
 /// A thread reports its changes when they are more than this, so that threads seldom meet.

@@ -207,7 +207,7 @@ fn remarks(column: &AuditedColumn) -> Vec<String> {
     remarks
 }
 
-/// What was found, and what that rests on.
+/// Says what was found, and what that rests on.
 fn conclusion(audit: &tarsia::Audit) -> Vec<String> {
     if !audit.is_clean() {
         return vec!["values of deleted rows are left in the file, or may be".to_owned()];

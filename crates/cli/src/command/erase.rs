@@ -313,7 +313,7 @@ struct RecoverDocument {
     certificate_dropped: bool,
 }
 
-/// What became of the certificate of an interrupted erasure.
+/// Outcome for the certificate of an interrupted erasure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Certified {
     NoErasure,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::Serialize;
-use tarsia::choose::{Choice, Choose, Chooser, Found};
+use tarsia::choose::{Candidate, Choice, Choose, Chooser};
 use tarsia::codec::Statistics;
 use tarsia::{
     ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, Tree, WriteOptions,
@@ -39,9 +39,9 @@ struct LeafDocument {
 struct CandidateDocument {
     tree: String,
     chosen: bool,
-    /// Of the values of the first page, without validity and metadata.
+    /// Bytes of the values of the first page, without validity and metadata.
     expected_bytes: u64,
-    /// Of the column.
+    /// Bytes of the column.
     bytes: u64,
     gb_per_second: serde_json::Value,
 }
@@ -152,7 +152,7 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// What there is to choose for each leaf.
+    /// Lists what there is to choose for each leaf.
     fn explain(&self) -> Result<Vec<LeafDocument>, Failure> {
         let chosen = self.written(self.options())?;
         let mut leaves = Vec::new();
@@ -255,7 +255,7 @@ struct Weighing {
 #[derive(Default)]
 struct Weighed {
     /// The cheapest first.
-    found: Vec<Found>,
+    found: Vec<Candidate>,
     chosen: Option<Tree>,
 }
 

@@ -79,7 +79,7 @@ struct ColumnDocument {
     pages: u64,
     blocks: u64,
     trees: Vec<TreeDocument>,
-    /// What its numbers were rounded to, and the largest errors.
+    /// Format that its numbers were rounded to, and the largest errors.
     rounding: Option<String>,
     erasure_level: u8,
     /// Whether erasures leave nothing that depends on erased values.
@@ -149,23 +149,21 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
     }
 }
 
-pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
-    let file = open(&args.file)?;
-    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
-    let document = match &args.column {
+/// Collects what is shown of a file, or of one of its columns.
+fn document(file: &tarsia::File, column: Option<&str>) -> Result<InspectDocument, tarsia::Error> {
+    Ok(match column {
         Some(name) => InspectDocument {
             file: file.metadata().into(),
             layout: None,
             kernels: None,
             columns: file
-                .inspect_columns(name)
-                .map_err(bad)?
+                .inspect_columns(name)?
                 .into_iter()
                 .map(Into::into)
                 .collect(),
         },
         None => {
-            let inspection = file.inspect().map_err(bad)?;
+            let inspection = file.inspect()?;
             let region = |region: tarsia::Region| RegionDocument {
                 name: region.name,
                 place: region.place,
@@ -182,7 +180,13 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
                     .collect(),
             }
         }
-    };
+    })
+}
+
+pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
+    let file = open(&args.file)?;
+    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+    let document = document(&file, args.column.as_deref()).map_err(bad)?;
     let mut out = Out::new();
     if args.json {
         out.document(&document)?;
@@ -236,6 +240,11 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
         out.line("")?;
         out.table(&table)?;
     }
+    Ok(())
+}
+
+/// Prints the table of columns, and what their numbers were rounded to.
+fn columns(out: &mut Out, columns: &[ColumnDocument]) -> Result<(), Failure> {
     let mut table = new_table(&[
         "column",
         "type",
@@ -252,7 +261,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     for i in [2, 3, 4, 5, 7, 8, 9, 10] {
         align_right(&mut table, i);
     }
-    for column in &document.columns {
+    for column in columns {
         let trees: Vec<String> = column
             .trees
             .iter()
@@ -274,7 +283,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     }
     out.line("")?;
     out.table(&table)?;
-    for column in &document.columns {
+    for column in columns {
         if let Some(rounding) = &column.rounding {
             let name = printable(&column.name, SHOWN_CHARS);
             let rounding = printable(rounding, NAME_CHARS);
@@ -287,5 +296,5 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
             ))?;
         }
     }
-    out.finish()
+    Ok(())
 }

@@ -414,7 +414,7 @@ fn take(args: &Take) -> Result<(), Failure> {
     )
 }
 
-/// What a take read.
+/// Requests and bytes of a take.
 #[derive(Serialize)]
 struct ReadsDocument {
     requests: u64,

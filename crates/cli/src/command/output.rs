@@ -1,4 +1,4 @@
-//! What commands print.
+//! Output of commands.
 
 use std::io::{BufWriter, Write, stderr, stdout};
 use std::path::Path;
@@ -58,7 +58,7 @@ pub(super) fn align_right(table: &mut Table, column: usize) {
     }
 }
 
-/// What a command did that wrote a file: on the standard output, unless the file is there.
+/// Prints what a command did that wrote a file: on the standard output, unless the file is there.
 pub(super) fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), Failure> {
     let mut out = match is_standard_output(written) {
         true => Out::to_standard_error(),

@@ -89,7 +89,7 @@ enum Refused {
     Missing(String),
 }
 
-/// What is wrong with a list of rows. Lines count from 1.
+/// Mistakes in a list of rows. Lines count from 1.
 #[derive(Debug)]
 enum Wrong {
     Read(std::io::Error),

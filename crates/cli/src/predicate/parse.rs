@@ -20,7 +20,7 @@ pub struct Predicate {
 pub struct PredicateError {
     /// The character of the text that it is about, counted from 1.
     pub at: usize,
-    /// What is wrong.
+    /// Describes the mistake.
     pub what: String,
 }
 
@@ -315,7 +315,7 @@ impl<'a> Characters<'a> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// What stands between quotes, of which two stand for one. The opening one is passed.
+    /// Reads what stands between quotes, of which two stand for one. The opening one is passed.
     fn quoted(&mut self, quote: char, at: usize) -> Result<String, PredicateError> {
         let mut inner = String::new();
         loop {

@@ -43,7 +43,7 @@ pub(super) enum Column {
     Text(StringBuilder),
 }
 
-/// The same expression for every builder.
+/// Repeats an expression for every builder.
 macro_rules! with_builder {
     ($column:expr, $rows:pat => $null:expr, $builder:ident => $each:expr) => {
         match $column {
@@ -215,7 +215,7 @@ pub(super) fn misfit(value: impl Display, data_type: impl Display, is_asked: boo
     }
 }
 
-/// What to do about a value that does not fit the inferred type.
+/// Says what to do about a value that does not fit the inferred type.
 pub(super) fn as_text(path: &str) -> String {
     format!("; with --types {path}=utf8 the column is text")
 }

@@ -173,7 +173,7 @@ fn leaves(data_type: &DataType, types: &mut Vec<DataType>) {
     }
 }
 
-/// The same fields with these types for what [`leaves`] finds.
+/// Returns the fields with these types for what [`leaves`] finds.
 fn with_leaves(fields: &Fields, types: &mut impl Iterator<Item = DataType>) -> Fields {
     let fields = fields.iter().map(|field| with_leaf(field, types));
     fields.collect()

@@ -112,7 +112,7 @@ fn rows_in_row_groups(metadata: &ParquetMetaData) -> Result<u64, String> {
     Ok(n_rows)
 }
 
-/// The same metadata, in which those of the file's Arrow schema are UTF-8 (see [`ipc`]).
+/// Makes the metadata of the file's Arrow schema UTF-8 (see [`ipc`]).
 fn with_readable_schema(metadata: ParquetMetaData) -> Result<ParquetMetaData, String> {
     let file = metadata.file_metadata();
     let mut pairs = file.key_value_metadata().cloned();

@@ -70,6 +70,68 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         DataType::UInt16 => integers::<UInt16Type>(array),
         DataType::UInt32 => integers::<UInt32Type>(array),
         DataType::UInt64 => integers::<UInt64Type>(array),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => floats(style, array),
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => strings(style, array),
+        DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(style, array, *scale),
+        DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(style, array, *scale),
+        DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(style, array, *scale),
+        DataType::Decimal256(_, scale) => decimals::<Decimal256Type>(style, array, *scale),
+        DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => times(style, array),
+        DataType::Interval(unit) => intervals(style, array, *unit),
+        DataType::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            // Normalising keys needs at least one value. Without one, every row is null.
+            let keys = if dictionary.values().is_empty() {
+                Vec::new()
+            } else {
+                dictionary.normalized_keys()
+            };
+            let value = cell(style, dictionary.values().as_ref())?;
+            Box::new(move |row, out| match keys.get(row) {
+                Some(&key) => value(key, out),
+                None => null(style, out),
+            })
+        }
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::FixedSizeList(..)
+        | DataType::Map(..)
+        | DataType::Struct(_) => nested(style, array)?,
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => run_values::<Int16Type>(style, array)?,
+            DataType::Int32 => run_values::<Int32Type>(style, array)?,
+            _ => run_values::<Int64Type>(style, array)?,
+        },
+        DataType::Union(fields, _) => chosen(style, array, fields)?,
+    };
+    Ok(match array.nulls() {
+        None => not_null,
+        Some(nulls) => Box::new(move |row, out| {
+            if nulls.is_null(row) {
+                null(style, out)
+            } else {
+                not_null(row, out)
+            }
+        }),
+    })
+}
+
+/// Floating-point numbers.
+fn floats<'a>(style: Style, array: &'a dyn Array) -> Cell<'a> {
+    match array.data_type() {
         DataType::Float16 => {
             let values = array.as_primitive::<Float16Type>();
             // Every 16-bit float is exactly a 32-bit float, so nothing is lost.
@@ -88,10 +150,16 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
                 float(style, out, f64::from(values.value(row)), values.value(row))
             })
         }
-        DataType::Float64 => {
+        _ => {
             let values = array.as_primitive::<Float64Type>();
             Box::new(move |row, out| float(style, out, values.value(row), values.value(row)))
         }
+    }
+}
+
+/// Text as it is, bytes as base64.
+fn strings<'a>(style: Style, array: &'a dyn Array) -> Cell<'a> {
+    match array.data_type() {
         DataType::Utf8 => {
             let values = array.as_string::<i32>();
             Box::new(move |row, out| string(style, out, values.value(row)))
@@ -116,14 +184,16 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
             let values = array.as_binary_view();
             Box::new(move |row, out| base64(style, out, values.value(row)))
         }
-        DataType::FixedSizeBinary(_) => {
+        _ => {
             let values = array.as_fixed_size_binary();
             Box::new(move |row, out| base64(style, out, values.value(row)))
         }
-        DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(style, array, *scale),
-        DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(style, array, *scale),
-        DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(style, array, *scale),
-        DataType::Decimal256(_, scale) => decimals::<Decimal256Type>(style, array, *scale),
+    }
+}
+
+/// Dates, times and durations.
+fn times<'a>(style: Style, array: &'a dyn Array) -> Cell<'a> {
+    match array.data_type() {
         DataType::Date32 => calendar::<Date32Type>(style, array),
         DataType::Date64 => calendar::<Date64Type>(style, array),
         DataType::Time32(TimeUnit::Second) => calendar::<Time32SecondType>(style, array),
@@ -147,14 +217,18 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
         DataType::Duration(TimeUnit::Microsecond) => {
             durations::<DurationMicrosecondType>(style, array, 6)
         }
-        DataType::Duration(TimeUnit::Nanosecond) => {
-            durations::<DurationNanosecondType>(style, array, 9)
-        }
-        DataType::Interval(IntervalUnit::YearMonth) => {
+        _ => durations::<DurationNanosecondType>(style, array, 9),
+    }
+}
+
+/// Intervals, as ISO 8601 writes durations.
+fn intervals<'a>(style: Style, array: &'a dyn Array, unit: IntervalUnit) -> Cell<'a> {
+    match unit {
+        IntervalUnit::YearMonth => {
             let values = array.as_primitive::<IntervalYearMonthType>();
             Box::new(move |row, out| ascii(style, out, &format!("P{}M", values.value(row))))
         }
-        DataType::Interval(IntervalUnit::DayTime) => {
+        IntervalUnit::DayTime => {
             let values = array.as_primitive::<IntervalDayTimeType>();
             Box::new(move |row, out| {
                 let value = values.value(row);
@@ -169,7 +243,7 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
                 )
             })
         }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
+        IntervalUnit::MonthDayNano => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>();
             Box::new(move |row, out| {
                 let value = values.value(row);
@@ -185,46 +259,14 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
                 )
             })
         }
-        DataType::Dictionary(_, _) => {
-            let dictionary = array.as_any_dictionary();
-            // Normalising keys needs at least one value. Without one, every row is null.
-            let keys = if dictionary.values().is_empty() {
-                Vec::new()
-            } else {
-                dictionary.normalized_keys()
-            };
-            let value = cell(style, dictionary.values().as_ref())?;
-            Box::new(move |row, out| match keys.get(row) {
-                Some(&key) => value(key, out),
-                None => null(style, out),
-            })
-        }
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let item = cell(style, list.values().as_ref())?;
-            Box::new(move |row, out| {
-                let offsets = list.value_offsets();
-                items(
-                    style,
-                    &item,
-                    offsets[row] as usize..offsets[row + 1] as usize,
-                    out,
-                )
-            })
-        }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let item = cell(style, list.values().as_ref())?;
-            Box::new(move |row, out| {
-                let offsets = list.value_offsets();
-                items(
-                    style,
-                    &item,
-                    offsets[row] as usize..offsets[row + 1] as usize,
-                    out,
-                )
-            })
-        }
+    }
+}
+
+/// Values that hold others.
+fn nested<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> {
+    Ok(match array.data_type() {
+        DataType::List(_) => offset_items::<i32>(style, array)?,
+        DataType::LargeList(_) => offset_items::<i64>(style, array)?,
         DataType::FixedSizeList(_, _) => {
             let list = array.as_fixed_size_list();
             let item = cell(style, list.values().as_ref())?;
@@ -244,32 +286,28 @@ pub fn cell<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> 
                 )
             })
         }
-        DataType::Struct(fields) => {
+        DataType::ListView(_) => view_items::<i32>(style, array)?,
+        DataType::LargeListView(_) => view_items::<i64>(style, array)?,
+        _ => {
             let mut object = Object::default();
-            for (field, child) in fields.iter().zip(array.as_struct().columns()) {
+            let array = array.as_struct();
+            for (field, child) in array.fields().iter().zip(array.columns()) {
                 object.push(field.name(), cell(style, child.as_ref())?);
             }
             Box::new(move |row, out| object.write(row, out))
         }
-        DataType::ListView(_) => view_items::<i32>(style, array)?,
-        DataType::LargeListView(_) => view_items::<i64>(style, array)?,
-        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => run_values::<Int16Type>(style, array)?,
-            DataType::Int32 => run_values::<Int32Type>(style, array)?,
-            _ => run_values::<Int64Type>(style, array)?,
-        },
-        DataType::Union(fields, _) => chosen(style, array, fields)?,
-    };
-    Ok(match array.nulls() {
-        None => not_null,
-        Some(nulls) => Box::new(move |row, out| {
-            if nulls.is_null(row) {
-                null(style, out)
-            } else {
-                not_null(row, out)
-            }
-        }),
     })
+}
+
+/// The items of lists, which lie back to back.
+fn offset_items<O: OffsetSizeTrait>(style: Style, array: &dyn Array) -> Result<Cell<'_>, String> {
+    let list = array.as_list::<O>();
+    let item = cell(style, list.values().as_ref())?;
+    Ok(Box::new(move |row, out| {
+        let offsets = list.value_offsets();
+        let range = offsets[row].as_usize()..offsets[row + 1].as_usize();
+        items(style, &item, range, out)
+    }))
 }
 
 /// The items of list views, which may lie anywhere among the items.

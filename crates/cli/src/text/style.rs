@@ -1,4 +1,4 @@
-//! What differs between the styles: text, null, and how they are quoted.
+//! Differences between the styles: text, null, and how they are quoted.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tarsia::compliance::certificate::is_unprintable;
 
-/// What the text is for.
+/// The use of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A JSON value.
@@ -46,7 +46,7 @@ pub(super) fn json_string(out: &mut Vec<u8>, text: &str) {
         .expect("a string always has a JSON form, and writing to memory cannot fail");
 }
 
-/// The same JSON without the control characters and marks of direction that JSON allows in strings and terminals obey.
+/// Escapes the control characters and marks of direction that JSON allows in strings and terminals obey.
 pub(crate) fn escape_controls(json: &str) -> Cow<'_, str> {
     // Between the strings of indented JSON there are line ends.
     let is_obeyed = |c: char| is_unprintable(c) && c != '\n';

@@ -1,4 +1,4 @@
-//! What goes wrong: exit codes 1 and 2, one line each, and nothing left behind.
+//! Errors: exit codes 1 and 2, one line each, and nothing left behind.
 
 use std::io::Read;
 use std::process::Stdio;

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use crate::run::{Folder, read_table};
 
-/// The same values as CSV and as JSON lines, in a column `n`.
+/// Writes the same values as CSV and as JSON lines, in a column `n`.
 fn write_numbers(folder: &Folder, values: &[&str]) {
     let lines: String = values.iter().map(|value| format!("{value}\n")).collect();
     folder.write("n.csv", format!("n\n{lines}"));

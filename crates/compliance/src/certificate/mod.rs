@@ -36,7 +36,7 @@ pub enum CertificateError {
     /// The bytes are no JSON of a certificate.
     #[error("no certificate: {what}")]
     Json {
-        /// What the JSON parser says, with line and column.
+        /// The words of the JSON parser, with line and column.
         what: String,
     },
     /// A certificate of a version that this module does not know.
@@ -50,7 +50,7 @@ pub enum CertificateError {
     Field {
         /// The field's name.
         field: &'static str,
-        /// What is wrong with it.
+        /// Describes the mistake.
         what: String,
     },
     /// The certificate was changed after it was signed, or signed with another key.
@@ -66,7 +66,7 @@ impl CertificateError {
     }
 }
 
-/// What a document is. JSON has the text.
+/// The kind of a document. JSON has the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CertificateKind {
     /// The certificate of an erasure.
@@ -79,7 +79,7 @@ pub enum CertificateKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// What the document is.
+    /// The kind of the document.
     pub kind: CertificateKind,
     /// [`CERTIFICATE_VERSION`].
     pub version: u32,
@@ -89,7 +89,7 @@ pub struct Certificate {
     pub file_id: Hex<16>,
     /// When the rows were erased: RFC 3339 in UTC, such as `2026-01-31T12:00:00Z`.
     pub time: String,
-    /// What the caller wants to say, such as the number of a request.
+    /// A note of the caller, such as the number of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The level that was asked for. 1: the rows were deleted, which hides them; 2: they were also erased from the
@@ -123,17 +123,17 @@ pub struct Certificate {
     pub signature: Option<Signature>,
 }
 
-/// What became of the rows of an erasure.
+/// The rows of an erasure, by what became of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertifiedRows {
     /// The rows that were asked for.
     pub asked: RowRanges,
-    /// Those of them that readers saw before.
+    /// Rows asked for that readers saw before.
     pub newly_deleted: RowRanges,
-    /// Those of them that the columns at level 2 lost by this erasure; none at level 1.
+    /// Rows asked for that the columns at level 2 lost by this erasure; none at level 1.
     pub erased_now: RowRanges,
-    /// Those of them that the columns at level 2 had lost before.
+    /// Rows asked for that the columns at level 2 had lost before.
     pub erased_before: RowRanges,
 }
 
@@ -215,7 +215,7 @@ pub enum SignatureAlgorithm {
     Ed25519,
 }
 
-/// What a certificate's signature says.
+/// The result of checking a certificate's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {
     /// The certificate has none.
@@ -224,7 +224,7 @@ pub enum Signed {
     By(PublicKey),
 }
 
-/// What certificates of all versions have. Other fields are passed over.
+/// Fields that certificates of all versions have. Other fields are passed over.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "kind")]
@@ -348,7 +348,7 @@ impl Certificate {
 }
 
 impl CertifiedRows {
-    /// What the four sets say of each other.
+    /// Checks that the four sets agree with each other.
     fn check(&self, level: u8) -> Result<(), CertificateError> {
         let refuse = |what: &str| {
             Err(CertificateError::Field {

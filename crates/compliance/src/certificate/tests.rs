@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Of RFC 8032, section 7.1, test 1.
+/// The key of RFC 8032, section 7.1, test 1.
 const SECRET: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
 const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 

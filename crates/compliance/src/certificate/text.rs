@@ -77,7 +77,7 @@ impl Certificate {
 }
 
 impl CertificateColumn {
-    /// What of the rows that were asked for the column still holds, for people: a sentence. Its name is escaped.
+    /// Says in a sentence for people which of the rows that were asked for the column still holds. Its name is escaped.
     ///
     /// ```
     /// use tarsia_compliance::certificate::CertificateColumn;

@@ -25,6 +25,7 @@ mod read;
 use std::ops::Range;
 
 use crate::DIGEST_BYTES;
+use crate::bytes::{ByteReader, TooShort};
 
 pub use read::JournalReader;
 
@@ -37,7 +38,7 @@ pub const JOURNAL_FIRST_PLACE: u64 = 192;
 /// The most bytes of a journal's record.
 pub const JOURNAL_RECORD_BYTES_MAX: u64 = 1 << 30;
 
-/// What journals of earlier versions start with.
+/// Magic of journals of earlier versions.
 const EARLIER_MAGIC: [u8; 8] = *b"TRSJRNL1";
 
 const FILE_ID_BYTES: usize = 16;
@@ -119,7 +120,7 @@ pub enum JournalError {
     /// The bytes end before the journal does.
     #[error("the journal ends at byte {len}: {what} at byte {at} needs {needed} bytes")]
     Truncated {
-        /// What is missing.
+        /// Names the missing part.
         what: &'static str,
         /// Where it starts.
         at: u64,
@@ -135,7 +136,7 @@ pub enum JournalError {
         what: &'static str,
         /// Where it starts.
         at: u64,
-        /// What must be there, in words.
+        /// Describes what must be there.
         expect: &'static str,
     },
     /// A journal that an earlier version of the format has.
@@ -224,7 +225,7 @@ impl Journal {
         self.file_bytes
     }
 
-    /// What is kept until the changes are done; empty if there is nothing.
+    /// Returns the bytes that are kept until the changes are done; empty if there is nothing.
     pub fn record(&self) -> &[u8] {
         &self.record
     }

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
+use crate::bytes::{ByteReader, TooShort};
 use crate::{Digest, Kind, hasher};
 
 /// Cookie of a bitmap without containers of runs; the number of containers follows.
@@ -34,7 +35,7 @@ pub enum RowSetError {
     /// The bytes end before the set does.
     #[error("the set of rows ends at byte {len}: {what} at byte {at} needs {needed} bytes")]
     Truncated {
-        /// What is missing.
+        /// Names the missing part.
         what: &'static str,
         /// Where it starts.
         at: u64,
@@ -50,7 +51,7 @@ pub enum RowSetError {
         what: &'static str,
         /// Where it starts.
         at: u64,
-        /// What must be there, in words.
+        /// Describes what must be there.
         expect: String,
     },
     /// A row that the table does not have.
@@ -210,29 +211,29 @@ impl RowSet {
     /// # Errors
     /// [`RowSetError::Row`] for rows that the table does not have, else [`RowSetError`] with the byte.
     pub fn parse(bytes: &[u8], rows: u64) -> Result<Self, RowSetError> {
-        let mut reader = Reader { bytes, at: 0 };
-        let count = reader.number::<8>("the number of bitmaps")?;
+        let mut reader = ByteReader::new(bytes);
+        let count = reader.array::<8>("the number of bitmaps")?;
         let count = u64::from_le_bytes(count);
         let mut bitmaps = BTreeMap::<u32, RoaringBitmap>::new();
         for _ in 0..count {
-            let at = reader.at;
-            let high = u32::from_le_bytes(reader.number("the upper half of rows")?);
+            let at = reader.position();
+            let high = u32::from_le_bytes(reader.array("the upper half of rows")?);
             if bitmaps
                 .last_key_value()
                 .is_some_and(|(last, _)| *last >= high)
             {
                 return Err(corrupt("the upper half of rows", at, "it must rise"));
             }
-            let start = reader.at;
+            let start = reader.position();
             check_bitmap(&mut reader)?;
-            let bitmap = bytes.get(start..reader.at).unwrap_or_default();
+            let bitmap = bytes.get(start..reader.position()).unwrap_or_default();
             // This checks the order of positions and runs, and counts the bits of bitmaps.
             let bitmap = RoaringBitmap::deserialize_from(bitmap)
                 .map_err(|error| corrupt("a bitmap", start, error.to_string()))?;
             bitmaps.insert(high, bitmap);
         }
-        if reader.at < bytes.len() {
-            return Err(corrupt("the end", reader.at, "no bytes may follow"));
+        if reader.n_left() > 0 {
+            return Err(corrupt("the end", reader.position(), "no bytes may follow"));
         }
         let set = Self { bitmaps };
         match set.last() {
@@ -485,15 +486,15 @@ fn write_bitmap(bitmap: &RoaringBitmap, out: &mut Vec<u8>) {
 
 /// Goes over a bitmap and checks what the reader of Roaring does not: that all bytes are there before memory is taken
 /// for them, that runs have as many rows as the container says, that offsets are right, that unused bits are zero.
-fn check_bitmap(reader: &mut Reader<'_>) -> Result<(), RowSetError> {
-    let start = reader.at;
-    let [low0, low1, high0, high1] = reader.number("a cookie")?;
+fn check_bitmap(reader: &mut ByteReader<'_>) -> Result<(), RowSetError> {
+    let start = reader.position();
+    let [low0, low1, high0, high1] = reader.array("a cookie")?;
     let has_runs = u16::from_le_bytes([low0, low1]) == COOKIE_RUNS;
     let n = if has_runs {
         usize::from(u16::from_le_bytes([high0, high1])) + 1
     } else if u32::from_le_bytes([low0, low1, high0, high1]) == COOKIE_PLAIN {
-        let at = reader.at;
-        let n = u32::from_le_bytes(reader.number("the number of containers")?) as usize;
+        let at = reader.position();
+        let n = u32::from_le_bytes(reader.array("the number of containers")?) as usize;
         if !(1..=CONTAINERS_MAX).contains(&n) {
             return Err(corrupt("the number of containers", at, "1 to 65,536"));
         }
@@ -501,8 +502,11 @@ fn check_bitmap(reader: &mut Reader<'_>) -> Result<(), RowSetError> {
     } else {
         return Err(corrupt("a cookie", start, "12346 or 12347"));
     };
-    let flags_at = reader.at;
-    let flags = reader.take(if has_runs { n.div_ceil(8) } else { 0 }, "flags of runs")?;
+    let flags_at = reader.position();
+    let flags = reader.take(
+        if has_runs { n.div_ceil(8) as u64 } else { 0 },
+        "flags of runs",
+    )?;
     if let Some(last) = flags.last()
         && n % 8 != 0
         && last >> (n % 8) != 0
@@ -513,11 +517,11 @@ fn check_bitmap(reader: &mut Reader<'_>) -> Result<(), RowSetError> {
             "unused bits must be zero",
         ));
     }
-    let descriptions_at = reader.at;
-    let (descriptions, _) = reader.take(n * 4, "descriptions")?.as_chunks::<4>();
-    let offsets_at = reader.at;
+    let descriptions_at = reader.position();
+    let (descriptions, _) = reader.take(n as u64 * 4, "descriptions")?.as_chunks::<4>();
+    let offsets_at = reader.position();
     let has_offsets = !has_runs || n >= OFFSETS_FROM;
-    let offsets = reader.take(if has_offsets { n * 4 } else { 0 }, "offsets")?;
+    let offsets = reader.take(if has_offsets { n as u64 * 4 } else { 0 }, "offsets")?;
     let mut offsets = offsets.as_chunks::<4>().0.iter();
     let mut last_key = None;
     for (index, [key0, key1, rows0, rows1]) in descriptions.iter().enumerate() {
@@ -529,7 +533,7 @@ fn check_bitmap(reader: &mut Reader<'_>) -> Result<(), RowSetError> {
                 "it must rise",
             ));
         }
-        let found = reader.at - start;
+        let found = reader.position() - start;
         if let Some(offset) = offsets.next()
             && u32::from_le_bytes(*offset) as usize != found
         {
@@ -541,12 +545,14 @@ fn check_bitmap(reader: &mut Reader<'_>) -> Result<(), RowSetError> {
             .get(index / 8)
             .is_some_and(|byte| byte >> (index % 8) & 1 == 1);
         if !is_run {
-            reader.take(plain_bytes(rows), "a container")?;
+            reader.take(plain_bytes(rows) as u64, "a container")?;
             continue;
         }
-        let at = reader.at;
-        let runs = usize::from(u16::from_le_bytes(reader.number("the number of runs")?));
-        let (runs, _) = reader.take(runs * RUN_BYTES, "runs")?.as_chunks::<4>();
+        let at = reader.position();
+        let runs = usize::from(u16::from_le_bytes(reader.array("the number of runs")?));
+        let (runs, _) = reader
+            .take((runs * RUN_BYTES) as u64, "runs")?
+            .as_chunks::<4>();
         let found: usize = runs
             .iter()
             .map(|[_, _, more0, more1]| usize::from(u16::from_le_bytes([*more0, *more1])) + 1)
@@ -567,32 +573,20 @@ fn corrupt(what: &'static str, at: usize, expect: impl Into<String>) -> RowSetEr
     }
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], RowSetError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let Some(taken) = rest.get(..n) else {
-            return Err(RowSetError::Truncated {
-                what,
-                at: self.at as u64,
-                needed: n as u64,
-                len: self.bytes.len() as u64,
-            });
-        };
-        self.at += n;
-        Ok(taken)
-    }
-
-    fn number<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], RowSetError> {
-        let mut number = [0; N];
-        for (to, from) in number.iter_mut().zip(self.take(N, what)?) {
-            *to = *from;
+impl From<TooShort> for RowSetError {
+    fn from(error: TooShort) -> Self {
+        let TooShort {
+            what,
+            at,
+            needed,
+            len,
+        } = error;
+        Self::Truncated {
+            what,
+            at,
+            needed,
+            len,
         }
-        Ok(number)
     }
 }
 

@@ -40,7 +40,7 @@ fn runs(rows: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
     runs
 }
 
-/// What others write for the same rows.
+/// Returns the bytes that another implementation writes for the rows.
 fn others_bytes(rows: impl Iterator<Item = u64>) -> Vec<u8> {
     let mut treemap: RoaringTreemap = rows.collect();
     treemap.optimize();
@@ -193,7 +193,7 @@ fn set_of(range: Range<u64>) -> RowSet {
     set(&[range])
 }
 
-/// What no writer writes, and a reader that believes it might take for other rows.
+/// Refuses bytes that no writer writes, and that a reader might take for other rows.
 #[test]
 fn lies_are_refused() {
     let (plain, runs) = (COOKIE_PLAIN as u16, COOKIE_RUNS);

@@ -2,13 +2,14 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Alp;
-use crate::layout::{ID, Parts, Scale, VERSION, parse_scale};
+use crate::layout::{ID, Scale, UnitParts, VERSION, parse_scale};
 
 impl Encoding for Alp {
     fn id(&self) -> &'static str {
@@ -56,7 +57,7 @@ impl Decoder for AlpDecoder {
         let n_selected = selection.check(unit.len)?;
         let width = self.value_bytes;
         let to = out.into_fixed(width, n_selected)?;
-        let parts = Parts::parse(&unit, width)?;
+        let parts = UnitParts::parse(&unit, width)?;
         let integers = Output::Fixed(&mut *to);
         self.integers
             .decode(parts.integers, selection, scratch, integers)?;
@@ -86,7 +87,12 @@ fn narrow_numbers(values: &mut [u8], scale: Scale) {
 }
 
 /// Writes the exceptions among the selected values.
-fn patch(parts: &Parts<'_>, width: usize, selection: Selection<'_>, to: &mut [u8]) -> Result<()> {
+fn patch(
+    parts: &UnitParts<'_>,
+    width: usize,
+    selection: Selection<'_>,
+    to: &mut [u8],
+) -> Result<()> {
     let exception = |i: usize| parts.exceptions.values.get(i * width..(i + 1) * width);
     let mut write = |place: usize, i: usize| {
         let value = to.get_mut(place * width..(place + 1) * width);

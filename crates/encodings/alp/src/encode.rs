@@ -6,10 +6,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{position_bytes, write_exceptions};
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    position_bytes, write_exceptions,
 };
 
 use crate::Alp;
@@ -104,7 +104,7 @@ struct Encoded {
     scale: Scale,
     /// As many as there are numbers.
     integers: Rc<OwnedValues>,
-    /// Of the numbers that no integer stands for.
+    /// Positions of the numbers that no integer stands for.
     positions: Vec<u32>,
 }
 
@@ -267,7 +267,7 @@ impl AlpPage {
 }
 
 impl PageEncoder for AlpPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let range = block.range();
         if self.has(&range, &values) {
@@ -288,6 +288,6 @@ impl PageEncoder for AlpPage {
         let encoded = Encoded::of(&values, self.scale);
         write_exceptions(&values, encoded.positions.iter().copied(), out)?;
         self.child
-            .encode(Block::all(encoded.integers.as_values()?)?, out)
+            .encode(BlockValues::all(encoded.integers.as_values()?)?, out)
     }
 }

@@ -2,9 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{
-    Error, ExceptionFields, Exceptions, Node, Reader, Result, Tree, Unit, ValueType, Version,
-};
+use tarsia_codec::toolbox::{ByteReader, ExceptionFields, Exceptions};
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.alp";
@@ -44,7 +43,7 @@ pub(crate) fn parse_scale(node: &Node<'_>) -> Result<Scale> {
             "values other than numbers of 4 or 8 bytes in tarsia.alp",
         ));
     };
-    let mut reader = Reader::new(node.params);
+    let mut reader = ByteReader::new(node.params);
     let decimals = reader.u8("alp.decimals")?;
     let scale = Scale::of(decimals);
     let scale = scale.ok_or_else(|| Error::corrupt("alp.decimals", 0, decimals, "0 ..= 22"))?;
@@ -52,7 +51,7 @@ pub(crate) fn parse_scale(node: &Node<'_>) -> Result<Scale> {
     Ok(scale)
 }
 
-/// What the integers of a node are multiples of.
+/// The power of ten that the integers of a node are multiples of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
     /// Decimals of the numbers.
@@ -90,15 +89,15 @@ impl Scale {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     pub(crate) exceptions: Exceptions<'a>,
     /// The child's unit.
     pub(crate) integers: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let fields = ExceptionFields {
             count: "alp.n_exceptions",
             positions: "alp.positions",

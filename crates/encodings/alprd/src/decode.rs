@@ -2,13 +2,14 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, Version, children_of,
+    Unit, Version,
 };
 
 use crate::Alprd;
-use crate::layout::{self, ID, LEFT_BYTES, Parts, VERSION};
+use crate::layout::{self, ID, LEFT_BYTES, UnitParts, VERSION};
 
 impl Encoding for Alprd {
     fn id(&self) -> &'static str {
@@ -56,7 +57,7 @@ impl Decoder for AlprdDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.value_bytes, n_selected)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let right = Output::Fixed(&mut *to);
         self.right.decode(parts.right, selection, scratch, right)?;
         let mut left = scratch.take(n_selected * LEFT_BYTES);

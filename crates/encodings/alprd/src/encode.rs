@@ -6,16 +6,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    append_sized,
 };
 
 use crate::Alprd;
 use crate::layout::{LEFT_AT, LEFT_BYTES, parse_right_bits};
 
-/// What a left part takes that has no code, in bits: itself and its position.
+/// Bits that a left part without a code takes: itself and its position.
 const EXCEPTION_BITS: u64 = 32;
 
 /// Numbers of the sample by which the bits of right parts are chosen.
@@ -203,7 +203,7 @@ struct AlprdPage {
 }
 
 impl PageEncoder for AlprdPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let (range, width) = (block.range(), values.width());
         let of_page = self.values.get(range.start * width..range.end * width);
@@ -213,13 +213,18 @@ impl PageEncoder for AlprdPage {
             return self.append(left, block.of(self.halves.right.as_values()?)?, out);
         }
         let halves = Halves::of(&values, self.right_bits);
-        let left = Block::all(halves.left.as_values()?)?;
-        self.append(left, Block::all(halves.right.as_values()?)?, out)
+        let left = BlockValues::all(halves.left.as_values()?)?;
+        self.append(left, BlockValues::all(halves.right.as_values()?)?, out)
     }
 }
 
 impl AlprdPage {
-    fn append(&self, left: Block<'_>, right: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn append(
+        &self,
+        left: BlockValues<'_>,
+        right: BlockValues<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         append_sized(out, "left parts of 4 GiB and more", |out| {
             self.left.encode(left, out)
         })?;

@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.alprd";
@@ -32,7 +33,7 @@ pub(crate) fn parse_right_bits(node: &Node<'_>) -> Result<u32> {
             return Err(Error::unsupported(what));
         }
     };
-    let mut reader = Reader::new(node.params);
+    let mut reader = ByteReader::new(node.params);
     let right_bits = reader.u8("alprd.right_bits")?;
     reader.finish("alprd.params")?;
     let all = width * 8;
@@ -47,7 +48,7 @@ pub(crate) fn parse_right_bits(node: &Node<'_>) -> Result<u32> {
     }
 }
 
-/// What a node needs.
+/// Checks a node and returns its needs.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
     parse_right_bits(node)?;
     let left = ValueType::Fixed(LEFT_BYTES as u32);
@@ -55,14 +56,14 @@ pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
 }
 
 /// A unit taken apart.
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     pub(crate) left: Unit<'a>,
     pub(crate) right: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let left_len = reader.u32("alprd.left_len")?;
         let left_len = usize::try_from(left_len).unwrap_or(usize::MAX);
         Ok(Self {

@@ -21,13 +21,13 @@ fn of(width: usize, data: Data, typical: impl Fn(&mut Rng) -> u64) -> Codec {
     Codec::new(&[&BINS, &PLAIN], tree, numbers)
 }
 
-/// Of a normal distribution with the mean 0 and the deviation 1 (Box and Muller).
+/// Draws a number of a normal distribution with the mean 0 and the deviation 1 (Box and Muller).
 fn normal(rng: &mut Rng) -> f64 {
     let mut share = || (rng.u64() as f64 + 1.0) / 2f64.powi(64);
     (-2.0 * share().ln()).sqrt() * (TAU * share()).cos()
 }
 
-/// Of a lognormal distribution: most are near `e^mean`, few are much larger.
+/// Draws a number of a lognormal distribution: most are near `e^mean`, few are much larger.
 fn lognormal(rng: &mut Rng, mean: f64) -> u64 {
     (mean + normal(rng)).exp() as u64
 }

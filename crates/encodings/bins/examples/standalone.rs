@@ -5,7 +5,8 @@ use tarsia_bitpack::BITPACK;
 use tarsia_standalone::arrow_array::{Array, Int64Array, StringArray};
 use tarsia_standalone::{Encoded, Result, Selection, encode_array, registry};
 
-/// Of request `i`, in microseconds: about 300, for one in 10 about 5,000, for one in 100 up to 1,000,000.
+/// Returns the latency of request `i` in microseconds: about 300, for one in 10 about 5,000, for one in 100 up to
+/// 1,000,000.
 fn latency(i: i64) -> i64 {
     let noise = i * 7919 % 1009;
     match i * i % 100 {

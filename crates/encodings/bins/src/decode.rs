@@ -4,13 +4,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Bins;
-use crate::layout::{self, ID, Parts, VERSION};
+use crate::layout::{self, ID, UnitParts, VERSION};
 use crate::offsets::Offsets;
 use crate::table::Table;
 
@@ -66,7 +67,7 @@ impl<const S: usize> Decoder for UnitDecoder<S> {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let (to, _) = out.into_fixed(S, n_selected)?.as_chunks_mut::<S>();
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let offsets = Offsets::new(parts.offsets, parts.offsets_at());
         match selection {
             Selection::All => self.range(&parts, &offsets, 0..unit.len, scratch, to),
@@ -94,7 +95,7 @@ impl<const S: usize> Decoder for UnitDecoder<S> {
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let at = parts.offsets_at();
         if front < at {
             return Ok(Reach::Front(at));
@@ -118,7 +119,7 @@ impl<const S: usize> UnitDecoder<S> {
     /// Decodes consecutive values.
     fn range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         offsets: &Offsets<'_>,
         values: Range<u32>,
         scratch: &mut Scratch,
@@ -144,7 +145,7 @@ impl<const S: usize> UnitDecoder<S> {
     /// Decodes the values at rising indices.
     fn indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         offsets: &Offsets<'_>,
         indices: &[u32],
         scratch: &mut Scratch,
@@ -200,7 +201,7 @@ impl PageBins {
     /// calls `with` with them.
     fn for_numbers(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         n: u32,
         scratch: &mut Scratch,
         with: &mut dyn FnMut(Numbers<'_>) -> Result<()>,

@@ -5,10 +5,10 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues, PageEncoder, Part,
-    Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, append_sized,
-    limits,
+    BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 
 use crate::Bins;
@@ -142,7 +142,7 @@ impl EncodingWriter for Bins {
     }
 }
 
-/// What a small sample suggests, in bits.
+/// Bits that a small sample suggests.
 struct Trial(u64);
 
 struct UnitEncoder {
@@ -153,7 +153,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let of_page = self.numbers.as_values()?;
         let numbers = of_page.slice(block.range()).as_fixed()?.bytes();
@@ -163,14 +163,19 @@ impl PageEncoder for UnitEncoder {
         // A parent that derives its child's values per block passes values at other positions.
         let numbers = self.encoder.numbers(&values)?;
         let of_block = fixed(&numbers, 1);
-        self.encode_unit(Block::all(of_block.as_values()?)?, &numbers, &values, out)
+        self.encode_unit(
+            BlockValues::all(of_block.as_values()?)?,
+            &numbers,
+            &values,
+            out,
+        )
     }
 }
 
 impl UnitEncoder {
     fn encode_unit(
         &self,
-        block: Block<'_>,
+        block: BlockValues<'_>,
         numbers: &[u8],
         values: &FixedSlice<'_>,
         out: &mut Vec<u8>,

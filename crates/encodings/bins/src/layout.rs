@@ -2,8 +2,9 @@
 
 use alloc::vec;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+    Error, Node, NodeSpec, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
 };
 
 /// The id of this encoding in files.
@@ -33,7 +34,8 @@ pub fn tree(number_bits: u8, numbers: Tree) -> Tree {
     Tree::node(ID, VERSION, &[number_bits], vec![numbers]).with_shared(&[0])
 }
 
-/// What a node needs. Refuses parameters that no writer writes, and values that are not numbers of 1, 2, 4 or 8 bytes.
+/// Checks a node and returns its needs. Refuses parameters that no writer writes, and values that are not numbers of 1,
+/// 2, 4 or 8 bytes.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     number_bits(node)?;
     let table = SharedSpec {
@@ -45,7 +47,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// The node's parameter.
 pub(crate) fn number_bits(node: &Node<'_>) -> Result<u8> {
-    let mut reader = Reader::new(node.params);
+    let mut reader = ByteReader::new(node.params);
     let found = reader.u8("bins.number_bits")?;
     reader.finish("bins.params")?;
     match (1..=NUMBER_BITS_MAX).contains(&found) {
@@ -66,16 +68,16 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The unit of the child `numbers`.
     pub(crate) numbers: Unit<'a>,
     /// The bits of all offsets.
     pub(crate) offsets: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let numbers_len = reader.u32("bins.numbers_len")?;
         let numbers_len = usize::try_from(numbers_len).unwrap_or(usize::MAX);
         let numbers = Unit {

@@ -20,7 +20,7 @@ const SLICES_MAX: usize = 1024;
 /// Values of the sample in a slice.
 const SAMPLED: usize = 32;
 
-/// What is sampled first, to see whether bins may be worth it.
+/// Values that are sampled first, to see whether bins may be worth it.
 const TRIAL_VALUES: usize = 1024;
 const TRIAL_SLICES: usize = 64;
 
@@ -41,7 +41,7 @@ pub(crate) fn trial(values: &FixedSlice<'_>) -> u64 {
     bits / n.max(1) * values.len() as u64 / bits_of(1)
 }
 
-/// What a bin costs: its entry, and about a byte where the child lists its number.
+/// Returns the bits of a bin: its entry, and about a byte where the child lists its number.
 fn entry_bits(value_bytes: usize) -> u64 {
     (value_bytes as u64 + 2) * 8
 }

@@ -56,10 +56,10 @@ pub(crate) fn bits_of(n: u64) -> u64 {
     n * ONE
 }
 
-/// What bins cost in a page.
+/// Costs of bins in a page.
 pub(crate) struct Costs {
     log_all: u64,
-    /// What a bin costs whatever is in it.
+    /// Bits of a bin whatever is in it.
     bin_bits: u64,
 }
 
@@ -78,12 +78,12 @@ impl Costs {
         self.log_all - log2(bin.n_values)
     }
 
-    /// Those of the numbers of all values in `bin`.
+    /// Returns the bits of the numbers of all values in `bin`.
     pub(crate) fn of_numbers(&self, bin: &Slice) -> u64 {
         bin.n_values * self.of_number(bin)
     }
 
-    /// What a bin costs: offsets, numbers, and what it costs whatever is in it.
+    /// Returns the bits of a bin: offsets, numbers, and what it costs whatever is in it.
     #[inline(always)]
     pub(crate) fn of(&self, bin: &Slice) -> u64 {
         bin.n_values * (bits_of(bin.width().into()) + self.of_number(bin)) + self.bin_bits

@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::decode_bits;
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, Version, decode_bits,
+    Unit, Version,
 };
 
 use crate::Bitmap;

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposal, Proposals, Result,
+    BlockValues, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposal, Proposals, Result,
     Sample, Statistics, ValueType, Values,
 };
 
@@ -51,7 +51,7 @@ impl EncodingWriter for Bitmap {
 struct BitmapPage;
 
 impl PageEncoder for BitmapPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         block.values().as_bits()?.append_to(out);
         Ok(())
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use tarsia_bits::{Word, pack, packed_bytes};
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
     Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 
@@ -21,20 +21,16 @@ impl EncodingWriter for Bitpack {
         if !matches!(fixed.width(), 1 | 2 | 4 | 8) || fixed.is_empty() {
             return Ok(());
         }
-        let mode = match proposals.must_fit() {
-            true => Mode::Uniform,
-            false => Mode::Free,
-        };
         // The smallest unit is a header without packed bits.
         if proposals.bytes_to_beat() <= HEADER_BYTES as u64 * values.n_units() {
             return Ok(());
         }
-        if !may_beat(fixed, mode, proposals.bytes_to_beat())? {
+        if !may_beat(fixed, proposals.bytes_to_beat())? {
             return Ok(());
         }
         proposals.push(Proposal {
-            params: mode.params().to_vec(),
-            ..Proposal::leaf(self, estimate(fixed, values.unit_values(), mode)?)
+            params: Mode::Free.params().to_vec(),
+            ..Proposal::leaf(self, estimate(fixed, values.unit_values(), Mode::Free)?)
         });
         Ok(())
     }
@@ -81,7 +77,7 @@ struct BitpackPage {
 }
 
 impl PageEncoder for BitpackPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         if values.width() != self.value_bytes {
             return Err(Error::invalid("values are not as wide as the node says"));
@@ -99,7 +95,7 @@ const TRIED_VALUES_MIN: usize = 4 * TRIED_GROUPS * GROUP_VALUES;
 /// Whether some groups, spread evenly, leave a chance that all values take fewer than `bytes_to_beat`. Looking at all
 /// values takes about as long as packing them, which is lost on random ones. The groups may be a quarter too large:
 /// they are a sample.
-fn may_beat(values: FixedSlice<'_>, mode: Mode, bytes_to_beat: u64) -> Result<bool> {
+fn may_beat(values: FixedSlice<'_>, bytes_to_beat: u64) -> Result<bool> {
     let n = values.len();
     if n < TRIED_VALUES_MIN {
         return Ok(true);
@@ -110,7 +106,7 @@ fn may_beat(values: FixedSlice<'_>, mode: Mode, bytes_to_beat: u64) -> Result<bo
         bytes += estimate(
             values.slice(start..start + GROUP_VALUES),
             GROUP_VALUES,
-            mode,
+            Mode::Free,
         )?;
     }
     let tried_values = (TRIED_GROUPS * GROUP_VALUES) as u128;

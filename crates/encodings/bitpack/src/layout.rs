@@ -1,7 +1,8 @@
 //! The fields of a unit, their limits, and the parser.
 
 use tarsia_bits::{packed_bytes, spare_bits};
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.bitpack";
@@ -136,7 +137,7 @@ impl Form {
     }
 
     /// `value_bytes` is 1, 2, 4 or 8.
-    fn parse(reader: &mut Reader<'_>, value_bytes: usize, mode: Mode) -> Result<Self> {
+    fn parse(reader: &mut ByteReader<'_>, value_bytes: usize, mode: Mode) -> Result<Self> {
         let form = reader.u8("bitpack.form")?;
         let width = reader.u8("bitpack.width")?;
         let sizes = reader.u8("bitpack.sizes")?;
@@ -239,7 +240,7 @@ impl<'a> Unit<'a> {
         n_values: usize,
         value_bytes: usize,
         mode: Mode,
-    ) -> Result<(Self, Reader<'a>)> {
+    ) -> Result<(Self, ByteReader<'a>)> {
         let mut unit = Self {
             n_values,
             value_bytes,
@@ -253,7 +254,7 @@ impl<'a> Unit<'a> {
             patch_highs_at: 0,
             packed: &[],
         };
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         if n_values == 0 {
             return Ok((unit, reader));
         }
@@ -298,7 +299,7 @@ impl<'a> Unit<'a> {
         Ok((unit, reader))
     }
 
-    fn parse_packed(&mut self, mut reader: Reader<'a>) -> Result<()> {
+    fn parse_packed(&mut self, mut reader: ByteReader<'a>) -> Result<()> {
         let n_values = self.n_values as u64;
         let (needed, last) = match self.group_widths.split_last() {
             None => {

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     AlignedBuf, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Bitshuffle;
@@ -169,12 +170,12 @@ impl UnitDecoder {
         to: &mut [u8],
     ) -> Result<()> {
         let n_bytes = n_rows * planes.n_planes();
-        let mut places = scratch.take(n_bytes * 4);
         let mut bytes = scratch.take(n_bytes);
-        let done = self.rows(unit, planes, indices, &mut places, &mut bytes, scratch);
+        let done = scratch.with_values(n_bytes, |places, scratch| {
+            self.rows(unit, planes, indices, places, &mut bytes, scratch)
+        });
         let done = done.and_then(|()| unshuffle_rows(&bytes, planes, indices, to));
         scratch.give(bytes);
-        scratch.give(places);
         done
     }
 
@@ -184,12 +185,10 @@ impl UnitDecoder {
         unit: &Unit<'_>,
         planes: Planes,
         indices: &[u32],
-        places: &mut AlignedBuf,
+        places: &mut [u32],
         bytes: &mut AlignedBuf,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let places: &mut [u32] = bytemuck::try_cast_slice_mut(places)
-            .map_err(|_| Error::invalid("scratch memory is not aligned"))?;
         let mut to = places.iter_mut();
         for of_group in by_group(indices) {
             let group = of_group.first().map_or(0, |first| group_of(*first));

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, BlockChild, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    AlignedBuf, BlockChild, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
@@ -122,7 +122,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let planes = planes(&block.values().as_fixed()?)?;
         self.child.encode(planes.as_values()?, out)
     }

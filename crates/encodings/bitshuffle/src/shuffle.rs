@@ -144,7 +144,7 @@ fn transpose_bytes(words: &mut Streams) {
     swap_all::<1>(words, 8, 0x00ff_00ff_00ff_00ff);
 }
 
-/// Of each pair of words that are `DISTANCE` apart, swaps the bits of the first above those of `mask` with the bits of
+/// Swaps, in each pair of words that are `DISTANCE` apart, the bits of the first above those of `mask` with the bits of
 /// the second that are in `mask`.
 #[inline(always)]
 fn swap_all<const DISTANCE: usize>(words: &mut Streams, shift: u32, mask: u64) {

@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{NumbersUnit, children_of, ends_from_lengths};
 use tarsia_codec::{
-    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, NumbersUnit, Output, Result,
-    Scratch, Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Bytes;
-use crate::layout::{self, ID, LENGTHS_TYPE, Parts, VERSION};
+use crate::layout::{self, ID, LENGTHS_TYPE, UnitParts, VERSION};
 
 /// Strings up to this length, in bytes, are copied with one load and one store.
 const SHORT_BYTES: usize = 16;
@@ -52,7 +53,7 @@ impl Decoder for BytesDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
         match selection {
             Selection::All => self.decode_range(&parts, 0, ends, base, data, scratch),
@@ -81,7 +82,7 @@ impl Decoder for BytesDecoder {
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let data_at = unit.bytes.len() - parts.data.len();
         if front < data_at {
             return Ok(Reach::Front(data_at));
@@ -90,7 +91,7 @@ impl Decoder for BytesDecoder {
         let bytes = self.sum_of(&parts, range, scratch)?;
         let end = start.saturating_add(bytes);
         if end > parts.data.len() as u64 {
-            return Err(Parts::bad_lengths(end));
+            return Err(UnitParts::bad_lengths(end));
         }
         // Both are at most the length of a slice now.
         Ok(Reach::Bytes {
@@ -102,7 +103,7 @@ impl Decoder for BytesDecoder {
     #[cfg(not(feature = "kernel"))]
     fn decoded_bytes_max(&self, bytes: &[u8], _len: u32) -> Result<Option<u64>> {
         // The data are all bytes after the lengths.
-        let mut reader = tarsia_codec::Reader::new(bytes);
+        let mut reader = tarsia_codec::toolbox::ByteReader::new(bytes);
         let lengths_len = reader.u32("bytes.lengths_len")?;
         reader.take(lengths_len as usize, "bytes.lengths")?;
         Ok(Some(reader.rest().len() as u64))
@@ -110,7 +111,7 @@ impl Decoder for BytesDecoder {
 
     #[cfg(not(feature = "kernel"))]
     fn strings<'a>(&'a self, unit: Unit<'a>) -> Result<Option<tarsia_codec::StoredStrings<'a>>> {
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         Ok(Some(tarsia_codec::StoredStrings {
             lengths: self.lengths.as_ref(),
             unit: parts.lengths,
@@ -120,12 +121,17 @@ impl Decoder for BytesDecoder {
 }
 
 impl BytesDecoder {
-    fn lengths_of<'a>(&'a self, parts: &Parts<'a>) -> NumbersUnit<'a> {
+    fn lengths_of<'a>(&'a self, parts: &UnitParts<'a>) -> NumbersUnit<'a> {
         NumbersUnit::new(&*self.lengths, parts.lengths)
     }
 
     /// Total bytes of the values in `range`.
-    fn sum_of(&self, parts: &Parts<'_>, range: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
+    fn sum_of(
+        &self,
+        parts: &UnitParts<'_>,
+        range: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Result<u64> {
         match range.is_empty() {
             true => Ok(0),
             false => self.lengths_of(parts).sum(range, scratch),
@@ -134,7 +140,7 @@ impl BytesDecoder {
 
     fn decode_range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         start: u32,
         ends: &mut [u32],
         base: u32,
@@ -157,7 +163,7 @@ impl BytesDecoder {
         let reaches_end = u64::from(start) + n == u64::from(parts.lengths.len);
         let to = from.saturating_add(bytes);
         if to > parts.data.len() as u64 || reaches_end && to != parts.data.len() as u64 {
-            return Err(Parts::bad_lengths(to));
+            return Err(UnitParts::bad_lengths(to));
         }
         if !fits {
             return Err(ends_overflow());
@@ -174,7 +180,7 @@ impl BytesDecoder {
 
     fn decode_indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         ends: &mut [u32],
         base: u32,
@@ -194,7 +200,7 @@ impl BytesDecoder {
             let (bytes, fits) = ends_from_lengths(lengths.numbers, part_at as u32);
             data_at = bytes.saturating_add(part_at);
             if data_at > parts.data.len() as u64 || !fits {
-                return Err(Parts::bad_lengths(data_at));
+                return Err(UnitParts::bad_lengths(data_at));
             }
             let part_end = lengths.start + lengths.numbers.len() as u32;
             while let Some((index, end)) = selected.next_if(|(index, _)| **index < part_end) {

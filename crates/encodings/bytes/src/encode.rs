@@ -6,10 +6,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{append_sized, lengths_of};
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, LogicalType, Node, OwnedValues, PageEncoder, Part,
-    Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, append_sized,
-    lengths_of,
+    BlockValues, BytesSlice, EncodingWriter, EraseFit, LogicalType, Node, OwnedValues, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Bytes;
@@ -95,7 +95,7 @@ impl BytesPage {
 }
 
 impl PageEncoder for BytesPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_bytes()?;
         append_sized(out, "the lengths of a unit take 4 GiB", |out| {
             if self.has_lengths_of(block.range(), &values) {
@@ -105,7 +105,8 @@ impl PageEncoder for BytesPage {
             // A parent that derives values per block (the entries of a block's dictionary) passes other values than it
             // prepared with. So the lengths of the page are used only after a comparison.
             let lengths = lengths_of(&values);
-            self.child.encode(Block::all(lengths.as_values()?)?, out)
+            self.child
+                .encode(BlockValues::all(lengths.as_values()?)?, out)
         })?;
         out.extend_from_slice(values.value_data());
         Ok(())

@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{Numbers, NumbersUnit, children_of, ends_from_lengths};
 use tarsia_codec::{
-    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Numbers, NumbersUnit, Output,
-    Result, Scratch, Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Concat;
-use crate::layout::{self, DATA_TYPE, ID, LENGTHS_TYPE, Parts, VERSION, bad_lengths};
+use crate::layout::{self, DATA_TYPE, ID, LENGTHS_TYPE, UnitParts, VERSION, bad_lengths};
 
 impl Encoding for Concat {
     fn id(&self) -> &'static str {
@@ -50,7 +51,7 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let out = out.into_bytes(n_selected)?;
         match selection {
             Selection::All => self.range(&parts, 0..unit.len, scratch, out),
@@ -61,14 +62,14 @@ impl Decoder for UnitDecoder {
 }
 
 impl UnitDecoder {
-    fn lengths_of<'a>(&'a self, parts: &Parts<'a>) -> NumbersUnit<'a> {
+    fn lengths_of<'a>(&'a self, parts: &UnitParts<'a>) -> NumbersUnit<'a> {
         NumbersUnit::new(&*self.lengths, parts.lengths)
     }
 
     /// Decodes consecutive strings.
     fn range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         values: Range<u32>,
         scratch: &mut Scratch,
         out: BytesOutput<'_>,
@@ -98,7 +99,7 @@ impl UnitDecoder {
     /// Decodes the bytes `place` of all bytes of the unit's strings to `to`, which is as long.
     fn bytes_into(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         place: Range<u32>,
         to: &mut [u8],
         scratch: &mut Scratch,
@@ -116,7 +117,7 @@ impl UnitDecoder {
     /// Decodes the strings at rising `indices`.
     fn indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         scratch: &mut Scratch,
         out: BytesOutput<'_>,
@@ -144,7 +145,7 @@ impl UnitDecoder {
     /// Decodes the strings at `indices`, whose ends are those of `lengths`, counted from byte `start` of all.
     fn part(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         lengths: &Numbers<'_>,
         indices: &[u32],
         start: u32,
@@ -179,7 +180,7 @@ fn lengths_end(lengths: &Numbers<'_>) -> u32 {
 }
 
 /// The place of strings among the bytes of all, which begin at byte `start`, take `bytes`, and end before value `end`.
-fn place_in(parts: &Parts<'_>, start: u64, bytes: u64, end: u32) -> Result<Range<u32>> {
+fn place_in(parts: &UnitParts<'_>, start: u64, bytes: u64, end: u32) -> Result<Range<u32>> {
     let all = u64::from(parts.data.len);
     let to = start.saturating_add(bytes);
     let reaches_end = end == parts.lengths.len;

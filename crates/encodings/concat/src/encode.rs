@@ -5,10 +5,11 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::{append_sized, lengths_of};
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, PageEncoder, Part,
-    Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
-    append_sized, lengths_of, limits,
+    BlockValues, BytesSlice, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
+    limits,
 };
 
 use crate::Concat;
@@ -99,12 +100,13 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let strings = block.values().as_bytes()?;
         append_sized(out, "the lengths of a unit take 4 GiB", |out| {
             let lengths = lengths_of(&strings);
-            self.lengths.encode(Block::all(lengths.as_values()?)?, out)
+            self.lengths
+                .encode(BlockValues::all(lengths.as_values()?)?, out)
         })?;
-        self.data.encode(Block::all(data_of(&strings)?)?, out)
+        self.data.encode(BlockValues::all(data_of(&strings)?)?, out)
     }
 }

@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.concat";
@@ -38,16 +39,16 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The unit of the child `lengths`.
     pub(crate) lengths: Unit<'a>,
     /// The unit of the child `data`.
     pub(crate) data: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let lengths_len = reader.u32("concat.lengths_len")?;
         let lengths_len = usize::try_from(lengths_len).unwrap_or(usize::MAX);
         let lengths = reader.take(lengths_len, "concat.lengths")?;

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::is_constant;
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, Node, OwnedValues, PageEncoder, Prepare, Proposal,
-    Proposals, Result, Sample, Statistics, ValueType, Values, is_constant,
+    BlockValues, EncodingWriter, EraseFit, Error, Node, OwnedValues, PageEncoder, Prepare,
+    Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Constant;
@@ -96,7 +97,7 @@ fn repeat_first(values: Values<'_>) -> OwnedValues {
 struct ConstantPage;
 
 impl PageEncoder for ConstantPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values();
         if !is_constant(values) {
             return Err(Error::invalid("the values of a constant unit differ"));

@@ -4,13 +4,14 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use tarsia_bits::Word;
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Delta;
-use crate::layout::{self, GROUP_VALUES, ID, Parts, VERSION};
+use crate::layout::{self, GROUP_VALUES, ID, UnitParts, VERSION};
 
 impl Encoding for Delta {
     fn id(&self) -> &'static str {
@@ -55,7 +56,7 @@ impl Decoder for DeltaDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.value_bytes, n_selected)?;
-        let parts = Parts::parse(&unit, self.value_bytes)?;
+        let parts = UnitParts::parse(&unit, self.value_bytes)?;
         match selection {
             Selection::All => self.range(&parts, 0..unit.len, scratch, to),
             Selection::Range { start, len } => self.range(&parts, start..start + len, scratch, to),
@@ -70,7 +71,7 @@ impl DeltaDecoder {
     /// `end`.
     fn range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         values: Range<u32>,
         scratch: &mut Scratch,
         to: &mut [u8],
@@ -111,7 +112,7 @@ impl DeltaDecoder {
     /// Writes the running sums of the groups. `differences` starts at the first value of the first group.
     fn sum_groups(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         values: Range<u32>,
         mut differences: &[u8],
         mut to: &mut [u8],
@@ -143,7 +144,7 @@ impl DeltaDecoder {
     /// Decodes the values at rising `indices`: each group once, up to its last selected value.
     fn indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         scratch: &mut Scratch,
         mut to: &mut [u8],

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use tarsia_bits::Word;
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -148,13 +148,13 @@ struct DeltaPage {
 }
 
 impl PageEncoder for DeltaPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         for first in (0..values.len()).step_by(GROUP_VALUES) {
             out.extend_from_slice(values.get(first));
         }
         let differences = differences(&values);
         self.child
-            .encode(Block::all(differences.as_values()?)?, out)
+            .encode(BlockValues::all(differences.as_values()?)?, out)
     }
 }

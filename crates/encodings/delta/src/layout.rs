@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Node, Reader, Result, Tree, Unit, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Node, Result, Tree, Unit, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.delta";
@@ -31,17 +32,17 @@ pub(crate) fn n_groups(n_values: usize) -> usize {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The first value of each group.
     pub(crate) bases: &'a [u8],
     /// The child's unit.
     pub(crate) differences: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
         let n_groups = n_groups(unit.len as usize);
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let bases = reader.take(n_groups.saturating_mul(value_bytes), "delta.bases")?;
         // Cannot underflow: a group has at least one value.
         let n_differences = unit.len - n_groups as u32;

@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result,
-    Scratch, Selection, SharedBuffer, Unit, ValueType, Version, children_of,
+    Scratch, Selection, SharedBuffer, Unit, ValueType, Version,
 };
 
 use crate::Dict;
@@ -52,7 +53,7 @@ impl Encoding for Dict {
                 Ok(Box::new(PageDecoder {
                     value_type,
                     strings: StringWay::of(dictionary.values()),
-                    entries: EntryCodes(Entries {
+                    entries: EntryCodes(PageDictionary {
                         code_bytes,
                         codes,
                         dictionary: dictionary.clone(),
@@ -80,13 +81,13 @@ struct PageDecoder {
 }
 
 /// The dictionary of scope 1, and the codes that refer to its entries.
-struct Entries {
+struct PageDictionary {
     code_bytes: CodeBytes,
     codes: Box<dyn Decoder>,
     dictionary: SharedBuffer,
 }
 
-impl Entries {
+impl PageDictionary {
     /// Decodes the codes of the selected values and calls `gather` with them.
     fn with_codes(
         &self,
@@ -114,8 +115,8 @@ impl Entries {
     }
 }
 
-/// The same, which decodes to the codes themselves.
-struct EntryCodes(Entries);
+/// Decodes to the codes themselves instead of the entries.
+struct EntryCodes(PageDictionary);
 
 #[cfg(not(feature = "kernel"))]
 impl Decoder for EntryCodes {
@@ -141,7 +142,7 @@ impl Decoder for EntryCodes {
 
 /// Decodes to views of the entries.
 #[cfg(not(feature = "kernel"))]
-impl Decoder for Entries {
+impl Decoder for PageDictionary {
     fn decode(
         &self,
         unit: Unit<'_>,
@@ -230,10 +231,10 @@ impl Decoder for PageDecoder {
     }
 
     #[cfg(not(feature = "kernel"))]
-    fn entries(&self) -> Option<tarsia_codec::Entries<'_>> {
+    fn entries(&self) -> Option<tarsia_codec::EntriesOfBuffer<'_>> {
         let has_views = self.value_type == ValueType::Bytes && SharedBuffer::KEEPS_VIEWS;
         let entries = &self.entries.0;
-        Some(tarsia_codec::Entries {
+        Some(tarsia_codec::EntriesOfBuffer {
             codes: &self.entries,
             views: has_views.then_some(entries as &dyn Decoder),
             entries: &entries.dictionary,
@@ -304,42 +305,17 @@ impl Undecoded<'_> {
         let n_bytes = self
             .n_selected
             .saturating_mul(self.code_bytes.bytes().into());
-        with_buf(scratch, n_bytes, |codes: &mut [u8], scratch| {
-            let out = Output::Fixed(codes);
-            self.decoder
-                .decode(self.unit, self.selection, scratch, out)?;
-            let codes = Codes::new(codes, self.code_bytes);
-            with(codes.ok_or_else(unaligned)?, scratch)
-        })
+        let mut buf = scratch.take(n_bytes);
+        let out = Output::Fixed(&mut buf);
+        let done = self
+            .decoder
+            .decode(self.unit, self.selection, scratch, out)
+            .and_then(|_| Codes::new(&buf, self.code_bytes))
+            .map_err(Failure::from)
+            .and_then(|codes| with(codes, scratch));
+        scratch.give(buf);
+        done
     }
-}
-
-#[cold]
-#[inline(never)]
-fn unaligned() -> Error {
-    Error::invalid("scratch memory is not aligned")
-}
-
-/// Calls `with` with `n` values of scratch memory.
-fn with_buf<T: bytemuck::Pod, R>(
-    scratch: &mut Scratch,
-    n: usize,
-    with: impl FnOnce(&mut [T], &mut Scratch) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    let bytes = n.checked_mul(size_of::<T>());
-    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
-    let Some(bytes) = bytes else {
-        return Err(
-            Error::invalid("the selection needs more scratch memory than there can be").into(),
-        );
-    };
-    let mut buf = scratch.take(bytes);
-    let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-        Ok(slice) => with(slice, scratch),
-        Err(_) => Err(unaligned().into()),
-    };
-    scratch.give(buf);
-    done
 }
 
 /// An error of the contract, or strings that did not fit.
@@ -485,14 +461,14 @@ impl BlockDecoder {
         scratch: &mut Scratch,
         out: Target<'_>,
     ) -> Result<usize, Failure> {
-        with_buf(scratch, codes.len(), |sorted: &mut [u32], scratch| {
+        scratch.with_values(codes.len(), |sorted: &mut [u32], scratch| {
             for (i, to) in sorted.iter_mut().enumerate() {
                 *to = codes.number(i).unwrap_or_default();
             }
             sort(sorted);
             let n_distinct = dedup(sorted);
             let sorted = sorted.get(..n_distinct).unwrap_or_default();
-            with_buf(scratch, codes.len(), |places: &mut [u32], scratch| {
+            scratch.with_values(codes.len(), |places: &mut [u32], scratch| {
                 for (i, to) in places.iter_mut().enumerate() {
                     let code = codes.number(i).unwrap_or_default();
                     let place = sorted.binary_search(&code).unwrap_or_default();
@@ -527,7 +503,7 @@ impl BlockDecoder {
                 // Bounded: there are at most a few times as many entries as selected values, which the caller's output
                 // holds.
                 let entries_bytes = n_entries.saturating_mul(width);
-                with_buf(scratch, entries_bytes, |entries: &mut [u8], scratch| {
+                scratch.with_values(entries_bytes, |entries: &mut [u8], scratch| {
                     self.values
                         .decode(*values, selection, scratch, Output::Fixed(entries))?;
                     gather_fixed(entries, width, codes, to)
@@ -541,8 +517,8 @@ impl BlockDecoder {
                     all => all.min(data.len()),
                 };
                 let n_offsets = n_entries.saturating_add(1);
-                with_buf(scratch, n_offsets, |offsets: &mut [u32], scratch| {
-                    with_buf(scratch, room, |entries: &mut [u8], scratch| {
+                scratch.with_values(n_offsets, |offsets: &mut [u32], scratch| {
+                    scratch.with_values(room, |entries: &mut [u8], scratch| {
                         let (first, entry_ends) = offsets
                             .split_first_mut()
                             .ok_or_else(|| Error::invalid("no room for offsets"))?;

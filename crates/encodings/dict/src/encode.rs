@@ -6,10 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::{Distinct, are_codes_of, find_codes, narrow_numbers};
 use tarsia_codec::{
-    Block, BlockChild, Distinct, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
+    BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    are_codes_of, find_codes, limits, narrow_numbers,
+    limits,
 };
 
 use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
@@ -165,8 +166,8 @@ const LOCAL_ENTRIES_MAX: usize = 1 << 8;
 const ORDERED_ENTRIES_MIN: usize = 1 << 10;
 const ORDERED_ONE_IN: usize = 8;
 
-/// The same distinct values in order, where rows may be erased, or where that makes them smaller: numbers in order have
-/// small differences, which counts where entries are many and take much of the bytes.
+/// Sorts the distinct values where rows may be erased, or where that makes them smaller: numbers in order have small
+/// differences, which counts where entries are many and take much of the bytes.
 fn ordered(distinct: &Distinct, values: Values<'_>, erasable: bool) -> Option<Distinct> {
     let n_entries = distinct.n_entries();
     let are_many = n_entries >= ORDERED_ENTRIES_MIN
@@ -175,7 +176,7 @@ fn ordered(distinct: &Distinct, values: Values<'_>, erasable: bool) -> Option<Di
     (erasable || are_many && are_numbers).then(|| distinct.ordered(values))
 }
 
-/// What [`Statistics`] keeps of [`ordered`].
+/// The result of [`ordered`] that [`Statistics`] keeps.
 struct Ordered(Option<Distinct>);
 
 /// Bits of a code for `n_entries`.
@@ -205,7 +206,7 @@ impl Codes {
     }
 
     /// True if the codes of the block refer to entries equal to its values.
-    fn name(&self, block: &Block<'_>, entries: Values<'_>) -> Result<bool> {
+    fn name(&self, block: &BlockValues<'_>, entries: Values<'_>) -> Result<bool> {
         let codes = self.as_values()?.as_fixed()?.slice(block.range());
         let width = self.code_bytes.bytes().into();
         Ok(are_codes_of(codes.bytes(), width, entries, block.values()))
@@ -267,7 +268,7 @@ fn prepare_page(
 }
 
 impl PageEncoder for PageScope {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         // The codes are those of the values that the page was prepared with. Without this comparison, other values from
         // the caller would be written as wrong codes without an error.
         let entries = self.dictionary.as_values()?;
@@ -280,7 +281,8 @@ impl PageEncoder for PageScope {
         let numbers = find_codes(entries, block.values(), cap)
             .ok_or_else(|| Error::invalid("the values are not those of the page"))?;
         let codes = narrow_numbers(&numbers, self.codes.code_bytes.bytes().into());
-        self.child.encode(Block::all(codes.as_values()?)?, out)
+        self.child
+            .encode(BlockValues::all(codes.as_values()?)?, out)
     }
 }
 

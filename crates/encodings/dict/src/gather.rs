@@ -4,7 +4,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use tarsia_codec::{Error, Result};
+use tarsia_codec::{AlignedBuf, Error, Result};
 
 use crate::layout::CodeBytes;
 
@@ -59,13 +59,13 @@ macro_rules! by_width {
 }
 
 impl<'a> Codes<'a> {
-    /// Codes of this width in `bytes`; `None` if `bytes` is unaligned or not a whole number of codes.
-    pub(crate) fn new(bytes: &'a [u8], code_bytes: CodeBytes) -> Option<Self> {
-        match code_bytes {
-            CodeBytes::One => Some(Self::One(bytes)),
-            CodeBytes::Two => bytemuck::try_cast_slice(bytes).ok().map(Self::Two),
-            CodeBytes::Four => bytemuck::try_cast_slice(bytes).ok().map(Self::Four),
-        }
+    /// Codes of this width in `bytes`, which hold a whole number of them.
+    pub(crate) fn new(bytes: &'a AlignedBuf, code_bytes: CodeBytes) -> Result<Self> {
+        Ok(match code_bytes {
+            CodeBytes::One => Self::One(bytes),
+            CodeBytes::Two => Self::Two(bytes.as_values()?),
+            CodeBytes::Four => Self::Four(bytes.as_values()?),
+        })
     }
 
     pub(crate) fn len(self) -> usize {

@@ -2,8 +2,9 @@
 
 use alloc::vec;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+    Error, Node, NodeSpec, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
 };
 
 /// The id of this encoding in files.
@@ -110,7 +111,7 @@ impl Params {
                 ));
             }
         }
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let scope = match reader.u8("dict.scope")? {
             0 => Scope::Block,
             1 => Scope::Page,
@@ -129,8 +130,8 @@ impl Params {
         Ok(Self { scope, code_bytes })
     }
 
-    /// What the node needs. Scope 0: children for the codes and the values. Scope 1: a child for the codes, and a
-    /// shared buffer for the values.
+    /// Returns the needs of the node. Scope 0: children for the codes and the values. Scope 1: a child for the codes,
+    /// and a shared buffer for the values.
     pub(crate) fn spec(&self, value_type: ValueType) -> NodeSpec {
         let codes = self.code_bytes.value_type();
         match self.scope {
@@ -165,7 +166,7 @@ impl<'a> BlockParts<'a> {
         code_bytes: CodeBytes,
         value_type: ValueType,
     ) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let n_entries = reader.u32("dict.n_entries")?;
         let codes_len = reader.u32("dict.codes_len")?;
         let entries_bytes = reader.u32("dict.entries_bytes")?;

@@ -6,8 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, OwnedValues, PageEncoder,
-    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Divisor;
@@ -268,13 +268,13 @@ fn divided(values: &FixedSlice<'_>, params: Params) -> Result<OwnedValues> {
 
 struct DivisorPage {
     params: Params,
-    /// Of all values of the page.
+    /// Quotients of all values of the page.
     quotients: OwnedValues,
     child: Box<dyn PageEncoder>,
 }
 
 impl PageEncoder for DivisorPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let of_block = divided(&block.values().as_fixed()?, self.params)?;
         let of_block = block.derived(self.quotients.as_values()?, of_block.as_values()?)?;
         self.child.encode(of_block, out)

@@ -3,7 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.divisor";
@@ -32,7 +33,7 @@ impl Params {
     pub(crate) fn parse(node: &Node<'_>) -> Result<Self> {
         let width =
             node.number_bytes("values other than numbers of 1, 2, 4 or 8 bytes in tarsia.divisor")?;
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let divisor = reader.uint(width, "divisor.divisor")?;
         if divisor < 2 {
             return Err(Error::corrupt("divisor.divisor", 0, divisor, "at least 2"));

@@ -2,14 +2,15 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::FastPfor;
 use crate::group::{Group, Groups};
-use crate::layout::{self, GROUP_VALUES, ID, Parts, Scheme, VERSION};
+use crate::layout::{self, GROUP_VALUES, ID, Scheme, UnitParts, VERSION};
 
 impl Encoding for FastPfor {
     fn id(&self) -> &'static str {
@@ -54,7 +55,7 @@ impl Decoder for UnitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.value_bytes, n_selected)?;
-        let mut parts = Parts::new(unit.bytes, unit.len as usize, self.value_bytes);
+        let mut parts = UnitParts::new(unit.bytes, unit.len as usize, self.value_bytes);
         parts.parse(self.scheme)?;
         match selection {
             Selection::All => range(&mut parts, 0, to),
@@ -77,7 +78,7 @@ impl Decoder for UnitDecoder {
 
         Selection::from(&range).check(unit.len)?;
         let known = unit.bytes.get(..front).unwrap_or(unit.bytes);
-        let mut parts = Parts::new(known, unit.len as usize, self.value_bytes);
+        let mut parts = UnitParts::new(known, unit.len as usize, self.value_bytes);
         let parsed = parts.parse_front(self.scheme);
         let reader = match parsed.as_ref().map_err(Error::kind) {
             // Twice the bytes at least: the highs of each width may be cut off in turn.
@@ -106,7 +107,7 @@ impl Decoder for UnitDecoder {
 const GROUP_BYTES_MAX: usize = GROUP_VALUES * 8;
 
 /// Decodes the values from `start` on, as many as fit `to`. The caller has checked that they exist.
-fn range(parts: &mut Parts<'_>, start: usize, mut to: &mut [u8]) -> Result<()> {
+fn range(parts: &mut UnitParts<'_>, start: usize, mut to: &mut [u8]) -> Result<()> {
     let value_bytes = parts.value_bytes;
     let mut groups = Groups::new(parts);
     groups.pass_to(start / GROUP_VALUES);
@@ -133,7 +134,7 @@ fn range(parts: &mut Parts<'_>, start: usize, mut to: &mut [u8]) -> Result<()> {
 }
 
 /// Decodes the values at rising `indices`. The caller has checked that they exist.
-fn indices(parts: &mut Parts<'_>, indices: &[u32], mut to: &mut [u8]) -> Result<()> {
+fn indices(parts: &mut UnitParts<'_>, indices: &[u32], mut to: &mut [u8]) -> Result<()> {
     let value_bytes = parts.value_bytes;
     let group_of = |index: &u32| *index as usize / GROUP_VALUES;
     let mut groups = Groups::new(parts);

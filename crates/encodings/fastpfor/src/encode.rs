@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use tarsia_bits::{packed_bytes, read_value};
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
     Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -21,7 +21,7 @@ impl EncodingWriter for FastPfor {
             return Ok(());
         };
         let is_number = matches!(fixed.width(), 1 | 2 | 4 | 8);
-        if !is_number || fixed.is_empty() || proposals.must_fit() {
+        if !is_number || fixed.is_empty() {
             return Ok(());
         }
         let (mut fast_pfor, mut bp128) = (0, 0);
@@ -97,7 +97,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         if values.width() != self.value_bytes {
             return Err(Error::invalid("values are not as wide as the node says"));

@@ -5,12 +5,12 @@ use core::ops::Range;
 use tarsia_bits::{read_value, unpack_range_of, write_value};
 use tarsia_codec::{Error, Result};
 
-use crate::layout::{GROUP_VALUES, Parts, stored_bits, sum};
+use crate::layout::{GROUP_VALUES, UnitParts, stored_bits, sum};
 use crate::rows::{ROW_BYTES, low_bits, unpack};
 
 /// The groups of a unit from front to back.
 pub(crate) struct Groups<'p, 'a> {
-    parts: &'p mut Parts<'a>,
+    parts: &'p mut UnitParts<'a>,
     /// The number of the next group.
     next: usize,
     /// Where it starts in the packed bytes.
@@ -21,7 +21,7 @@ pub(crate) struct Groups<'p, 'a> {
 }
 
 impl<'p, 'a> Groups<'p, 'a> {
-    pub(crate) fn new(parts: &'p mut Parts<'a>) -> Self {
+    pub(crate) fn new(parts: &'p mut UnitParts<'a>) -> Self {
         Self {
             parts,
             next: 0,

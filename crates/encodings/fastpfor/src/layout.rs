@@ -1,7 +1,8 @@
 //! Fields and checks that decoder and encoder share.
 
 use tarsia_bits::{packed_bytes, spare_bits};
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.fastpfor";
@@ -37,7 +38,7 @@ impl Scheme {
     }
 
     pub(crate) fn of(node: &Node<'_>) -> Result<Self> {
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let found = reader.u8("fastpfor.scheme")?;
         let known = Self::ALL.into_iter().find(|it| it.number() == found);
         reader.finish("fastpfor.params")?;
@@ -50,7 +51,7 @@ pub fn tree(scheme: Scheme) -> Tree {
     Tree::leaf(ID, VERSION, &[scheme.number()])
 }
 
-/// What a node needs. Refuses unknown schemes, and values that are not numbers of 1, 2, 4 or 8 bytes.
+/// Checks a node and returns its needs. Refuses unknown schemes, and values that are not numbers of 1, 2, 4 or 8 bytes.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     value_bytes(node)?;
     Scheme::of(node)?;
@@ -71,7 +72,7 @@ pub(crate) fn stored_bits(high_width: u8) -> u64 {
 }
 
 /// A unit taken apart. All fields are checked but the positions.
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The whole unit.
     pub(crate) bytes: &'a [u8],
     pub(crate) n_values: usize,
@@ -92,7 +93,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) packed: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     /// A unit of `n_values` numbers that is not taken apart yet. The parsers fill it in place: a copy of it would take
     /// longer than they do.
     pub(crate) fn new(bytes: &'a [u8], n_values: usize, value_bytes: usize) -> Self {
@@ -127,8 +128,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Reads the fields before the packed values. Returns the reader behind them.
-    pub(crate) fn parse_front(&mut self, scheme: Scheme) -> Result<Reader<'a>> {
-        let mut reader = Reader::new(self.bytes);
+    pub(crate) fn parse_front(&mut self, scheme: Scheme) -> Result<ByteReader<'a>> {
+        let mut reader = ByteReader::new(self.bytes);
         let n_groups = self.n_values.div_ceil(GROUP_VALUES);
         let value_bits = self.value_bytes as u8 * 8;
         self.widths = reader.take(n_groups, "fastpfor.widths")?;
@@ -140,7 +141,7 @@ impl<'a> Parts<'a> {
         Ok(reader)
     }
 
-    fn parse_exceptions(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn parse_exceptions(&mut self, reader: &mut ByteReader<'a>) -> Result<()> {
         let counts_at = reader.position();
         let counts = reader.take(self.widths.len(), "fastpfor.counts")?;
         let (whole, last) = whole_and_last(counts, self.n_values);

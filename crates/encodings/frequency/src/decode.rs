@@ -2,13 +2,14 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     BitSlice, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Frequency;
-use crate::layout::{self, ID, Parts, VERSION, bad_count};
+use crate::layout::{self, ID, UnitParts, VERSION, bad_count};
 
 impl Encoding for Frequency {
     fn id(&self) -> &'static str {
@@ -54,7 +55,7 @@ impl Decoder for UnitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.width, n_selected)?;
-        let parts = Parts::parse(&unit, self.width)?;
+        let parts = UnitParts::parse(&unit, self.width)?;
         // Which exceptions are selected depends on the bits before.
         let n_bits = match selection {
             Selection::All => unit.len,
@@ -72,7 +73,7 @@ impl UnitDecoder {
     /// Decodes the first `n_bits` of the mask to `mask`, and the selected values to `to`.
     fn decode_under(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         n_bits: u32,
         mask: &mut [u8],
@@ -109,7 +110,7 @@ impl UnitDecoder {
     /// The values of a run of rows, whose bits are `mask`, of which `n_found` are set, and `n_before` before them.
     fn spread(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         mask: BitSlice<'_>,
         n_before: u32,
         n_found: u32,
@@ -136,7 +137,7 @@ impl UnitDecoder {
     /// The values at rising `indices`; `mask` has the bits of all rows up to the last.
     fn gather(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         mask: BitSlice<'_>,
         indices: &[u32],
         scratch: &mut Scratch,
@@ -157,14 +158,12 @@ impl UnitDecoder {
             }
         }
         let mut found = scratch.take(n_found * width);
-        let done = bytemuck::try_cast_slice(&places)
-            .map_err(|_| Error::invalid("scratch memory is not aligned"))
-            .and_then(|places: &[u32]| {
-                let places = places.get(..n_found).unwrap_or_default();
-                let n_needed = places.last().map_or(0, |last| last + 1);
-                let selection = Selection::Indices(places);
-                self.decode_exceptions(parts, selection, n_needed, scratch, &mut found)
-            });
+        let done = places.as_values().and_then(|places: &[u32]| {
+            let places = places.get(..n_found).unwrap_or_default();
+            let n_needed = places.last().map_or(0, |last| last + 1);
+            let selection = Selection::Indices(places);
+            self.decode_exceptions(parts, selection, n_needed, scratch, &mut found)
+        });
         if done.is_ok() {
             let mut found = found.chunks_exact(width);
             for (to, index) in to.chunks_exact_mut(width).zip(indices) {
@@ -183,7 +182,7 @@ impl UnitDecoder {
     /// Decodes selected exceptions, those before number `n_needed`.
     fn decode_exceptions(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         n_needed: u32,
         scratch: &mut Scratch,

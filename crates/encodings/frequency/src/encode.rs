@@ -6,10 +6,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::sample_of;
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    sample_of,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Frequency;
@@ -177,9 +178,9 @@ fn can_win(n: usize, n_exceptions: usize, bytes_to_beat: u64) -> bool {
 }
 
 /// A block for each child.
-struct Parts<'a> {
-    mask: Block<'a>,
-    exceptions: Block<'a>,
+struct ChildBlocks<'a> {
+    mask: BlockValues<'a>,
+    exceptions: BlockValues<'a>,
 }
 
 /// Values taken apart.
@@ -232,11 +233,11 @@ impl Split {
     }
 
     /// Mask and exceptions of the values of a block.
-    fn of_block(&self, range: Range<usize>) -> Result<Parts<'_>> {
+    fn of_block(&self, range: Range<usize>) -> Result<ChildBlocks<'_>> {
         let exceptions = self.n_before(range.start)?..self.n_before(range.end)?;
-        Ok(Parts {
-            mask: Block::new(self.mask.as_values()?, range)?,
-            exceptions: Block::new(self.exceptions.as_values()?, exceptions)?,
+        Ok(ChildBlocks {
+            mask: BlockValues::new(self.mask.as_values()?, range)?,
+            exceptions: BlockValues::new(self.exceptions.as_values()?, exceptions)?,
         })
     }
 }
@@ -253,7 +254,7 @@ fn mask_words(values: &FixedSlice<'_>, top: &[u8]) -> Vec<u64> {
     }
 }
 
-/// The same for one width.
+/// Sets the bits of [`mask_words`] for values of one width.
 fn words_of<const W: usize>(values: &FixedSlice<'_>, top: &[u8]) -> Vec<u64> {
     let Some(top) = top.first_chunk::<W>() else {
         return vec![];
@@ -285,7 +286,7 @@ struct PageValues {
 }
 
 impl PageEncoder for PageValues {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let (range, width) = (block.range(), self.top.len());
         let of_page = self.values.get(range.start * width..range.end * width);
@@ -310,8 +311,8 @@ impl PageValues {
         })
     }
 
-    fn append(&self, parts: Parts<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let Parts { mask, exceptions } = parts;
+    fn append(&self, parts: ChildBlocks<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let ChildBlocks { mask, exceptions } = parts;
         let at = out.len();
         let n_exceptions = exceptions.len() as u32;
         out.extend_from_slice(&[0; HEADER_BYTES]);

@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.frequency";
@@ -28,11 +29,11 @@ pub(crate) fn width(node: &Node<'_>) -> Result<usize> {
         let what = "values other than those of 1 to 32 bytes in tarsia.frequency";
         return Err(Error::unsupported(what));
     };
-    Reader::new(node.params).finish("frequency.params")?;
+    ByteReader::new(node.params).finish("frequency.params")?;
     Ok(width as usize)
 }
 
-/// What a node needs.
+/// Checks a node and returns its needs.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
     width(node)?;
     Ok(NodeSpec::with_children(&[ValueType::Bits, node.value_type]))
@@ -40,7 +41,7 @@ pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The frequent value.
     pub(crate) top: &'a [u8],
     /// The child's unit of one bit per value.
@@ -49,9 +50,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) exceptions: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, width: usize) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let n_exceptions = reader.u32("frequency.n_exceptions")?;
         let mask_len = reader.u32("frequency.mask_len")?;
         if n_exceptions > unit.len {

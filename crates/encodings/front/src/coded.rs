@@ -21,7 +21,7 @@ const MASKS: [u8; 2 * WINDOW] = {
     masks
 };
 
-/// What is stored of strings: of all from the start of a group on, or of the first ones of some groups.
+/// The stored parts of strings: of all from the start of a group on, or of the first ones of some groups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coded<'a> {
     /// Bytes that each shares with the one before, 0 for the first of a group.

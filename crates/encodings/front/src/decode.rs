@@ -4,14 +4,15 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{children_of, ends_from_lengths};
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Front;
 use crate::coded::{Coded, Known, MARGIN};
-use crate::layout::{self, GROUP, ID, Parts, VERSION};
+use crate::layout::{self, GROUP, ID, UnitParts, VERSION};
 
 impl Encoding for Front {
     fn id(&self) -> &'static str {
@@ -51,7 +52,7 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let to = out.into_bytes(n_selected)?;
         match selection {
             Selection::All => {
@@ -84,7 +85,7 @@ impl Decoder for UnitDecoder {
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let suffixes_at = unit.bytes.len() - parts.suffixes.bytes.len();
         if front < suffixes_at {
             return Ok(Reach::Front(suffixes_at));
@@ -109,11 +110,12 @@ impl Decoder for UnitDecoder {
             ),
         };
         let n = range.len();
-        let prefix_bytes = with_numbers(scratch, n, |prefixes, scratch| {
-            let selection = consecutive(range, unit.len);
-            self.prefixes_into(&parts, selection, prefixes, scratch)?;
-            Ok(prefixes.iter().map(|it| u64::from(*it)).sum::<u64>())
-        })?;
+        let prefix_bytes =
+            scratch.with_values(n, |prefixes: &mut [u32], scratch| -> Result<u64> {
+                let selection = consecutive(range, unit.len);
+                self.prefixes_into(&parts, selection, prefixes, scratch)?;
+                Ok(prefixes.iter().map(|it| u64::from(*it)).sum::<u64>())
+            })?;
         let decoded_bytes = prefix_bytes.saturating_add(suffix_bytes);
         Ok(Reach::Bytes {
             place,
@@ -139,7 +141,7 @@ impl UnitDecoder {
     /// Decodes consecutive strings. They are all of the unit if `unit_bytes` is given, what it decodes to.
     fn decode_range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         range: Range<u32>,
         unit_bytes: Option<u32>,
         out: BytesOutput<'_>,
@@ -172,14 +174,14 @@ impl UnitDecoder {
     /// Decodes the strings at `indices`.
     fn decode_indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         out: BytesOutput<'_>,
         scratch: &mut Scratch,
     ) -> Result<usize> {
         let BytesOutput { ends, base, data } = out;
         let n = needed(indices).map(|strings| strings.len()).sum();
-        with_numbers(scratch, n, |strings, scratch| {
+        scratch.with_values(n, |strings: &mut [u32], scratch| {
             for (to, string) in strings.iter_mut().zip(needed(indices).flatten()) {
                 *to = string;
             }
@@ -213,17 +215,16 @@ impl UnitDecoder {
     /// Calls `with` with what is stored of `n` selected strings.
     fn with_coded<R>(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         n: usize,
         scratch: &mut Scratch,
         with: impl FnOnce(Coded<'_>) -> Result<R>,
     ) -> Result<R> {
         // For each string the prefix and the end of the suffix, and a first start.
-        with_numbers(
-            scratch,
+        scratch.with_values(
             n.saturating_mul(2).saturating_add(1),
-            |numbers, scratch| {
+            |numbers: &mut [u32], scratch| {
                 let (prefixes, suffixes) = numbers.split_at_mut_checked(n).unwrap_or_default();
                 self.prefixes_into(parts, selection, prefixes, scratch)?;
                 if let Some(first) = suffixes.first_mut() {
@@ -260,7 +261,7 @@ impl UnitDecoder {
 
     fn prefixes_into(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         to: &mut [u32],
         scratch: &mut Scratch,
@@ -283,23 +284,6 @@ fn needed(indices: &[u32]) -> impl Iterator<Item = Range<u32>> {
         next = index + 1;
         start..next
     })
-}
-
-/// Calls `with` with `n` numbers in scratch memory.
-fn with_numbers<R>(
-    scratch: &mut Scratch,
-    n: usize,
-    with: impl FnOnce(&mut [u32], &mut Scratch) -> Result<R>,
-) -> Result<R> {
-    let n_bytes = n.checked_mul(size_of::<u32>());
-    let n_bytes = n_bytes.ok_or_else(|| Error::invalid("more strings than memory holds"))?;
-    let mut buf = scratch.take(n_bytes);
-    let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-        Ok(numbers) => with(numbers, scratch),
-        Err(_) => Err(Error::invalid("scratch memory is not aligned")),
-    };
-    scratch.give(buf);
-    done
 }
 
 /// The `n_bytes` of `data` at `at`, for strings whose ends fit 32 bits or not.

@@ -6,10 +6,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_bits::equal_bytes;
+use tarsia_codec::toolbox::narrow_numbers;
 use tarsia_codec::{
-    AlignedBuf, Block, BlockChild, BytesSlice, EncodingWriter, EraseFit, Error, LogicalType, Node,
-    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
-    ValueType, Values, limits, narrow_numbers,
+    AlignedBuf, BlockChild, BlockValues, BytesSlice, EncodingWriter, EraseFit, Error, LogicalType,
+    Node, OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Front;
@@ -89,7 +90,7 @@ struct Split {
 }
 
 impl Split {
-    /// Of the strings of a unit, or of all of a page as if they were one.
+    /// Codes the strings of a unit, or of all of a page as if they were one.
     fn of(strings: &BytesSlice<'_>) -> Self {
         let n = strings.len();
         let mut prefixes = Vec::with_capacity(n);
@@ -124,7 +125,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let Split { prefixes, suffixes } = Split::of(&block.values().as_bytes()?);
         let suffixes = suffixes.as_values()?;
         let unit_at = out.len();

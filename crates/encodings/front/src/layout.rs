@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.front";
@@ -30,7 +31,7 @@ pub fn tree(prefixes: Tree, suffixes: Tree) -> Tree {
     Tree::node(ID, VERSION, &[], vec![prefixes, suffixes])
 }
 
-/// What a node needs. Refuses parameters, and values that are not byte strings.
+/// Checks a node and returns its needs. Refuses parameters, and values that are not byte strings.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("front.params_len")?;
     node.only(
@@ -42,16 +43,16 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The unit of the child `prefixes`.
     pub(crate) prefixes: Unit<'a>,
     /// The unit of the child `suffixes`.
     pub(crate) suffixes: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let prefixes_len = reader.u32("front.prefixes_len")?;
         let suffix_bytes = reader.u32("front.suffix_bytes")?;
         if suffix_bytes > unit.decoded_bytes {

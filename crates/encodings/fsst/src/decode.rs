@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{NumbersUnit, children_of, ends_from_lengths};
 use tarsia_codec::{
-    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, NumbersUnit, Output, Result,
-    Scratch, Selection, SharedBuffer, Unit, Version, children_of, ends_from_lengths,
+    BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
+    Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Fsst;
-use crate::layout::{self, ID, Parts, VERSION};
+use crate::layout::{self, ID, UnitParts, VERSION};
 use crate::symbols::{self, Symbols};
 
 impl Encoding for Fsst {
@@ -60,7 +61,7 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
         // The ends first hold the lengths.
         NumbersUnit::new(&*self.lengths, parts.lengths).decode(selection, ends, scratch)?;
@@ -69,7 +70,7 @@ impl Decoder for UnitDecoder {
         let (total, fits) = ends_from_lengths(ends, base);
         let all_bytes = u64::from(unit.decoded_bytes);
         if is_whole && total != all_bytes || total > all_bytes.saturating_mul(selection.repeats()) {
-            return Err(Parts::bad_lengths(total));
+            return Err(UnitParts::bad_lengths(total));
         }
         let to = usize::try_from(total)
             .ok()
@@ -111,7 +112,7 @@ impl Decoder for UnitDecoder {
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let at = parts.codes_at;
         if front < at {
             return Ok(Reach::Front(at));
@@ -154,7 +155,7 @@ impl UnitDecoder {
     /// Decodes consecutive strings, of `n_bytes` together, to the front of `data`.
     fn decode_range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         values: Range<u32>,
         n_bytes: usize,
         data: &mut [u8],
@@ -171,7 +172,7 @@ impl UnitDecoder {
     /// Decodes the strings at `indices`, each to its place.
     fn decode_indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         strings: &mut Strings<'_>,
         scratch: &mut Scratch,
@@ -204,7 +205,7 @@ impl UnitDecoder {
     /// Decodes some codes to the front of `data`. Returns how many bytes they stand for.
     fn decode_codes(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         range: Range<usize>,
         data: &mut [u8],
     ) -> Result<usize> {
@@ -219,21 +220,17 @@ impl UnitDecoder {
     /// The place of some values' codes among all codes.
     fn codes_of(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         values: Range<u32>,
         scratch: &mut Scratch,
     ) -> Result<Range<usize>> {
         let counts = NumbersUnit::new(&*self.counts, parts.counts);
         let reaches_end = values.end == parts.counts.len;
-        let start = match values.start {
-            0 => 0,
-            n_before => counts.sum(0..n_before, scratch)?,
-        };
-        let end = start + counts.sum(values, scratch)?;
+        let codes = counts.parts_of(values, scratch)?;
         let n = parts.codes.len() as u64;
-        if end > n || reaches_end && end != n {
-            return Err(parts.bad_counts(end));
+        if codes.end > n || reaches_end && codes.end != n {
+            return Err(parts.bad_counts(codes.end));
         }
-        Ok(start as usize..end as usize)
+        Ok(codes.start as usize..codes.end as usize)
     }
 }

@@ -1,40 +1,33 @@
 //! The encoder.
 
 use alloc::boxed::Box;
-use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{
+    FirstPageSizes, codes_between, lengths_of, narrow_numbers, strings_worth_tokens,
+};
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, Error, Facts, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics,
-    ValueType, Values, lengths_of, limits, narrow_numbers,
+    BlockValues, BytesSlice, EncodingWriter, EraseFit, Error, Facts, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Fsst;
 use crate::layout::{ESCAPE, HEADER_BYTES, NUMBER_BYTES, NUMBERS_TYPE, SYMBOLS_MAX};
 use crate::train::{Sampled, Table};
 
-/// Fewer bytes than this do not pay for symbols.
-const DATA_BYTES_MIN: u64 = 4 << 10;
-
 /// The codes of a page may be smaller than those of its sample suggest, by one byte in so many.
 const LESS_BY_ONE_IN: u64 = 8;
 
 impl EncodingWriter for Fsst {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
-        let Values::Bytes(strings) = values.values() else {
+        let Some(strings) = strings_worth_tokens(values) else {
             return Ok(());
         };
-        let data_bytes = u64::from(strings.data_bytes());
-        // Symbols and tokens are no text.
-        let are_tokens = values.facts().shared == Some(SharedKind::TokenDictionary);
-        if data_bytes < DATA_BYTES_MIN || are_tokens {
-            return Ok(());
-        }
-        let to_beat = proposals.bytes_to_beat().min(data_bytes);
+        let to_beat = proposals.bytes_to_beat().min(strings.data_bytes().into());
         let trial = values.cached(|| Trial::of(values, &strings));
         let Ok(trial) = &*trial else {
             return Ok(());
@@ -52,16 +45,14 @@ impl EncodingWriter for Fsst {
         }
         let n_units = code_bytes.div_ceil(limits::UNIT_BYTES_TARGET as u64).max(1);
         let unit_values = (strings.len() as u64).div_ceil(n_units) as usize;
-        let part = |values: &OwnedValues, logical_type| {
-            let copy = Rc::new(OwnedValues::copy_of(values.as_values()?));
-            Ok::<_, Error>(Part::owned(copy, logical_type))
-        };
         let numbers = |values: &OwnedValues| {
-            part(values, LogicalType::Length).map(|it| it.in_units_of(unit_values))
+            let part = Part::copied(values.as_values()?, LogicalType::Length);
+            Ok::<_, Error>(part.in_units_of(unit_values))
         };
+        let symbols = page.table.symbols.as_values()?;
         proposals.push(Proposal {
             children: vec![numbers(&page.lengths)?, numbers(&page.counts)?],
-            shared: vec![part(&page.table.symbols, LogicalType::Binary)?.distinct()],
+            shared: vec![Part::copied(symbols, LogicalType::Binary).distinct()],
             is_uniform: false,
             ..Proposal::leaf(self, code_bytes + HEADER_BYTES as u64 * n_units)
         });
@@ -163,22 +154,19 @@ impl Trial {
     }
 }
 
-/// What the first page of a column leaves for the others.
+/// Findings that the first page of a column leaves for the others.
 struct FirstPage {
     table: Table,
-    data_bytes: u64,
-    code_bytes: u64,
+    /// Codes in bytes.
+    sizes: FirstPageSizes,
 }
 
 impl FirstPage {
     /// Whether strings of `data_bytes`, whose codes under these symbols take `code_bytes`, would gain less from symbols
-    /// of their own than those take, if these are as good as the first page's were for it. A page of more bytes could
-    /// have better ones.
+    /// of their own than those take.
     fn suits(&self, data_bytes: u64, code_bytes: u64) -> bool {
-        let (bytes, first_bytes) = (u128::from(data_bytes), u128::from(self.data_bytes.max(1)));
-        let expected = u128::from(self.code_bytes) * bytes / first_bytes;
-        data_bytes <= self.data_bytes.saturating_mul(2)
-            && u128::from(code_bytes) <= expected + u128::from(self.table.bytes())
+        let expected = self.sizes.expected(data_bytes);
+        expected.is_some_and(|expected| code_bytes <= expected.saturating_add(self.table.bytes()))
     }
 }
 
@@ -203,8 +191,10 @@ impl Page {
         let page = page.without_unused_symbols()?;
         values.remember(Arc::new(FirstPage {
             table: page.table.clone(),
-            data_bytes: strings.data_bytes().into(),
-            code_bytes: page.codes.len() as u64,
+            sizes: FirstPageSizes {
+                data_bytes: strings.data_bytes().into(),
+                codes: page.codes.len() as u64,
+            },
         }));
         Ok(page)
     }
@@ -228,7 +218,7 @@ impl Page {
         })
     }
 
-    /// The same page without symbols that no string uses. The strings are split the same way without them.
+    /// Takes out the symbols that no string uses. The strings are split the same way without them.
     fn without_unused_symbols(self) -> Result<Self> {
         let mut is_used = [false; SYMBOLS_MAX];
         for_codes(self.codes.iter(), |code| is_used[usize::from(*code)] = true);
@@ -249,11 +239,8 @@ impl Page {
 
     /// The codes of the values in `range`.
     fn codes_of(&self, range: Range<usize>) -> Option<&[u8]> {
-        let end = |i: usize| match i.checked_sub(1) {
-            Some(before) => self.ends.get(before).copied(),
-            None => Some(0),
-        };
-        self.codes.get(end(range.start)?..end(range.end)?)
+        self.codes
+            .get(codes_between(range, |i| self.ends.get(i).copied())?)
     }
 }
 
@@ -283,7 +270,7 @@ struct PageStrings {
 }
 
 impl PageEncoder for PageStrings {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let page = &self.page;
         let strings = block.values().as_bytes()?;
         if let Some(codes) = page.codes_of(block.range())
@@ -295,7 +282,12 @@ impl PageEncoder for PageStrings {
         // A parent that derives its child's values per block passes values at other positions.
         let block = Page::under(page.table.clone(), &strings)?;
         let (lengths, counts) = (block.lengths.as_values()?, block.counts.as_values()?);
-        self.encode_unit(Block::all(lengths)?, Block::all(counts)?, &block.codes, out)
+        self.encode_unit(
+            BlockValues::all(lengths)?,
+            BlockValues::all(counts)?,
+            &block.codes,
+            out,
+        )
     }
 }
 
@@ -314,8 +306,8 @@ impl PageStrings {
 
     fn encode_unit(
         &self,
-        lengths: Block<'_>,
-        counts: Block<'_>,
+        lengths: BlockValues<'_>,
+        counts: BlockValues<'_>,
         codes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<()> {

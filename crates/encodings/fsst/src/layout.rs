@@ -2,8 +2,9 @@
 
 use alloc::vec;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+    Error, Node, NodeSpec, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
 };
 
 /// The id of this encoding in files.
@@ -35,7 +36,7 @@ pub fn tree(lengths: Tree, counts: Tree) -> Tree {
     Tree::node(ID, VERSION, &[], vec![lengths, counts]).with_shared(&[0])
 }
 
-/// What a node needs. Refuses parameters and values that are not byte strings.
+/// Checks a node and returns its needs. Refuses parameters and values that are not byte strings.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("fsst.params_len")?;
     node.only(
@@ -52,7 +53,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The unit of the child `lengths`.
     pub(crate) lengths: Unit<'a>,
     /// The unit of the child `counts`.
@@ -63,9 +64,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) codes_at: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let lengths_len = reader.u32("fsst.lengths_len")?;
         let counts_len = reader.u32("fsst.counts_len")?;
         let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -47,7 +47,7 @@ pub(crate) struct Splitter {
 }
 
 impl Splitter {
-    /// Of equal symbols the first is used; empty ones were wiped and are not used.
+    /// Prepares a splitter. It uses the first of equal symbols, and no empty ones, which were wiped.
     pub(crate) fn of(symbols: &BytesSlice<'_>) -> Result<Self> {
         if symbols.len() > SYMBOLS_MAX {
             return Err(Error::invalid("more symbols than codes tell apart"));

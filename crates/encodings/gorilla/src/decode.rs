@@ -5,13 +5,14 @@ use alloc::boxed::Box;
 use core::hint::select_unpredictable;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Gorilla;
-use crate::layout::{self, GROUP_VALUES, ID, LEADS, Parts, Scheme, Stream, VERSION};
+use crate::layout::{self, GROUP_VALUES, ID, LEADS, Scheme, Stream, UnitParts, VERSION};
 
 impl Encoding for Gorilla {
     fn id(&self) -> &'static str {
@@ -55,7 +56,7 @@ impl<const S: usize, const CHIMP: bool> Decoder for UnitDecoder<S, CHIMP> {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let (to, _) = out.into_fixed(S, n_selected)?.as_chunks_mut::<S>();
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         match selection {
             Selection::All => all::<S, CHIMP>(&parts, to),
             Selection::Range { start, len } => {
@@ -79,11 +80,11 @@ impl<const S: usize, const CHIMP: bool> Decoder for UnitDecoder<S, CHIMP> {
         use tarsia_codec::Reach;
 
         Selection::from(&range).check(unit.len)?;
-        let ends_bytes = Parts::ends_bytes(unit.len);
+        let ends_bytes = UnitParts::ends_bytes(unit.len);
         if front < ends_bytes && ends_bytes <= unit.bytes.len() {
             return Ok(Reach::Front(ends_bytes));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         if range.is_empty() {
             return Ok(Reach::bytes(0..0));
         }
@@ -96,7 +97,7 @@ impl<const S: usize, const CHIMP: bool> Decoder for UnitDecoder<S, CHIMP> {
 }
 
 /// Decodes all values of a unit.
-fn all<const S: usize, const CHIMP: bool>(parts: &Parts<'_>, to: &mut [[u8; S]]) -> Result<()> {
+fn all<const S: usize, const CHIMP: bool>(parts: &UnitParts<'_>, to: &mut [[u8; S]]) -> Result<()> {
     let n_values = to.len();
     // Kernels must be small.
     #[cfg(feature = "kernel")]
@@ -111,7 +112,7 @@ fn all<const S: usize, const CHIMP: bool>(parts: &Parts<'_>, to: &mut [[u8; S]])
 /// goes on from there finds what is wrong.
 #[cfg(not(feature = "kernel"))]
 fn pairs<const S: usize, const CHIMP: bool>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     to: &mut [[u8; S]],
 ) -> Result<usize> {
     let (groups, _) = to.as_chunks_mut::<GROUP_VALUES>();
@@ -154,7 +155,7 @@ fn pair_of_groups<const S: usize, const CHIMP: bool>(
 
 /// Decodes the values `values` of a unit of `unit_len`. Each group is decoded from its start on.
 fn range<const S: usize, const CHIMP: bool>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     unit_len: u32,
     values: Range<usize>,
     to: &mut [[u8; S]],
@@ -179,7 +180,7 @@ fn range<const S: usize, const CHIMP: bool>(
 
 /// Decodes the values at rising indices: each group once, up to its last selected value.
 fn indices<const S: usize, const CHIMP: bool>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     unit_len: u32,
     indices: &[u32],
     to: &mut [[u8; S]],
@@ -367,8 +368,9 @@ fn word(loaded: &[u8; LOAD_BYTES], at: usize) -> u64 {
 struct Code {
     /// Where in the stream the next code starts.
     end_bit: u32,
-    /// Of the window: the zeros above it, and its bits, which codes hold.
+    /// Zeros above the window.
     lead: u32,
+    /// Bits of the window, which codes hold.
     len: u32,
     /// The zeros below the window. Negative if it does not fit a value.
     trail: i32,

@@ -1,6 +1,7 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.gorilla";
@@ -41,7 +42,7 @@ impl Scheme {
     }
 
     pub(crate) fn of(node: &Node<'_>) -> Result<Self> {
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let found = reader.u8("gorilla.scheme")?;
         let known = Self::ALL.into_iter().find(|it| it.number() == found);
         reader.finish("gorilla.params")?;
@@ -54,7 +55,7 @@ pub fn tree(scheme: Scheme) -> Tree {
     Tree::leaf(ID, VERSION, &[scheme.number()])
 }
 
-/// What a node needs. Refuses unknown schemes, and values that are not numbers of 4 or 8 bytes.
+/// Checks a node and returns its needs. Refuses unknown schemes, and values that are not numbers of 4 or 8 bytes.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     value_bytes(node)?;
     Scheme::of(node)?;
@@ -73,7 +74,7 @@ pub(crate) fn value_bytes(node: &Node<'_>) -> Result<usize> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// For each group the end of its stream.
     ends: &'a [[u8; END_BYTES]],
     /// The streams of all groups.
@@ -88,7 +89,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) at_byte: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     /// The bytes of the table of ends of a unit of `n_values`.
     pub(crate) fn ends_bytes(n_values: u32) -> usize {
         (n_values as usize).div_ceil(GROUP_VALUES) * END_BYTES
@@ -96,7 +97,7 @@ impl<'a> Parts<'a> {
 
     /// Reads only the unit's length and its last end.
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let ends = reader.take(Self::ends_bytes(unit.len), "gorilla.ends")?;
         let streams = reader.rest();
         let (ends, _) = ends.as_chunks();

@@ -26,7 +26,7 @@ pub(crate) struct Code {
 }
 
 impl Lengths {
-    /// Those of a shared buffer.
+    /// Reads the codes of a shared buffer.
     pub(crate) fn of(values: &OwnedValues) -> Result<Self> {
         Self::new(values.as_values()?.as_fixed()?.bytes())
     }

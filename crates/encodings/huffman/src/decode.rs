@@ -4,14 +4,15 @@ use alloc::boxed::Box;
 use core::array;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Huffman;
 use crate::codes::Lengths;
-use crate::layout::{self, ID, N_STREAMS, Parts, Streams, VERSION};
+use crate::layout::{self, ID, N_STREAMS, Streams, UnitParts, VERSION};
 use crate::table::{Stream, Table};
 
 impl Encoding for Huffman {
@@ -56,7 +57,7 @@ impl Decoder for UnitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(1, n_selected)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         match selection {
             Selection::All => self.decode_fronts(&parts, by_stream(to, &parts.streams))?,
             _ => self.decode_some(&parts, selection, scratch, to)?,
@@ -69,7 +70,7 @@ impl UnitDecoder {
     /// Decodes some of the values: of each stream those before the last selected one, too.
     fn decode_some(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         scratch: &mut Scratch,
         to: &mut [u8],
@@ -106,7 +107,7 @@ impl UnitDecoder {
     }
 
     /// Fills each part with the first values of a stream.
-    fn decode_fronts(&self, parts: &Parts<'_>, fronts: [&mut [u8]; N_STREAMS]) -> Result<()> {
+    fn decode_fronts(&self, parts: &UnitParts<'_>, fronts: [&mut [u8]; N_STREAMS]) -> Result<()> {
         let mut starts = parts.starts.into_iter();
         let streams = fronts.map(|to| Stream::new(starts.next().unwrap_or(0), to));
         let streams = self.table.decode(parts.codes, streams);

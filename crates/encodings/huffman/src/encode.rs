@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    limits,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Huffman;
@@ -225,7 +225,7 @@ impl UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?.bytes();
         let streams = Streams::of(values.len() as u64);
         let header_at = out.len();

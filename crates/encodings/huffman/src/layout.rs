@@ -1,7 +1,8 @@
 //! Fields and checks that decoder and encoder share.
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+    Error, Node, NodeSpec, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
 };
 
 use crate::codes::LENGTH_MAX;
@@ -26,7 +27,7 @@ pub fn tree() -> Tree {
     Tree::leaf(ID, VERSION, &[]).with_shared(&[0])
 }
 
-/// What a node needs. Refuses parameters, and values that are not numbers of 1 byte.
+/// Checks a node and returns its needs. Refuses parameters, and values that are not numbers of 1 byte.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("huffman.params_len")?;
     let refusal = "values other than numbers of 1 byte in tarsia.huffman";
@@ -88,7 +89,7 @@ impl Streams {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     pub(crate) streams: Streams,
     /// The codes of all streams.
     pub(crate) codes: &'a [u8],
@@ -98,10 +99,10 @@ pub(crate) struct Parts<'a> {
     pub(crate) starts: [u64; N_STREAMS],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
         let streams = Streams::of(unit.len.into());
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let mut starts = [0; N_STREAMS];
         let mut start = 0;
         for to in starts.iter_mut().take(streams.n_streams).skip(1) {

@@ -106,7 +106,7 @@ impl Table {
 pub(crate) struct Stream<'a> {
     /// Where the next code starts, in bits from the start of all codes.
     pub(crate) next_bit: u64,
-    /// What is filled with values.
+    /// Output that is filled with values.
     pub(crate) to: &'a mut [u8],
     n_done: usize,
 }

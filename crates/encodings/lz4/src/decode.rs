@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 
 use lz4_flex::block::decompress_into;
+use tarsia_codec::toolbox::{children_of, decode_by_gather};
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather, limits,
+    SharedBuffer, Unit, ValueType, Version, limits,
 };
 
 use crate::Lz4;

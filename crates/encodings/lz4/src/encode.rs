@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use lz4_flex::block::{compress_into, get_maximum_output_size};
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
+    BlockValues, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
     Result, Sample, Statistics, ValueType, Values, limits,
 };
 
@@ -28,7 +28,7 @@ impl EncodingWriter for Lz4 {
             return Ok(());
         };
         let to_beat = proposals.bytes_to_beat().min(fixed.bytes().len() as u64);
-        if !proposals.is_named() || proposals.must_fit() || to_beat < BYTES_MIN {
+        if !proposals.is_named() || to_beat < BYTES_MIN {
             return Ok(());
         }
         let unit_bytes = values.unit_values().saturating_mul(fixed.width());
@@ -115,7 +115,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         limits::check_codec_bytes(values.len() as u64, self.value_bytes)?;
         compress(values.bytes(), out)

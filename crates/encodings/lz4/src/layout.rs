@@ -16,7 +16,7 @@ pub fn tree() -> Tree {
     Tree::leaf(ID, VERSION, &[])
 }
 
-/// What a node needs. Refuses parameters, and values without a fixed width.
+/// Checks a node and returns its needs. Refuses parameters, and values without a fixed width.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     value_bytes(node)?;
     Ok(NodeSpec::LEAF)

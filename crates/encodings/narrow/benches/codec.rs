@@ -17,7 +17,7 @@ fn decimals(data: Data) -> Codec {
     Codec::new(&[&NARROW, &tarsia_bitpack::BITPACK], tree, numbers)
 }
 
-/// The same over plain numbers of the smallest width.
+/// Makes a codec over plain numbers of the smallest width.
 fn alone(data: Data) -> Codec {
     let (child_bytes, bits) = match data {
         Data::Best => (1, 7),

@@ -6,8 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Narrow;
@@ -120,13 +121,13 @@ fn extended<const N: usize>(values: Values<'_>, is_signed: bool) -> OwnedValues 
 /// Which bits the values of a page have, beyond their sign.
 #[derive(Default)]
 struct Bits {
-    /// Of values as unsigned numbers: set where one value has the bit.
+    /// Bits that some value has, as unsigned numbers.
     low: u64,
     high: u64,
-    /// Of values as signed numbers: set where a bit of a value differs from the value's sign.
+    /// Bits that differ from the sign in some value, as signed numbers.
     signed_low: u64,
     signed_high: u64,
-    /// The same of the words behind the second.
+    /// Bits of the words behind the second that differ from the sign.
     signed_top: u64,
 }
 
@@ -248,7 +249,7 @@ struct NarrowPage {
 }
 
 impl PageEncoder for NarrowPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let of_block = narrowed(&block.values().as_fixed()?, self.params)?;
         let of_block = block.derived(self.narrow.as_values()?, of_block.as_values()?)?;
         self.child.encode(of_block, out)

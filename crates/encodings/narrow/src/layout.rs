@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.narrow";
@@ -10,7 +11,7 @@ pub const ID: &str = "tarsia.narrow";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: Version = Version::new(1, 0);
 
-/// What the bytes are that the child does not hold.
+/// The content of the bytes that the child does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extension {
     /// Zero.
@@ -47,7 +48,7 @@ impl Params {
                 "values other than integers of 16 or 32 bytes in tarsia.narrow",
             ));
         };
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let child_bytes = match reader.u8("narrow.child_bytes")? {
             bytes @ (1 | 2 | 4 | 8) => bytes,
             16 if value_bytes == 32 => 16,

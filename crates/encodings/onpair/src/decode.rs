@@ -7,22 +7,18 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_bits::PaddedStrings;
+use tarsia_codec::toolbox::{NumbersUnit, children_of, ends_from_lengths};
 use tarsia_codec::{
     BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, OwnedValues, Result,
-    Scratch, Selection, SharedBuffer, Unit, Version, children_of,
+    Scratch, Selection, SharedBuffer, Unit, Version,
 };
 
 use crate::Onpair;
-use crate::layout::{
-    self, CODE_BYTES, COUNT_BYTES, ID, Parts, TOKEN_BYTES_MAX, TOKENS_MAX, VERSION,
-};
+use crate::layout::{self, CODE_BYTES, ID, TOKEN_BYTES_MAX, TOKENS_MAX, UnitParts, VERSION};
 
 /// The most codes in scratch memory at a time: 512 KiB. Blocks of mini-block pages have fewer, mostly less than 32 KiB.
 /// A child may take as long for a part of its codes as for all of them.
 const CODES_AT_ONCE: u32 = 1 << 18;
-
-/// The most counts in scratch memory at a time: 4 MiB. Only blocks of one huge row have more.
-const COUNTS_AT_ONCE: usize = 1 << 20;
 
 /// Two selected values with at most this many codes between them are decoded together: unpacking these takes less time
 /// than asking the child again.
@@ -124,7 +120,7 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let BytesOutput { ends, base, data } = out.into_bytes(n_selected)?;
         let mut to = Strings {
             ends,
@@ -177,18 +173,17 @@ impl Decoder for UnitDecoder {
         if front < layout::HEADER_BYTES.min(unit.bytes.len()) {
             return Ok(Reach::Front(layout::HEADER_BYTES));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         let codes_at = unit.bytes.len() - parts.codes.bytes.len();
         if front < codes_at {
             return Ok(Reach::Front(codes_at));
         }
-        let start = self.sum_of(&parts, 0..range.start, scratch)?;
-        let end = start + self.sum_of(&parts, range, scratch)?;
-        if end > u64::from(parts.codes.len) {
-            return Err(Parts::bad_counts(end));
+        let codes = self.counts_of(&parts).parts_of(range, scratch)?;
+        if codes.end > u64::from(parts.codes.len) {
+            return Err(UnitParts::bad_counts(codes.end));
         }
-        let codes = start as u32..end as u32;
-        let decoded_bytes = (end - start) * TOKEN_BYTES_MAX as u64;
+        let decoded_bytes = (codes.end - codes.start) * TOKEN_BYTES_MAX as u64;
+        let codes = codes.start as u32..codes.end as u32;
         let in_front = front - codes_at;
         let place = match self.codes.reach(parts.codes, in_front, codes, scratch)? {
             Reach::Front(more) => return Ok(Reach::Front(codes_at + more)),
@@ -220,7 +215,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is done with some codes.
+/// A function that is called with some codes.
 type WithCodes<'a> = dyn FnMut(&[u16], &mut Scratch) -> Result<(), Failure> + 'a;
 
 /// The output.
@@ -241,36 +236,39 @@ impl Strings<'_> {
 }
 
 impl UnitDecoder {
-    /// The number of codes of some values.
-    fn sum_of(&self, parts: &Parts<'_>, values: Range<u32>, scratch: &mut Scratch) -> Result<u64> {
-        let mut all = 0;
-        let mut next = values.start;
-        while next < values.end {
-            let n_now = ((values.end - next) as usize).min(COUNTS_AT_ONCE);
-            let sum = &mut |counts: &mut [u32]| Ok(sum(counts));
-            all += self.with_counts(parts, next, n_now, scratch, sum)?;
-            next += n_now as u32;
-        }
-        Ok(all)
+    /// The counts of a unit's values.
+    fn counts_of<'a>(&'a self, parts: &UnitParts<'a>) -> NumbersUnit<'a> {
+        NumbersUnit::new(&*self.counts, parts.counts)
     }
 
     /// Decodes consecutive values from `start` on.
     fn decode_range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         start: u32,
         to: &mut Strings<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
         let n = to.ends.len();
-        let from = self.sum_of(parts, 0..start, scratch)?;
+        let counts = self.counts_of(parts);
+        let from = match start {
+            0 => 0,
+            n_before => counts.sum(0..n_before, scratch)?,
+        };
         // The ends first hold the counts.
-        self.counts_into(parts, start, to.ends, scratch)?;
-        let end = from + sum(to.ends);
+        let selection = match n == parts.counts.len as usize {
+            true => Selection::All,
+            false => Selection::Range {
+                start,
+                len: n as u32,
+            },
+        };
+        counts.decode(selection, to.ends, scratch)?;
+        let end = from + to.ends.iter().map(|count| u64::from(*count)).sum::<u64>();
         let n_codes = u64::from(parts.codes.len);
         let reaches_end = u64::from(start) + n as u64 == u64::from(parts.counts.len);
         if end > n_codes || reaches_end && end != n_codes {
-            return Err(Parts::bad_counts(end).into());
+            return Err(UnitParts::bad_counts(end).into());
         }
         // The value that the next code belongs to, and how many codes are left of it.
         let mut i = 0;
@@ -278,26 +276,22 @@ impl UnitDecoder {
         let codes = from as u32..end as u32;
         self.for_codes(parts, codes, scratch, &mut |codes, scratch| {
             let before = to.base.wrapping_add(to.written as u32);
-            let mut buf = scratch.take(codes.len() * size_of::<u32>());
-            let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-                Ok(code_ends) => self.append(codes, code_ends, to).map(|()| {
-                    // Values that end among these codes.
-                    let mut next = 0;
-                    while let Some(end) = to.ends.get_mut(i)
-                        && next + left <= codes.len()
-                    {
-                        next += left;
-                        let last = next.checked_sub(1).and_then(|last| code_ends.get(last));
-                        *end = last.copied().unwrap_or(before);
-                        i += 1;
-                        left = to.ends.get(i).map_or(0, |count| *count as usize);
-                    }
-                    left -= codes.len() - next;
-                }),
-                Err(_) => Err(unaligned().into()),
-            };
-            scratch.give(buf);
-            done
+            scratch.with_values(codes.len(), |code_ends, _| {
+                self.append(codes, code_ends, to)?;
+                // Values that end among these codes.
+                let mut next = 0;
+                while let Some(end) = to.ends.get_mut(i)
+                    && next + left <= codes.len()
+                {
+                    next += left;
+                    let last = next.checked_sub(1).and_then(|last| code_ends.get(last));
+                    *end = last.copied().unwrap_or(before);
+                    i += 1;
+                    left = to.ends.get(i).map_or(0, |count| *count as usize);
+                }
+                left -= codes.len() - next;
+                Ok(())
+            })
         })?;
         // The last value with codes, and those without codes behind it.
         for i in i..n {
@@ -333,57 +327,40 @@ impl UnitDecoder {
     /// Decodes the values at `indices`.
     fn decode_indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
         to: &mut Strings<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
-        let n_needed = indices.last().map_or(0, |last| *last as usize + 1);
-        let (mut n_done, mut n_written, mut codes_before) = (0, 0, 0u64);
-        while n_done < n_needed {
-            let n_now = (n_needed - n_done).min(COUNTS_AT_ONCE);
-            let mut buf = scratch.take(n_now * COUNT_BYTES);
-            let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-                Ok(counts) => self
-                    .counts_into(parts, n_done as u32, counts, scratch)
-                    .map_err(Failure::from)
-                    .and_then(|()| {
-                        codes_before += sum(counts);
-                        if codes_before > parts.codes.len.into() {
-                            return Err(Parts::bad_counts(codes_before).into());
-                        }
-                        let mut end = (codes_before - sum(counts)) as u32;
-                        let first = end;
-                        for count in counts.iter_mut() {
-                            end += *count;
-                            *count = end;
-                        }
-                        let ends = CodeEnds {
-                            start: n_done,
-                            first,
-                            ends: counts,
-                        };
-                        while let Some(rest) = indices.get(n_written..)
-                            && let Some(group) = ends.group(rest)
-                        {
-                            self.decode_group(parts, &ends, group, n_written, to, scratch)?;
-                            n_written += group.len();
-                        }
-                        Ok(())
-                    }),
-                Err(_) => Err(unaligned().into()),
+        let n_needed = indices.last().map_or(0, |last| last + 1);
+        let (mut n_written, mut codes_before) = (0, 0u64);
+        let counts = self.counts_of(parts);
+        counts.try_for_parts(0..n_needed, scratch, &mut |counts, scratch| {
+            let first = codes_before as u32;
+            codes_before += counts.sum();
+            if codes_before > parts.codes.len.into() {
+                return Err(Failure::Error(UnitParts::bad_counts(codes_before)));
+            }
+            ends_from_lengths(counts.numbers, first);
+            let ends = CodeEnds {
+                start: counts.start as usize,
+                first,
+                ends: counts.numbers,
             };
-            scratch.give(buf);
-            done?;
-            n_done += n_now;
-        }
-        Ok(())
+            while let Some(rest) = indices.get(n_written..)
+                && let Some(group) = ends.group(rest)
+            {
+                self.decode_group(parts, &ends, group, n_written, to, scratch)?;
+                n_written += group.len();
+            }
+            Ok(())
+        })
     }
 
     /// Decodes the values at `group`, which are near to each other, as values `n_written..` of the output.
     fn decode_group(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         ends: &CodeEnds<'_>,
         group: &[u32],
         n_written: usize,
@@ -418,7 +395,7 @@ impl UnitDecoder {
     /// Decodes the codes of `range` and calls `with` with them: all at once if they are at most [`CODES_AT_ONCE`].
     fn for_codes(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         range: Range<u32>,
         scratch: &mut Scratch,
         with: &mut WithCodes<'_>,
@@ -435,12 +412,10 @@ impl UnitDecoder {
                 .codes
                 .decode(parts.codes, selection, scratch, Output::Fixed(&mut buf))
                 .map_err(Failure::from)
-                .and_then(|_| match bytemuck::try_cast_slice(&buf) {
-                    Ok(codes) => {
-                        self.note_used(codes);
-                        with(codes, scratch)
-                    }
-                    Err(_) => Err(unaligned().into()),
+                .and_then(|_| {
+                    let codes = buf.as_values()?;
+                    self.note_used(codes);
+                    with(codes, scratch)
                 });
             scratch.give(buf);
             done?;
@@ -486,49 +461,6 @@ impl UnitDecoder {
         }
         Ok(at)
     }
-
-    /// Decodes the counts of `n` values from `start` on into scratch memory and calls `with` with them.
-    fn with_counts(
-        &self,
-        parts: &Parts<'_>,
-        start: u32,
-        n: usize,
-        scratch: &mut Scratch,
-        with: &mut dyn FnMut(&mut [u32]) -> Result<u64>,
-    ) -> Result<u64> {
-        let mut buf = scratch.take(n * COUNT_BYTES);
-        let result = match bytemuck::try_cast_slice_mut(&mut buf) {
-            Ok(counts) => self
-                .counts_into(parts, start, counts, scratch)
-                .and_then(|()| with(counts)),
-            Err(_) => Err(unaligned()),
-        };
-        scratch.give(buf);
-        result
-    }
-
-    /// Decodes the counts from value `start` on.
-    #[inline(never)]
-    fn counts_into(
-        &self,
-        parts: &Parts<'_>,
-        start: u32,
-        to: &mut [u32],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let len = to.len() as u32;
-        let selection = match len == parts.counts.len {
-            true => Selection::All,
-            false => Selection::Range { start, len },
-        };
-        let bytes = Output::Fixed(bytemuck::cast_slice_mut(to));
-        self.counts
-            .decode(parts.counts, selection, scratch, bytes)?;
-        for count in to {
-            *count = u32::from_le(*count);
-        }
-        Ok(())
-    }
 }
 
 /// Where the codes of consecutive values end.
@@ -557,8 +489,8 @@ impl CodeEnds<'_> {
         }
     }
 
-    /// Those of the first `indices` whose codes are worth decoding together: at most [`CODES_AT_ONCE`], or one value.
-    /// `None` if the first is not among these values.
+    /// Returns those of the first `indices` whose codes are worth decoding together: at most [`CODES_AT_ONCE`], or one
+    /// value. `None` if the first is not among these values.
     fn group<'i>(&self, indices: &'i [u32]) -> Option<&'i [u32]> {
         let end = self.start + self.ends.len();
         let first = indices.first().filter(|index| (**index as usize) < end)?;
@@ -579,10 +511,6 @@ impl CodeEnds<'_> {
         }
         indices.get(..n)
     }
-}
-
-fn sum(counts: &[u32]) -> u64 {
-    counts.iter().map(|count| u64::from(*count)).sum()
 }
 
 /// Copies a token to where fewer than 16 bytes are left.
@@ -611,9 +539,4 @@ fn bad_codes(error: &tarsia_bits::Error) -> Error {
         tarsia_bits::Error::Code { largest, .. } => bad_code(*largest),
         _ => Error::invalid("codes and ends of other lengths"),
     }
-}
-
-#[cold]
-fn unaligned() -> Error {
-    Error::invalid("scratch memory is not aligned")
 }

@@ -1,16 +1,18 @@
 //! The encoder.
 
 use alloc::boxed::Box;
-use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{
+    FirstPageSizes, append_sized, codes_between, narrow_numbers, strings_worth_tokens,
+};
 use tarsia_codec::{
-    Block, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics,
-    ValueType, Values, append_sized, limits, narrow_numbers,
+    BlockValues, BytesSlice, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Onpair;
@@ -29,20 +31,12 @@ const LONGER_SAVE_ONE_IN: u64 = 32;
 /// In pages of more bytes, training gains up to half of what a trial needs, and up to three eighths in others.
 const MEDIUM_DATA_BYTES_MAX: u64 = 512 << 10;
 
-/// Fewer bytes than this do not pay for a dictionary.
-const DATA_BYTES_MIN: u64 = 4 << 10;
-
 impl EncodingWriter for Onpair {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
-        let Values::Bytes(strings) = values.values() else {
+        let Some(strings) = strings_worth_tokens(values) else {
             return Ok(());
         };
         let data_bytes = u64::from(strings.data_bytes());
-        // Tokens are no text.
-        let are_tokens = values.facts().shared == Some(SharedKind::TokenDictionary);
-        if data_bytes < DATA_BYTES_MIN || are_tokens {
-            return Ok(());
-        }
         let to_beat = proposals.bytes_to_beat().min(data_bytes);
         if to_beat < data_bytes && repeat_often(values, data_bytes) {
             return Ok(());
@@ -62,13 +56,9 @@ impl EncodingWriter for Onpair {
             .div_ceil(limits::UNIT_BYTES_TARGET as u64)
             .max(1);
         let per_unit = |n: usize| (n as u64).div_ceil(n_units) as usize;
-        let part = |values: Result<Values<'_>>, logical_type| {
-            let copy = Rc::new(OwnedValues::copy_of(values?));
-            Ok::<_, Error>(Part::owned(copy, logical_type))
-        };
-        let counts = part(page.counts.as_values(), LogicalType::Length)?;
-        let codes = part(page.codes.as_values(), LogicalType::Code)?;
-        let tokens = part(page.tokens.as_values(), LogicalType::Binary)?;
+        let counts = Part::copied(page.counts.as_values()?, LogicalType::Length);
+        let codes = Part::copied(page.codes.as_values()?, LogicalType::Code);
+        let tokens = Part::copied(page.tokens.as_values()?, LogicalType::Binary);
         proposals.push(Proposal {
             children: vec![
                 counts.in_units_of(per_unit(strings.len())),
@@ -253,8 +243,10 @@ impl Page {
         values.remember(Arc::new(FirstPage {
             tokens: page.tokens.clone(),
             dictionary: page.dictionary.clone(),
-            data_bytes: strings.data_bytes().into(),
-            n_codes: page.codes.len() as u64,
+            sizes: FirstPageSizes {
+                data_bytes: strings.data_bytes().into(),
+                codes: page.codes.len() as u64,
+            },
         }));
         Ok(page)
     }
@@ -286,11 +278,7 @@ impl Page {
 
     /// The codes of the values in `range`.
     fn codes_of(&self, range: Range<usize>) -> Option<Range<usize>> {
-        let end = |i: usize| match i.checked_sub(1) {
-            Some(before) => self.ends.get(before).map(|end| *end as usize),
-            None => Some(0),
-        };
-        Some(end(range.start)?..end(range.end)?)
+        codes_between(range, |i| self.ends.get(i).map(|end| *end as usize))
     }
 
     /// True if `codes` are the tokens of `strings`, and the strings are those in `range` as far as their lengths in
@@ -323,24 +311,19 @@ impl Page {
     }
 }
 
-/// What the first page of a column leaves for the others.
+/// Findings that the first page of a column leaves for the others.
 struct FirstPage {
     tokens: Arc<OwnedValues>,
     dictionary: Arc<Trie>,
-    data_bytes: u64,
-    n_codes: u64,
+    /// Codes in their number.
+    sizes: FirstPageSizes,
 }
 
 impl FirstPage {
     /// The bytes of the strings' codes under these tokens, as a sample suggests. `None` where the codes would be
-    /// smaller under tokens of their own that are as good as these were for the first page, by more than such tokens
-    /// take: those that all pages share are stored once. A page of more bytes could have better ones.
+    /// smaller under tokens of their own by more than such tokens take: those that all pages share are stored once.
     fn bytes_if_it_suits(&self, strings: &BytesSlice<'_>) -> Option<u64> {
-        let data_bytes = u64::from(strings.data_bytes());
-        if data_bytes > self.data_bytes.saturating_mul(2) {
-            return None;
-        }
-        let expected = self.n_codes * data_bytes / self.data_bytes.max(1);
+        let expected = self.sizes.expected(strings.data_bytes().into())?;
         let bytes = |n_codes| code_bytes(n_codes, &self.tokens);
         let sampled = bytes(train::n_codes(&self.dictionary, strings));
         (sampled <= bytes(expected) + token_bytes(&self.tokens)).then_some(sampled)
@@ -376,11 +359,11 @@ struct PageStrings {
 }
 
 impl PageEncoder for PageStrings {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let page = &self.page;
         let strings = block.values().as_bytes()?;
         if let Some(range) = page.codes_of(block.range()) {
-            let codes = Block::new(page.codes.as_values()?, range)?;
+            let codes = BlockValues::new(page.codes.as_values()?, range)?;
             // The codes are those of the values that the page was prepared with. Without this comparison, other values
             // from the caller would be written as wrong codes without an error.
             if page.are_codes_of(block.range(), codes.values().as_fixed()?, &strings)? {
@@ -391,12 +374,17 @@ impl PageEncoder for PageStrings {
         let Split { numbers, ends, .. } = codes_of(&page.dictionary, &strings)?;
         let (counts, codes) = (counts_of(&ends), narrow_numbers(&numbers, CODE_BYTES));
         let (counts, codes) = (counts.as_values()?, codes.as_values()?);
-        self.encode_unit(Block::all(counts)?, Block::all(codes)?, out)
+        self.encode_unit(BlockValues::all(counts)?, BlockValues::all(codes)?, out)
     }
 }
 
 impl PageStrings {
-    fn encode_unit(&self, counts: Block<'_>, codes: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode_unit(
+        &self,
+        counts: BlockValues<'_>,
+        codes: BlockValues<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         out.extend_from_slice(&(codes.len() as u32).to_le_bytes());
         append_sized(out, "the counts of a unit take 4 GiB", |out| {
             self.counts.encode(counts, out)

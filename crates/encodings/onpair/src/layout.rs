@@ -2,8 +2,9 @@
 
 use alloc::vec;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    Error, Node, NodeSpec, Reader, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
+    Error, Node, NodeSpec, Result, SharedKind, SharedSpec, Tree, Unit, ValueType, Version,
 };
 
 /// The id of this encoding in files.
@@ -39,7 +40,7 @@ pub fn tree(counts: Tree, codes: Tree) -> Tree {
     Tree::node(ID, VERSION, &[], vec![counts, codes]).with_shared(&[0])
 }
 
-/// What a node needs. Refuses parameters and values that are not byte strings.
+/// Checks a node and returns its needs. Refuses parameters and values that are not byte strings.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("onpair.params_len")?;
     node.only(
@@ -55,16 +56,16 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The unit of the child `counts`.
     pub(crate) counts: Unit<'a>,
     /// The unit of the child `codes`.
     pub(crate) codes: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let n_codes = reader.u32("onpair.n_codes")?;
         // A code stands for at least one byte. So the codes of a unit are no more than what it decodes to.
         if n_codes > unit.decoded_bytes {

@@ -31,8 +31,8 @@ impl Pairs {
         self.keys.push(u32::from(first) << 16 | u32::from(second));
     }
 
-    /// Those that occur more than once, in the order of the numbers. They are sorted by digits, and not counted in a
-    /// hash table: that would be larger than the cache.
+    /// Returns the pairs that occur more than once, in the order of the numbers. They are sorted by digits, and not
+    /// counted in a hash table: that would be larger than the cache.
     pub(crate) fn repeated(mut self) -> Vec<Pair> {
         let mut sorted = vec![0; self.keys.len()];
         for shift in (0..u32::BITS).step_by(DIGIT_BITS as usize) {

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::trie::{Found, Node, Trie};
+use crate::trie::{LongestToken, Node, Trie};
 
 /// Texts that are split side by side. With 3 or 6 it takes a fifth longer.
 const LANES: usize = 4;
@@ -57,7 +57,7 @@ impl Split {
     }
 }
 
-/// What is split.
+/// Strings that are split.
 struct Source<'a, F> {
     trie: &'a Trie,
     data: &'a [u8],
@@ -66,7 +66,7 @@ struct Source<'a, F> {
 
 /// A run of texts that is split from its beginning to its end.
 struct Lane {
-    /// Those that have not begun.
+    /// Strings that have not begun.
     texts: Range<usize>,
     walk: Walk,
     split: Split,
@@ -122,7 +122,7 @@ impl<F: Fn(usize) -> Range<usize>> Source<'_, F> {
     fn advance<const N: usize>(&self, lanes: [&mut Lane; N]) {
         let (data, trie) = (self.data, self.trie);
         let mut walks: [Walk; N] = core::array::from_fn(|i| lanes[i].walk);
-        let mut found = [[Found(0); STEPS]; N];
+        let mut found = [[LongestToken(0); STEPS]; N];
         let mut n_found = [0; N];
         for _ in 0..STEPS {
             for i in 0..N {
@@ -158,7 +158,7 @@ impl<F: Fn(usize) -> Range<usize>> Source<'_, F> {
                     all |= found.0;
                     found.0 as u16
                 }));
-            split.is_whole &= all & Found::NONE == 0;
+            split.is_whole &= all & LongestToken::NONE == 0;
         }
     }
 

@@ -337,11 +337,11 @@ fn sorted(mut tokens: Vec<Token>) -> OwnedValues {
     OwnedValues::Bytes { offsets, data }
 }
 
-/// What a small sample suggests.
+/// Sizes that a small sample suggests.
 pub(crate) struct Trial {
     /// Bytes of codes and dictionary. With more of the page they get fewer.
     pub(crate) bytes: u64,
-    /// The same where the tokens are single bytes.
+    /// Bytes where the tokens are single bytes.
     pub(crate) single_bytes: u64,
     tokens: Vec<Token>,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Node(u64);
 const BASE_BITS: u32 = 21;
 const BASE_MASK: u64 = (1 << BASE_BITS) - 1;
 
-/// Where [`Found`] lies in a node, above its base and its parent's.
+/// Where [`LongestToken`] lies in a node, above its base and its parent's.
 const FOUND_SHIFT: u32 = 2 * BASE_BITS;
 
 /// The most slots. Those of 65,536 tokens of 16 bytes are half as many.
@@ -35,9 +35,9 @@ const NO_CHILDREN: u64 = 0;
 /// The longest token on the way to a node: its number, in the 16 lower bits; how many bytes before the node it ends, in
 /// the next 4; and whether there is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found(pub(crate) u32);
+pub(crate) struct LongestToken(pub(crate) u32);
 
-impl Found {
+impl LongestToken {
     /// Set where not even the first byte is a token. Then that byte counts as one.
     pub(crate) const NONE: u32 = 1 << 20;
 
@@ -45,7 +45,7 @@ impl Found {
         Self(number.into())
     }
 
-    /// The same, one byte after.
+    /// Moves the place one byte on.
     fn after_a_byte(self) -> Self {
         Self(self.0 + (1 << 16))
     }
@@ -55,7 +55,7 @@ impl Node {
     /// The parent's base is one that no node has.
     const FREE: Self = Self(BASE_MASK << BASE_BITS);
 
-    fn new(parent_base: u64, found: Found) -> Self {
+    fn new(parent_base: u64, found: LongestToken) -> Self {
         Self(u64::from(found.0) << FOUND_SHIFT | parent_base << BASE_BITS | NO_CHILDREN)
     }
 
@@ -71,8 +71,8 @@ impl Node {
 
     /// The longest token on the way to here.
     #[inline]
-    pub(crate) fn found(self) -> Found {
-        Found((self.0 >> FOUND_SHIFT) as u32)
+    pub(crate) fn found(self) -> LongestToken {
+        LongestToken((self.0 >> FOUND_SHIFT) as u32)
     }
 
     /// How many bytes ago that token ended.
@@ -130,7 +130,7 @@ enum Place {
 #[derive(Clone, Copy)]
 struct Parent {
     place: Place,
-    found: Found,
+    found: LongestToken,
     depth: usize,
     /// The first and the end of the tokens that begin with its bytes and are longer.
     first: usize,
@@ -152,7 +152,7 @@ struct Builder {
 impl Builder {
     fn new() -> Self {
         Self {
-            roots: [Node::new(NO_CHILDREN, Found(Found::NONE)); 256],
+            roots: [Node::new(NO_CHILDREN, LongestToken(LongestToken::NONE)); 256],
             slots: Vec::new(),
             free: Vec::new(),
             bases: Vec::new(),
@@ -167,7 +167,7 @@ impl Builder {
         let mut parents = Vec::with_capacity(sorted.len());
         for group in groups(sorted, 0..sorted.len(), 0) {
             let place = Place::Root(sorted[group.start].0.byte(0));
-            let found = Found(Found::NONE);
+            let found = LongestToken(LongestToken::NONE);
             parents.extend(self.put(sorted, place, NO_CHILDREN as usize, group, 1, found));
         }
         let mut bytes = Vec::new();
@@ -209,12 +209,12 @@ impl Builder {
         parent_base: usize,
         group: Range<usize>,
         depth: usize,
-        found: Found,
+        found: LongestToken,
     ) -> Option<Parent> {
         let (token, number) = sorted[group.start];
         let ends_here = usize::from(token.len) == depth;
         let found = match ends_here {
-            true => Found::token(number),
+            true => LongestToken::token(number),
             false => found,
         };
         *self.node(place) = Node::new(parent_base as u64, found);
@@ -243,7 +243,7 @@ impl Builder {
             };
             self.node(place).0 |= base as u64;
             found = match depth + 1 == len {
-                true => Found::token(number),
+                true => LongestToken::token(number),
                 false => found.after_a_byte(),
             };
             place = Place::Slot(base ^ usize::from(byte));

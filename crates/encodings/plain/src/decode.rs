@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::decode_bits;
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, ValueType, Version, decode_bits,
+    Unit, ValueType, Version,
 };
 
 use crate::Plain;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
+    BlockValues, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
     Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -53,7 +53,7 @@ impl EncodingWriter for Plain {
 struct PlainPage;
 
 impl PageEncoder for PlainPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         match block.values() {
             Values::Fixed(values) => out.extend_from_slice(values.bytes()),
             Values::Bits(values) => values.append_to(out),

@@ -28,7 +28,8 @@ pub(crate) struct Decimal {
 pub(crate) trait Number<const W: usize>: Copy {
     /// Digits are between -`DIGITS_END` and this.
     const DIGITS_END: f64;
-    /// Of digits below this, at most one integer gives a number back under an exponent, and [`digits_of`] finds it.
+    /// Below this number of digits at most one integer gives a number back under an exponent, and [`digits_of`] finds
+    /// it.
     const CERTAIN: f64;
 
     fn of(bytes: [u8; W]) -> Self;
@@ -134,7 +135,7 @@ fn digits_of<const W: usize, N: Number<W>>(value: N, exponent: u8) -> Option<i64
     is_one.then_some(digits as i64)
 }
 
-/// The same decimal with the smallest exponent. Both quotients are one rational number, so both are rounded alike.
+/// Returns the decimal with the smallest exponent. Both quotients are one rational number, so both are rounded alike.
 #[inline]
 fn without_zeros(mut digits: i64, mut exponent: u8) -> Decimal {
     loop {

@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Pseudodecimal;
-use crate::layout::{self, EXPONENT_MAX, ID, Parts, VERSION, power};
+use crate::layout::{self, EXPONENT_MAX, ID, UnitParts, VERSION, power};
 
 /// Numbers that are divided together.
 const GROUP: usize = 4;
@@ -58,7 +59,7 @@ impl Decoder for PseudodecimalDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.value_bytes, n_selected)?;
-        let parts = Parts::parse(&unit, self.value_bytes)?;
+        let parts = UnitParts::parse(&unit, self.value_bytes)?;
         match selection {
             _ if parts.exceptions.positions.is_empty() => {
                 self.decimals(&parts, selection, scratch, to)?
@@ -68,10 +69,9 @@ impl Decoder for PseudodecimalDecoder {
                 self.range(&parts, start..start + len, scratch, to)?;
             }
             Selection::Indices(indices) => {
-                let mut places = scratch.take(size_of_val(indices));
-                let done = self.indices(&parts, indices, &mut places, scratch, to);
-                scratch.give(places);
-                done?;
+                scratch.with_values(indices.len(), |places, scratch| {
+                    self.indices(&parts, indices, places, scratch, to)
+                })?;
             }
         }
         Ok(0)
@@ -82,7 +82,7 @@ impl PseudodecimalDecoder {
     /// Decodes the values `range`, some of which may be exceptions.
     fn range(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         range: Range<u32>,
         scratch: &mut Scratch,
         to: &mut [u8],
@@ -103,14 +103,12 @@ impl PseudodecimalDecoder {
     /// Decodes the values at rising `indices`, some of which may be exceptions. `places` is memory for as many words.
     fn indices(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         indices: &[u32],
-        places: &mut [u8],
+        places: &mut [u32],
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let places: &mut [u32] = bytemuck::try_cast_slice_mut(places)
-            .map_err(|_| Error::invalid("scratch memory is not aligned"))?;
         let positions = &parts.exceptions.positions;
         // Of decimals, their places in the children, from the front on; of exceptions, their places in the output, from
         // the back on.
@@ -142,7 +140,7 @@ impl PseudodecimalDecoder {
     /// Decodes selected numbers that are no exceptions: the selection counts only such.
     fn decimals(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         scratch: &mut Scratch,
         to: &mut [u8],
@@ -177,7 +175,7 @@ impl PseudodecimalDecoder {
     /// has the place and the number of each, the last one first: so no number is moved onto one that is to be moved.
     fn spread(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         exceptions: impl Iterator<Item = (usize, usize)>,
         n_decimals: usize,
         to: &mut [u8],

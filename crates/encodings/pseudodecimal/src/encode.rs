@@ -6,10 +6,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{append_sized, position_bytes, write_exceptions};
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    append_sized, position_bytes, write_exceptions,
 };
 
 use crate::Pseudodecimal;
@@ -96,11 +96,11 @@ impl EncodingWriter for Pseudodecimal {
 
 /// Numbers as decimals and exceptions.
 struct Encoded {
-    /// Of the numbers that are no exceptions, of their width.
+    /// Digits of the numbers that are no exceptions, of their width.
     digits: Rc<OwnedValues>,
     /// As many.
     exponents: Rc<OwnedValues>,
-    /// Of the exceptions.
+    /// Positions of the exceptions.
     positions: Vec<u32>,
 }
 
@@ -186,7 +186,7 @@ struct PseudodecimalPage {
 }
 
 impl PageEncoder for PseudodecimalPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let (range, width) = (block.range(), values.width());
         let of_page = self.values.get(range.start * width..range.end * width);
@@ -195,8 +195,8 @@ impl PageEncoder for PseudodecimalPage {
             let n_before = |end: usize| self.positions.partition_point(|it| (*it as usize) < end);
             let among = n_before(range.start)..n_before(range.end);
             let decimals = range.start - among.start..range.end - among.end;
-            let digits = Block::new(self.digits.as_values()?, decimals.clone())?;
-            let exponents = Block::new(self.exponents.as_values()?, decimals)?;
+            let digits = BlockValues::new(self.digits.as_values()?, decimals.clone())?;
+            let exponents = BlockValues::new(self.exponents.as_values()?, decimals)?;
             let positions = self.positions.get(among).unwrap_or_default().iter();
             let positions = positions.map(|it| *it - range.start as u32);
             write_exceptions(&values, positions, out)?;
@@ -204,13 +204,22 @@ impl PageEncoder for PseudodecimalPage {
         }
         let encoded = Encoded::of(&values);
         write_exceptions(&values, encoded.positions.iter().copied(), out)?;
-        let digits = Block::all(encoded.digits.as_values()?)?;
-        self.append(digits, Block::all(encoded.exponents.as_values()?)?, out)
+        let digits = BlockValues::all(encoded.digits.as_values()?)?;
+        self.append(
+            digits,
+            BlockValues::all(encoded.exponents.as_values()?)?,
+            out,
+        )
     }
 }
 
 impl PseudodecimalPage {
-    fn append(&self, digits: Block<'_>, exponents: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn append(
+        &self,
+        digits: BlockValues<'_>,
+        exponents: BlockValues<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         append_sized(out, "the exponents of a unit take 4 GiB", |out| {
             self.exponents_child.encode(exponents, out)
         })?;

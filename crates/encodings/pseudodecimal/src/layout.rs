@@ -2,10 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{
-    Error, ExceptionFields, Exceptions, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType,
-    Version,
-};
+use tarsia_codec::toolbox::{ByteReader, ExceptionFields, Exceptions};
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.pseudodecimal";
@@ -34,7 +32,7 @@ pub fn tree(digits: Tree, exponents: Tree) -> Tree {
     Tree::node(ID, VERSION, &[], vec![digits, exponents])
 }
 
-/// What a node needs. Refuses parameters, and values that are not numbers of 4 or 8 bytes.
+/// Checks a node and returns its needs. Refuses parameters, and values that are not numbers of 4 or 8 bytes.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("pseudodecimal.params_len")?;
     match node.value_type {
@@ -56,7 +54,7 @@ pub(crate) fn power(exponent: u8) -> f64 {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     pub(crate) exceptions: Exceptions<'a>,
     /// The unit of the child `digits`, one value for each number that is no exception.
     pub(crate) digits: Unit<'a>,
@@ -66,9 +64,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) exponents_at: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, value_bytes: usize) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let fields = ExceptionFields {
             count: "pseudodecimal.n_exceptions",
             positions: "pseudodecimal.positions",

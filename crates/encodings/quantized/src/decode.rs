@@ -7,9 +7,10 @@ use core::iter;
 use core::num::NonZero;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, children_of,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Quantized;
@@ -60,7 +61,7 @@ impl Encoding for Quantized {
     }
 }
 
-/// Of units that are those of the child.
+/// Decodes units that are those of the child.
 struct PageDecoder {
     params: Params,
     /// For floating-point numbers of 1 byte: the value of each.
@@ -124,7 +125,7 @@ impl Decoder for PageDecoder {
     }
 }
 
-/// Of units with a scale for each vector of `dim` values.
+/// Decodes units with a scale for each vector of `dim` values.
 struct VectorDecoder {
     params: Params,
     dim: NonZero<u32>,
@@ -199,28 +200,26 @@ impl VectorDecoder {
         scratch: &mut Scratch,
         to: &mut [u8],
     ) -> Result<()> {
-        let mut places = scratch.take(size_of_val(indices));
-        let n_runs = write_vectors(indices, self.dim, &mut places);
-        let places_used = places.get(..n_runs * size_of::<u32>()).unwrap_or_default();
-        let mut scales = scratch.take(n_runs * SCALE_BYTES);
-        let done = self.scales_at(parts, places_used, scratch, &mut scales);
-        let lens = runs(indices, self.dim).map(|run| run.len() as u32);
-        let done = done.and_then(|()| self.multiply(lens, &scales, numbers, to));
-        scratch.give(scales);
-        scratch.give(places);
-        done
+        scratch.with_values(indices.len(), |places, scratch| {
+            let n_runs = write_vectors(indices, self.dim, places);
+            let places = places.get(..n_runs).unwrap_or_default();
+            let mut scales = scratch.take(n_runs * SCALE_BYTES);
+            let done = self.scales_at(parts, places, scratch, &mut scales);
+            let lens = runs(indices, self.dim).map(|run| run.len() as u32);
+            let done = done.and_then(|()| self.multiply(lens, &scales, numbers, to));
+            scratch.give(scales);
+            done
+        })
     }
 
     /// Decodes the scales of vectors whose numbers are the words of `places`.
     fn scales_at(
         &self,
         parts: &VectorParts<'_>,
-        places: &[u8],
+        places: &[u32],
         scratch: &mut Scratch,
         scales: &mut [u8],
     ) -> Result<()> {
-        let places: &[u32] = bytemuck::try_cast_slice(places)
-            .map_err(|_| Error::invalid("scratch memory is not aligned"))?;
         let (selection, into) = (Selection::Indices(places), Output::Fixed(scales));
         self.scales.decode(parts.scales, selection, scratch, into)?;
         Ok(())
@@ -266,13 +265,11 @@ fn runs(mut indices: &[u32], dim: NonZero<u32>) -> impl Iterator<Item = &[u32]> 
     })
 }
 
-/// Writes, as words, the number of each vector that holds some of rising `indices`, and returns how many these are.
-fn write_vectors(indices: &[u32], dim: NonZero<u32>, places: &mut [u8]) -> usize {
-    let (places, _) = places.as_chunks_mut();
+/// Writes the number of each vector that holds some of rising `indices`, and returns how many these are.
+fn write_vectors(indices: &[u32], dim: NonZero<u32>, places: &mut [u32]) -> usize {
     let mut n_runs = 0;
     for (to, run) in places.iter_mut().zip(runs(indices, dim)) {
-        let vector = run.first().map_or(0, |first| *first / dim);
-        *to = vector.to_ne_bytes();
+        *to = run.first().map_or(0, |first| *first / dim);
         n_runs += 1;
     }
     n_runs

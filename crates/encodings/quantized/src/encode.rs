@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 use core::num::NonZero;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Rounding, RowStarts, Sample,
-    Statistics, ValueType, Values, append_sized,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Rounding, RowStarts,
+    Sample, Statistics, ValueType, Values,
 };
 
 use crate::Quantized;
@@ -196,13 +197,13 @@ impl ChildPage {
     }
 
     fn encode(&self, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        let block = Block::new(self.values.as_values()?, range)?;
+        let block = BlockValues::new(self.values.as_values()?, range)?;
         self.encoder.encode(block, out)
     }
 
     /// Encodes other values than those of the page.
     fn encode_other(&self, values: &OwnedValues, out: &mut Vec<u8>) -> Result<()> {
-        let block = Block::all(values.as_values()?)?;
+        let block = BlockValues::all(values.as_values()?)?;
         self.encoder.encode(block, out)
     }
 }
@@ -225,7 +226,7 @@ impl QuantizedPage {
 }
 
 impl PageEncoder for QuantizedPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let range = block.range();
         let dim = match self.params.scale {

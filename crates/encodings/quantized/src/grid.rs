@@ -97,7 +97,7 @@ impl Grid {
         self.nearest_from(-f64::from(self.largest), value, scale)
     }
 
-    /// The same, from the smallest integer on.
+    /// The integer nearest to `value / scale`, from the smallest integer of the format on.
     #[inline(always)]
     pub(crate) fn nearest_of_all<V: Value>(self, value: V, scale: f64) -> i8 {
         self.nearest_from(-f64::from(self.largest) - 1.0, value, scale)

@@ -4,7 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZero;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 use crate::small::Small;
 
@@ -95,7 +96,7 @@ impl Format {
     }
 }
 
-/// What the numbers of a page are multiplied with.
+/// The factor that the numbers of a page are multiplied with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
     /// Nothing: they are floating-point numbers.
@@ -178,7 +179,7 @@ impl Params {
             ));
         };
         let value_bytes = width as usize;
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let found = reader.u8("quantized.format")?;
         let Some(format) = Format::ALL.get(usize::from(found)).copied() else {
             return Err(Error::corrupt("quantized.format", 0, found, "0 ..= 6"));
@@ -199,7 +200,7 @@ impl Params {
         })
     }
 
-    fn parse_scale(reader: &mut Reader<'_>, value_bytes: usize) -> Result<Scale> {
+    fn parse_scale(reader: &mut ByteReader<'_>, value_bytes: usize) -> Result<Scale> {
         let scope = reader.u8("quantized.scope")?;
         match scope {
             0 => {
@@ -227,7 +228,7 @@ impl Params {
         }
     }
 
-    /// What a node needs.
+    /// Returns the needs of a node.
     pub(crate) fn spec(&self) -> NodeSpec {
         let numbers = self.format.value_type();
         match self.scale {
@@ -274,7 +275,7 @@ impl<'a> VectorParts<'a> {
             let allowed = "a multiple of the values of a vector";
             return Err(Error::corrupt("quantized.n_values", 0, unit.len, allowed));
         }
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let scales_len = reader.u32("quantized.scales_len")?;
         let scales = reader.take(scales_len as usize, "quantized.scales")?;
         Ok(Self {

@@ -17,7 +17,7 @@ const CHUNK: usize = 64;
 /// Values of a page that are looked at before all of them.
 const LOOKED_AT: usize = 512;
 
-/// What stands for all values of a page or block.
+/// The numbers that stand for all values of a page or block.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     pub(crate) params: Params,

@@ -11,7 +11,7 @@ pub(crate) struct Small {
     pub(crate) has_infinity: bool,
 }
 
-/// Of binary32 and binary64.
+/// Bits of the fractions of binary32 and binary64.
 const F32_FRACTION_BITS: u32 = 23;
 const F32_BIAS: u32 = 127;
 #[cfg(feature = "encode")]

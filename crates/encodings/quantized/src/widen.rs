@@ -100,7 +100,7 @@ const F16_INFINITY: i16 = 0x1f << 10;
 
 const F16_SIGN: u16 = 1 << 15;
 
-/// What the exponents of binary32 are higher by, in the upper half of a number.
+/// Difference by which the exponents of binary32 are higher, in the upper half of a number.
 const F16_LIFT: u16 = 112 << 7;
 
 #[inline(always)]

@@ -4,9 +4,10 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use tarsia_bits::fill_bits;
+use tarsia_codec::toolbox::decode_bits;
 use tarsia_codec::{
     Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch, Selection,
-    SharedBuffer, Unit, Version, decode_bits,
+    SharedBuffer, Unit, Version,
 };
 
 use crate::Roaring;
@@ -15,7 +16,7 @@ use crate::layout::{self, Body, Container, Containers, ID, POSITION_BYTES, RUN_B
 /// Stored places that are written while one value is looked up.
 const SEARCH_PLACES: usize = 32;
 
-/// The same for the time in which a container is filled before its places are written.
+/// Stored places that are written in the time in which a container is filled before its places are written.
 const FILL_PLACES: usize = 256;
 
 impl Encoding for Roaring {

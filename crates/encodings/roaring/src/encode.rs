@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposal, Proposals,
-    Result, Sample, Statistics, ValueType, Values,
+    BitSlice, BlockValues, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Roaring;
@@ -93,7 +93,7 @@ fn below(n: usize) -> u64 {
     }
 }
 
-/// What the sizes of a container depend on.
+/// Counts that the sizes of a container depend on.
 #[derive(Default)]
 struct Counts {
     n: usize,
@@ -172,7 +172,7 @@ impl Counts {
 struct RoaringPage;
 
 impl PageEncoder for RoaringPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let bits = block.values().as_bits()?;
         let mut forms = Vec::with_capacity(bits.len().div_ceil(CONTAINER_VALUES));
         for container in containers(&bits) {

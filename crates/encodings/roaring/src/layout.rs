@@ -1,8 +1,7 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{
-    BitSlice, Error, ErrorKind, Node, Reader, Result, Tree, Unit, ValueType, Version,
-};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{BitSlice, Error, ErrorKind, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.roaring";
@@ -31,7 +30,7 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<()> {
     node.only(ValueType::Bits, "values other than bits in tarsia.roaring")
 }
 
-/// What a container holds. `of` is the bit whose places are stored; all others are its opposite.
+/// The content of a container. `of` is the bit whose places are stored; all others are its opposite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Positions { of: bool },
@@ -92,19 +91,19 @@ pub(crate) struct Container<'a> {
 /// The containers of a unit, from first to last.
 #[derive(Debug)]
 pub(crate) struct Containers<'a> {
-    heads: Reader<'a>,
+    heads: ByteReader<'a>,
     /// All bytes of the unit; stands in the bodies.
-    bodies: Reader<'a>,
+    bodies: ByteReader<'a>,
     n_values_left: u32,
 }
 
 impl<'a> Containers<'a> {
     pub(crate) fn of(unit: &Unit<'a>) -> Result<Self> {
         let n = (unit.len as usize).div_ceil(CONTAINER_VALUES);
-        let mut bodies = Reader::new(unit.bytes);
+        let mut bodies = ByteReader::new(unit.bytes);
         let heads = bodies.take(n.saturating_mul(HEAD_BYTES), "roaring.heads")?;
         Ok(Self {
-            heads: Reader::new(heads),
+            heads: ByteReader::new(heads),
             bodies,
             n_values_left: unit.len,
         })

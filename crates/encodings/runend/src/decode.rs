@@ -3,14 +3,15 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     AlignedBuf, BytesOutput, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result,
-    Scratch, Selection, SharedBuffer, Unit, ValueType, Version, children_of,
+    Scratch, Selection, SharedBuffer, Unit, ValueType, Version,
 };
 
 use crate::Runend;
 use crate::expand;
-use crate::layout::{self, EndBytes, ID, Parts, VALUES_BYTES_AT, VERSION};
+use crate::layout::{self, EndBytes, ID, UnitParts, VALUES_BYTES_AT, VERSION};
 
 /// Runs that are decoded at a time, so that a unit that lies about their number does not take memory for it. Units of
 /// several rows have no more.
@@ -60,7 +61,7 @@ struct Bufs {
     picked: AlignedBuf,
 }
 
-/// What lies before the runs at hand.
+/// The runs before those at hand.
 struct Before {
     runs: u32,
     values: u32,
@@ -109,7 +110,7 @@ impl Decoder for UnitDecoder {
             }
             ValueType::Bytes => Target::Bytes(out.into_bytes(n_selected)?),
         };
-        let parts = Parts::parse(&unit, self.end_bytes, self.value_type)?;
+        let parts = UnitParts::parse(&unit, self.end_bytes, self.value_type)?;
         let mut bufs = Bufs {
             ends: scratch.take(0),
             picked: scratch.take(0),
@@ -132,7 +133,7 @@ impl UnitDecoder {
     fn chunks(
         &self,
         unit: &Unit<'_>,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         selection: Selection<'_>,
         scratch: &mut Scratch,
         bufs: &mut Bufs,
@@ -145,8 +146,7 @@ impl UnitDecoder {
         loop {
             let n = (n_runs - first_run).min(CHUNK_RUNS);
             bufs.ends.reset_len(n as usize * 4);
-            let ends: &mut [u32] =
-                bytemuck::try_cast_slice_mut(&mut bufs.ends).map_err(unaligned)?;
+            let ends: &mut [u32] = bufs.ends.as_values_mut()?;
             let before = Before {
                 runs: first_run,
                 values: chunk_start,
@@ -183,8 +183,7 @@ impl UnitDecoder {
                     let held = left.partition_point(|index| *index < chunk_end);
                     let held = left.get(..held).unwrap_or_default();
                     bufs.picked.reset_len(held.len().min(n as usize) * 4);
-                    let picked: &mut [u32] =
-                        bytemuck::try_cast_slice_mut(&mut bufs.picked).map_err(unaligned)?;
+                    let picked: &mut [u32] = bufs.picked.as_values_mut()?;
                     let n_picked = pick(held, ends, picked);
                     let picked = picked.get(..n_picked).unwrap_or_default();
                     (Selection::Indices(picked), n_done + held.len())
@@ -223,7 +222,7 @@ impl UnitDecoder {
     fn decode_ends(
         &self,
         unit: &Unit<'_>,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         before: Before,
         scratch: &mut Scratch,
         ends: &mut [u32],
@@ -297,8 +296,7 @@ impl UnitDecoder {
             },
             Selection::Indices(picked) if first_run > 0 => {
                 moved.reset_len(picked.len() * 4);
-                let all: &mut [u32] =
-                    bytemuck::try_cast_slice_mut(&mut moved).map_err(unaligned)?;
+                let all: &mut [u32] = moved.as_values_mut()?;
                 for (to, run) in all.iter_mut().zip(picked) {
                     *to = first_run + run;
                 }
@@ -356,9 +354,7 @@ impl UnitDecoder {
             false => all_bytes.min(to.data.len()),
         };
         let mut buf = scratch.take(room);
-        let mut value_ends_buf = scratch.take(ends.len() * 4);
-        let done = bytemuck::try_cast_slice_mut(&mut value_ends_buf).map_err(unaligned);
-        let done = done.and_then(|value_ends: &mut [u32]| {
+        let done = scratch.with_values(ends.len(), |value_ends: &mut [u32], scratch| {
             let out = Output::Bytes {
                 ends: &mut *value_ends,
                 base: 0,
@@ -383,7 +379,6 @@ impl UnitDecoder {
                 _ => Error::invalid("the output is too short for the selection"),
             })
         });
-        scratch.give(value_ends_buf);
         scratch.give(buf);
         done
     }
@@ -417,12 +412,6 @@ fn pick(indices: &[u32], ends: &mut [u32], picked: &mut [u32]) -> usize {
         }
     }
     n_picked
-}
-
-#[cold]
-#[inline(never)]
-fn unaligned<E>(_: E) -> Error {
-    Error::invalid("scratch memory is not aligned")
 }
 
 #[cold]

@@ -5,10 +5,11 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::run_starts;
 use tarsia_codec::{
-    AlignedBuf, Block, BlockChild, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    limits, run_starts,
+    AlignedBuf, BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Runend;
@@ -157,7 +158,7 @@ impl Runs {
 
 /// Numbers of 2 or 4 bytes.
 fn numbers(ends: &[u32], end_bytes: EndBytes) -> OwnedValues {
-    tarsia_codec::narrow_numbers(ends, end_bytes.bytes().into())
+    tarsia_codec::toolbox::narrow_numbers(ends, end_bytes.bytes().into())
 }
 
 /// The values at rising `places`.
@@ -202,7 +203,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         if EndBytes::for_units_of(block.len()).bytes() > self.end_bytes.bytes() {
             return Err(Error::invalid("a unit too long for run ends of 2 bytes"));
         }

@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.runend";
@@ -44,7 +45,7 @@ pub fn tree(end_bytes: EndBytes, ends: Tree, values: Tree) -> Tree {
 
 /// The node's parameter.
 pub(crate) fn end_bytes(node: &Node<'_>) -> Result<EndBytes> {
-    let mut reader = Reader::new(node.params);
+    let mut reader = ByteReader::new(node.params);
     let end_bytes = match reader.u8("runend.end_bytes")? {
         2 => EndBytes::Two,
         4 => EndBytes::Four,
@@ -54,7 +55,7 @@ pub(crate) fn end_bytes(node: &Node<'_>) -> Result<EndBytes> {
     Ok(end_bytes)
 }
 
-/// What a node needs.
+/// Checks a node and returns its needs.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
     let ends = ValueType::Fixed(end_bytes(node)?.bytes().into());
     Ok(NodeSpec::with_children(&[ends, node.value_type]))
@@ -74,20 +75,20 @@ pub(crate) fn header_bytes(value_type: ValueType) -> usize {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// The child's unit of all ends but the last.
     pub(crate) ends: Unit<'a>,
     /// The child's unit of one value per run.
     pub(crate) values: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(
         unit: &Unit<'a>,
         end_bytes: EndBytes,
         value_type: ValueType,
     ) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let n_runs = reader.u32("runend.n_runs")?;
         let ends_len = reader.u32("runend.ends_len")?;
         if n_runs > unit.len || (n_runs == 0) != (unit.len == 0) {

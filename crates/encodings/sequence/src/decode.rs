@@ -9,7 +9,7 @@ use tarsia_codec::{
 };
 
 use crate::Sequence;
-use crate::layout::{self, ID, Parts, VERSION};
+use crate::layout::{self, ID, UnitParts, VERSION};
 
 impl Encoding for Sequence {
     fn id(&self) -> &'static str {
@@ -51,20 +51,20 @@ impl Decoder for UnitDecoder {
         let n_selected = selection.check(unit.len)?;
         let width = self.width;
         let to = out.into_fixed(width, n_selected)?;
-        match (Parts::parse(&unit, width)?, selection) {
-            (Parts::Sequence { first, step }, Selection::Indices(indices)) => {
+        match (UnitParts::parse(&unit, width)?, selection) {
+            (UnitParts::Sequence { first, step }, Selection::Indices(indices)) => {
                 for (to, index) in to.chunks_exact_mut(width).zip(indices) {
                     tarsia_bits::write_value(at(first, step, *index), to);
                 }
             }
-            (Parts::Sequence { first, step }, selection) => {
+            (UnitParts::Sequence { first, step }, selection) => {
                 let start = match selection {
                     Selection::Range { start, .. } => start,
                     _ => 0,
                 };
                 fill(at(first, step, start), step, width, to);
             }
-            (Parts::Plain(values), Selection::Indices(indices)) => {
+            (UnitParts::Plain(values), Selection::Indices(indices)) => {
                 for (to, index) in to.chunks_exact_mut(width).zip(indices) {
                     let start = *index as usize * width;
                     if let Some(value) = values.get(start..start + width) {
@@ -72,7 +72,7 @@ impl Decoder for UnitDecoder {
                     }
                 }
             }
-            (Parts::Plain(values), selection) => {
+            (UnitParts::Plain(values), selection) => {
                 let start = match selection {
                     Selection::Range { start, .. } => start as usize * width,
                     _ => 0,

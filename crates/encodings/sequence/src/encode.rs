@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, FixedSlice, Node, PageEncoder, Prepare, Proposal, Proposals,
-    Result, Sample, Statistics, ValueType, Values,
+    BlockValues, EncodingWriter, EraseFit, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Sequence;
@@ -24,7 +24,6 @@ impl EncodingWriter for Sequence {
         if is_number
             && fixed.len() >= VALUES_MIN
             && bytes < proposals.bytes_to_beat()
-            && !proposals.must_fit()
             // Equal values are for another encoding.
             && step(&fixed).is_some_and(|step| step != 0)
         {
@@ -56,7 +55,7 @@ impl EncodingWriter for Sequence {
             .saturating_add(FORM_BYTES as u64)
     }
 
-    /// What remains of a sequence is none, mostly.
+    /// Survivors of a sequence are mostly no sequence.
     fn erase_fit(&self, _node: &Node<'_>) -> EraseFit {
         EraseFit::MayGrow
     }
@@ -100,7 +99,7 @@ fn step_of<const WIDTH: usize>(bytes: &[u8]) -> Option<u64> {
 struct SequencePage;
 
 impl PageEncoder for SequencePage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let width = values.width();
         // Two values in plain form take as many bytes as the fields of a sequence; with fewer it is smaller.

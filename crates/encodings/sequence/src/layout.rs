@@ -1,6 +1,7 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, Unit, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.sequence";
@@ -31,16 +32,16 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<usize> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Parts<'a> {
+pub(crate) enum UnitParts<'a> {
     /// Value `i` is `first + i * step`, modulo the numbers of its width.
     Sequence { first: u64, step: u64 },
     /// All values.
     Plain(&'a [u8]),
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, width: usize) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         match reader.u8("sequence.form")? {
             SEQUENCE => {
                 let first = reader.take(width, "sequence.first")?;

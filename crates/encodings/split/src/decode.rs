@@ -56,7 +56,7 @@ impl Decoder for SplitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let units = layout::parse(&unit, &self.widths)?;
-        let all = Parts {
+        let all = NeighbouringParts {
             decoders: &self.parts,
             widths: &self.widths,
             units: units.get(..self.parts.len()).unwrap_or_default(),
@@ -69,13 +69,13 @@ impl Decoder for SplitDecoder {
 
 /// Some neighbouring parts of all values of a unit.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
+struct NeighbouringParts<'a> {
     decoders: &'a [Box<dyn Decoder>],
     widths: &'a [u8],
     units: &'a [Unit<'a>],
 }
 
-impl Parts<'_> {
+impl NeighbouringParts<'_> {
     /// Bytes that they have of a value.
     fn width(&self) -> usize {
         self.widths.iter().map(|width| usize::from(*width)).sum()
@@ -147,7 +147,7 @@ fn interleave(low: &[u8], low_width: usize, high: &[u8], high_width: usize, to: 
     }
 }
 
-/// The same for halves of `HALF` bytes of values of `BOTH` bytes.
+/// Interleaves halves of `HALF` bytes of values of `BOTH` bytes.
 fn interleave_equal<const HALF: usize, const BOTH: usize>(low: &[u8], high: &[u8], to: &mut [u8]) {
     let halves = low
         .as_chunks::<HALF>()

@@ -6,8 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Split;
@@ -163,7 +164,7 @@ struct SplitPage {
 }
 
 impl PageEncoder for SplitPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let (range, width) = (block.range(), values.width());
         let of_page = self.values.get(range.start * width..range.end * width);
@@ -173,7 +174,7 @@ impl PageEncoder for SplitPage {
             return self.append(part, out);
         }
         let parts = split(&values, &self.widths);
-        self.append(|i| Block::all(parts[i].as_values()?), out)
+        self.append(|i| BlockValues::all(parts[i].as_values()?), out)
     }
 }
 
@@ -181,7 +182,7 @@ impl SplitPage {
     /// Appends a unit of these parts.
     fn append<'a>(
         &self,
-        part: impl Fn(usize) -> Result<Block<'a>>,
+        part: impl Fn(usize) -> Result<BlockValues<'a>>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let mut lens_at = out.len();

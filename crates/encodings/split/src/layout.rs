@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.split";
@@ -61,7 +62,7 @@ pub(crate) fn widths<'a>(node: &Node<'a>) -> Result<&'a [u8]> {
     }
 }
 
-/// What a node needs.
+/// Checks a node and returns its needs.
 pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
     let widths = widths(node)?.iter();
     let children: Vec<_> = widths
@@ -72,7 +73,7 @@ pub(crate) fn spec(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// The units of the parts of a unit, whose widths are given; there are as many as widths, and behind them none.
 pub(crate) fn parse<'a>(unit: &Unit<'a>, widths: &[u8]) -> Result<[Unit<'a>; PARTS_MAX]> {
-    let mut reader = Reader::new(unit.bytes);
+    let mut reader = ByteReader::new(unit.bytes);
     let mut lens = [0; PARTS_MAX];
     let n_lens = widths.len().saturating_sub(1);
     for len in lens.iter_mut().take(n_lens) {

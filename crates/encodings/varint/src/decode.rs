@@ -9,7 +9,7 @@ use tarsia_codec::{
 };
 
 use crate::Varint;
-use crate::layout::{self, GROUP_VALUES, ID, Parts, VERSION};
+use crate::layout::{self, GROUP_VALUES, ID, UnitParts, VERSION};
 use crate::read::{decode, decode_one, skip};
 
 impl Encoding for Varint {
@@ -52,7 +52,7 @@ impl Decoder for UnitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.value_bytes, n_selected)?;
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         match self.value_bytes {
             2 => select::<2>(&parts, unit.len, selection, to),
             4 => select::<4>(&parts, unit.len, selection, to),
@@ -78,7 +78,7 @@ impl Decoder for UnitDecoder {
         if front < ends_bytes && ends_bytes <= unit.bytes.len() {
             return Ok(Reach::Front(ends_bytes));
         }
-        let parts = Parts::parse(&unit)?;
+        let parts = UnitParts::parse(&unit)?;
         if range.is_empty() {
             return Ok(Reach::bytes(0..0));
         }
@@ -90,7 +90,7 @@ impl Decoder for UnitDecoder {
 }
 
 fn select<const S: usize>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     n_values: u32,
     selection: Selection<'_>,
     to: &mut [u8],
@@ -109,7 +109,7 @@ fn select<const S: usize>(
 
 /// Decodes the values of `wanted`. A group that is decoded to its end must end with its last value.
 fn range<const S: usize>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     n_values: usize,
     wanted: Range<usize>,
     mut to: &mut [[u8; S]],
@@ -135,7 +135,7 @@ fn range<const S: usize>(
 
 /// Decodes the values at rising `indices`.
 fn single_values<const S: usize>(
-    parts: &Parts<'_>,
+    parts: &UnitParts<'_>,
     indices: &[u32],
     to: &mut [[u8; S]],
 ) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Fields and checks that decoder and encoder share.
 
-use tarsia_codec::{Error, Node, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.varint";
@@ -47,17 +48,17 @@ pub(crate) fn ends_bytes(n_values: u32) -> usize {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// For each group where it ends in `values`, little-endian.
     ends: &'a [[u8; END_BYTES]],
     /// The values of all groups.
     pub(crate) values: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     /// Checks that the last group ends where the unit does.
     pub(crate) fn parse(unit: &Unit<'a>) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let ends = reader.take(ends_bytes(unit.len), "varint.ends")?;
         let values_at = reader.position();
         let parts = Self {

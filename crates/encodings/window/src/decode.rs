@@ -4,13 +4,14 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use tarsia_codec::toolbox::{children_of, decode_by_gather};
 use tarsia_codec::{
     AlignedBuf, Children, Decoder, Encoding, Error, Node, NodeSpec, Output, Result, Scratch,
-    Selection, SharedBuffer, Unit, ValueType, Version, children_of, decode_by_gather,
+    Selection, SharedBuffer, Unit, ValueType, Version,
 };
 
 use crate::Window;
-use crate::layout::{self, Before, ID, Parts, Reference, VERSION};
+use crate::layout::{self, Before, ID, Reference, UnitParts, VERSION};
 
 impl Encoding for Window {
     fn id(&self) -> &'static str {
@@ -78,7 +79,7 @@ impl Decoder for UnitDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(self.width as usize, n_selected)?;
-        let parts = Parts::parse(&unit, self.width)?;
+        let parts = UnitParts::parse(&unit, self.width)?;
         let mut bufs = [(); 3].map(|()| scratch.take(0));
         let until = match selection {
             Selection::All => unit.len,
@@ -90,8 +91,8 @@ impl Decoder for UnitDecoder {
             Selection::All => self.all(&parts, steps, scratch, to),
             _ if n_selected == 0 => Ok(()),
             _ => match self.some(&parts, steps, selection, scratch, to)? {
-                Found::All => Ok(()),
-                Found::TooManySteps => {
+                StepSearch::All => Ok(()),
+                StepSearch::TooManySteps => {
                     let out = Output::Fixed(to);
                     let value_type = ValueType::Fixed(self.width);
                     decode_by_gather(self, value_type, unit, selection, scratch, out).map(|_| ())
@@ -104,7 +105,7 @@ impl Decoder for UnitDecoder {
 }
 
 /// Whether all selected values were found.
-enum Found {
+enum StepSearch {
     All,
     TooManySteps,
 }
@@ -114,7 +115,7 @@ impl UnitDecoder {
     fn steps<'b>(
         &self,
         unit: &Unit<'_>,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         until: u32,
         scratch: &mut Scratch,
         bufs: &'b mut [AlignedBuf; 3],
@@ -123,7 +124,7 @@ impl UnitDecoder {
             buf.reset_len(of_child.len as usize * 4);
             child.decode(of_child, Selection::All, scratch, Output::Fixed(buf))?;
         }
-        let [new, steps, distances] = bufs.each_mut().map(|buf| words(buf));
+        let [new, steps, distances] = bufs.each_mut().map(|buf| buf.as_values_mut::<u32>());
         let (new, steps, distances) = (new?, steps?, distances?);
         let sizes = Sizes {
             n_values: unit.len,
@@ -145,7 +146,7 @@ impl UnitDecoder {
 
     fn all(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         steps: Steps<'_>,
         scratch: &mut Scratch,
         to: &mut [u8],
@@ -167,29 +168,29 @@ impl UnitDecoder {
     /// Decodes the selected values alone, unless copies have to be followed for longer than decoding all takes.
     fn some(
         &self,
-        parts: &Parts<'_>,
+        parts: &UnitParts<'_>,
         steps: Steps<'_>,
         selection: Selection<'_>,
         scratch: &mut Scratch,
         to: &mut [u8],
-    ) -> Result<Found> {
+    ) -> Result<StepSearch> {
         let width = self.width as usize;
         let n_selected = to.len() / width;
         // Pieces are of different values of the output, so there are never more.
         let piece_bytes = n_selected * size_of::<Piece>();
         let (mut open, mut new) = (scratch.take(piece_bytes), scratch.take(piece_bytes));
         let mut values = scratch.take(0);
-        let done = pieces(&mut open).and_then(|open| {
+        let done = open.as_values_mut::<Piece>().and_then(|open| {
             let unit_bytes = u64::from(steps.len()) * u64::from(self.width);
             let mut trail = Trail {
                 steps,
                 open,
-                found: pieces(&mut new)?,
+                found: new.as_values_mut::<Piece>()?,
                 n_found: 0,
                 looks_left: unit_bytes / BYTES_PER_LOOK + 64,
             };
             if trail.follow(selection).is_none() {
-                return Ok(Found::TooManySteps);
+                return Ok(StepSearch::TooManySteps);
             }
             let found = trail.found.get(..trail.n_found).unwrap_or_default();
             // New values of one row, or of a few, lie close together.
@@ -204,7 +205,7 @@ impl UnitDecoder {
                 Selection::Range { start, .. } => steps.copy_inside(start, width, to),
                 Selection::All | Selection::Indices(_) => Some(()),
             });
-            copied.map(|()| Found::All).ok_or_else(misfit)
+            copied.map(|()| StepSearch::All).ok_or_else(misfit)
         });
         [open, new, values]
             .into_iter()
@@ -224,7 +225,7 @@ fn place(new: &[u8], first: u32, found: &[Piece], width: usize, to: &mut [u8]) -
     Some(())
 }
 
-/// What the steps of a unit have to fit.
+/// Sizes that the steps of a unit have to fit.
 #[derive(Clone, Copy)]
 struct Sizes {
     n_values: u32,
@@ -461,20 +462,6 @@ impl Trail<'_, '_> {
         self.n_found += 1;
         Some(())
     }
-}
-
-fn words(buf: &mut AlignedBuf) -> Result<&mut [u32]> {
-    bytemuck::try_cast_slice_mut(buf).map_err(unaligned)
-}
-
-fn pieces(buf: &mut AlignedBuf) -> Result<&mut [Piece]> {
-    bytemuck::try_cast_slice_mut(buf).map_err(unaligned)
-}
-
-#[cold]
-#[inline(never)]
-fn unaligned<E>(_: E) -> Error {
-    Error::invalid("scratch memory is not aligned")
 }
 
 #[cold]

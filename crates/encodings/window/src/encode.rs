@@ -6,20 +6,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
+use tarsia_codec::toolbox::narrow_numbers;
 use tarsia_codec::{
-    Block, BlockChild, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node, PageEncoder,
-    Part, Prepare, Proposal, Proposals, Result, RowStarts, Sample, Statistics, ValueType, Values,
-    limits, narrow_numbers,
+    BlockChild, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, RowStarts, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::Window;
 use crate::layout::{self, HEADER_BYTES, NUMBERS, Reference};
 use crate::steps::{Finder, Rows, Steps};
 
-/// What blocks aim at: in a larger one fewer rows have no row before them.
+/// Payload that blocks aim at: in a larger one fewer rows have no row before them.
 const BLOCK_BYTES: usize = 4 * limits::UNIT_BYTES_TARGET;
 
-/// The same where size counts more than time.
+/// Payload that blocks aim at where size counts more than time.
 const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 /// Bytes that a step takes, for a guess at where blocks are cut.
@@ -156,7 +157,7 @@ impl EncodingWriter for Window {
     }
 }
 
-/// What a proposal finds out about a page, for preparing it. Without rows, all values are one.
+/// Findings of a proposal about a page, for preparing it. Without rows, all values are one.
 #[derive(Default)]
 struct PageSteps {
     row_starts: Vec<u32>,
@@ -256,14 +257,14 @@ fn best_reference(steps: &Steps, unit_starts: &[usize]) -> Reference {
 
 struct UnitEncoder {
     reference: Reference,
-    /// Of the page.
+    /// Number of values of the page.
     n_values: usize,
     row_starts: Vec<u32>,
     children: [BlockChild; 4],
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         if values.len() > UNIT_VALUES_MAX {
             return Err(Error::invalid(

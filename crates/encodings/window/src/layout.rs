@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use tarsia_codec::{Error, Node, NodeSpec, Reader, Result, Tree, Unit, ValueType, Version};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Node, NodeSpec, Result, Tree, Unit, ValueType, Version};
 
 /// The id of this encoding in files.
 pub const ID: &str = "tarsia.window";
@@ -17,7 +18,7 @@ pub(crate) const NUMBERS: ValueType = ValueType::Fixed(4);
 #[cfg(feature = "encode")]
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// What the distances of a page are stored as the difference to, so that most differences are zero.
+/// The number from which the distances of a page are stored as a difference, so that most differences are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     /// The number of values that the step copies. Lists that lose values at the head and get new ones at the tail copy
@@ -45,7 +46,7 @@ impl Reference {
     }
 
     pub(crate) fn of(node: &Node<'_>) -> Result<Self> {
-        let mut reader = Reader::new(node.params);
+        let mut reader = ByteReader::new(node.params);
         let found = reader.u8("window.reference")?;
         let known = Self::ALL.into_iter().find(|it| it.number() == found);
         reader.finish("window.params")?;
@@ -53,7 +54,7 @@ impl Reference {
     }
 }
 
-/// What is known of the steps before one.
+/// Facts about the steps before one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
     /// New and copied values of the step before.
@@ -63,7 +64,7 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// What a step's distance is stored as the difference to.
+    /// Returns the number from which a step's distance is stored as a difference.
     #[inline]
     pub(crate) fn expected(self, reference: Reference, n_new: u32, n_copied: u32) -> i64 {
         match reference {
@@ -81,7 +82,7 @@ pub fn tree(reference: Reference, new: Tree, steps: Tree, distances: Tree, value
     Tree::node(ID, VERSION, &[reference.number()], children)
 }
 
-/// What a node needs. Refuses bits, byte strings, and values of no bytes.
+/// Checks a node and returns its needs. Refuses bits, byte strings, and values of no bytes.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     Reference::of(node)?;
     match node.value_type {
@@ -97,16 +98,16 @@ pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
 
 /// A unit taken apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct UnitParts<'a> {
     /// Children 0 to 2: one number for each step.
     pub(crate) numbers: [Unit<'a>; 3],
     /// Child 3: the new values of all steps.
     pub(crate) values: Unit<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UnitParts<'a> {
     pub(crate) fn parse(unit: &Unit<'a>, width: u32) -> Result<Self> {
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let n_steps = reader.u32("window.n_steps")?;
         let n_new = reader.u32("window.n_new")?;
         if n_steps > unit.len || (n_steps == 0) != (unit.len == 0) {

@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, Version, children_of,
+    Unit, Version,
 };
 
 use crate::Zigzag;

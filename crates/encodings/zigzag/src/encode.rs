@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -104,7 +104,7 @@ struct ZigzagPage {
 }
 
 impl PageEncoder for ZigzagPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let of_block = unsigned(&block.values().as_fixed()?);
         let of_block = block.derived(self.of_page.as_values()?, of_block.as_values()?)?;
         self.child.encode(of_block, out)

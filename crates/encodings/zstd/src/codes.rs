@@ -1,6 +1,7 @@
 //! The codes of sequences and their tables: RFC 8878, sections 3.1.1.3.2.1 and 3.1.1.3.2.2.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::fse::{self, Counts, Symbol};
 
@@ -17,7 +18,7 @@ static LITERALS: [(u32, u8); 36] = [
     (65536, 16),
 ];
 
-/// Those of matches' lengths.
+/// Codes of matches' lengths.
 #[rustfmt::skip]
 static MATCHES: [(u32, u8); 53] = [
     (3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0), (12, 0), (13, 0), (14, 0), (15, 0),
@@ -43,7 +44,7 @@ static MATCHES_DEFAULT: [i8; 53] = [
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
 ];
 
-/// What a table was made of. Later blocks of a frame may use it again.
+/// The source of a table. Later blocks of a frame may use it again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     None,
@@ -51,7 +52,7 @@ pub(crate) enum Content {
     Stored,
 }
 
-/// What is known of a table beside its entries.
+/// Facts about a table beside its entries.
 #[derive(Clone, Copy)]
 pub(crate) struct TableKind {
     /// It has 2^log entries.
@@ -60,7 +61,7 @@ pub(crate) struct TableKind {
 }
 
 impl TableKind {
-    /// Of a table that was not read yet.
+    /// The kind of a table that was not read yet.
     pub(crate) const NONE: Self = Self {
         log: 0,
         content: Content::None,
@@ -77,7 +78,7 @@ pub(crate) struct Codes {
     symbol: fn(usize) -> Symbol,
 }
 
-/// Those of literals' lengths, offsets and matches' lengths, in the order of their bits and tables.
+/// Codes of literals' lengths, offsets and matches' lengths, in the order of their bits and tables.
 pub(crate) static CODES: [Codes; 3] = [
     Codes {
         field: "zstd.literals_lengths",
@@ -116,7 +117,7 @@ impl Codes {
         mode: u8,
         entries: &mut [u64; STATES],
         before: TableKind,
-        reader: &mut Reader<'_>,
+        reader: &mut ByteReader<'_>,
     ) -> Result<TableKind> {
         let at_byte = reader.position();
         let (counts, content) = match mode % 4 {

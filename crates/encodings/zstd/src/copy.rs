@@ -1,4 +1,4 @@
-//! What sequences do: RFC 8878, sections 3.1.1.4 and 3.1.1.5. Most copies are short, so whole chunks of 16 bytes are
+//! Executes sequences: RFC 8878, sections 3.1.1.4 and 3.1.1.5. Most copies are short, so whole chunks of 16 bytes are
 //! copied while there is room behind the end: a call to copy a few bytes takes longer than the copy.
 
 /// Bytes that are copied at once.
@@ -139,7 +139,7 @@ fn execute(
     Some(after)
 }
 
-/// The same without a byte behind the end.
+/// Copies without writing a byte behind the end.
 #[cold]
 #[inline(never)]
 fn exact(

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
     Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 use zstd::zstd_safe::{CCtx, CParameter};
@@ -13,8 +13,8 @@ use zstd::zstd_safe::{CCtx, CParameter};
 use crate::Zstd;
 use crate::layout::{self, BLOCK_BYTES_MAX};
 
-/// Of 9, 12, 15, 17 and 19, in units of 1 MiB: text is 1 to 6 % smaller than at 9. At 17 it is 5 to 12 % smaller still,
-/// but takes five to ten times as long; numbers are as small, or larger.
+/// The level of compression, of 9, 12, 15, 17 and 19 in units of 1 MiB: text is 1 to 6 % smaller than at 9. At 17 it is
+/// 5 to 12 % smaller still, but takes five to ten times as long; numbers are as small, or larger.
 const LEVEL: i32 = 12;
 
 /// The level of a first look, and the most bytes of each of its two pieces.
@@ -40,7 +40,7 @@ impl EncodingWriter for Zstd {
         };
         let to_beat = proposals.bytes_to_beat().min(fixed.bytes().len() as u64);
         // Children of dictionaries and lists come here, too, with few values.
-        if to_beat < BYTES_MIN || proposals.must_fit() {
+        if to_beat < BYTES_MIN {
             return Ok(());
         }
         let unit_bytes = values.unit_values().saturating_mul(fixed.width());
@@ -108,7 +108,7 @@ impl EncodingWriter for Zstd {
 /// The bytes that all units of a page are expected to take.
 struct Trial(Result<u64>);
 
-/// The same, by a first look.
+/// The trial of a first look.
 struct FirstTrial(Result<u64>);
 
 /// As many as pieces of the page suggest, which may be all of it.
@@ -189,7 +189,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         limits::check_codec_bytes(values.len() as u64, self.value_bytes)?;
         compress(values.bytes(), LEVEL, out)

@@ -1,6 +1,7 @@
 //! A frame and its blocks: RFC 8878, section 3.1.1.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::copy::{SLACK, Source};
 use crate::huffman;
@@ -14,7 +15,7 @@ const MAGIC: u32 = 0xFD2F_B528;
 /// Bytes in front of a block.
 const BLOCK_HEADER_BYTES: usize = 3;
 
-/// What decoding a frame keeps.
+/// The state that decoding a frame keeps.
 pub(crate) struct State<'m> {
     pub(crate) codes: &'m mut huffman::Table,
     pub(crate) has_codes: bool,
@@ -25,7 +26,7 @@ pub(crate) struct State<'m> {
 
 /// Decodes the frame that is all of `bytes` to `out`, which has the size of its content.
 pub(crate) fn decode(bytes: &[u8], state: &mut State<'_>, out: &mut [u8]) -> Result<()> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let block_bytes_max = read_header(&mut reader, out.len())?;
     let mut at = 0;
     loop {
@@ -80,7 +81,7 @@ pub(crate) fn decode(bytes: &[u8], state: &mut State<'_>, out: &mut [u8]) -> Res
 /// Refuses a frame whose header, or whose length, shows that it does not hold `n_bytes`: before memory is taken for
 /// them.
 pub(crate) fn check(bytes: &[u8], n_bytes: usize) -> Result<()> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     read_header(&mut reader, n_bytes)?;
     let n_blocks = reader.rest().len() / BLOCK_HEADER_BYTES;
     match n_bytes <= n_blocks.saturating_mul(BLOCK_BYTES_MAX) {
@@ -93,7 +94,7 @@ pub(crate) fn check(bytes: &[u8], n_bytes: usize) -> Result<()> {
 }
 
 /// Reads the header of a frame of `n_bytes`: section 3.1.1.1. Returns the most bytes of a block.
-fn read_header(reader: &mut Reader<'_>, n_bytes: usize) -> Result<usize> {
+fn read_header(reader: &mut ByteReader<'_>, n_bytes: usize) -> Result<usize> {
     let magic = reader.u32("zstd.magic")?;
     if magic != MAGIC {
         return Err(Error::corrupt(
@@ -137,7 +138,7 @@ fn read_header(reader: &mut Reader<'_>, n_bytes: usize) -> Result<usize> {
 /// Decodes a compressed block, which ends at `end`, to the bytes from `at` on: section 3.1.1.3. Returns where its
 /// bytes end.
 fn block(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     end: usize,
     state: &mut State<'_>,
     out: &mut [u8],

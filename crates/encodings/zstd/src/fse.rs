@@ -1,7 +1,8 @@
 //! Finite state entropy: RFC 8878, section 4.1. A table turns a state into a symbol, and, with the next bits of the
 //! stream, into the next state.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::bits::word;
 
@@ -11,7 +12,7 @@ const STATES_MAX: usize = 512;
 /// The most symbols of a table: those of match lengths.
 const SYMBOLS_MAX: usize = 53;
 
-/// What a state stands for, in one load. Bits 0 to 31 are the number `base`, bits 32 to 47 the lowest next state, bits
+/// The meaning of a state, in one load. Bits 0 to 31 are the number `base`, bits 32 to 47 the lowest next state, bits
 /// 48 to 55 the bits that are added to that, bits 56 to 63 all bits that a sequence reads for it: those, and the ones
 /// that are added to `base`.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +76,11 @@ impl Counts {
     }
 
     /// Section 4.1.1. Refuses more than `n_symbols`, and a log above `log_max`.
-    pub(crate) fn read(reader: &mut Reader<'_>, n_symbols: usize, log_max: u32) -> Result<Self> {
+    pub(crate) fn read(
+        reader: &mut ByteReader<'_>,
+        n_symbols: usize,
+        log_max: u32,
+    ) -> Result<Self> {
         let (bytes, at_byte) = (reader.rest(), reader.position());
         let mut of_symbols = [0; SYMBOLS_MAX];
         let log = (word(bytes, 0) & 15) as u32 + 5;

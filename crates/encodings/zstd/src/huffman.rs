@@ -1,6 +1,7 @@
 //! Huffman codes of literals: RFC 8878, section 4.2.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::bits::BackBits;
 use crate::fse::{self, Counts, Entry, Symbol};
@@ -25,7 +26,7 @@ const WEIGHTS_STATES: usize = 1 << WEIGHTS_LOG_MAX;
 const WEIGHTS_MAX: usize = 255;
 
 /// Section 4.2.1: reads the weights of all symbols but the last, and makes their table.
-pub(crate) fn read_table(reader: &mut Reader<'_>, table: &mut Table) -> Result<()> {
+pub(crate) fn read_table(reader: &mut ByteReader<'_>, table: &mut Table) -> Result<()> {
     let at_byte = reader.position();
     let mut weights = [0; WEIGHTS_MAX + 1];
     let header = usize::from(reader.u8("zstd.weights")?);

@@ -1,6 +1,7 @@
 //! The literals section of a block: RFC 8878, section 3.1.1.3.1.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::huffman::{self, Table};
 
@@ -26,7 +27,7 @@ impl<'a> Literals<'a> {
     /// Reads the section, and the table of its code into `table` if it has one. `has_table` is true if an earlier block
     /// of the frame had one, and becomes so.
     pub(crate) fn read(
-        reader: &mut Reader<'a>,
+        reader: &mut ByteReader<'a>,
         table: &mut Table,
         has_table: &mut bool,
     ) -> Result<Self> {

@@ -1,6 +1,7 @@
 //! The sequences section of a block: RFC 8878, section 3.1.1.3.2.
 
-use tarsia_codec::{Error, Reader, Result};
+use tarsia_codec::toolbox::ByteReader;
+use tarsia_codec::{Error, Result};
 
 use crate::bits::{BackBits, WORD_BITS, long_word, low_bits, top_word, word};
 use crate::codes::{CODES, STATES, TableKind};
@@ -10,7 +11,7 @@ use crate::fse::Entry;
 /// Entries of the tables of literals' lengths, offsets and matches' lengths. Together, so that one register finds all.
 pub(crate) type Tables = [[u64; STATES]; 3];
 
-/// What the blocks of a frame hand on.
+/// The state that the blocks of a frame hand on.
 pub(crate) struct History<'m> {
     tables: &'m mut Tables,
     kinds: [TableKind; 3],
@@ -19,7 +20,7 @@ pub(crate) struct History<'m> {
 }
 
 /// Section 3.1.1.3.2.1: the number of sequences.
-pub(crate) fn read_count(reader: &mut Reader<'_>) -> Result<usize> {
+pub(crate) fn read_count(reader: &mut ByteReader<'_>) -> Result<usize> {
     let field = "zstd.n_sequences";
     Ok(match usize::from(reader.u8(field)?) {
         first @ 0..128 => first,
@@ -42,7 +43,7 @@ struct Cursor {
 const BATCH: usize = 64;
 
 impl<'m> History<'m> {
-    /// That of a frame's start, with tables in this memory.
+    /// Returns the state at a frame's start, with tables in this memory.
     pub(crate) fn new(tables: &'m mut Tables) -> Self {
         Self {
             tables,
@@ -52,7 +53,7 @@ impl<'m> History<'m> {
     }
 
     /// Section 3.1.1.3.2.1: reads the tables of a block.
-    fn read_tables(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_tables(&mut self, reader: &mut ByteReader<'_>) -> Result<()> {
         let at_byte = reader.position();
         let modes = reader.u8("zstd.modes")?;
         if modes % 4 != 0 {
@@ -69,7 +70,7 @@ impl<'m> History<'m> {
     /// Reads tables, and executes the `n` sequences, 1 or more, of the block that ends at `end`.
     pub(crate) fn execute(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut ByteReader<'_>,
         end: usize,
         n: usize,
         literals: &Source<'_>,

@@ -84,7 +84,7 @@ fn leaf_of(field: &Field) -> &Field {
     }
 }
 
-/// The same lists around another leaf.
+/// Puts the same lists around another leaf.
 fn map_leaf(
     field: &Field,
     map: &impl Fn(&Field) -> Result<Field, ArrowError>,

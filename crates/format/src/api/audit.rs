@@ -1,4 +1,4 @@
-//! What of deleted rows a file still holds.
+//! Audit: what a file still holds of deleted rows.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
 
-/// What erasures have done to a file, and where values of deleted rows are still found.
+/// Result of an audit: what erasures have done to a file, and where values of deleted rows are still found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Audit {
@@ -18,7 +18,7 @@ pub struct Audit {
     pub rows: u64,
     /// Rows that readers do not see.
     pub deleted_rows: u64,
-    /// Those of them that columns at level 2 do not hold any more.
+    /// Deleted rows that columns at level 2 do not hold any more.
     pub erased_rows: u64,
     /// All columns, in order.
     pub columns: Vec<AuditedColumn>,
@@ -35,13 +35,13 @@ pub struct Audit {
     pub unknown_sections: Vec<(u32, u64)>,
 }
 
-/// What a column holds of deleted rows.
+/// A column, with what it holds of deleted rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditedColumn {
     /// Names from the top-level field down, joined by dots.
     pub name: String,
-    /// What an erasure may do with its values.
+    /// The column's erasure level.
     pub level: ErasureLevel,
     /// Deleted rows whose values it still holds.
     pub rows_held: u64,

@@ -21,7 +21,7 @@ pub(super) fn layout(file: &OpenFile) -> Result<CapturedLayout> {
     Ok(CapturedLayout::new(columns))
 }
 
-/// What most rows of a column have; of equals what comes first. `None` without pages of values.
+/// Returns what most rows of a column have; of equals what comes first. `None` without pages of values.
 fn column(file: &OpenFile, column: &Column) -> Result<Option<CapturedColumn>> {
     let mut found: Vec<(CapturedColumn, u64)> = Vec::new();
     for page in &column.pages {

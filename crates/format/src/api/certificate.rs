@@ -13,8 +13,8 @@ use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
 use crate::table::Column;
 
-/// What a file says of the certificate of an erasure. Whose signature the certificate has is another question
-/// ([`Certificate::verify_signature`]): who can write the file can write such a certificate.
+/// Result of comparing the certificate of an erasure with a file. Whose signature the certificate has is another
+/// question ([`Certificate::verify_signature`]): who can write the file can write such a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateCheck {
@@ -25,12 +25,12 @@ pub enum CertificateCheck {
     ErasedSince,
     /// The certificate is not of this file, or says what is not true of it.
     Refuted {
-        /// What does not agree, as a sentence.
+        /// Says in a sentence what does not agree.
         why: String,
     },
 }
 
-/// What [`File::check_certificate`](crate::File::check_certificate) does.
+/// Does what [`File::check_certificate`](crate::File::check_certificate) promises.
 pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<CertificateCheck> {
     let why = match finished(file).and_then(|()| identity(file, certificate)) {
         Err(why) => why,
@@ -146,7 +146,7 @@ fn identity(file: &OpenFile, certificate: &Certificate) -> std::result::Result<b
     }
 }
 
-/// What the certificate says of columns and blocks that is not true.
+/// Finds what the certificate says of columns and blocks that is not true.
 fn columns_differ(
     file: &OpenFile,
     columns: &[Arc<Column>],

@@ -93,7 +93,7 @@ impl Eraser {
         &self.file
     }
 
-    /// What was found of an interrupted erasure.
+    /// Says what was found of an interrupted erasure.
     pub fn recovery(&self) -> Recovery {
         self.recovery
     }
@@ -158,7 +158,7 @@ impl Eraser {
     }
 }
 
-/// What [`Eraser::open`] says of a record that was not published.
+/// Error of [`Eraser::open`] for a record that was not published.
 const RECORD_IS_LEFT: &str = "an interrupted erasure has a certificate that was not written: \
     run `tarsia recover FILE --certificate OUT` first, or `tarsia recover FILE` to go without it";
 
@@ -175,10 +175,10 @@ pub fn recover(path: impl AsRef<Path>, on_busy: OnBusy) -> Result<Recovery> {
     recover_with(path, on_busy, &mut |_| Ok(()))
 }
 
-/// The same, where what proves the erasure is not lost: if an erasure is finished, then `publish` gets the record that
-/// was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the journal
-/// with the record is still there. `publish` may have had the same record before, from the erasure or from a recovery
-/// that was interrupted.
+/// Recovers a file without losing what proves the erasure: if an erasure is finished, then `publish` gets the record
+/// that was given to [`Eraser::commit_with`], empty if there was none. The changes are on the disk then, and the
+/// journal with the record is still there. `publish` may have had the same record before, from the erasure or from a
+/// recovery that was interrupted.
 ///
 /// # Errors
 /// As [`recover`]. What `publish` returns: the erasure is not finished then, and the record stays, for another try.

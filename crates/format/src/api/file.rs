@@ -154,7 +154,7 @@ impl File {
         }
     }
 
-    /// What is known of the file, if it was not changed while that was read.
+    /// Returns what is known of the file, if it was not changed while that was read.
     fn unchanged<T>(&self, known: Result<T>) -> Result<T> {
         let known = known.and_then(|known| self.file.check_unchanged().map(|()| known));
         self.named(known)
@@ -179,7 +179,7 @@ impl File {
         self.file.deleted()
     }
 
-    /// Those of them that columns at [`ErasureLevel::Erase`] do not hold any more.
+    /// Deleted rows that columns at [`ErasureLevel::Erase`] do not hold any more.
     pub fn erased_rows(&self) -> &RowSet {
         self.file.erased()
     }
@@ -198,8 +198,8 @@ impl File {
         self.unchanged(self.file.catalog.schema(&self.file.source).cloned())
     }
 
-    /// What of deleted rows the file still holds, and where. Reads the metadata of all columns; [`File::verify`] checks
-    /// that the file is what its metadata say.
+    /// Finds what the file still holds of deleted rows, and where. Reads the metadata of all columns; [`File::verify`]
+    /// checks that the file is what its metadata say.
     ///
     /// # Errors
     /// What reading may meet.
@@ -220,7 +220,7 @@ impl File {
         self.unchanged(erase::plan(&self.file, rows, level, None))
     }
 
-    /// The same with salts from this key, for tests; see
+    /// Plans an erasure with salts from this key, for tests; see
     /// [`WriteOptions::with_salt_key`](crate::WriteOptions::with_salt_key).
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl File {
         self.named(written.and_then(|mut sink| erase::rewrite(&self.file, plan, &mut sink)))
     }
 
-    /// The same into a sink, which is committed.
+    /// Writes the rows that are left into a sink, which is committed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -271,12 +271,12 @@ impl File {
         self.named(erase::rewrite(&self.file, plan, sink))
     }
 
-    /// What the file says of itself.
+    /// Returns what the file says of itself.
     pub fn metadata(&self) -> FileMetadata {
         self.file.catalog.file_metadata(self.file.source.len())
     }
 
-    /// What decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is
+    /// Counts what decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is
     /// native.
     pub fn decoder_counts(&self) -> DecoderCounts {
         self.file.decoders.counts()
@@ -300,7 +300,7 @@ impl File {
         self.unchanged(inspect::file(&self.file))
     }
 
-    /// The same for the columns of one field, or for one column of it, named from the field down with dots
+    /// Inspects the columns of one field, or one column of it, named from the field down with dots
     /// (`user.ids.item`).
     ///
     /// # Errors

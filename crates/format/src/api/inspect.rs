@@ -1,4 +1,4 @@
-//! What a file is made of.
+//! Inspection: the parts that a file is made of.
 
 use arrow_schema::DataType;
 use tarsia_arrow::logical_type;
@@ -85,9 +85,9 @@ pub struct ColumnInspection {
     pub metadata_bytes: u64,
     /// Bytes of the Arrow buffers the column decodes to.
     pub decoded_bytes: u64,
-    /// What a reader that has touched every page keeps in memory to find blocks: the block tables.
+    /// Bytes of block tables, which a reader that has touched every page keeps in memory to find blocks.
     pub search_cache_bytes: u64,
-    /// What it keeps of shared buffers, decoded.
+    /// Bytes of decoded shared buffers that such a reader keeps.
     pub shared_cache_bytes: u64,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn file(file: &OpenFile) -> Result<Inspection> {
     })
 }
 
-/// What is known of the kernels in the file without running them.
+/// Describes the kernels in the file without running them.
 fn kernels(file: &OpenFile) -> Result<Vec<KernelInspection>> {
     let metas = file.catalog.metas();
     let sections = file.catalog.kernel_sections().enumerate();
@@ -225,12 +225,12 @@ fn offsets_bytes(data_type: &DataType, rows: u64) -> u64 {
     }
 }
 
-/// What the blocks of a column hold.
+/// Counts over the blocks of a column.
 #[derive(Default)]
 struct Counts {
     /// Bytes of values.
     value_bytes: u64,
-    /// Of nested columns alone.
+    /// Items, of nested columns alone.
     items: u64,
     /// Arrow's validity and offsets of the levels.
     level_bytes: u64,

@@ -1,4 +1,4 @@
-//! What users of an open file see; each file is thin, the layers below do the work.
+//! The interface of an open file; each source file is thin, the layers below do the work.
 
 mod audit;
 mod capture;

@@ -95,7 +95,7 @@ impl FromStr for ElementPath {
     }
 }
 
-/// What of a field is decoded.
+/// The part of a field that is decoded.
 pub(crate) struct Pruned {
     /// The type with only the fields on the way, and fixed-size lists cut.
     pub(crate) data_type: DataType,
@@ -123,7 +123,7 @@ impl ElementPath {
         batch(&Arc::new(Schema::new(vec![named])), vec![element], rows)
     }
 
-    /// What of a column of this type the path leads to.
+    /// Returns the part of a column of this type that the path leads to.
     pub(crate) fn pruned(&self, data_type: &DataType) -> Result<Pruned> {
         self.prune(data_type, &self.steps, 0)
     }

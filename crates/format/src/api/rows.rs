@@ -22,7 +22,7 @@ const PARALLEL_BLOCKS_MIN: usize = 256;
 pub struct Taken {
     /// The rows in the order in which they were asked for.
     pub batch: RecordBatch,
-    /// What was read of the file.
+    /// Requests and bytes that were read.
     pub reads: Reads,
 }
 

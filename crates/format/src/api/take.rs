@@ -56,7 +56,7 @@ impl<'r> TakeBuilder<'r> {
         self
     }
 
-    /// What becomes of rows that were deleted. Default: [`DeletedRows::Refuse`].
+    /// Says what becomes of rows that were deleted. Default: [`DeletedRows::Refuse`].
     pub fn deleted(mut self, deleted: DeletedRows) -> Self {
         self.deleted = deleted;
         self

@@ -8,7 +8,7 @@ use crate::options::Checksums;
 use crate::plan::{LoneRows, Plan};
 use crate::table::{Page, check_block, check_covered};
 
-/// What decides whether a checksum is compared.
+/// Decides whether a checksum is compared.
 #[derive(Clone, Copy)]
 pub(crate) struct Checks {
     pub(crate) checksums: Checksums,
@@ -30,7 +30,7 @@ impl Checks {
         }
     }
 
-    /// The same for rows of a full-zip page that were read without their block.
+    /// Checks rows of a full-zip page that were read without their block.
     pub(crate) fn lone_rows(
         self,
         page: &Page,

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::source::Source;
 use crate::table::{Column, Metas, Page};
 
-/// What decoding needs of an open file.
+/// The parts of an open file that decoding needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoding<'a> {
     /// For zero-copy buffers alone: nothing is read.
@@ -127,7 +127,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         self.each_part(&self.plan.parts, self.blocks, check, use_block)
     }
 
-    /// The same for some of its parts, with their bytes.
+    /// Decodes some of its parts, with their bytes.
     pub(crate) fn each_part(
         &self,
         parts: &[BlockPart],

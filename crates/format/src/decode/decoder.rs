@@ -1,4 +1,4 @@
-//! What decodes the blocks of a page: this build's own decoders, or a kernel that the file carries.
+//! Decoders of the blocks of a page: this build's own decoders, or a kernel that the file carries.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -38,7 +38,7 @@ pub struct DecoderCounts {
 
 /// The decoders and kernels of an open file, each made once.
 pub(crate) struct DecoderCache {
-    /// Of pages without shared buffers, by page description: all columns share them.
+    /// Decoders of pages without shared buffers, by page description: all columns share them.
     by_meta: Vec<OnceLock<Arc<Decoder>>>,
     /// The kernels that were loaded, with their numbers.
     #[cfg(feature = "kernels")]

@@ -43,13 +43,13 @@ impl AsRef<[u8]> for BlockBytes<'_> {
 }
 
 enum Bytes<'f> {
-    /// Of a file in memory: all of them, of which the system fetches what is touched.
+    /// Bytes of a file in memory: all of them, of which the system fetches what is touched.
     Borrowed(&'f [u8]),
     /// As long as the block; what was not read is zero.
     Own(Vec<u8>),
 }
 
-/// What a block says of its front.
+/// The front of a block, as far as it is known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Front {
     /// It is all there.
@@ -67,14 +67,14 @@ pub(crate) struct Partial<'f> {
     start: u64,
     /// Bytes that are read first.
     first: usize,
-    /// Of each chunk whether it was read, and its checksum right; `None` before the first bytes were read.
+    /// For each chunk, whether it was read, and its checksum right; `None` before the first bytes were read.
     at_hand: Option<Vec<bool>>,
     /// Ranges of items whose bytes are at hand.
     n_ranges_ready: usize,
-    /// What the items that were read decode to at most, of byte strings; `None` where that is not known.
+    /// Most bytes that the items that were read decode to, of byte strings; `None` where that is not known.
     data_bytes: Option<u64>,
     checks: Checks,
-    /// What was read, in requests that positional reads make.
+    /// Reads, in requests that positional reads make.
     pub(crate) requests: u64,
     pub(crate) read_bytes: u64,
 }
@@ -255,7 +255,7 @@ impl<'f> Partial<'f> {
         ranges.iter().filter_map(&mut place_of).collect()
     }
 
-    /// What decoding the items of `ranges` needs next; nothing, once all is at hand.
+    /// Returns what decoding the items of `ranges` needs next; nothing, once all is at hand.
     pub(crate) fn items(
         &mut self,
         decoder: &PageDecoder,

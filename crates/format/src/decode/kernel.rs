@@ -22,7 +22,7 @@ const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 pub(crate) struct KernelDecoder {
     page: KernelPage,
     value_type: ValueType,
-    /// Of a full-zip page.
+    /// Form of the rows of a full-zip page.
     full_zip: Option<FullZipForm>,
 }
 
@@ -66,7 +66,7 @@ impl KernelDecoder {
         })
     }
 
-    /// The same as natively; only that a kernel is given many blocks at once.
+    /// Decodes as native decoders do, except that a kernel is given many blocks at once.
     pub(crate) fn decode<B: AsRef<[u8]>>(
         &self,
         run: &PageRun<'_, B>,
@@ -248,7 +248,8 @@ fn as_many(n_rows: usize, expected: usize) -> Result<()> {
     }
 }
 
-/// What the host knows of a block: its rows are those of the block table, and those are left that were not erased.
+/// Checks what the host knows of a block: its rows are those of the block table, and those are left that were not
+/// erased.
 fn check_rows(part: &FetchedPart<'_>) -> Result<()> {
     let header = BlockHeader::parse(part.bytes).map_err(while_reading)?;
     let found = (header.logical_rows, header.present_rows);

@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::parts::{FetchedPart, PageRun};
 use crate::error::{Result, while_reading};
 
-/// What of some lists is wanted: by the number of the level with their lengths.
+/// The wanted parts of some lists: by the number of the level with their lengths.
 pub(crate) type Cuts<'c> = &'c [(usize, Cut)];
 
 /// Levels that were decoded, and what lies below them.

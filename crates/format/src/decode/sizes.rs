@@ -1,4 +1,4 @@
-//! What blocks decode to, as their headers say before they are decoded.
+//! Sizes that blocks decode to, as their headers say before they are decoded.
 
 use tarsia_codec::ValueType;
 use tarsia_structure::BlockHeader;

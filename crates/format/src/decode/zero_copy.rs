@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use tarsia_arrow::{BorrowedStrings, ViewBuffer, borrowed_buffer, dictionary_entries_max};
-use tarsia_codec::{Entries, OwnedValues, Selection};
+use tarsia_codec::{EntriesOfBuffer, OwnedValues, Selection};
 use tarsia_structure::{RawColumn, RawParts, Take};
 
 use super::column_read::ColumnRead;
@@ -130,7 +130,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         {
             return Ok(None);
         }
-        let has_views = |entries: &Entries<'_>| entries.views.is_some();
+        let has_views = |entries: &EntriesOfBuffer<'_>| entries.views.is_some();
         let views = self.decode_entries(RawColumn::entry_views, has_views, memory)?;
         let Some(views) = views else {
             return Ok(None);
@@ -155,7 +155,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         if !self.column.is_flat() || !self.is_native()? {
             return Ok(None);
         }
-        let are_few = |entries: &Entries<'_>| entries.entries.values().len() <= rows;
+        let are_few = |entries: &EntriesOfBuffer<'_>| entries.entries.values().len() <= rows;
         let codes = self.decode_entries(RawColumn::entry_codes, are_few, memory)?;
         let Some(codes) = codes else {
             return Ok(None);
@@ -171,7 +171,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     fn decode_entries(
         &self,
         make: fn(usize, Take<'_>) -> tarsia_codec::Result<RawColumn>,
-        usable: impl Fn(&Entries<'_>) -> bool,
+        usable: impl Fn(&EntriesOfBuffer<'_>) -> bool,
         memory: &mut Memory<'_>,
     ) -> Result<Option<RawColumn>> {
         let Memory { scratch, take } = memory;

@@ -198,7 +198,7 @@ impl Erasing<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// What stands under the null items of a block.
+    /// Decodes the filler under the null items of a block.
     pub(super) fn filler(&self, open: &OpenPage<'_>, block: u32) -> Result<Filler> {
         let (bytes, rows) = self.block(open, block)?;
         let context = self.context(open);
@@ -279,7 +279,8 @@ impl Erasing<'_> {
         mark_used(&self.context(open), block, rows, used).map_err(while_reading)
     }
 
-    /// Of each shared buffer the entries that the old block refers to, or may refer to, and the new one does not.
+    /// Finds, for each shared buffer, the entries that the old block refers to, or may refer to, and the new one does
+    /// not.
     fn unreferred(
         &self,
         open: &OpenPage<'_>,

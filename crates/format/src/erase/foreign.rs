@@ -91,7 +91,8 @@ impl Erasing<'_> {
 }
 
 impl OpenPage<'_> {
-    /// What decodes its blocks, if this build does not. The rows of full-zip pages are stored as they are.
+    /// Returns the kernel that decodes its blocks, if this build does not. The rows of full-zip pages are stored as
+    /// they are.
     pub(super) fn kernel(&self) -> Option<&Decoder> {
         let decoder = self.foreign?;
         (self.meta.layout != Layout::FullZip).then_some(decoder)

@@ -240,7 +240,7 @@ mod tests {
     use crate::erase::protocol::tests::{change, recover_alone, small};
     use crate::erase::protocol::{Recovery, pending_record};
 
-    /// What [`small`] is with an old end at `file_bytes`.
+    /// Returns [`small`] with an old end at `file_bytes`.
     fn state(file_bytes: u64) -> FileState {
         FileState {
             file_id: [3; 16],

@@ -1,4 +1,4 @@
-//! What an erasure does not reach.
+//! Values that an erasure does not reach.
 
 use crate::error::Result;
 use crate::exec::OpenFile;

@@ -9,7 +9,7 @@ use crate::exec::{OpenFile, in_order};
 use crate::plan::PageNumber;
 use crate::table::Column;
 
-/// What a look at a column at level 2 found.
+/// Findings of a look at a column at level 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
     /// Blocks that were decoded.

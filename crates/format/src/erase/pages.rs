@@ -23,7 +23,7 @@ pub(super) fn bound(page: PageNumber) -> u32 {
     }
 }
 
-/// What is erased, and with what.
+/// The rows that are erased, and the tools for it.
 pub(super) struct Erasing<'a> {
     pub(super) file: &'a OpenFile,
     /// Rows that the columns do not hold any more.
@@ -41,7 +41,7 @@ pub(super) struct OpenPage<'a> {
     pub(super) blocks: &'a Blocks,
     pub(super) meta: &'a Meta,
     pub(super) shared: Vec<Arc<OwnedValues>>,
-    /// Of a data page that this build does not decode by itself.
+    /// Decoder of a data page that this build does not decode by itself.
     pub(super) foreign: Option<&'a Arc<Decoder>>,
     /// Whether this build decodes all trees of the page.
     pub(super) reads_all_trees: bool,
@@ -98,11 +98,7 @@ impl Erasing<'_> {
             registry: &self.file.session.registry,
             meta: open.meta,
             shared: &open.shared,
-            checksum,
+            checksum: tarsia_metadata::crc32c_of,
         }
     }
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    tarsia_metadata::crc32c(&[bytes])
 }

@@ -175,8 +175,8 @@ mod tests {
         }
     }
 
-    /// What a reader by position sees, of one state and after a few reads of a later one. The time of modification
-    /// stands still, as it may within a few milliseconds.
+    /// The file as a reader by position sees it, of one state and after a few reads of a later one. The time of
+    /// modification stands still, as it may within a few milliseconds.
     struct Moving {
         opened: Arc<Vec<u8>>,
         later: Arc<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! What an erasure changes of a file: blocks, digests up to the root, and the end of the file.
+//! Plans of erasures: changes of blocks, digests up to the root, and the end of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl ErasurePlan {
         &self.report.summary
     }
 
-    /// What the erasure will have done, all of it known before: what a certificate says.
+    /// Returns what the erasure will have done, all of it known before: what a certificate says.
     /// [`ErasureSummary::journal_bytes`] is 0 until the commit.
     pub fn report(&self) -> &ErasureReport {
         &self.report
@@ -71,11 +71,11 @@ impl std::fmt::Debug for ErasurePlan {
     }
 }
 
-/// What an erasure is asked for.
+/// The request for an erasure.
 pub(super) struct Asked<'a> {
     pub(super) rows: &'a RowSet,
     pub(super) level: ErasureLevel,
-    /// Of the salts; random unless given.
+    /// Key of the salts; random unless given.
     pub(super) salt_key: Option<[u8; 32]>,
 }
 
@@ -91,7 +91,7 @@ struct Draft<'a> {
     file: &'a OpenFile,
     patches: Patches,
     moved: BTreeMap<(u32, u32, u32), Range<u64>>,
-    /// What erasures have appended is kept up to here: blocks that moved before.
+    /// End of the appended bytes that are kept: blocks that moved before.
     kept: u64,
     /// Where the next block that moves may lie.
     free: u64,
@@ -465,21 +465,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The end of the file: sections, footer, postscript.
-    fn finish(
-        mut self,
-        level: ErasureLevel,
-        rows: RowsOfErasure,
-        columns: &[Arc<Column>],
-    ) -> Result<ErasurePlan> {
-        let catalog = &self.file.catalog;
-        let footer_bytes = catalog.footer_bytes();
-        let old_postscript = catalog.postscript();
-        let mut footer = Footer::parse(footer_bytes, old_postscript, &metadata::SECTIONS_KNOWN)?;
-        let late_start = catalog.late_range().start;
+    /// Sections that stay, and the id and the bytes of those that may hold values and that this build does not know.
+    /// What is not kept is zeroed, as far as it lies before what is written anew.
+    fn drop_sections(&mut self, sections: Vec<Section>) -> (Vec<Section>, Vec<(u32, u64)>) {
         let mut kept = Vec::new();
         let mut dropped = Vec::new();
-        for section in std::mem::take(&mut footer.sections) {
+        for section in sections {
             let is_known = metadata::SECTIONS_KNOWN.contains(&section.id);
             let is_ours = is_known && section.id != metadata::SECTION_KERNEL;
             let is_dropped = !is_known && section.flags.holds_values;

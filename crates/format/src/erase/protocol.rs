@@ -39,18 +39,18 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// The journal's place is a multiple of this.
 const JOURNAL_ALIGN: u64 = 8;
 
-/// What is changed.
+/// The changes of one erasure.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Modification {
     /// The changes, as a journal has them.
     pub(crate) changes: Vec<Change>,
     /// Bytes of the file after them. Bytes between the old end and the new one that no change writes are zero.
     pub(crate) new_len: u64,
-    /// What the journal keeps until it is published.
+    /// Bytes that the journal keeps until they are published.
     pub(crate) record: Vec<u8>,
 }
 
-/// What a modification left.
+/// Outcome of a modification.
 #[derive(Debug)]
 pub(crate) struct Commit {
     /// The number of the commit that the file has now.
@@ -59,7 +59,7 @@ pub(crate) struct Commit {
     pub(crate) journal_bytes: u64,
 }
 
-/// What a recovery found and did.
+/// Outcome of a recovery: what it found and did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {

@@ -1,4 +1,4 @@
-//! What an erasure did, or is going to do.
+//! Reports of what an erasure did, or is going to do.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,13 +18,13 @@ use crate::table::{Changes, Column};
 pub struct ErasureSummary {
     /// Rows that were asked for.
     pub rows: u64,
-    /// Those of them that were not deleted before.
+    /// Rows asked for that were not deleted before.
     pub rows_deleted: u64,
     /// Rows whose bytes are removed.
     pub rows_erased: u64,
     /// Blocks that are written anew, those of dictionaries too.
     pub blocks: u64,
-    /// Those of them that did not fit their place.
+    /// Blocks that did not fit their place.
     pub blocks_moved: u64,
     /// Bytes of the blocks that are written anew, as they were.
     pub bytes_read: u64,
@@ -46,11 +46,11 @@ pub struct ErasureSummary {
 pub struct RowsOfErasure {
     /// Rows that were asked for.
     pub asked: RowSet,
-    /// Those of them that readers saw before.
+    /// Rows asked for that readers saw before.
     pub newly_deleted: RowSet,
-    /// Those of them that the columns at level 2 lose; none at level 1.
+    /// Rows asked for that the columns at level 2 lose; none at level 1.
     pub erased_now: RowSet,
-    /// Those of them that the columns at level 2 had lost before.
+    /// Rows asked for that the columns at level 2 had lost before.
     pub erased_before: RowSet,
     /// All rows of the file that readers do not see afterwards.
     pub deleted_after: RowSet,
@@ -104,7 +104,7 @@ pub struct ErasedColumn {
     pub leaf: u32,
     /// Names from the top-level field down, joined by dots.
     pub name: String,
-    /// What an erasure may do with its values.
+    /// The column's erasure level.
     pub level: ErasureLevel,
     /// How many of the rows that were asked for it still holds values of.
     pub rows_held: u64,

@@ -174,7 +174,7 @@ impl Ranges for WholeBlocks<'_> {
     }
 }
 
-/// What was read of the file: whole blocks, of which neighbours were coalesced, and parts of other blocks.
+/// Counts what was read of the file: whole blocks, of which neighbours were coalesced, and parts of other blocks.
 pub(crate) fn reads_of_elements(
     file: &OpenFile,
     plans: &[Plan],

@@ -46,14 +46,14 @@ struct Rates {
     encoded: u64,
 }
 
-/// Of byte strings, and of columns with levels.
+/// Rates of byte strings, and of columns with levels.
 const RATES: Rates = Rates {
     decoded: 8,
     encoded: 4,
 };
 
-/// Of flat values of fixed width: between those of plain values, which are read and written at 25 GB/s, and those of
-/// decimals stored as floating-point numbers, at 12.
+/// Rates of flat values of fixed width: between those of plain values, which are read and written at 25 GB/s, and those
+/// of decimals stored as floating-point numbers, at 12.
 const FLAT_RATES: Rates = Rates {
     decoded: 16,
     encoded: 32,
@@ -95,7 +95,7 @@ pub(crate) struct Schedule {
     failed: bool,
 }
 
-/// What all tasks share.
+/// State that all tasks share.
 struct Job {
     file: Arc<OpenFile>,
     projection: Projection,

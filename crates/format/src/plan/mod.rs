@@ -36,7 +36,7 @@ pub(crate) struct BlockPart {
 pub(crate) struct LoneRows {
     /// The first of them, counted in the page.
     pub(crate) first: u32,
-    /// Of byte strings: their entries among those of the plan.
+    /// Entries of byte strings, among those of the plan.
     entries: Range<usize>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<BlockPart>,
     /// Row indices inside blocks.
     pub(crate) indices: Vec<u32>,
-    /// What the index of their block says of rows that are read without it.
+    /// Index entries of rows that are read without their block.
     pub(crate) row_entries: Vec<[u8; ROW_ENTRY_BYTES]>,
     pub(crate) rows: usize,
     /// True if the caller accepts several consecutive arrays instead of one.

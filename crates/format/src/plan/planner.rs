@@ -19,7 +19,7 @@ use crate::table::{Blocks, Column, IndexOfRows, IndexedRows, Metas, Page, Presen
 /// Rows of byte strings that are handed to a kernel together.
 const KERNEL_PIECE_BYTES: u32 = 64 << 10;
 
-/// What came of planning.
+/// Result of planning.
 #[derive(Debug)]
 pub(crate) enum Planned {
     /// All that was asked for.
@@ -34,7 +34,7 @@ pub(crate) struct Need {
     /// The bytes to read.
     pub(crate) range: Range<u64>,
     page: PageNumber,
-    what: What,
+    what: NeedKind,
 }
 
 impl Need {
@@ -64,7 +64,7 @@ impl PageNumber {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum NeedKind {
     /// The block table of the page.
     BlockTable,
     /// The index of the rows of a block.
@@ -143,7 +143,7 @@ impl<'a> PlannedPage<'a> {
                 // A page whose table is not known has one.
                 range: self.page.descriptor.table_range().unwrap_or(0..0),
                 page: self.number,
-                what: What::BlockTable,
+                what: NeedKind::BlockTable,
             };
             need.push_to(needs);
         }
@@ -208,7 +208,7 @@ impl<'a> Planner<'a> {
         Ok(draft.finish())
     }
 
-    /// What has to be supplied before the block table of a page is known.
+    /// Returns what has to be supplied before the block table of a page is known.
     pub(crate) fn block_table(&self, column: &Column, page: PageNumber) -> Result<Vec<Need>> {
         let mut needs = Vec::new();
         PlannedPage::whole(column, page)?.blocks(&mut needs)?;
@@ -219,8 +219,8 @@ impl<'a> Planner<'a> {
     pub(crate) fn supply(&self, column: &Column, need: &Need, bytes: &[u8]) -> Result<()> {
         let page = need.page.of(column)?;
         let supply = || match need.what {
-            What::BlockTable => page.keep_blocks(bytes.to_vec()).map(drop),
-            What::IndexOfRows(block) => {
+            NeedKind::BlockTable => page.keep_blocks(bytes.to_vec()).map(drop),
+            NeedKind::IndexOfRows(block) => {
                 let keep = || {
                     let meta = self.metas.get(page.descriptor.meta)?;
                     let form = FullZipForm::of(meta).map_err(while_reading)?;
@@ -246,7 +246,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What a plan for the rows `sorted` (rising) is going to need and read beside its blocks, as far as it is not
+    /// Adds what a plan for the rows `sorted` (rising) is going to need and read beside its blocks, as far as it is not
     /// known: block tables, indexes of rows, and shared pages, of pages that were not touched before.
     pub(crate) fn push_tables(
         &self,
@@ -291,7 +291,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What the rows of a full-zip page look like, if they are read without their blocks; `None` for mini-blocks.
+    /// Returns the form of the rows of a full-zip page, if they are read without their blocks; `None` for mini-blocks.
     fn form_of_rows(&self, column: &Column, page: &Page) -> Result<Option<FullZipForm>> {
         if column.is_flat() && column.value_type != Some(ValueType::Bytes) {
             return Ok(None);
@@ -480,7 +480,7 @@ impl<'a> Planner<'a> {
             let need = Need {
                 range: IndexOfRows::range(&place, held.end - held.start),
                 page: page.number,
-                what: What::IndexOfRows(block),
+                what: NeedKind::IndexOfRows(block),
             };
             need.push_to(&mut draft.needs);
             return Ok(());

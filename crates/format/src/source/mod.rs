@@ -10,9 +10,9 @@ use tarsia_io::{ReadAt, ReadBytes, ReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a take read of the file: the requests that positional reads make (a memory-mapped file needs none; then it is
-/// what they would have made). Neighbouring blocks are read together. The 192 bytes that say whether the file was
-/// changed meanwhile are not counted.
+/// Reads of a take: the requests that positional reads make (a memory-mapped file needs none; then it is what they
+/// would have made). Neighbouring blocks are read together. The 192 bytes that say whether the file was changed
+/// meanwhile are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Requests for blocks.
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// What reads the file.
+    /// Returns the reader of the file.
     pub(crate) fn reader(&self) -> &Arc<dyn ReadAt> {
         &self.reader
     }
@@ -113,7 +113,7 @@ impl Source {
         })
     }
 
-    /// That the file is as it was when it was opened, as far as that can be known without reading it.
+    /// Checks that the file is as it was when it was opened, as far as that can be known without reading it.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         Ok(self.reader.check_unchanged()?)
     }
@@ -162,7 +162,7 @@ impl Source {
         self.fetch_joined(groups)
     }
 
-    /// The same for a scan, which comes to each place once: a group that lies alone is copied, where touching a map
+    /// Fetches for a scan, which comes to each place once: a group that lies alone is copied, where touching a map
     /// would cost more.
     pub(crate) fn fetch_once<G: Ranges>(&self, groups: &[G]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         if !self.is_mapped() {

@@ -61,7 +61,7 @@ pub struct FileMetadata {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Region {
-    /// What it is.
+    /// Name of the part.
     pub name: &'static str,
     /// Its first byte.
     pub place: u64,
@@ -206,7 +206,7 @@ impl Catalog {
         self.root.n_columns
     }
 
-    /// What erasures have changed.
+    /// Returns what erasures have changed.
     pub(crate) fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -234,7 +234,7 @@ impl Catalog {
         &self.postscript
     }
 
-    /// That this build may change the file.
+    /// Checks that this build may change the file.
     pub(crate) fn check_modifiable(&self) -> Result<()> {
         Ok(self.header.features.check_modifiable()?)
     }

@@ -1,4 +1,5 @@
-//! What erasures have changed of a file since it was written: rows that are deleted or gone, and blocks that moved.
+//! Changes that erasures have made to a file since it was written: rows that are deleted or gone, and blocks that
+//! moved.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use tarsia_metadata::{Footer, History, MovedBlock, PastState, Postscript, Sectio
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
-/// What erasures have changed, and what there is to tell the file's states apart.
+/// Changes by erasures, and what there is to tell the file's states apart.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Rows that readers do not see.
     pub(crate) deleted: Arc<RowSet>,
-    /// Those of them that columns at level 2 do not hold any more.
+    /// Deleted rows that columns at level 2 do not hold any more.
     pub(crate) erased: Arc<RowSet>,
     /// In the order of column, page and block.
     pub(crate) moved: Vec<MovedBlock>,
@@ -118,7 +119,8 @@ pub(crate) struct Present<'a> {
 }
 
 impl<'a> Present<'a> {
-    /// Of the block that holds the rows `rows` of the table; `erased` are those that its column lacks.
+    /// Returns the present rows of the block that holds the rows `rows` of the table; `erased` are those that its
+    /// column lacks.
     pub(crate) fn of(erased: Option<&'a RowSet>, rows: Range<u64>) -> Self {
         let n_erased = erased.map_or(0, |erased| erased.count(rows.clone()));
         let n_rows = rows.end.saturating_sub(rows.start);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 use tarsia_arrow::{LeafPath, Packing};
-use tarsia_codec::{VIEW_BYTES, ValueType};
+use tarsia_codec::ValueType;
+use tarsia_codec::toolbox::VIEW_BYTES;
 use tarsia_compliance::RowSet;
 use tarsia_metadata::ErasureLevel;
 
@@ -33,16 +34,16 @@ pub(crate) struct TableField {
     pub(crate) columns: Vec<Arc<Column>>,
 }
 
-/// What the columns of a field hold.
+/// Content of the columns of a field.
 pub(crate) struct Stored {
     /// The field's type; where it is packed, that of whole rows.
     pub(crate) data_type: DataType,
-    /// Of packed structs.
+    /// Packing of packed structs.
     pub(crate) packing: Option<Packing>,
 }
 
 impl Stored {
-    /// What a top-level field is stored as.
+    /// Returns what a top-level field is stored as.
     pub(crate) fn of(field: &Field) -> Result<Self> {
         if !tarsia_metadata::is_packed(field) {
             return Ok(Self {
@@ -64,16 +65,16 @@ pub(crate) struct Column {
     pub(crate) leaf: u32,
     /// Names from the top-level field down, joined by dots.
     pub(crate) name: String,
-    /// What stands above the column's items, and their type.
+    /// Levels above the column's items, and their type.
     pub(crate) path: LeafPath,
     /// The Arrow type that the column alone decodes to: the field's where it is flat, that of whole rows where it is
     /// packed.
     pub(crate) data_type: DataType,
-    /// Of packed structs: the column's items are their rows.
+    /// Packing of packed structs: the column's items are their rows.
     pub(crate) packing: Option<Packing>,
     /// Physical type; `None` for type Null.
     pub(crate) value_type: Option<ValueType>,
-    /// What an erasure may do with its values.
+    /// The column's erasure level.
     pub(crate) level: ErasureLevel,
     /// The rows that it does not hold any more; `None` where it holds all.
     pub(crate) erased: Option<Arc<RowSet>>,
@@ -87,7 +88,7 @@ pub(crate) struct Column {
     pub(crate) metadata_bytes: u64,
 }
 
-/// What estimates of a column depend on.
+/// Numbers that estimates of a column depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct Estimates<'a> {
     pub(crate) metas: &'a Metas,

@@ -31,14 +31,14 @@ pub(crate) struct Page {
     /// Rows of a full-zip page of byte strings that were read without their block, and whose checksum was right.
     pub(crate) checked_rows: Checked,
     /// The decoders of the page, which the folder `decode` keeps here.
-    pub(crate) kept: Kept,
+    pub(crate) kept: OnceAny,
 }
 
 /// A value of any type that a layer above keeps here. It is set once and never changed.
 #[derive(Default)]
-pub(crate) struct Kept(OnceLock<Box<dyn Any + Send + Sync>>);
+pub(crate) struct OnceAny(OnceLock<Box<dyn Any + Send + Sync>>);
 
-impl Kept {
+impl OnceAny {
     /// The value, if it is a `T`.
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.get()?.downcast_ref()
@@ -124,7 +124,7 @@ impl Page {
             indexes: OnceLock::new(),
             checked_blocks: Checked::default(),
             checked_rows: Checked::default(),
-            kept: Kept::default(),
+            kept: OnceAny::default(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What pages of all columns are appended to, in the order in which they come.
+//! The body of a file: pages of all columns, in the order in which they come.
 
 use tarsia_io::Sink;
 use tarsia_metadata::{PageDescriptor, page_align};

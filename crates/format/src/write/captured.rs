@@ -1,4 +1,4 @@
-//! What a file says of how its columns are encoded, for writers of tables like it.
+//! Captured layouts: how a file's columns are encoded, for writers of tables like it.
 
 use std::collections::HashMap;
 

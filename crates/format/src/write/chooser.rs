@@ -1,4 +1,4 @@
-//! What chooses the trees of encodings for each leaf column.
+//! Choosers of the trees of encodings for each leaf column.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, Erasure, PageChooser, WriteOptions};
 use crate::write::rounding::{ColumnRounding, is_rounded};
 
-/// What chooses a column's trees.
+/// The chooser of a column's trees.
 pub(super) enum ColumnChooser {
     Search(Chooser),
     Custom {
@@ -44,7 +44,7 @@ impl Choose for ColumnChooser {
 
 /// The names by which options find a leaf column.
 pub(super) struct LeafName<'a> {
-    /// Of the top-level field.
+    /// Name of the top-level field.
     pub(super) field: &'a str,
     /// Names from the top-level field down, joined by dots.
     pub(super) leaf: &'a str,
@@ -60,7 +60,7 @@ pub(super) struct Choosers<'a> {
     /// Names with options that lead into nested columns, by the full names of what they lead to: those of lists' items
     /// and maps' entries, which need not be named, are in it.
     leading: HashMap<String, &'a str>,
-    /// Those of them whose values are rounded.
+    /// Columns whose values are rounded.
     rounded: HashSet<String>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Choosers<'a> {
         Ok(Some(found))
     }
 
-    /// That all options of columns are for columns that there are, and name encodings that are written.
+    /// Checks that all options of columns are for columns that there are, and name encodings that are written.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with the name that no column has, or that no encoding has.

@@ -34,7 +34,7 @@ pub(super) struct ColumnWriter {
     pub(super) buffer: LeafBuffer,
     /// The type of its values, if they are decimals.
     decimals: Option<DataType>,
-    /// Of packed structs.
+    /// Packing of packed structs.
     pub(super) packing: Option<Packing>,
     pub(super) pages: Vec<WrittenPage>,
     pub(super) shared: SharedPages,
@@ -42,12 +42,12 @@ pub(super) struct ColumnWriter {
     next_row: u64,
     chooser: ColumnChooser,
     rounding: Option<ColumnRounding>,
-    /// Of all pages so far.
+    /// Largest errors of all pages so far.
     rounding_error: RoundingError,
     first_page: FirstPage,
-    /// What erasures may do with its values.
+    /// The column's erasure level.
     pub(super) level: ErasureLevel,
-    /// Of a column whose values can be erased.
+    /// Salts of a column whose values can be erased.
     salts: Option<Arc<Salts>>,
     path: LeafPath,
     /// The name of the leaf, if erasures leave nothing of its values.
@@ -238,7 +238,7 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// What the metadata of the schema says of it if it is rounded.
+    /// Returns what the metadata of the schema says of it if it is rounded.
     pub(super) fn rounded(&self) -> Option<(String, String)> {
         let rounding = self.rounding.as_ref()?;
         // The largest errors are of values that may be erased.

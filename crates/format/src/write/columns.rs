@@ -50,7 +50,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// What the metadata of the schema says of the columns whose values were rounded.
+    /// Returns what the metadata of the schema says of the columns whose values were rounded.
     pub(super) fn rounded(&self) -> Vec<(String, String)> {
         let columns = self.writers.iter();
         columns.filter_map(ColumnWriter::rounded).collect()
@@ -316,8 +316,8 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
     Ok(columns)
 }
 
-/// What a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says anything about
-/// that.
+/// Returns what a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says
+/// anything about that.
 fn full_zip_bytes_min(field: &Field, is_packed: bool) -> Result<Option<u32>> {
     let what = match field.metadata().get(LAYOUT_KEY).map(String::as_str) {
         None => return Ok(None),

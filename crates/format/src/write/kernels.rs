@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Up to so many kernels all combinations are tried; of more, the smallest that decodes each page is taken.
 const COMBINED_MAX: usize = 12;
 
-/// What decoding the pages of one description takes.
+/// Needs of decoding the pages of one description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Needs {
     encodings: Vec<EncodingUse>,
@@ -46,7 +46,7 @@ pub(crate) fn candidates(others: &[Arc<Kernel>]) -> Vec<Arc<Kernel>> {
     all
 }
 
-/// That some kernel decodes these pages.
+/// Checks that some kernel decodes these pages.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`], with what to do about it.

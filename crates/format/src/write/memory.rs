@@ -1,4 +1,4 @@
-//! What a column's first page leaves for its later ones.
+//! The memory that a column's first page leaves for its later ones.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tarsia_codec::{ColumnMemory, MemoryKey};
 
-/// What a column's first page has left.
+/// The memory that a column's first page has left.
 #[derive(Default)]
 pub(super) struct FirstPage {
     found: Mutex<HashMap<MemoryKey, Arc<dyn Any + Send + Sync>>>,

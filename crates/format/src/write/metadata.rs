@@ -23,7 +23,7 @@ pub(super) struct Table<'a> {
     pub(super) salt: Option<[u8; 32]>,
 }
 
-/// What was written.
+/// A file that was written.
 pub(super) struct Committed {
     pub(super) file_bytes: u64,
     /// The kernels in the file, in the order in which its pages number them.

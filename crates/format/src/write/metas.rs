@@ -18,14 +18,14 @@ pub(super) struct Metas {
     /// Kernels that may be embedded; `None` if none are to be.
     candidates: Option<Vec<Arc<Kernel>>>,
     blobs: Vec<Vec<u8>>,
-    /// What decoding the pages of each takes.
+    /// Needs of decoding the pages of each.
     needs: Vec<Needs>,
     index: HashMap<Vec<u8>, u16>,
-    /// Those of all blobs.
+    /// Trees of all blobs.
     trees: Vec<Tree>,
 }
 
-/// What the footer says of all pages together.
+/// The parts of the footer that are about all pages together.
 pub(super) struct FooterParts {
     /// The encodings that the pages use.
     pub(super) encodings: Vec<EncodingUse>,

@@ -64,7 +64,7 @@ pub use options::{
 };
 pub(crate) use options::{STRICT_KEY_PREFIX, STRICT_VALUE};
 
-/// What a finished file holds.
+/// Counts of a finished file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
@@ -141,7 +141,7 @@ pub struct Writer<W: Sink = FileSink> {
     columns: Columns,
     schema: SchemaRef,
     file_id: [u8; 16],
-    /// What errors call the file.
+    /// Name of the file in errors.
     name: Option<String>,
     /// A call failed half-way: columns may hold different numbers of rows.
     failed: bool,
@@ -293,7 +293,7 @@ impl<W: Sink> Writer<W> {
         Ok(())
     }
 
-    /// That no write failed half-way.
+    /// Checks that no write failed half-way.
     fn check_whole(&self) -> Result<()> {
         match self.failed {
             false => Ok(()),
@@ -377,7 +377,7 @@ fn with_key_values(mut schema: SchemaRef, options: &WriteOptions) -> Result<Sche
     Ok(schema)
 }
 
-/// That callers may use a key in the metadata of a schema.
+/// Checks that callers may use a key in the metadata of a schema.
 fn check_key(key: &str) -> Result<()> {
     if !is_reserved_key(key) {
         return Ok(());
@@ -387,7 +387,7 @@ fn check_key(key: &str) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidInput, what))
 }
 
-/// That a batch has the columns of the schema.
+/// Checks that a batch has the columns of the schema.
 fn check_batch(schema: &Schema, batch: &RecordBatch) -> Result<()> {
     let fields = schema.fields();
     if batch.num_columns() != fields.len() {

@@ -70,9 +70,9 @@ impl fmt::Display for Preset {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EmbedKernels {
-    /// Of this build's kernels and those of [`WriteOptions::with_kernel`], the smallest set that decodes all pages of
-    /// the file. Each page names the smallest kernel of the set that decodes it. A page that no kernel decodes is an
-    /// error.
+    /// Embeds the smallest set, of this build's kernels and those of [`WriteOptions::with_kernel`], that decodes all
+    /// pages of the file. Each page names the smallest kernel of the set that decodes it. A page that no kernel decodes
+    /// is an error.
     #[default]
     Embed,
     /// None. The file is smaller by 47 to 58 KB, and only programs that know its encodings can read it.
@@ -228,7 +228,7 @@ impl ColumnOptions {
         self
     }
 
-    /// What erasures may do with the column's values. See [`WriteOptions::with_erasure`].
+    /// Sets what erasures may do with the column's values. See [`WriteOptions::with_erasure`].
     #[must_use]
     pub fn with_erasure(mut self, level: ErasureLevel) -> Self {
         self.erasure = Some(Erasure::at(level));
@@ -481,7 +481,7 @@ impl WriteOptions {
         self
     }
 
-    /// What erasures may do with the values of all columns that do not say otherwise
+    /// Sets what erasures may do with the values of all columns that do not say otherwise
     /// ([`ColumnOptions::with_erasure`]): nothing, hide rows, or remove their bytes. The file records it. Blocks of
     /// columns at [`ErasureLevel::Erase`] have a random salt and, where survivors may need more bytes than the rows
     /// had, room for that. Default [`ErasureLevel::Hide`].
@@ -531,7 +531,7 @@ impl WriteOptions {
         self.preset
     }
 
-    /// What [`WriteOptions::with_column`] said of this name.
+    /// Returns the options that [`WriteOptions::with_column`] gave to this name.
     pub fn column(&self, name: &str) -> Option<&ColumnOptions> {
         self.columns.get(name)
     }
@@ -541,7 +541,7 @@ impl WriteOptions {
         self.columns.keys().map(String::as_str)
     }
 
-    /// What [`WriteOptions::with_key_value`] added, in no particular order.
+    /// Returns the pairs that [`WriteOptions::with_key_value`] added, in no particular order.
     pub fn key_values(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.key_values.iter();
         pairs.map(|(key, value)| (key.as_str(), value.as_str()))

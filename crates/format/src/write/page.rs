@@ -28,12 +28,12 @@ pub(super) struct PageId {
     pub(super) number: u32,
 }
 
-/// What a page is made with beside its rows.
+/// Needs of making a page beside its rows.
 pub(super) struct PageContext<'a> {
-    /// Of the shared pages of a column, the first one's.
+    /// Id of the page; of the shared pages of a column, the first one's.
     pub(super) id: PageId,
     pub(super) registry: &'a Registry,
-    /// Of a column whose values can be erased.
+    /// Salts of a column whose values can be erased.
     pub(super) salts: Option<&'a Salts>,
     /// Of a strict column: where its leaf lies.
     pub(super) strict: Option<&'a LeafPath>,
@@ -50,9 +50,9 @@ pub(super) struct DataPage {
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
 pub(super) struct SharedPage {
     pub(super) page: EncodedPage,
-    /// Of a column whose values can be erased.
+    /// Used entries of a column whose values can be erased.
     pub(super) entries: Option<UsedOf>,
-    /// What it is decoded with.
+    /// Shared pages that it is decoded with.
     pub(super) shared: Vec<SharedPage>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct SealedPage {
     pub(super) digest: [u8; 32],
 }
 
-/// What the values of a column are.
+/// Type of the values of a column.
 #[derive(Clone, Copy)]
 struct ColumnType {
     value_type: ValueType,
@@ -93,7 +93,7 @@ pub(super) fn encode(
         registry: of_page.registry,
         chooser,
         memory: Some(memory),
-        checksum,
+        checksum: metadata::crc32c_of,
         erasable: of_page.salts.is_some(),
     };
     let column = ColumnType {
@@ -111,10 +111,6 @@ pub(super) fn encode(
         shared,
         rounding_error: RoundingError::default(),
     })
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    metadata::crc32c(&[bytes])
 }
 
 /// A digest of the values of a shared buffer.
@@ -145,7 +141,7 @@ fn encode_shared(
     }
     let mut pages = Vec::with_capacity(page.shared.len());
     let used = match only_used {
-        true => used_entries(page, context.registry, checksum)?,
+        true => used_entries(page, context.registry, metadata::crc32c_of)?,
         false => Vec::new(),
     };
     for (number, (spec, values)) in page.meta.shared.iter().zip(&page.shared).enumerate() {

@@ -43,10 +43,11 @@ impl Known {
     }
 }
 
-/// What a shared page holds.
+/// Content of a shared page.
 #[derive(PartialEq, Eq, Hash)]
 struct Content {
-    /// Of its blocks alone, since the page's own digest depends on its number; of all entries, where some are wiped.
+    /// Digest of its blocks alone, since the page's own digest depends on its number; of all entries, where some are
+    /// wiped.
     blocks_digest: [u8; 32],
     meta: u16,
     rows: u64,

@@ -1,4 +1,4 @@
-//! What the tests of the facade share.
+//! Parts that the tests of the facade share.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) fn write(schema: SchemaRef, batches: &[RecordBatch], options: WriteOp
     bytes
 }
 
-/// The same input gives the same bytes, and there is no kernel in them: it would be most of a small file.
+/// Options under which the same input gives the same bytes, without a kernel: it would be most of a small file.
 pub(crate) fn deterministic() -> WriteOptions {
     WriteOptions::new()
         .with_deterministic(true)

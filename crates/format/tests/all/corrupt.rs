@@ -418,7 +418,7 @@ fn resealed_mutations_of_a_nested_file_never_panic_hang_or_take_much_memory() {
     check_resealed(&nested_sample().1, 6_000, 0);
 }
 
-/// The same through the file's kernel, where one can be run.
+/// Reads through the file's kernel, where one can be run.
 #[cfg(feature = "kernels")]
 #[test]
 fn resealed_mutations_of_a_nested_file_are_refused_or_read_by_its_kernel() {
@@ -600,7 +600,7 @@ fn a_payload_length_that_lies_takes_no_memory() {
     }
 }
 
-/// What one read of a nested file may take at once, however much its rows would decode to.
+/// Most bytes that one read of a nested file may take at once, however much its rows would decode to.
 const NESTED_BYTES_AT_ONCE_MAX: u64 = 256 << 20;
 
 /// Writes a column and reads it back. Rows that share few bytes make blocks of many slots: what is written must be

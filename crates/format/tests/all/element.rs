@@ -18,7 +18,7 @@ use tarsia_testkit::rng::Rng;
 enum Step {
     Field(usize),
     Item(usize),
-    /// Of each item of a list the field.
+    /// The field of each item of a list.
     FieldOfEach(usize),
 }
 

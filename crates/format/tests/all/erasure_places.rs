@@ -11,7 +11,7 @@ use tarsia_testkit::rng::Rng;
 use crate::common::one_column;
 use crate::erasure::{live, open, options, scan, write, written};
 
-/// What rounds of erasures did.
+/// Outcome of rounds of erasures.
 #[derive(Debug)]
 struct Outcome {
     blocks_moved: u64,

@@ -44,7 +44,7 @@ fn write(path: &Path, batch: &RecordBatch) {
     writer.finish().unwrap();
 }
 
-/// What round `round` erases, and what all rounds before it have erased.
+/// Returns the rows that round `round` erases, and those that all rounds before it have erased.
 fn rows_of(round: u64) -> RowSet {
     (0..ROWS).filter(|row| row * 31 % 61 == round).collect()
 }

@@ -247,7 +247,7 @@ fn large_values_in_blocks_of_few_rows() {
     }
 }
 
-/// What the other tests stand on: what a row may look like is what it is meant to be.
+/// Checks what the other tests stand on: the states of a row are those that are meant.
 #[test]
 fn the_states_are_those_of_the_nodes() {
     let n = |nodes: &[Node]| slots(nodes, Pairs::All).len();

@@ -1,4 +1,4 @@
-//! What a column's first page leaves for its later ones: tokens of text.
+//! The memory that a column's first page leaves for its later ones: tokens of text.
 
 use std::ops::Range;
 use std::sync::Arc;

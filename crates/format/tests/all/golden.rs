@@ -107,7 +107,7 @@ fn table() -> RecordBatch {
     .unwrap()
 }
 
-/// The same of nested columns: every kind of level, both layouts, a packed struct.
+/// Makes a table of nested columns: every kind of level, both layouts, a packed struct.
 fn nested_table() -> RecordBatch {
     let n = 400usize;
     let item = |data_type| Arc::new(Field::new("item", data_type, true));

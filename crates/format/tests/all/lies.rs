@@ -66,7 +66,7 @@ impl Lies {
         bytes
     }
 
-    /// What verify says after a change. It is always that the file is bad.
+    /// Returns what verify says after a change. It is always that the file is bad.
     #[track_caller]
     fn refused(&self, change: impl FnOnce(&mut [u8])) -> String {
         let bytes = self.told(change);

@@ -222,7 +222,7 @@ fn ranges_and_fields_of_long_rows() {
     assert_logically_equal(taken.column(0).as_ref(), want.as_ref());
 }
 
-/// What is taken is memory for the elements, not for the rows.
+/// Memory is taken for the elements, not for the rows.
 #[test]
 fn one_frame_of_rows_that_would_not_fit_one_array() {
     let mut rows = ListBuilder::new(BinaryBuilder::new());

@@ -152,7 +152,7 @@ fn strings_inside_structures_come_back() {
     }
 }
 
-/// What the writer chooses without being told.
+/// The writer chooses this without being told.
 #[test]
 fn long_strings_alone_lie_row_by_row() {
     let tree_of = |batch: &RecordBatch| {
@@ -221,7 +221,7 @@ impl Counted {
         Self { file, reader }
     }
 
-    /// What rows cost, whose index was read before.
+    /// Counts the reads of rows whose index was read before.
     fn take(&self, rows: &[u64]) -> Reads {
         self.reader.reset();
         let tarsia::Taken { reads, .. } = self.file.take(rows).read_counted().unwrap();

@@ -1,4 +1,4 @@
-//! What a writer's and a reader's options say of encodings, trees and kernels.
+//! Options of writers and readers for encodings, trees and kernels.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What `verify` promises: where it finds nothing, everything else works. Files that tell one lie each, of a seed.
+//! The promise of `verify`: where it finds nothing, everything else works. Files that tell one lie each, of a seed.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ fn column(array: ArrayRef) -> RecordBatch {
 }
 
 impl Counted {
-    /// What a row costs when the search cache is warm; checked against what the reader was really asked for.
+    /// Counts the reads of a row when the search cache is warm; checked against what the reader was really asked for.
     fn row(&self, row: u64) -> Reads {
         self.file.take(&[row]).read().unwrap();
         self.reader.reset();

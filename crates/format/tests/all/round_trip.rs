@@ -226,7 +226,7 @@ fn cut_at_random(batch: &RecordBatch, seed: u64) -> Vec<RecordBatch> {
     parts
 }
 
-/// The same rows in arrays of their own, with nothing under nulls.
+/// Copies the rows into arrays of their own, with nothing under nulls.
 fn cleared(batch: &RecordBatch) -> RecordBatch {
     let all = UInt64Array::from_iter_values(0..batch.num_rows() as u64);
     let columns = batch

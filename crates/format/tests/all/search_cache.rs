@@ -1,5 +1,5 @@
-//! What a reader keeps in memory to find blocks: at most a thousandth of what the columns decode to, page by page as
-//! they are touched.
+//! Memory that a reader keeps to find blocks: at most a thousandth of what the columns decode to, page by page as they
+//! are touched.
 
 use std::sync::Arc;
 

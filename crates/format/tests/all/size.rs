@@ -1,4 +1,4 @@
-//! What a file costs beside its data.
+//! Bytes of a file beside its data.
 
 use std::sync::Arc;
 

@@ -242,7 +242,7 @@ fn who_waits_for_a_file_that_is_replaced_gets_the_new_one() {
     assert_eq!(std::fs::read(&path).unwrap(), b"Newer");
 }
 
-/// What the second process is to do: `map PATH` or `change PATH`.
+/// The task of the second process: `map PATH` or `change PATH`.
 const TASK: &str = "TARSIA_IO_TEST_TASK";
 
 /// The second process: this test binary with one test to run. Elsewhere the test has nothing to do.

@@ -13,7 +13,7 @@ use tarsia_structure::LevelForm;
 
 const ROWS: u32 = 3000;
 
-/// What a row of the page is: a list of numbers, or null.
+/// A row of the page: a list of numbers, or null.
 type Row = Option<Vec<Option<u32>>>;
 
 fn row(row: u32) -> Row {

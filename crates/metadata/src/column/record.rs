@@ -1,6 +1,6 @@
 //! The column record: the part of a node's record that says where its column is.
 
-use tarsia_codec::Reader;
+use tarsia_codec::toolbox::ByteReader;
 
 use super::page::{FileBounds, PageDescriptor};
 use crate::bytes::{crc32c, len_u32};
@@ -10,7 +10,7 @@ const KIND_EMPTY: u8 = 0;
 const KIND_PAGE: u8 = 1;
 const KIND_META: u8 = 2;
 
-/// What an erasure may do with the values of a column. A column has its level from the time it is written.
+/// The level of a column: what an erasure may do with its values. A column has its level from the time it is written.
 ///
 /// Source: Bullion (CIDR 2025), section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -54,7 +54,7 @@ impl std::fmt::Display for ErasureLevel {
 pub struct ColumnRecord {
     /// The pages, or where they are listed.
     pub source: ColumnSource,
-    /// What an erasure may do with its values.
+    /// The erasure level of the column.
     pub level: ErasureLevel,
     /// The column's digest; zero for [`ColumnSource::Empty`].
     pub digest: [u8; 32],
@@ -101,7 +101,7 @@ impl ColumnRecord {
         digest: [0; 32],
     };
 
-    /// The same at another level.
+    /// Sets another erasure level.
     #[must_use]
     pub fn with_level(self, level: ErasureLevel) -> Self {
         Self { level, ..self }
@@ -231,7 +231,7 @@ impl ColumnRecord {
     }
 
     /// Reads the 72 bytes. Whether offsets fit the file is checked when they are used.
-    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
         let start = reader.position();
         let bad = |field, at: usize, found: u64, allowed| {
             Err(Error::corrupt(field, start + at, found, allowed))
@@ -322,10 +322,10 @@ mod tests {
         ];
         for record in records {
             let bytes = record_bytes(&record);
-            let mut reader = Reader::new(&bytes);
+            let mut reader = ByteReader::new(&bytes);
             assert_eq!(ColumnRecord::parse(&mut reader), Ok(record));
             for len in 0..bytes.len() {
-                let got = ColumnRecord::parse(&mut Reader::new(&bytes[..len]));
+                let got = ColumnRecord::parse(&mut ByteReader::new(&bytes[..len]));
                 assert!(matches!(got, Err(Error::Truncated { .. })), "{len}");
             }
         }
@@ -347,22 +347,22 @@ mod tests {
             for at in at {
                 let mut bad = bytes.clone();
                 bad[at] ^= 1;
-                let got = ColumnRecord::parse(&mut Reader::new(&bad));
+                let got = ColumnRecord::parse(&mut ByteReader::new(&bad));
                 assert!(matches!(got, Err(Error::Corrupt { .. })), "{at}: {got:?}");
             }
         }
         for level in ErasureLevel::ALL {
             let mut leveled = page.clone();
             leveled[1] = level.number();
-            let record = ColumnRecord::parse(&mut Reader::new(&leveled)).unwrap();
+            let record = ColumnRecord::parse(&mut ByteReader::new(&leveled)).unwrap();
             assert_eq!(record.level, level);
         }
         let mut bad = page.clone();
         bad[1] = 3;
-        assert!(ColumnRecord::parse(&mut Reader::new(&bad)).is_err());
+        assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
         let mut bad = page;
         bad[0] = 3;
-        assert!(ColumnRecord::parse(&mut Reader::new(&bad)).is_err());
+        assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
     }
 
     #[test]

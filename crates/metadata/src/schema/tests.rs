@@ -250,7 +250,7 @@ fn nested() -> Schema {
     Schema::new_with_metadata(fields, metadata(&[("z", "1")]))
 }
 
-/// What the equality of fields leaves out, at every depth.
+/// Returns what the equality of fields leaves out, at every depth.
 fn ordered(fields: &[FieldRef]) -> Vec<Option<bool>> {
     let mut out = Vec::new();
     for field in fields {
@@ -490,7 +490,7 @@ fn with_change(ordinal: usize, change: impl FnOnce(&mut NodeRecord<'_>)) -> Opti
     changed(&encoded, ordinal, change)
 }
 
-/// The same for any schema's records.
+/// Changes the records of any schema.
 fn changed(
     encoded: &EncodedSchema,
     ordinal: usize,

@@ -5,8 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BitSlice, Block as ValuesOfBlock, BytesSlice, Error, Facts, FixedSlice, LogicalType,
-    PageEncoder, Result, RowStarts, Statistics, Tree, TreeWriter, ValueType, Values, limits,
+    BitSlice, BlockValues, BytesSlice, Error, Facts, FixedSlice, LogicalType, PageEncoder, Result,
+    RowStarts, Statistics, Tree, TreeWriter, ValueType, Values, limits,
 };
 use tarsia_structure::block::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, Block as ParsedBlock,
@@ -24,7 +24,7 @@ use crate::levels::{
     SlotsOfRows, decoded_bytes as decoded_bytes_of, pad_expanding_row, push_levels, push_validity,
 };
 use crate::mini_block::is_chunked;
-use crate::nulls::{Cleaned, compacted, filled, other_filler};
+use crate::nulls::{CopiedValues, compacted, filled, other_filler};
 use crate::protect::Growth;
 use crate::seal::{length, seal};
 
@@ -37,7 +37,7 @@ const MOVED_SLACK_ONE_IN: usize = 16;
 pub enum Outcome {
     /// Into the place.
     InPlace {
-        /// What the whole place must hold from now on.
+        /// Bytes that the whole place must hold from now on.
         bytes: Vec<u8>,
     },
     /// Under no tree of the page into the place: the block must be written elsewhere, and then its old place zeroed.
@@ -108,7 +108,7 @@ pub fn encode_block(
         }
         _ => values,
     };
-    let parts = Parts {
+    let parts = BlockContent {
         logical_rows,
         present_rows: rows,
         levels,
@@ -154,8 +154,8 @@ fn check_levels(
     Ok(slice.rows())
 }
 
-/// What a block is made of.
-pub(super) struct Parts<'a> {
+/// The parts that a block is made of.
+pub(super) struct BlockContent<'a> {
     pub(super) logical_rows: u32,
     pub(super) present_rows: usize,
     /// The levels of the present rows, in a nested page.
@@ -167,7 +167,7 @@ pub(super) struct Parts<'a> {
     pub(super) salt: Option<[u8; SALT_BYTES]>,
 }
 
-impl Parts<'_> {
+impl BlockContent<'_> {
     /// A block of which no row is left.
     pub(super) fn of_no_rows(
         logical_rows: u32,
@@ -281,7 +281,7 @@ impl Parts<'_> {
     }
 
     /// Where all items are null and the page is not compact, their filler is zero, or something [else](other_filler).
-    fn other_filler(&self, context: &BlockContext<'_>) -> Result<Option<Cleaned>> {
+    fn other_filler(&self, context: &BlockContext<'_>) -> Result<Option<CopiedValues>> {
         let all_null = self.validity.is_some_and(|bits| bits.count_ones() == 0);
         if !all_null || context.meta.compact {
             return Ok(None);
@@ -291,12 +291,13 @@ impl Parts<'_> {
         other_filler(self.values, &shared)
     }
 
-    /// What is in front of the unit: the levels of a nested page, then the validity of the items of a page that has it.
+    /// Encodes what is in front of the unit: the levels of a nested page, then the validity of the items of a page that
+    /// has it.
     fn front(&self, context: &BlockContext<'_>) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let meta = context.meta;
         if let Some(slice) = self.levels {
-            let mut encode = |number: usize, block: ValuesOfBlock<'_>, out: &mut Vec<u8>| {
+            let mut encode = |number: usize, block: BlockValues<'_>, out: &mut Vec<u8>| {
                 let level = meta.levels.get(number);
                 let trees = level.map_or(&[][..], Level::trees);
                 let rows = SlotsOfRows { slice, number };
@@ -418,7 +419,7 @@ fn encode_under_first(
     let mut refused = Error::invalid("a layer has no trees");
     for (number, tree) in (0..LAYER_CONSTANT).zip(trees) {
         let encoder = prepared(context, tree, slots);
-        let block = ValuesOfBlock::all(slots.values())?;
+        let block = BlockValues::all(slots.values())?;
         match encoder.and_then(|it| it.encode(block, out)) {
             Ok(()) => return Ok(number),
             Err(error) => refused = error,

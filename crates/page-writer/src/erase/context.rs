@@ -1,4 +1,4 @@
-//! What the blocks of a page have in common.
+//! The parts that the blocks of a page have in common.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use tarsia_codec::{Error, OwnedValues, Registry, Result, SharedBuffers, Tree};
 use tarsia_structure::meta::Meta;
 
-/// What the blocks of a page have in common.
+/// The parts that the blocks of a page have in common.
 #[derive(Clone, Copy)]
 pub struct BlockContext<'a> {
     /// Decoders and encoders by id.
     pub registry: &'a Registry,
     /// How the page is encoded.
     pub meta: &'a Meta,
-    /// What the page's shared buffers decode to, in the order of their numbers; they are used as they are and never
-    /// added to.
+    /// Values of the page's shared buffers, in the order of their numbers; they are used as they are and never added
+    /// to.
     pub shared: &'a [Arc<OwnedValues>],
     /// CRC-32C.
     pub checksum: fn(&[u8]) -> u32,

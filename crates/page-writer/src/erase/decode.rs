@@ -69,7 +69,7 @@ pub(super) fn parse<'a>(
     Block::parse_erased(place, &expect)
 }
 
-/// What a mini-block says of its items.
+/// The layers of a mini-block.
 pub(super) struct Layers {
     /// `None` in flat pages.
     levels: Option<CollectedLevels>,

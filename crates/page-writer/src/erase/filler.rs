@@ -1,4 +1,4 @@
-//! What null items of a block hold, compared with what they must hold.
+//! Filler of null items of a block, compared with the filler that they must hold.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use super::context::BlockContext;
 use super::survivors::Survivors;
 use crate::nulls::{filled, other_filler};
 
-/// What stands under the null items of a block.
+/// The filler of the null items of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
     /// Whether it is a function of the block alone. Else it may be a value of another block, whose row may be erased.

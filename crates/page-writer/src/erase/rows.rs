@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use tarsia_codec::{BitSlice, Error, Result, Values};
 use tarsia_structure::block::{SALT_BYTES, checksummed};
 
-use super::block::{Outcome, Parts};
+use super::block::{BlockContent, Outcome};
 use super::context::BlockContext;
 use super::decode::{decode_survivors, parse};
 use super::survivors::Survivors;
@@ -205,6 +205,7 @@ mod tests {
     };
     use tarsia_structure::block::BlockHeader;
     use tarsia_structure::meta::{Layer, LayerKind, Layout, Meta};
+    use tarsia_testkit::units::checksum;
 
     use super::*;
     use crate::erase::block::{encode_block, prepared};
@@ -302,7 +303,7 @@ mod tests {
     }
 
     impl PageEncoder for Offsets {
-        fn encode(&self, block: ValuesOfBlock<'_>, out: &mut Vec<u8>) -> Result<()> {
+        fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&self.0.to_le_bytes());
             for number in numbers(block.values())? {
                 out.extend_from_slice(&(number - self.0).to_le_bytes());

@@ -71,7 +71,7 @@ pub(crate) fn survivors_of(form: FullZipForm, meta: &Meta, block: &Block<'_>) ->
     })
 }
 
-/// What the rows' control bytes say of the levels.
+/// Reads the levels from the rows' control bytes.
 fn levels_of(rows: &FullZipRows<'_>, stored: &[Level], n_rows: u32) -> Result<CollectedLevels> {
     let mut levels = CollectedLevels::new(stored.iter().map(Level::form));
     let (mut n_above, mut slots_per_row) = (0, 1);

@@ -1,4 +1,4 @@
-//! What each row of a page is: null at some level, or a value.
+//! States of the rows of a page: null at some level, or a value.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use tarsia_structure::meta::Level;
 
 use crate::collected_levels::LevelsSlice;
 
-/// What a row is.
+/// The state of a row.
 pub(super) struct RowState {
     /// Levels that store validity, and the item, as far as they are valid.
     pub(super) control: u8,
@@ -31,8 +31,8 @@ pub(super) struct RowStates<'a> {
 }
 
 impl<'a> RowStates<'a> {
-    /// Those of some rows. `stored` are the page's levels. `validity` has a bit for each item, in a page that stores
-    /// that.
+    /// Finds the states of some rows. `stored` are the page's levels. `validity` has a bit for each item, in a page
+    /// that stores that.
     pub(super) fn new(
         form: FullZipForm,
         stored: &[Level],

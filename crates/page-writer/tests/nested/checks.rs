@@ -73,7 +73,8 @@ pub(crate) fn model_of(
     model
 }
 
-/// What hostile blocks of a few rows may take at once: 16 MiB for each row asked for, grown to a power of two.
+/// Most bytes that hostile blocks of a few rows may take at once: 16 MiB for each row asked for, grown to a power of
+/// two.
 pub(crate) const HOSTILE_BYTES_MAX: usize = 1 << 28;
 
 /// Output memory is poisoned.

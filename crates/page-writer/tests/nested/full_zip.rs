@@ -8,7 +8,7 @@ use LevelForm::{ConstantLength, Lengths, Validity};
 use crate::checks::*;
 use crate::model::*;
 
-/// What full-zip pages can hold: lists in them all have one length, and there are few nulls.
+/// Models that full-zip pages can hold: lists in them all have one length, and there are few nulls.
 fn full_zip_models() -> Vec<(String, Model)> {
     let level_forms: [&[LevelForm]; 8] = [
         &[Validity],

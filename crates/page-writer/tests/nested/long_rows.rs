@@ -95,7 +95,7 @@ fn long_rows_among_short_ones_come_back() {
     }
 }
 
-/// What a writer writes is what a reader takes, or the writer refuses it.
+/// A writer refuses what a reader would not take.
 #[test]
 fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
     // Values of which nothing is stored.
@@ -137,7 +137,7 @@ fn rows_of_many_slots_that_take_no_bytes_are_cut_into_blocks_that_are_read() {
     assert!(unread.is_empty(), "{unread:#?}");
 }
 
-/// What no level stores takes memory all the same: the ends of lists of one length are made for every list.
+/// Levels that no byte stores take memory all the same: the ends of lists of one length are made for every list.
 #[test]
 fn slots_that_no_byte_stands_for_are_bounded() {
     let forms = [Validity, Lengths];

@@ -9,6 +9,7 @@ use tarsia_page_writer::{
     encode_page,
 };
 use tarsia_structure::LevelForm;
+pub(crate) use tarsia_testkit::units::checksum;
 
 use LevelForm::{ConstantLength, Lengths, Validity};
 
@@ -88,12 +89,6 @@ pub(crate) fn registry() -> Registry {
     registry
 }
 
-pub(crate) fn checksum(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
-}
-
 pub(crate) fn pack(bits: &[bool]) -> Vec<u8> {
     let mut bytes = vec![0; bits.len().div_ceil(8)];
     for (i, bit) in bits.iter().enumerate() {
@@ -113,7 +108,7 @@ pub(crate) struct Model {
     pub(crate) values: Vec<Vec<u8>>,
 }
 
-/// What a row is, front to back: marks, lengths and values.
+/// Parts of a row, front to back: marks, lengths and values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
     Null,

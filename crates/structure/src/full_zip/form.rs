@@ -1,4 +1,4 @@
-//! What the rows of a full-zip page look like.
+//! The form of the rows of a full-zip page.
 
 use tarsia_codec::{Error, Result, Tree, ValueType};
 

@@ -13,11 +13,11 @@ pub(crate) const SLOTS_MAX: u64 = limits::ARROW_OFFSET_MAX as u64;
 /// One level of [`RawLevels`](super::RawLevels).
 #[derive(Debug)]
 pub struct RawLevel {
-    /// What the schema has there.
+    /// The form that the schema has there.
     pub form: LevelForm,
     /// Slots.
     pub n_slots: usize,
-    /// Of [`LevelForm::Validity`]: slots that are null.
+    /// Slots that are null, in a level of [`LevelForm::Validity`].
     pub null_count: usize,
     validity: Option<AlignedBuf>,
     ends: AlignedBuf,
@@ -45,7 +45,7 @@ impl RawLevel {
         BitSlice::new(bits, 0, self.n_slots).ok()
     }
 
-    /// Of [`LevelForm::Lengths`]: one more than slots, from 0.
+    /// Returns the ends of a level of [`LevelForm::Lengths`]: one more than slots, from 0.
     pub fn ends(&self) -> &[u32] {
         words(&self.ends)
             .get(..self.n_slots + 1)
@@ -193,7 +193,7 @@ impl RawLevel {
 pub struct DecodedSlots<'a> {
     /// Its slots.
     pub n_slots: usize,
-    /// What they are.
+    /// The form of the slots.
     pub form: DecodedForm<'a>,
 }
 

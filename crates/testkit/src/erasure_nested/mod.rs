@@ -18,19 +18,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tarsia_codec::{
-    AlignedBuf, ErrorKind, OwnedValues, Registry, Result, Scratch, Selection, SharedBuffer,
-    SharedKind, UsedEntries, ValueType,
+    AlignedBuf, OwnedValues, Registry, Scratch, Selection, SharedBuffer, SharedKind, UsedEntries,
+    ValueType,
 };
 use tarsia_page_writer::{
     BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, Room,
     decode_survivors, mark_used, protect_page, wipe_unused,
 };
-use tarsia_structure::block::{BLOCK_HEADER_BYTES, SALT_BYTES, checksummed};
+use tarsia_structure::block::{BLOCK_HEADER_BYTES, SALT_BYTES};
 use tarsia_structure::{
     Block, BlockHeader, Budget, FullZipForm, Level, LevelForm, PageDecoder, RawColumn, RawLevels,
 };
 
-use crate::erasure::{Erase, Report, Rows, check_order, contains, may_grow, panic_text};
+use crate::erasure::{Erase, Report, Rows, contains, may_grow, panic_text};
+use crate::erasure_block::{ErasedBlock, header_of, without_slack};
 use crate::rng::Rng;
 use rows::{Flat, put_value};
 
@@ -56,7 +57,7 @@ pub struct PageErasureCase<'a> {
 /// Counts of what was checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PageReport {
-    /// What [`check_erasure`](crate::erasure::check_erasure) counts, too.
+    /// Counts that [`check_erasure`](crate::erasure::check_erasure) makes, too.
     pub blocks: Report,
     /// Pages of mini-blocks, of full-zip rows of fixed width, of full-zip byte strings.
     pub n_pages: [usize; 3],
@@ -119,16 +120,19 @@ pub fn check_page_erasure(case: &PageErasureCase<'_>) -> PageReport {
             let text = format!("block {number}, protected: {is_protected}");
             let checked = catch_unwind(AssertUnwindSafe(|| {
                 let mut laws = Laws {
-                    case: *case,
                     page,
-                    context: BlockContext {
-                        registry: case.writer.registry,
-                        meta: &page.meta,
-                        shared: &page.shared,
-                        checksum,
+                    block: ErasedBlock {
+                        context: BlockContext {
+                            registry: case.writer.registry,
+                            meta: &page.meta,
+                            shared: &page.shared,
+                            checksum,
+                        },
+                        n_rows: n_rows as u32,
+                        salt: is_protected.then_some([0xa5; SALT_BYTES]),
+                        erase: case.erase,
                     },
                     rows: &rows,
-                    salt: is_protected.then_some([0xa5; SALT_BYTES]),
                     // Not the numbers that the rows were made of.
                     rng: Rng::new(!(case.seed ^ number as u64).rotate_left(17)),
                 };
@@ -176,8 +180,8 @@ pub fn check_page_filler(
         .count()
 }
 
-/// What null items of a block hold, where they hold something: in order, the last valid value before, the first valid
-/// one, zero. Returns whether the first item is such an item.
+/// Checks what null items of a block hold, where they hold something: in order, the last valid value before, the first
+/// valid one, zero. Returns whether the first item is such an item.
 fn check_filler(context: &BlockContext<'_>, place: &[u8], rows: u32) -> bool {
     let meta = context.meta;
     if meta.compact || FullZipForm::of(meta).expect("a layout").is_some() {
@@ -218,23 +222,17 @@ fn rows_of_blocks(page: &EncodedPage) -> Vec<usize> {
 }
 
 struct Laws<'a> {
-    case: PageErasureCase<'a>,
     page: &'a EncodedPage,
-    context: BlockContext<'a>,
+    block: ErasedBlock<'a>,
     rows: &'a NestedRows,
-    salt: Option<[u8; SALT_BYTES]>,
     rng: Rng,
 }
 
 impl Laws<'_> {
-    fn n_rows(&self) -> u32 {
-        self.rows.rows.len() as u32
-    }
-
     fn check(&mut self, old: &[u8]) -> PageReport {
         let mut report = PageReport::default();
         self.check_rows(old, self.rows);
-        check_filler(&self.context, old, self.n_rows());
+        check_filler(&self.block.context, old, self.block.n_rows);
         for erased in self.erased_sets() {
             let text = format!(
                 "{} rows erased, the first {:?}",
@@ -253,7 +251,7 @@ impl Laws<'_> {
 
     /// Rows to erase, rising: edges, everything, random shares, those that are null or have no item, all but those.
     fn erased_sets(&mut self) -> Vec<Vec<u32>> {
-        let n = self.n_rows();
+        let n = self.block.n_rows;
         let mut sets = vec![vec![], (0..n).collect(), vec![0], (1..n).collect()];
         for percent in [5, 60] {
             sets.push((0..n).filter(|_| self.rng.percent(percent)).collect());
@@ -273,39 +271,31 @@ impl Laws<'_> {
     }
 
     fn check_erased(&mut self, old: &[u8], erased: &[u32]) -> PageReport {
-        let new = self.erase(old, &[], erased);
+        let new = self.block.erase(old, &[], erased);
         let survivors = self.rows.without(erased);
-        self.check_fit(old, &new);
+        self.block.check_fit(old, &new, |tree| {
+            self.layers_may_grow() || self.tree_may_grow(tree)
+        });
         self.check_place(&new, &survivors);
         self.check_rows(new.bytes(), &survivors);
-        check_filler(&self.context, new.bytes(), self.n_rows());
+        check_filler(&self.block.context, new.bytes(), self.block.n_rows);
         self.check_canonical(&new, &survivors, old.len());
         let mut rng = Rng::new(self.rng.u64());
-        check_order(old, &new, erased, &mut rng, |place, absent, erase| {
-            self.erase(place, absent, erase)
-        });
-        self.check_refusals(old, &new, erased);
+        self.block.check_order(old, &new, erased, &mut rng);
+        self.block.check_refusals(old, &new, erased);
         let n_twins = usize::from(self.check_interference(old.len(), erased));
-        let header = BlockHeader::parse(new.bytes()).expect("a header");
-        let mut report = PageReport {
-            n_wiped: self.check_wiping(&new, &survivors),
+        let n_wiped = self.check_wiping(&new, &survivors);
+        let was_found = self.check_canary(erased);
+        PageReport {
+            blocks: self.block.report(&new, was_found),
+            n_wiped,
             n_twins,
             ..PageReport::default()
-        };
-        report.blocks = Report {
-            n_erased: 1,
-            n_moved: usize::from(new.must_move()),
-            n_first_tree: usize::from(header.tree == 0 && header.n_values > 0),
-            n_canaries_found: usize::from(self.check_canary(erased)),
-        };
-        report
+        }
     }
 
     fn check_protected(&self, plain: &[u8], place: &[u8]) {
-        let (before, header) = (
-            BlockHeader::parse(plain).expect("a header"),
-            BlockHeader::parse(place).expect("a header"),
-        );
+        let (before, header) = (header_of(plain), header_of(place));
         assert!(header.salted, "protected: salt");
         assert!(place.len().is_multiple_of(8), "protected: alignment");
         let payload = |header: &BlockHeader, place: &[u8]| {
@@ -328,12 +318,16 @@ impl Laws<'_> {
     }
 
     fn tree_may_grow(&self, tree: u8) -> bool {
-        let tree = &self.context.meta.trees[usize::from(tree)];
-        may_grow(self.context.registry, tree, self.rows.shape.value_type)
+        let tree = &self.block.context.meta.trees[usize::from(tree)];
+        may_grow(
+            self.block.context.registry,
+            tree,
+            self.rows.shape.value_type,
+        )
     }
 
     fn layers_may_grow(&self) -> bool {
-        let meta = self.context.meta;
+        let meta = self.block.context.meta;
         let levels = meta.levels.iter().flat_map(|level| {
             let value_type = match level {
                 Level::Lengths(_) => ValueType::Fixed(4),
@@ -343,57 +337,14 @@ impl Laws<'_> {
         });
         let layers = meta.layers.iter().flat_map(|layer| &layer.trees);
         let mut trees = levels.chain(layers.map(|tree| (tree, ValueType::Bits)));
-        trees.any(|(tree, value_type)| may_grow(self.context.registry, tree, value_type))
-    }
-
-    fn erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Outcome {
-        self.try_erase(place, absent, erase)
-            .unwrap_or_else(|error| panic!("the erasure was refused: {error}"))
-    }
-
-    fn try_erase(&self, place: &[u8], absent: &[u32], erase: &[u32]) -> Result<Outcome> {
-        let erasure = BlockErasure {
-            place,
-            rows: self.n_rows(),
-            absent,
-            erase,
-            salt: self.salt,
-        };
-        (self.case.erase)(&self.context, &erasure)
-    }
-
-    fn check_fit(&self, old: &[u8], new: &Outcome) {
-        if let Outcome::InPlace { bytes } = new {
-            assert_eq!(bytes.len(), old.len(), "fit: the place changed its length");
-            return;
-        }
-        let header = BlockHeader::parse(old).expect("a header");
-        let has_filler = !self.context.meta.compact && header.null_count > 0;
-        // A block without a salt that gets one may need room for it.
-        let gets_salt = !header.salted && self.salt.is_some();
-        assert!(
-            self.layers_may_grow() || self.tree_may_grow(header.tree) || has_filler || gets_salt,
-            "fit: survivors need {} bytes, the place has {}, and the trees say they fit",
-            new.bytes().len(),
-            old.len()
-        );
+        trees.any(|(tree, value_type)| may_grow(self.block.context.registry, tree, value_type))
     }
 
     fn check_place(&self, new: &Outcome, survivors: &NestedRows) {
         let place = new.bytes();
-        let header = BlockHeader::parse(place).expect("a header");
-        let counts = (header.logical_rows, header.present_rows as usize);
-        let expected = (self.n_rows(), survivors.rows.len());
-        assert_eq!(counts, expected, "survivors: logical and present rows");
-        assert_eq!(header.salted, self.salt.is_some(), "survivors: salt");
-        assert!(!header.chunked || self.n_rows() == 1, "survivors: chunks");
-        let behind = &place[header.block_bytes() as usize..];
-        assert!(
-            behind.iter().all(|byte| *byte == 0),
-            "nothing behind: bytes other than zero follow the block"
-        );
+        self.block.check_place(place, survivors.rows.len());
         if survivors.rows.is_empty() {
-            let salt = self.salt.iter().flatten().copied();
+            let salt = self.block.salt.iter().flatten().copied();
             let rest: Vec<u8> = place[BLOCK_HEADER_BYTES..].to_vec();
             let zeros = core::iter::repeat(0);
             let expected: Vec<u8> = salt.chain(zeros).take(rest.len()).collect();
@@ -404,11 +355,9 @@ impl Laws<'_> {
         }
     }
 
-    /// What readers' decoders find in a block, compared with its rows.
+    /// Compares what readers' decoders find in a block with its rows.
     fn check_rows(&self, place: &[u8], expected: &NestedRows) {
-        for (covered, crc) in checksummed(place).expect("a whole block") {
-            assert_eq!((self.context.checksum)(covered), crc, "survivors: checksum");
-        }
+        self.block.check_checksums(place);
         let flat = expected.flat();
         let found = self.decode(place, &self.page.shared);
         for (number, (found, expected)) in found.levels.iter().zip(&flat.levels).enumerate() {
@@ -418,10 +367,10 @@ impl Laws<'_> {
     }
 
     fn decode(&self, place: &[u8], shared: &[Arc<OwnedValues>]) -> Flat {
-        let context = &self.context;
+        let context = &self.block.context;
         let decoder = PageDecoder::new(context.registry, context.meta, shared).expect("decoders");
-        let block =
-            Block::parse_erased(place, &decoder.expect(self.n_rows())).expect("a block to parse");
+        let block = Block::parse_erased(place, &decoder.expect(self.block.n_rows))
+            .expect("a block to parse");
         let forms = &self.rows.shape.forms;
         let mut flat = Flat {
             levels: vec![vec![]; forms.len()],
@@ -482,13 +431,18 @@ impl Laws<'_> {
 
     fn check_canonical(&self, new: &Outcome, survivors: &NestedRows, place_bytes: usize) {
         let fresh = survivors
-            .encode_block(&self.context, self.n_rows(), self.salt, place_bytes)
+            .encode_block(
+                &self.block.context,
+                self.block.n_rows,
+                self.block.salt,
+                place_bytes,
+            )
             .expect("survivors to encode");
         assert!(*new == fresh, "canonical: survivors encode to other bytes");
     }
 
     fn check_until_none_is_left(&mut self, old: &[u8]) {
-        let mut left: Vec<u32> = (0..self.n_rows()).collect();
+        let mut left: Vec<u32> = (0..self.block.n_rows).collect();
         let (mut place, mut absent) = (old.to_vec(), vec![]);
         while !left.is_empty() {
             let n = self.rng.between(1, left.len().div_ceil(2));
@@ -496,7 +450,7 @@ impl Laws<'_> {
                 .map(|_| left.swap_remove(self.rng.below(left.len())))
                 .collect();
             now.sort_unstable();
-            let new = self.erase(&place, &absent, &now);
+            let new = self.block.erase(&place, &absent, &now);
             absent.extend(now);
             absent.sort_unstable();
             let survivors = self.rows.without(&absent);
@@ -506,46 +460,10 @@ impl Laws<'_> {
         }
     }
 
-    fn check_refusals(&self, old: &[u8], new: &Outcome, erased: &[u32]) {
-        let n = self.n_rows();
-        if !erased.is_empty() {
-            let context = &self.context;
-            let decoder = PageDecoder::new(context.registry, context.meta, context.shared);
-            let got = Block::parse(new.bytes(), &decoder.expect("decoders").expect(n));
-            assert!(
-                matches!(
-                    got.as_ref().map_err(|error| error.kind()),
-                    Err(ErrorKind::Corrupt { .. })
-                ),
-                "refusal: a reader that expects all rows took a block with erased rows"
-            );
-            let got = self.try_erase(old, erased, &[]);
-            assert!(
-                got.is_err(),
-                "refusal: rows were taken as absent that are present"
-            );
-        }
-        for bad in [&[n][..], &[0, 0], &[1, 0]] {
-            let got = self.try_erase(old, &[], bad);
-            assert!(got.is_err(), "refusal: {bad:?} of {n} rows");
-        }
-        let mut damaged = old.to_vec();
-        let end = BlockHeader::parse(old).expect("a header").block_bytes() as usize;
-        // Of the last byte, which is a value, or of the levels where nothing else is left.
-        for at in [BLOCK_HEADER_BYTES.min(end - 1), end - 1] {
-            damaged[at] ^= 1;
-            for erase in [erased, &(0..n).collect::<Vec<_>>()] {
-                let got = self.try_erase(&damaged, &[], erase);
-                assert!(got.is_err(), "refusal: a damaged block got a good checksum");
-            }
-            damaged[at] ^= 1;
-        }
-    }
-
     /// The rows with others in the places of those erased, which the page can hold.
     fn twin(&mut self, erased: &[u32]) -> NestedRows {
         let mut twin = self.rows.clone();
-        let meta = self.context.meta;
+        let meta = self.block.context.meta;
         let mut shape = twin.shape.clone();
         shape.null_percent = 50;
         shape.item_null_percent = 30;
@@ -562,27 +480,27 @@ impl Laws<'_> {
         let data: usize = rows.flat().items.iter().map(|(_, value)| value.len()).sum();
         let slots: usize = rows.flat().levels.iter().map(Vec::len).sum();
         let ample = 4096 + 2 * data + 32 * slots + 32 * rows.rows.len();
-        let outcome = rows.encode_block(&self.context, self.n_rows(), self.salt, ample);
+        let outcome = rows.encode_block(
+            &self.block.context,
+            self.block.n_rows,
+            self.block.salt,
+            ample,
+        );
         // A page's dictionary may lack what a level would need.
         let outcome = outcome.ok()?;
-        let header = BlockHeader::parse(outcome.bytes()).expect("a header");
-        Some(outcome.bytes()[..header.block_bytes() as usize].to_vec())
+        Some(without_slack(outcome.bytes()))
     }
 
     /// Whether the page can hold the other rows.
     fn check_interference(&mut self, place_bytes: usize, erased: &[u32]) -> bool {
         let (one, other) = (self.twin(erased), self.twin(erased));
-        let (Some(mut one), Some(mut other)) = (self.fresh(&one), self.fresh(&other)) else {
+        let (Some(one), Some(other)) = (self.fresh(&one), self.fresh(&other)) else {
             return false;
         };
         let place_bytes = place_bytes.max(one.len()).max(other.len());
         let place_bytes = place_bytes.next_multiple_of(8);
-        one.resize(place_bytes, 0);
-        other.resize(place_bytes, 0);
-        assert!(
-            self.erase(&one, &[], erased) == self.erase(&other, &[], erased),
-            "non-interference: tables that differ in erased rows alone left different bytes"
-        );
+        self.block
+            .check_interference(one, other, place_bytes, erased);
         true
     }
 
@@ -602,7 +520,7 @@ impl Laws<'_> {
             return false;
         };
         old.resize(old.len().next_multiple_of(8), 0);
-        let new = self.erase(&old, &[], erased);
+        let new = self.block.erase(&old, &[], erased);
         assert!(
             !contains(new.bytes(), &canary[..8]),
             "canary: an erased value was found in the place"
@@ -612,7 +530,7 @@ impl Laws<'_> {
 
     /// How many entries of shared buffers were wiped that only erased rows used.
     fn check_wiping(&self, new: &Outcome, survivors: &NestedRows) -> usize {
-        let context = &self.context;
+        let context = &self.block.context;
         let buffers = context.meta.shared_buffers(context.shared);
         let buffers = buffers.expect("shared buffers");
         if buffers.is_empty() {
@@ -620,12 +538,12 @@ impl Laws<'_> {
         }
         let none_of = |buffer: &SharedBuffer| Arc::new(UsedEntries::none_of(buffer.values().len()));
         let used: Vec<_> = buffers.iter().map(none_of).collect();
-        mark_used(context, new.bytes(), self.n_rows(), &used).expect("survivors to decode");
+        mark_used(context, new.bytes(), self.block.n_rows, &used).expect("survivors to decode");
         let flat = survivors.flat();
         let valid = flat.items.iter().filter(|(valid, _)| *valid);
         let valid: Vec<&Vec<u8>> = valid.map(|(_, value)| value).collect();
         // Blocks that fall back refer to no entry, whatever these are.
-        let header = BlockHeader::parse(new.bytes()).expect("a header");
+        let header = header_of(new.bytes());
         let has_codes = header.tree == 0 || header.n_values == 0;
         let (mut n_wiped, mut wiped) = (0, vec![]);
         for (buffer, used) in buffers.iter().zip(&used) {

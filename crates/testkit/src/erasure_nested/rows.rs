@@ -12,7 +12,7 @@ use crate::cases::Case;
 use crate::erasure::Rows;
 use crate::rng::Rng;
 
-/// What a slot of a level or an item holds.
+/// The content of a slot of a level, or of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slot {
     /// Null, at a level of validity: nothing is below.
@@ -28,16 +28,16 @@ pub enum Slot {
     },
 }
 
-/// What rows of a column may look like.
+/// The shape that rows of a column may have.
 #[derive(Debug, Clone)]
 pub struct Shape {
     /// The levels above the items.
     pub forms: Vec<LevelForm>,
     /// The items' type.
     pub value_type: ValueType,
-    /// Of a hundred slots of validity, so many are null.
+    /// Null slots among a hundred slots of validity.
     pub null_percent: u32,
-    /// Of a hundred items, so many are null.
+    /// Null items among a hundred items.
     pub item_null_percent: u32,
     /// The items that a list has at most.
     pub length_max: usize,
@@ -128,7 +128,7 @@ impl Shape {
 /// Rows of a column with levels.
 #[derive(Debug, Clone)]
 pub struct NestedRows {
-    /// What rows may look like.
+    /// The shape that rows may have.
     pub shape: Shape,
     /// One slot of the outermost level for each row.
     pub rows: Vec<Slot>,
@@ -136,7 +136,7 @@ pub struct NestedRows {
 
 /// The slots of each level in order, and the items.
 pub(super) struct Flat {
-    /// Of validity 0 or 1, else the length.
+    /// Slots of each level: 0 or 1 for validity, else the length.
     pub(super) levels: Vec<Vec<u32>>,
     /// Whether they are valid, and their values.
     pub(super) items: Vec<(bool, Vec<u8>)>,

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    AlignedBuf, BitSlice, Block, BytesSlice, Comparison, Encoding, EraseFit, ErrorKind, FixedSlice,
-    Node, Order, Output, OwnedValues, Predicate, Reach, Reader, Scratch, Selection, SharedBuffer,
-    Tree, TreeWriter, Unit, UsedEntries, ValueType, Values, ViewOutput, build_decoder,
+    AlignedBuf, BitSlice, BlockValues, BytesSlice, Comparison, Encoding, EraseFit, ErrorKind,
+    FixedSlice, Node, Order, Output, OwnedValues, Predicate, Reach, Scratch, Selection,
+    SharedBuffer, Tree, TreeWriter, Unit, UsedEntries, ValueType, Values, ViewOutput,
+    build_decoder,
 };
 
 use super::case::{LawCase, Laws, change_node, encode_with, prepare, try_prepare, unit_of};
@@ -21,7 +23,7 @@ impl Laws<'_> {
             .tree
             .write_to(&mut bytes)
             .expect("the tree can be written");
-        let parsed = Tree::parse(&mut Reader::new(&bytes)).expect("the tree can be read");
+        let parsed = Tree::parse(&mut ByteReader::new(&bytes)).expect("the tree can be read");
         assert_eq!(
             &parsed, self.case.tree,
             "the tree changed on its way through its layout"
@@ -363,7 +365,7 @@ impl Laws<'_> {
         }
     }
 
-    /// What is known of a unit without decoding it is true.
+    /// Checks that what is known of a unit without decoding it is true.
     pub(super) fn check_known(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
         let bytes_max = self.decoder.decoded_bytes_max(unit.bytes, unit.len);
         let bytes_max = bytes_max.unwrap_or_else(|error| panic!("{at}, decoded size: {error}"));
@@ -548,7 +550,7 @@ impl Laws<'_> {
     pub(super) fn check_ranges_beyond(&self) {
         let n = self.case.values.len();
         for range in [n..n + 1, 0..n + 1, n + 1..n + 2, usize::MAX - 1..usize::MAX] {
-            let got = Block::new(self.case.values, range.clone());
+            let got = BlockValues::new(self.case.values, range.clone());
             assert!(got.is_err(), "{range:?} of {n} values was not refused");
         }
     }
@@ -630,7 +632,7 @@ impl Laws<'_> {
                 Err(error) => panic!("{what}: prepare refused them: {error}"),
             };
             if may_refuse && !fits {
-                let block = Block::all(survivors.values()).expect("a block");
+                let block = BlockValues::all(survivors.values()).expect("a block");
                 if encoder.encode(block, &mut vec![]).is_err() {
                     continue;
                 }

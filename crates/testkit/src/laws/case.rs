@@ -1,7 +1,7 @@
-//! What is checked: a tree and a page of values, before and after `prepare`.
+//! A case of the laws: a tree and a page of values, before and after `prepare`.
 
 use tarsia_codec::{
-    Block, Decoder, PageEncoder, Registry, Result, Selection, SharedBuffer, SharedBuffers,
+    BlockValues, Decoder, PageEncoder, Registry, Result, Selection, SharedBuffer, SharedBuffers,
     SharedSpec, Tree, Unit, ValueType, Values, build_decoder, build_encoder, limits,
 };
 
@@ -52,7 +52,7 @@ pub(super) struct Laws<'a> {
     pub(super) encoder: Box<dyn PageEncoder>,
     /// Prepared once more from the same values.
     pub(super) fresh: Box<dyn PageEncoder>,
-    /// What readers are given.
+    /// Shared buffers that readers are given.
     pub(super) shared: Vec<SharedBuffer>,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) rng: Rng,
@@ -68,7 +68,7 @@ impl<'a> Laws<'a> {
         Self::try_new(case).unwrap_or_else(|error| panic!("prepare refused the values: {error}"))
     }
 
-    /// The same; an error where the tree does not hold the values.
+    /// Makes a case; an error where the tree does not hold the values.
     pub(super) fn try_new(case: LawCase<'a>) -> Result<Self> {
         let (encoder, shared) = try_prepare(&case, case.values)?;
         let value_type = case.values.value_type();
@@ -231,7 +231,7 @@ pub(super) fn encode_with(
 ) -> Vec<u8> {
     let before = b"kept";
     let mut out = before.to_vec();
-    let block = Block::new(values, start..end);
+    let block = BlockValues::new(values, start..end);
     if let Err(error) = block.and_then(|block| encoder.encode(block, &mut out)) {
         panic!("encoding {start}..{end} failed: {error}");
     }

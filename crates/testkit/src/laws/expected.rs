@@ -1,4 +1,4 @@
-//! What decoding must give, by a naive model, and output memory of every kind.
+//! Expected values of decoding, by a naive model, and output memory of every kind.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ impl Buffers {
     }
 }
 
-/// What decoding wrote.
+/// Values that decoding wrote.
 pub(super) struct Decoded {
     /// Bytes of strings; 0 for other values.
     pub(super) written: usize,
@@ -162,7 +162,7 @@ pub(super) fn assert_neighbours(bytes: &[u8], old: &[u8], offset: usize, len: us
     }
 }
 
-/// What a selection must decode to: the naive model.
+/// Values that a selection must decode to: the naive model.
 pub(super) enum Expected {
     Bits {
         /// The output before decoding.

@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use tarsia_codec::{Block, Registry, Tree};
+use tarsia_codec::{BlockValues, Registry, Tree};
 
 pub use crate::cases::{Case, CaseValues, bits_cases, bytes_cases, cases, fixed_cases};
 pub use case::{LawCase, existing};
@@ -149,7 +149,7 @@ impl Laws<'_> {
         self.check_tree();
         let mut is_held = true;
         for (start, end) in [(0, n)].into_iter().chain(self.cuts(n)) {
-            let block = Block::new(self.case.values, start..end);
+            let block = BlockValues::new(self.case.values, start..end);
             let mut out = vec![];
             match block.and_then(|block| self.encoder.encode(block, &mut out)) {
                 Ok(()) => drop(self.check_block(start, end)),

@@ -142,29 +142,12 @@ fn compare(
 ) -> Result<(), String> {
     let data_type = expected.data_type();
     let differ = |path: &str, pair: &Pair, text: std::fmt::Arguments<'_>| {
-        let place = match path {
-            "" => data_type.to_string(),
-            path => format!("{path} ({data_type})"),
-        };
-        Err(format!("{place}, row {}: {text}", pair.row))
+        differ(path, data_type, pair, text)
     };
     let (got, got_at) = resolve(got, pairs.iter().map(|pair| pair.got).collect());
     let (expected, expected_at) =
         resolve(expected, pairs.iter().map(|pair| pair.expected).collect());
-    let mut present = Vec::with_capacity(pairs.len());
-    for (pair, (got, expected)) in pairs.iter().zip(got_at.into_iter().zip(expected_at)) {
-        match (got, expected) {
-            (NULL, NULL) => {}
-            (NULL, _) => return differ(path, pair, format_args!("null instead of a value")),
-            (_, NULL) => return differ(path, pair, format_args!("a value instead of null")),
-            (got, expected) => present.push(Pair {
-                row: pair.row,
-                got,
-                expected,
-            }),
-        }
-    }
-    drop(pairs);
+    let present = present(path, data_type, pairs, got_at, expected_at)?;
     if present.is_empty() {
         return Ok(());
     }
@@ -239,6 +222,44 @@ fn compare(
             Ok(())
         }
     }
+}
+
+/// The pairs of which both are values, and none is null.
+fn present(
+    path: &str,
+    data_type: &DataType,
+    pairs: Vec<Pair>,
+    got: Vec<usize>,
+    expected: Vec<usize>,
+) -> Result<Vec<Pair>, String> {
+    let mut present = Vec::with_capacity(pairs.len());
+    for (pair, (got, expected)) in pairs.iter().zip(got.into_iter().zip(expected)) {
+        let differ = |text| differ(path, data_type, pair, text);
+        match (got, expected) {
+            (NULL, NULL) => {}
+            (NULL, _) => return differ(format_args!("null instead of a value")),
+            (_, NULL) => return differ(format_args!("a value instead of null")),
+            (got, expected) => present.push(Pair {
+                row: pair.row,
+                got,
+                expected,
+            }),
+        }
+    }
+    Ok(present)
+}
+
+fn differ<T>(
+    path: &str,
+    data_type: &DataType,
+    pair: &Pair,
+    text: std::fmt::Arguments<'_>,
+) -> Result<T, String> {
+    let place = match path {
+        "" => data_type.to_string(),
+        path => format!("{path} ({data_type})"),
+    };
+    Err(format!("{place}, row {}: {text}", pair.row))
 }
 
 /// Calls with a longer path.

@@ -43,7 +43,7 @@ pub fn sliced_nested(data_type: &DataType, rows: usize, profile: &NestedProfile)
 
 /// Which rows of an array may be null.
 enum Presence {
-    /// Those that the profile makes null.
+    /// Slots that the profile makes null.
     Any,
     /// Only rows that are null in the parent.
     Under(NullBuffer),

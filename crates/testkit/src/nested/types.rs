@@ -136,28 +136,53 @@ fn union<const N: usize>(mode: UnionMode, ids: [i8; N], arms: [FieldRef; N]) -> 
 /// All can be filled with any number of rows, up to 32,767 where runs have 16-bit ends. The union without arms is there
 /// only where it needs no row (see [`is_uninhabited`]).
 pub fn nested_types() -> Vec<DataType> {
-    use DataType::*;
-    use UnionMode::{Dense, Sparse};
+    [
+        structs(),
+        lists(),
+        views_and_maps(),
+        vectors(),
+        unions(),
+        runs_and_dictionaries(),
+        four_levels(),
+    ]
+    .concat()
+}
 
-    let point = || structure([required("x", Float32), nullable("y", Float32)]);
-    let person = || {
-        structure([
-            required("id", Int64),
-            nullable("name", Utf8),
-            nullable("ß.数", Boolean),
-        ])
-    };
+fn point() -> DataType {
+    use DataType::Float32;
+
+    structure([required("x", Float32), nullable("y", Float32)])
+}
+
+fn person() -> DataType {
+    use DataType::{Boolean, Int64, Utf8};
+
+    structure([
+        required("id", Int64),
+        nullable("name", Utf8),
+        nullable("ß.数", Boolean),
+    ])
+}
+
+fn no_arms(mode: UnionMode) -> DataType {
+    DataType::Union(UnionFields::empty(), mode)
+}
+
+fn two_arms(mode: UnionMode) -> DataType {
+    let arms = [
+        nullable("number", DataType::Int32),
+        nullable("text", DataType::Utf8),
+    ];
+    union(mode, [0, 1], arms)
+}
+
+/// Structs.
+fn structs() -> Vec<DataType> {
+    use DataType::*;
+
     let marked = {
         let metadata = HashMap::from([("unit".to_owned(), "m".to_owned())]);
         Arc::new(Field::new("marked", Int16, true).with_metadata(metadata))
-    };
-    let no_arms = |mode| Union(UnionFields::empty(), mode);
-    let two_arms = |mode| {
-        union(
-            mode,
-            [0, 1],
-            [nullable("number", Int32), nullable("text", Utf8)],
-        )
     };
     vec![
         // Structs.
@@ -186,6 +211,15 @@ pub fn nested_types() -> Vec<DataType> {
             required("vector", vector(Int8, 3)),
         ]),
         structure([required("runs", run_end_encoded(Int32, Int32))]),
+    ]
+}
+
+/// Lists.
+fn lists() -> Vec<DataType> {
+    use DataType::*;
+    use UnionMode::{Dense, Sparse};
+
+    vec![
         // Lists.
         list(Int32),
         List(required("element", Int64)),
@@ -206,6 +240,14 @@ pub fn nested_types() -> Vec<DataType> {
         list(no_arms(Sparse)),
         list(no_arms(Dense)),
         list(two_arms(Dense)),
+    ]
+}
+
+/// List views and maps.
+fn views_and_maps() -> Vec<DataType> {
+    use DataType::*;
+
+    vec![
         // List views.
         ListView(nullable("item", Int32)),
         ListView(required("item", Utf8)),
@@ -219,6 +261,14 @@ pub fn nested_types() -> Vec<DataType> {
         map(Int32, person(), true),
         map(dictionary(Int32, Utf8), list(Float32), false),
         list(map(Int64, map(Utf8, Boolean, false), true)),
+    ]
+}
+
+/// Fixed-size lists.
+fn vectors() -> Vec<DataType> {
+    use DataType::*;
+
+    vec![
         // Fixed-size lists.
         vector(Int32, 0),
         FixedSizeList(required("item", Utf8), 0),
@@ -233,6 +283,15 @@ pub fn nested_types() -> Vec<DataType> {
         vector(FixedSizeList(required("item", vector(Int8, 2)), 3), 2),
         list(FixedSizeList(required("item", Float32), 3)),
         vector(structure([nullable("v", vector(Utf8View, 1))]), 3),
+    ]
+}
+
+/// Unions.
+fn unions() -> Vec<DataType> {
+    use DataType::*;
+    use UnionMode::{Dense, Sparse};
+
+    vec![
         // Unions.
         union(Sparse, [0], [nullable("only", Int32)]),
         union(Dense, [5], [nullable("only", Utf8)]),
@@ -266,6 +325,14 @@ pub fn nested_types() -> Vec<DataType> {
         ),
         structure([nullable("choice", two_arms(Sparse)), nullable("x", Int8)]),
         vector(two_arms(Dense), 3),
+    ]
+}
+
+/// Run-end encoded types and dictionaries.
+fn runs_and_dictionaries() -> Vec<DataType> {
+    use DataType::*;
+
+    vec![
         // Runs.
         run_end_encoded(Int16, Int32),
         run_end_encoded(Int32, Utf8),
@@ -281,6 +348,15 @@ pub fn nested_types() -> Vec<DataType> {
         dictionary(Int16, dictionary(Int8, Utf8)),
         list(dictionary(Int32, structure([nullable("x", list(Int64))]))),
         dictionary(Int32, vector(Float32, 3)),
+    ]
+}
+
+/// Types of four levels of different kinds.
+fn four_levels() -> Vec<DataType> {
+    use DataType::*;
+    use UnionMode::Dense;
+
+    vec![
         // Four levels of different kinds.
         list(structure([nullable(
             "m",

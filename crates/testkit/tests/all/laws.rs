@@ -2,16 +2,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use tarsia_codec::toolbox::{Distinct, decode_by_gather};
 use tarsia_codec::{
-    Aggregates, Block, Children, DecodeCost, Decoder, Distinct, Encoding, EncodingWriter, EraseFit,
+    Aggregates, BlockValues, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit,
     Error, Node, NodeSpec, Order, Output, OwnedValues, PageEncoder, Predicate, Prepare, Proposals,
     Registry, Result, Sample, Scratch, Selection, SharedBuffer, SharedKind, SharedSpec, Statistics,
-    Tree, Unit, ValueType, Values, Version, ViewOutput, decode_by_gather,
+    Tree, Unit, ValueType, Values, Version, ViewOutput,
 };
 use tarsia_testkit::cases::{Case, bits_cases, bytes_cases, fixed_cases};
 use tarsia_testkit::laws::{check_cases, check_cases_with};
 
-/// What a toy encoding does wrong.
+/// Faults of a toy encoding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -113,7 +114,7 @@ impl ToyDecoder {
             }
             ValueType::Bytes => {
                 let tarsia_codec::BytesOutput { ends, base, data } = out.into_bytes(n)?;
-                let mut reader = tarsia_codec::Reader::new(body);
+                let mut reader = tarsia_codec::toolbox::ByteReader::new(body);
                 let mut at = 0;
                 for end in ends.iter_mut() {
                     let len = reader.u32("length")? as usize;
@@ -286,7 +287,7 @@ struct ToyEncoder {
 }
 
 impl PageEncoder for ToyEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         if self.fault == Fault::ClearsOutput {
             out.clear();
         }
@@ -432,8 +433,8 @@ impl Decoder for CodesDecoder {
 struct CodesPage(std::sync::Arc<OwnedValues>);
 
 impl PageEncoder for CodesPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let codes = tarsia_codec::find_codes(self.0.as_values()?, block.values(), 256);
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let codes = tarsia_codec::toolbox::find_codes(self.0.as_values()?, block.values(), 256);
         let codes = codes.ok_or_else(|| Error::invalid("another value"))?;
         out.extend(codes.iter().map(|code| *code as u8));
         Ok(())

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Block, BlockChild, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    AlignedBuf, BlockChild, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
@@ -125,7 +125,7 @@ struct LinearPage {
 }
 
 impl PageEncoder for LinearPage {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let values = block.values().as_fixed()?;
         let line = Line::through(&values);
         out.extend_from_slice(&line.first.to_le_bytes());

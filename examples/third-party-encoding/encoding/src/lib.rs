@@ -21,9 +21,10 @@ extern crate alloc;
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::{ByteReader, children_of};
 use tarsia_codec::{
-    Children, Decoder, Encoding, Node, NodeSpec, Output, Reader, Result, Scratch, Selection,
-    SharedBuffer, Tree, Unit, ValueType, Version, children_of,
+    Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
+    Tree, Unit, ValueType, Version,
 };
 
 #[cfg(feature = "encode")]
@@ -105,7 +106,7 @@ impl Decoder for LinearDecoder {
     ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let to = out.into_fixed(8, n_selected)?;
-        let mut reader = Reader::new(unit.bytes);
+        let mut reader = ByteReader::new(unit.bytes);
         let line = Line {
             first: reader.u64("linear.first")?,
             slope: reader.u64("linear.slope")? as i64,

@@ -1,4 +1,4 @@
-//! What cases are given, and what several of them do.
+//! Context of cases, and steps that several of them do.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tarsia::{ErrorKind, WriteOptions};
 use crate::outcome::Outcome;
 use crate::scene;
 
-/// What cases are given besides their seed.
+/// Context that cases are given besides their seed.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     /// The `tarsia` command.

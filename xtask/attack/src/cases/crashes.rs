@@ -186,7 +186,7 @@ fn temporary(tool: &Tool<'_>, point: &Point<'_>, outcome: &mut Outcome) -> Resul
     Ok(())
 }
 
-/// What recovery of a file gives.
+/// Outcome of the recovery of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Recovered {
     /// It was recovered, and was asked for a certificate.

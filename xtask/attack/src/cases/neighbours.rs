@@ -1,4 +1,4 @@
-//! What is left comes back bit by bit, natively and by kernels; what is gone is not shown.
+//! Rows that are left come back bit by bit, natively and by kernels; those that are gone are not shown.
 
 use tarsia::io::OnBusy;
 use tarsia::{EmbedKernels, Eraser, ErasureLevel, ErrorKind, File, Kernels, RowSet, WriteOptions};
@@ -123,7 +123,7 @@ fn taken(
     Ok(())
 }
 
-/// What `audit` says of rows.
+/// Returns what `audit` says of rows.
 fn audited(
     file: &File,
     gone: &RowSet,

@@ -1,4 +1,4 @@
-//! What a certificate tells of an erased row: which of its values were null.
+//! Guesses from a certificate at an erased row: which of its values were null.
 //!
 //! Whoever holds the erased file and the certificate knows the metadata as it was but for the null counts of the pages
 //! that lost a row. For each guess of these the metadata are built again, up to the root; the certificate says which
@@ -75,7 +75,7 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
     Ok(())
 }
 
-/// What guessing found.
+/// Result of guessing.
 enum Guessed {
     /// The certificate does not say enough of the state before.
     Nothing,
@@ -129,7 +129,7 @@ struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    /// What a certificate says of the blocks before; `None` where it says nothing.
+    /// Reads what a certificate says of the blocks before; `None` where it says nothing.
     fn of(bytes: &'a [u8], certificate: &Value) -> Result<Option<Self>, String> {
         let mut blocks = HashMap::new();
         let none = Vec::new();

@@ -24,7 +24,7 @@ const ROUNDS: usize = 4;
 /// Reads of a reader at most.
 const READS_MAX: u64 = 400;
 
-/// What the threads of a case share.
+/// State that the threads of a case share.
 struct Shared<'a> {
     path: &'a Path,
     rows: u64,

@@ -274,7 +274,7 @@ fn holds_pieces(walked: &Walked<'_>, at: u64) -> bool {
     })
 }
 
-/// What lies at a byte of the file.
+/// Says what lies at a byte of the file.
 fn place_of(walked: &Walked<'_>, at: u64) -> String {
     for column in &walked.columns {
         for (number, page) in column.all_pages() {

@@ -343,7 +343,7 @@ fn entries(page: &WalkedPage) -> Vec<Vec<u8>> {
     out
 }
 
-/// What the decoded blocks of twins differ in, for `--replay`.
+/// Says what the decoded blocks of twins differ in, for `--replay`.
 fn difference(one: &crate::walk::WalkedBlock, other: &crate::walk::WalkedBlock) -> String {
     let values = |block: &crate::walk::WalkedBlock| -> Vec<Vec<u8>> {
         let mut out = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) struct Original {
     pub(crate) tarsia: Option<Tarsia>,
 }
 
-/// What is known of a Tarsia file besides.
+/// Facts about a Tarsia file besides.
 pub(crate) struct Tarsia {
     pub(crate) seals: Seals,
     pub(crate) has_kernel: bool,

@@ -14,7 +14,7 @@ const AGAIN_PERCENT: u32 = 45;
 /// No file is damaged in more places.
 const CHANGES_MAX: usize = 8;
 
-/// What may be done to a file.
+/// Kinds of damage to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damage {
     /// Bytes become other bytes; the length stays, as resealing needs it.

@@ -4,7 +4,7 @@ use tarsia_testkit::rng::Rng;
 
 use super::place::piece;
 
-/// What is put between, before or over the tokens that are there.
+/// Tokens that are put between, before or over the tokens that are there.
 const TOKENS: [&[u8]; 46] = [
     b"\"",
     b"\"\"",

@@ -8,7 +8,7 @@ use crate::process::{Done, Ending, Runner};
 
 use super::fault;
 
-/// What is wrong, and the command that shows it.
+/// A mistake, and the command that shows it.
 #[derive(Debug)]
 pub(crate) struct Find {
     /// The arguments, with the names of files as they are in the folder of the run.
@@ -18,7 +18,7 @@ pub(crate) struct Find {
     pub(crate) said: String,
 }
 
-/// What became of the damaged file.
+/// Outcome for the damaged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// The damage left the bytes as they were; nothing was run.

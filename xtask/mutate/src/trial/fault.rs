@@ -1,4 +1,4 @@
-//! What no command may do, whatever file it gets.
+//! Faults: what no command may do, whatever file it gets.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::process::{Done, Ending, Limits};
 
-/// What is wrong with how a command ended or what it printed; `None` where nothing is.
+/// Says what is wrong with how a command ended or what it printed; `None` where nothing is.
 pub(super) fn fault(done: &Done, limits: Limits) -> Option<String> {
     let ended = match done.ending {
         Ending::Code(0..=2) => None,
@@ -53,7 +53,7 @@ fn output(done: &Done) -> Option<String> {
     }
 }
 
-/// What lies in the folder of a command besides its input and, where it is done, its output. All but the input is
+/// Finds what lies in the folder of a command besides its input and, where it is done, its output. All but the input is
 /// removed.
 ///
 /// # Errors

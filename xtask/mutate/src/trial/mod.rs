@@ -46,7 +46,7 @@ pub(crate) struct Trials {
     corpus: Corpus,
     seed: u64,
     only: Option<Kind>,
-    /// Of the Tarsia files of the corpus, as far as runs needed them.
+    /// Results on the Tarsia files of the corpus, as far as runs needed them.
     given: Vec<OnceLock<Given>>,
 }
 
@@ -117,7 +117,7 @@ impl Trials {
         Ok(verdict)
     }
 
-    /// What the sound file gives.
+    /// Returns the results on the sound file.
     fn given(&self, at: usize, runner: &Runner) -> io::Result<&Given> {
         if let Some(given) = self.given[at].get() {
             return Ok(given);

@@ -29,7 +29,7 @@ const ALLOWED: [&str; 4] = [
     "is not one that this reader trusts",
 ];
 
-/// What sound Tarsia files give: what each command prints or writes that succeeds on them and prints no times, hashed.
+/// Results on sound Tarsia files: what each command prints or writes that succeeds on them and prints no times, hashed.
 pub(super) type Given = BTreeMap<&'static str, Option<blake3::Hash>>;
 
 /// A command besides `verify`.

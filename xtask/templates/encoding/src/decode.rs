@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
+use tarsia_codec::toolbox::children_of;
 use tarsia_codec::{
     Children, Decoder, Encoding, Node, NodeSpec, Output, Result, Scratch, Selection, SharedBuffer,
-    Unit, Version, children_of,
+    Unit, Version,
 };
 
 use crate::{{Type}};
@@ -47,7 +48,7 @@ impl Decoder for UnitDecoder {
         out: Output<'_>,
     ) -> Result<usize> {
         // FILL IN: parse the unit and decode the selected values. If that needs the whole unit, implement only
-        // `Selection::All` and call `tarsia_codec::decode_by_gather` for all others.
+        // `Selection::All` and call `tarsia_codec::toolbox::decode_by_gather` for all others.
         self.values.decode(unit, selection, scratch, out)
     }
 }

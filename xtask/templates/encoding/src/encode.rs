@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    Block, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposals, Result, Sample,
+    BlockValues, EncodingWriter, EraseFit, Node, PageEncoder, Prepare, Proposals, Result, Sample,
     Statistics, ValueType, Values,
 };
 
@@ -54,7 +54,7 @@ struct UnitEncoder {
 }
 
 impl PageEncoder for UnitEncoder {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         // FILL IN: append the unit's fields.
         self.values.encode(block, out)
     }

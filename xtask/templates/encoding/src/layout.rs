@@ -15,7 +15,7 @@ pub fn tree(values: Tree) -> Tree {
     Tree::node(ID, VERSION, &[], vec![values])
 }
 
-/// What a node needs. Refuses parameters, and values that are not numbers of 1, 2, 4 or 8 bytes.
+/// Checks a node and returns its needs. Refuses parameters, and values that are not numbers of 1, 2, 4 or 8 bytes.
 pub(crate) fn check_node(node: &Node<'_>) -> Result<NodeSpec> {
     node.without_params("{{name}}.params_len")?;
     node.number_bytes("values other than numbers of 1, 2, 4 or 8 bytes in tarsia.{{name}}")?;

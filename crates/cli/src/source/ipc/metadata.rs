@@ -30,7 +30,7 @@ pub(super) fn limits(bytes: &[u8]) -> VerifierOptions {
     }
 }
 
-/// The same flatbuffer with base64 for the values of metadata that are no UTF-8.
+/// Returns the flatbuffer with base64 for the values of metadata that are no UTF-8.
 pub(super) fn readable(
     mut bytes: Vec<u8>,
     verify: impl Fn(&VerifierOptions, &[u8]) -> Result<(), InvalidFlatbuffer>,

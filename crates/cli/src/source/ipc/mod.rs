@@ -31,7 +31,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Reads the batches of a file or of a stream.
 pub(super) struct Reader<R> {
     input: R,
-    /// Of the input.
+    /// Bytes of the input.
     bytes: u64,
     schema: SchemaRef,
     decoder: FileDecoder,

@@ -60,7 +60,7 @@ struct Parser<'a> {
     tokens: Jiter<'a>,
 }
 
-/// What is wrong with a line, and at which byte of it, counted from 0.
+/// Mistake in a line, and the byte of the line, counted from 0.
 struct Fault {
     what: String,
     index: usize,
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The same bytes with the lifetime of the whole that they are a part of; the parser's methods shorten it.
+/// Gives bytes the lifetime of the whole that they are a part of; the parser's methods shorten it.
 fn within<'a>(whole: &'a [u8], part: &[u8]) -> &'a [u8] {
     let start = offset(whole, part);
     whole.get(start..start + part.len()).unwrap_or_default()

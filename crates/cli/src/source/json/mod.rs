@@ -179,7 +179,7 @@ enum Values {
 /// Which kinds of JSON value a flat column takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Accepted {
-    /// Those that its type is inferred from.
+    /// Rows that its type is inferred from.
     OfType,
     /// Numbers that no type of numbers holds, as text.
     Numbers,

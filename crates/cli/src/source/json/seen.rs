@@ -1,4 +1,4 @@
-//! What the first rows say of the columns: their keys, and the kinds of their values.
+//! Findings of the first rows about the columns: their keys, and the kinds of their values.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +30,7 @@ impl Misfit {
         }
     }
 
-    /// The same error with a key added in front of the path.
+    /// Adds a key in front of the path.
     pub(super) fn under(mut self, key: &str) -> Self {
         self.name = match self.name.is_empty() {
             true => key.to_owned(),
@@ -53,7 +53,7 @@ impl fmt::Display for Misfit {
 /// The keys of objects in the order of their first use, and the kinds of their values.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// Of the column or field that the objects are in, with a dot; empty for lines.
+    /// Path of the column or field that the objects are in, with a dot; empty for lines.
     path: String,
     pub(super) names: Vec<String>,
     pub(super) seen: Vec<Seen>,

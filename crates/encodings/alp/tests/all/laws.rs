@@ -48,7 +48,7 @@ fn narrow(numbers: impl Iterator<Item = f32>) -> Case {
     Case::fixed("numbers", 4, numbers.len() / 4, numbers)
 }
 
-/// What is proposed for the values: the parameters, and bytes without the child.
+/// Returns the proposal for the values: the parameters, and bytes without the child.
 fn proposed(case: &Case) -> Option<(Vec<u8>, u64)> {
     let statistics = Statistics::new(case.values(), Facts::of(LogicalType::Float));
     let mut proposals = Proposals::new(u64::MAX, tarsia_alp::VERSION);

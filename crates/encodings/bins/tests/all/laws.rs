@@ -2,7 +2,7 @@
 
 use tarsia_bins::NUMBER_BITS_MAX;
 use tarsia_codec::{
-    Block, EncodingWriter, ErrorKind, Node, Output, Result, Scratch, Selection, SharedBuffer,
+    BlockValues, EncodingWriter, ErrorKind, Node, Output, Result, Scratch, Selection, SharedBuffer,
     SharedBuffers, Tree, ValueType, build_decoder, build_encoder,
 };
 use tarsia_testkit::cases::Case;
@@ -102,7 +102,7 @@ fn encode(case: &Case, shared: &[SharedBuffer]) -> Result<Vec<u8>> {
     let values = case.values();
     let encoder = build_encoder(&registry(), &plain(), values, &mut existing(shared))?;
     let mut out = vec![];
-    encoder.encode(Block::all(values)?, &mut out)?;
+    encoder.encode(BlockValues::all(values)?, &mut out)?;
     Ok(out)
 }
 
@@ -174,7 +174,7 @@ fn values_at_other_positions_are_encoded_as_they_are() {
     let twice = [reversed.clone(), reversed].concat();
     let other = Case::numbers("", 4, &twice);
     for range in [0..3000, 1..3, 2000..2000, 2500..4000, 5000..6000] {
-        let block = Block::new(other.values(), range.clone()).unwrap();
+        let block = BlockValues::new(other.values(), range.clone()).unwrap();
         let mut out = vec![];
         encoder.encode(block, &mut out).unwrap();
         let values = block.values();
@@ -188,7 +188,7 @@ fn values_at_other_positions_are_encoded_as_they_are() {
         assert_eq!(bytes(got.values()), bytes(values), "{range:?}");
     }
     let outside = Case::numbers("", 4, &[u128::MAX]);
-    let block = Block::all(outside.values()).unwrap();
+    let block = BlockValues::all(outside.values()).unwrap();
     assert!(is_invalid(encoder.encode(block, &mut vec![])));
 }
 

@@ -2,15 +2,15 @@
 
 use tarsia_bins::{BINS, NUMBER_BITS_MAX, tree};
 use tarsia_codec::{
-    Block, EncodingWriter, Facts, LogicalType, Proposal, Proposals, SharedBuffers, Statistics,
-    Values, Version, build_encoder,
+    BlockValues, EncodingWriter, Facts, LogicalType, Proposal, Proposals, SharedBuffers,
+    Statistics, Values, Version, build_encoder,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::rng::Rng;
 
 use super::tables::{normal, registry};
 
-/// What a search is told besides the values.
+/// Facts that a search is told besides the values.
 #[derive(Clone, Copy)]
 struct Asked {
     logical_type: LogicalType,
@@ -97,7 +97,7 @@ fn check_bytes(values: Values<'_>, proposal: &Proposal<'_>) {
     let unit_bytes = |start: usize| {
         let end = values.len().min(start + unit_values);
         let mut unit = vec![];
-        let block = Block::new(values, start..end).unwrap();
+        let block = BlockValues::new(values, start..end).unwrap();
         encoder.encode(block, &mut unit).unwrap();
         // Without the child's.
         (unit.len() - (end - start)) as u64

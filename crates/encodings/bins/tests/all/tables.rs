@@ -27,7 +27,7 @@ pub(crate) fn table(width: usize, bins: &[(u64, u8)]) -> SharedBuffer {
     SharedBuffer::new(SharedKind::SymbolTable, Arc::new(values))
 }
 
-/// Of a normal distribution with the mean 0 and the deviation 1 (Box and Muller).
+/// Draws a number of a normal distribution with the mean 0 and the deviation 1 (Box and Muller).
 pub(crate) fn normal(rng: &mut Rng) -> f64 {
     let mut share = || (rng.u64() as f64 + 1.0) / 2f64.powi(64);
     (-2.0 * share().ln()).sqrt() * (TAU * share()).cos()

@@ -2,7 +2,7 @@
 
 use tarsia_bitpack::{BITPACK, ID, Mode, VERSION, tree, tree_of};
 use tarsia_codec::{
-    Block, DecodeCost, Error, ErrorKind, FixedSlice, Output, Registry, Scratch, Selection,
+    BlockValues, DecodeCost, Error, ErrorKind, FixedSlice, Output, Registry, Scratch, Selection,
     SharedBuffers, Tree, Unit, ValueType, Values, build_decoder, build_encoder,
 };
 use tarsia_testkit::rng::Rng;
@@ -50,14 +50,14 @@ fn encode(values: &[u64], width: usize) -> Vec<u8> {
     let encoder = build_encoder(&registry(), &tree(), values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
     encoder
-        .encode(Block::all(values).unwrap(), &mut out)
+        .encode(BlockValues::all(values).unwrap(), &mut out)
         .unwrap();
     out
 }
 
 /// Three u16 values at 3 bits over base 5, by hand.
 const PLAIN: [u8; 6] = [0, 3, 1, 5, 0b10_001_000, 0b0];
-/// The same with value 1 patched by `1 << 3`.
+/// The unit with value 1 patched by `1 << 3`.
 const PATCHED: [u8; 11] = [0x10, 3, 1, 5, 0, 0, 1, 0, 1, 0b10_001_000, 0b0];
 /// Group widths and deltas for one group of two u8 values: width 4, base 1 + 2.
 const GROUPED: [u8; 7] = [1, 0, 0x11, 1, 4, 2, 0x21];

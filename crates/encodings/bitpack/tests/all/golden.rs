@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tarsia_bitpack::{BITPACK, Mode, tree_of};
 use tarsia_codec::{
-    Block, DecodeCost, FixedSlice, Output, Registry, Scratch, Selection, SharedBuffers, Unit,
+    BlockValues, DecodeCost, FixedSlice, Output, Registry, Scratch, Selection, SharedBuffers, Unit,
     ValueType, Values, build_decoder, build_encoder,
 };
 
@@ -149,7 +149,7 @@ fn file_of(golden: &Golden) -> (Vec<u8>, Vec<u8>) {
         &mut SharedBuffers::new(),
     );
     let mut unit = vec![];
-    let block = Block::all(slice).unwrap();
+    let block = BlockValues::all(slice).unwrap();
     encoder.unwrap().encode(block, &mut unit).unwrap();
     (values, unit)
 }

@@ -2,7 +2,8 @@
 
 use tarsia_bitpack::{BITPACK, Mode, estimate, tree, tree_of};
 use tarsia_codec::{
-    Block, DecodeCost, FixedSlice, Registry, SharedBuffers, Tree, ValueType, Values, build_encoder,
+    BlockValues, DecodeCost, FixedSlice, Registry, SharedBuffers, Tree, ValueType, Values,
+    build_encoder,
 };
 use tarsia_testkit::laws::{Case, LawCase, check_cases, check_encoding, fixed_cases};
 use tarsia_testkit::rng::Rng;
@@ -17,7 +18,7 @@ fn encode(tree: &Tree, values: Values<'_>) -> Vec<u8> {
     let encoder = build_encoder(&registry(), tree, values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
     encoder
-        .encode(Block::all(values).unwrap(), &mut out)
+        .encode(BlockValues::all(values).unwrap(), &mut out)
         .unwrap();
     out
 }

@@ -1,4 +1,4 @@
-//! What is proposed, and when.
+//! Proposals, and when they are made.
 
 use tarsia_codec::{
     EncodingWriter, Facts, LogicalType, Proposals, SharedKind, Statistics, ValueType, Values,

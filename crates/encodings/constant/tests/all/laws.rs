@@ -1,7 +1,8 @@
 //! The laws of all encodings, for constant.
 
+use tarsia_codec::toolbox::is_constant;
 use tarsia_codec::{
-    Block, DecodeCost, ErrorKind, Registry, SharedBuffers, ValueType, build_encoder, is_constant,
+    BlockValues, DecodeCost, ErrorKind, Registry, SharedBuffers, ValueType, build_encoder,
 };
 use tarsia_testkit::cases::Case;
 use tarsia_testkit::laws::{cases, check_cases_with};
@@ -100,7 +101,7 @@ fn blocks_of_a_page_may_hold_different_values() {
     let tree = tarsia_constant::tree();
     let encoder = build_encoder(&registry(), &tree, values, &mut SharedBuffers::new()).unwrap();
     let mut out = vec![];
-    let mut encode = |range| encoder.encode(Block::new(values, range)?, &mut out);
+    let mut encode = |range| encoder.encode(BlockValues::new(values, range)?, &mut out);
     encode(0..2).unwrap();
     encode(2..4).unwrap();
     assert!(encode(1..3).is_err());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tarsia_codec::toolbox::Distinct;
 use tarsia_codec::{
-    Distinct, Error, ErrorKind, Registry, SharedBuffer, SharedKind, Tree, Unit, ValueType,
-    build_decoder,
+    Error, ErrorKind, Registry, SharedBuffer, SharedKind, Tree, Unit, ValueType, build_decoder,
 };
 use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use tarsia_codec::toolbox::Distinct;
 use tarsia_codec::{
-    Block, DecodeCost, Distinct, ErrorKind, OwnedValues, PageEncoder, Registry, Result,
-    SharedBuffer, SharedBuffers, SharedKind, Tree, ValueType, Values, build_encoder,
+    BlockValues, DecodeCost, ErrorKind, OwnedValues, PageEncoder, Registry, Result, SharedBuffer,
+    SharedBuffers, SharedKind, Tree, ValueType, Values, build_encoder,
 };
 use tarsia_dict::{CodeBytes, block_tree, page_tree};
 use tarsia_testkit::cases::Case;
@@ -139,7 +140,7 @@ fn prepare(tree: &Tree, case: &Case) -> Result<Box<dyn PageEncoder>> {
 
 fn encode(encoder: &dyn PageEncoder, values: Values<'_>, range: Range<usize>) -> Result<Vec<u8>> {
     let mut out = vec![];
-    encoder.encode(Block::new(values, range)?, &mut out)?;
+    encoder.encode(BlockValues::new(values, range)?, &mut out)?;
     Ok(out)
 }
 

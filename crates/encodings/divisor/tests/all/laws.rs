@@ -37,7 +37,7 @@ fn proposed(numbers: &[i64]) -> Option<Vec<u8>> {
     proposed_for(numbers, false)
 }
 
-/// The same where rows may be erased, or not.
+/// Returns the parameters that are proposed where rows may be erased, or not.
 fn proposed_for(numbers: &[i64], erasable: bool) -> Option<Vec<u8>> {
     let numbers: Vec<u128> = numbers.iter().map(|it| *it as u128).collect();
     let case = Case::numbers("", 8, &numbers);

@@ -83,7 +83,7 @@ fn widths_and_groups_are_checked() {
 /// highs of 3 bits, positions, highs, values.
 const EXCEPTIONS: [u8; 8] = [3, 2, 3, 1, 2, 0b11_0101, 0b1101_0101, 0b1];
 
-/// Those bytes with one changed.
+/// Returns the bytes of the unit with one changed.
 fn with(i: usize, byte: u8) -> [u8; 8] {
     let mut bytes = EXCEPTIONS;
     bytes[i] = byte;

@@ -19,7 +19,7 @@ pub(crate) fn encoded(case: &Case, scheme: Scheme) -> Vec<u8> {
     encoded
 }
 
-/// What the encoding is made for: groups of their own widths, with and without rare large values.
+/// Cases that the encoding is made for: groups of their own widths, with and without rare large values.
 pub(crate) fn grouped(width: usize) -> Vec<Case> {
     let mut rng = Rng::new(width as u64);
     let bits = width as u64 * 8;

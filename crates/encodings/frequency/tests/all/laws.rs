@@ -1,8 +1,8 @@
 //! The laws of all encodings, and what is proposed.
 
 use tarsia_codec::{
-    Block, DecodeCost, EncodingWriter, Facts, LogicalType, Proposals, Registry, SharedBuffers,
-    Statistics, Tree, build_encoder,
+    BlockValues, DecodeCost, EncodingWriter, Facts, LogicalType, Proposals, Registry,
+    SharedBuffers, Statistics, Tree, build_encoder,
 };
 use tarsia_dict::CodeBytes;
 use tarsia_frequency::{FREQUENCY, ID, VERSION, tree};
@@ -94,8 +94,8 @@ fn a_column_of_zeros_and_random_numbers_takes_little_more_than_the_numbers() {
     assert!(encoded.len() < n_exceptions * 7 + 10_000 / 8 + 300);
 }
 
-/// What is left of a block after an erasure may have another frequent value than its page. A dictionary of the page's
-/// exceptions lacks the page's own, which stays the frequent one then.
+/// Survivors of a block may have another frequent value than its page. A dictionary of the page's exceptions lacks the
+/// page's own, which stays the frequent one then.
 #[test]
 fn a_block_keeps_the_frequent_value_of_its_page_if_its_dictionary_needs_that() {
     let registry = registry();
@@ -109,7 +109,7 @@ fn a_block_keeps_the_frequent_value_of_its_page_if_its_dictionary_needs_that() {
     let mut closed = SharedBuffers::closed(&shared.to_vec().unwrap());
     let encoder = build_encoder(&registry, &tree, left.values(), &mut closed).unwrap();
     let mut encoded = vec![];
-    let block = Block::all(left.values()).unwrap();
+    let block = BlockValues::all(left.values()).unwrap();
     encoder.encode(block, &mut encoded).unwrap();
     assert_eq!(encoded[8..12], [0; 4]);
     let unit = units::unit_of(&encoded, &left.values());
@@ -123,7 +123,7 @@ fn a_block_keeps_the_frequent_value_of_its_page_if_its_dictionary_needs_that() {
     let left = Case::numbers("left", 4, &[7, 7, 3]);
     let encoder = build_encoder(&registry, &tree, left.values(), &mut closed).unwrap();
     encoded.clear();
-    let block = Block::all(left.values()).unwrap();
+    let block = BlockValues::all(left.values()).unwrap();
     encoder.encode(block, &mut encoded).unwrap();
     assert_eq!(encoded[8..12], [7, 0, 0, 0]);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Block, DecodeCost, ErrorKind, OwnedValues, Registry, Result, SharedBuffer, SharedBuffers,
+    BlockValues, DecodeCost, ErrorKind, OwnedValues, Registry, Result, SharedBuffer, SharedBuffers,
     SharedKind, Tree, UsedEntries, ValueType, Values, build_encoder,
 };
 use tarsia_testkit::cases::Case;
@@ -78,7 +78,7 @@ fn sentences_get_smaller() {
     assert!(after * 2 < before, "{before} -> {after}");
 }
 
-/// What is found in a sample, but is used nowhere, is not stored.
+/// Symbols that are found in a sample, but used nowhere, are not stored.
 #[test]
 fn every_symbol_is_used() {
     let case = Case::strings("", &sentences(3000));
@@ -102,7 +102,7 @@ fn encode(case: &Case, shared: &[SharedBuffer]) -> Result<Vec<u8>> {
     let values = case.values();
     let encoder = build_encoder(&registry(), &plain(), values, &mut existing(shared))?;
     let mut out = vec![];
-    encoder.encode(Block::all(values)?, &mut out)?;
+    encoder.encode(BlockValues::all(values)?, &mut out)?;
     Ok(out)
 }
 
@@ -165,7 +165,7 @@ fn values_at_other_positions_are_encoded_as_they_are() {
     let shared = buffers.to_decode().unwrap();
     let other = Case::strings("", &["walnut", "", "elm", "oak", "elm tree", "rat"]);
     for range in [0..4, 1..3, 3..6, 5..6, 0..6] {
-        let block = Block::new(other.values(), range.clone()).unwrap();
+        let block = BlockValues::new(other.values(), range.clone()).unwrap();
         let mut out = vec![];
         encoder.encode(block, &mut out).unwrap();
         let unit = units::unit_of(&out, &block.values());

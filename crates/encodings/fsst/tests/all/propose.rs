@@ -85,7 +85,7 @@ fn nothing_is_proposed_that_cannot_win() {
     assert!(propose(&tokens, u64::MAX).is_empty());
 }
 
-/// What a column's first page leaves.
+/// The findings that a column's first page leaves.
 #[derive(Default)]
 struct Memory(Mutex<Option<Arc<dyn Any + Send + Sync>>>);
 

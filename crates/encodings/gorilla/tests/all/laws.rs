@@ -24,7 +24,7 @@ fn float(width: usize, number: f64) -> u128 {
     }
 }
 
-/// What the encoding is made for: measurements that stay, step by whole numbers, or drift.
+/// Cases that the encoding is made for: measurements that stay, step by whole numbers, or drift.
 fn series(width: usize) -> Vec<Case> {
     let mut rng = Rng::new(width as u64);
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! The laws of all encodings, and units that are what the page says bit by bit.
 
 use tarsia_codec::{
-    Block, DecodeCost, EncodingWriter, ErrorKind, Node, Output, Registry, Result, Scratch,
+    BlockValues, DecodeCost, EncodingWriter, ErrorKind, Node, Output, Registry, Result, Scratch,
     Selection, SharedBuffer, SharedBuffers, ValueType, build_decoder, build_encoder,
 };
 use tarsia_huffman::{HUFFMAN, VERSION, tree};
@@ -31,7 +31,7 @@ fn skewed(n: usize, odds: usize) -> Vec<u8> {
     (0..n).map(value).collect()
 }
 
-/// What the encoding is made for, in sizes around those at which streams and their sizes change.
+/// Cases that the encoding is made for, in sizes around those at which streams and their sizes change.
 fn skewed_cases() -> Vec<Case> {
     let sizes = [5, 1023, 1024, 1025, 1030, 5000, 21_844, 21_845, 30_000];
     let all = sizes.map(|n| [2, 9, 60].map(|odds| case("skewed", &skewed(n, odds))));
@@ -88,7 +88,7 @@ fn encode_under(shared: &[SharedBuffer], case: &Case) -> Result<Vec<u8>> {
     let (values, mut buffers) = (case.values(), existing(shared));
     let encoder = build_encoder(&registry(), &tree(), values, &mut buffers)?;
     let mut out = vec![];
-    encoder.encode(Block::all(values)?, &mut out)?;
+    encoder.encode(BlockValues::all(values)?, &mut out)?;
     Ok(out)
 }
 
@@ -163,14 +163,14 @@ fn values_at_other_positions_are_encoded_as_they_are() {
     let other = case("", b"a new tale");
     let mut out = vec![];
     encoder
-        .encode(Block::all(other.values()).unwrap(), &mut out)
+        .encode(BlockValues::all(other.values()).unwrap(), &mut out)
         .unwrap();
     let unit = units::unit_of(&out, &page.values().slice(0..other.len()));
     let got = units::decode(&registry(), &tree(), BYTE, unit, &shared).unwrap();
     assert_eq!(format!("{got:?}"), format!("{:?}", other.values));
 }
 
-/// Those in other streams, and those behind the last wanted one, are not looked at.
+/// Values in other streams, and those behind the last wanted one, are not looked at.
 #[test]
 fn single_values_come_from_the_front_of_their_streams() {
     let values = skewed(4096, 9);

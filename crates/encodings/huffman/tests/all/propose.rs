@@ -1,7 +1,7 @@
 //! For which values a page of codes is proposed, and how large it says it is.
 
 use tarsia_codec::{
-    Block, DecodeCost, EncodingWriter, Facts, LogicalType, Proposal, Proposals, Registry,
+    BlockValues, DecodeCost, EncodingWriter, Facts, LogicalType, Proposal, Proposals, Registry,
     SharedBuffers, Statistics, Values, Version, build_encoder, limits,
 };
 use tarsia_huffman::{HUFFMAN, tree};
@@ -69,7 +69,7 @@ fn many_units_take_about_the_bytes_that_are_proposed() {
     let mut bytes = 0;
     for start in (0..case.len()).step_by(unit_values) {
         let mut out = vec![];
-        let block = Block::new(values, start..case.len().min(start + unit_values));
+        let block = BlockValues::new(values, start..case.len().min(start + unit_values));
         encoder.encode(block.unwrap(), &mut out).unwrap();
         bytes += out.len() as u64;
     }
@@ -97,7 +97,7 @@ fn nothing_is_proposed_that_cannot_win() {
     assert_eq!(of(&Case::bits("", &[true; 4096]), u64::MAX), None);
 }
 
-/// Of the values that a code of one bit each would take, and of a page of text, as a bound of entropy says.
+/// Checks values that codes of one bit each would suit, and a page of text, against a bound by entropy.
 #[test]
 fn codes_are_close_to_the_entropy() {
     for (odds, percent) in [(3, 6), (20, 1), (200, 1)] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Block, DecodeCost, ErrorKind, OwnedValues, Registry, Result, SharedBuffer, SharedBuffers,
+    BlockValues, DecodeCost, ErrorKind, OwnedValues, Registry, Result, SharedBuffer, SharedBuffers,
     SharedKind, Tree, ValueType, Values, build_encoder,
 };
 use tarsia_testkit::cases::Case;
@@ -84,7 +84,7 @@ fn encode(case: &Case, shared: &[SharedBuffer]) -> Result<Vec<u8>> {
     let values = case.values();
     let encoder = build_encoder(&registry(), &plain(), values, &mut existing(shared))?;
     let mut out = vec![];
-    encoder.encode(Block::all(values)?, &mut out)?;
+    encoder.encode(BlockValues::all(values)?, &mut out)?;
     Ok(out)
 }
 
@@ -131,7 +131,7 @@ fn values_at_other_positions_are_encoded_as_they_are() {
     let shared = buffers.to_decode().unwrap();
     let other = Case::strings("", &["walnut", "", "elm", "oak", "elm tree", "rat"]);
     for range in [0..4, 1..3, 3..6, 5..6, 0..6] {
-        let block = Block::new(other.values(), range.clone()).unwrap();
+        let block = BlockValues::new(other.values(), range.clone()).unwrap();
         let mut out = vec![];
         encoder.encode(block, &mut out).unwrap();
         let unit = units::unit_of(&out, &block.values());
@@ -147,6 +147,6 @@ fn values_at_other_positions_are_encoded_as_they_are() {
         );
     }
     let unknown = Case::strings("", &["birch"]);
-    let block = Block::all(unknown.values()).unwrap();
+    let block = BlockValues::all(unknown.values()).unwrap();
     assert!(encoder.encode(block, &mut vec![]).is_err());
 }

@@ -8,7 +8,7 @@ use tarsia_testkit::units;
 
 use super::laws::{mixed, narrow, registry, wide};
 
-/// What is proposed for the values: bytes without the children's, and the bytes of the children's values.
+/// Returns the proposal for the values: bytes without the children's, and the bytes of the children's values.
 fn proposed(case: &Case, logical_type: LogicalType, bytes_to_beat: u64) -> Option<(u64, u64)> {
     let statistics = Statistics::new(case.values(), Facts::of(logical_type));
     let mut proposals = Proposals::new(bytes_to_beat, VERSION);

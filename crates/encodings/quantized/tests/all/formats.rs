@@ -6,7 +6,7 @@ use tarsia_testkit::units;
 
 use crate::laws::registry;
 
-/// What the bits of a number mean.
+/// The meaning of the bits of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning {
     Finite(f64),

@@ -3,7 +3,7 @@
 use core::num::NonZero;
 
 use tarsia_codec::{
-    Block, DecodeCost, Encoding, EncodingWriter, EraseFit, ErrorKind, Node, Registry, Sample,
+    BlockValues, DecodeCost, Encoding, EncodingWriter, EraseFit, ErrorKind, Node, Registry, Sample,
     SharedBuffers, Tree, TreeWriter, ValueType,
 };
 use tarsia_quantized::{
@@ -186,12 +186,12 @@ fn blocks_of_other_values_are_encoded() {
         let shared = &mut SharedBuffers::new();
         let encoder = writer.prepare(page.values(), shared, None).unwrap();
         let mut found = Vec::new();
-        let block = Block::all(other.values()).unwrap();
+        let block = BlockValues::all(other.values()).unwrap();
         encoder.encode(block, &mut found).unwrap();
         let (expected, _) = units::encode(&registry(), &tree, other.values()).unwrap();
         assert!(found == expected, "{tree}");
         // What is refused leaves the output as it is.
-        let cut = Block::new(page.values(), 1..3).unwrap();
+        let cut = BlockValues::new(page.values(), 1..3).unwrap();
         if encoder.encode(cut, &mut found).is_err() {
             assert!(found == expected, "{tree}");
         }

@@ -1,4 +1,4 @@
-//! What is proposed for which values.
+//! Proposals for values of several kinds.
 
 use tarsia_codec::{
     EncodingWriter, Facts, LogicalType, Proposal, Proposals, RowStarts, Statistics, Tree,

@@ -84,7 +84,7 @@ impl RowStarts for Starts {
     }
 }
 
-/// What is proposed for lists: parameters, and the values of each child.
+/// Returns the proposal for lists: parameters, and the values of each child.
 fn proposed(values: Values<'_>, starts: Option<Vec<u32>>) -> Option<(Vec<u8>, Vec<Vec<u64>>)> {
     let starts = starts.map(Starts);
     let facts = Facts {

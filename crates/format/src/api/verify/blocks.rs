@@ -90,7 +90,7 @@ pub(super) fn check(
     })
 }
 
-/// That a block has a salt exactly where its column is at level 2, and zeros behind it.
+/// Checks that a block has a salt exactly where its column is at level 2, and zeros behind it.
 fn check_form(column: &Column, header: &BlockHeader, place: &[u8]) -> Result<()> {
     if header.salted != (column.level == ErasureLevel::Erase) {
         let what = "a salt, which blocks of columns at level 2 have, and no others";

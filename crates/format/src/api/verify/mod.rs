@@ -24,7 +24,7 @@ pub use report::VerifyReport;
 /// Bytes read at a time when looking for gaps that are not zero.
 const GAP_STEP_BYTES: u64 = 1 << 20;
 
-/// What is looked at.
+/// Depth of a verification.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Bytes: that they are those of which checksums and digests were computed.
@@ -103,7 +103,7 @@ pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
     Ok(report)
 }
 
-/// That the columns of a nested field agree on what stands above them, and make its arrays.
+/// Checks that the columns of a nested field agree on what stands above them, and make its arrays.
 fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
     let projection = Projection::of(vec![field.clone()], HashMap::new());
     let batch_rows = batch_rows(&projection);
@@ -235,7 +235,7 @@ fn gaps(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
     zeros_between(file, late, moved.chain(in_late).cloned().collect())
 }
 
-/// That parts of a range of the file do not overlap, and that only zeros lie between them.
+/// Checks that parts of a range of the file do not overlap, and that only zeros lie between them.
 fn zeros_between(file: &OpenFile, within: Range<u64>, mut used: Vec<Range<u64>>) -> Result<()> {
     used.sort_unstable_by_key(|range| (range.start, range.end));
     let mut at = within.start;

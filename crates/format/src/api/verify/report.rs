@@ -1,8 +1,8 @@
-//! What verifying says.
+//! Report of a verification.
 
 use crate::error::{Error, ErrorKind};
 
-/// What was checked and found good.
+/// Counts of what was checked and found good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifyReport {

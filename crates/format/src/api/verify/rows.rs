@@ -1,4 +1,4 @@
-//! That the rows of a page decode, to values that their type allows.
+//! Checks that the rows of a page decode, to values that their type allows.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,8 +53,8 @@ fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result
     steps.collect()
 }
 
-/// That rows of a column decode: all at once, or half by half where their items are too many for one batch. Adds null
-/// items to those of their blocks.
+/// Checks that rows of a column decode: all at once, or half by half where their items are too many for one batch. Adds
+/// null items to those of their blocks.
 fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &[AtomicU64]) -> Result<()> {
     let plan = plan_rows(file, column, rows.clone())?;
     let fetched = file.source.fetch(&plan)?;
@@ -115,7 +115,7 @@ fn count_nulls(plan: &Plan, arrays: &[ArrayRef], nulls: &[AtomicU64]) {
     }
 }
 
-/// That the values of a flat column are those of its type. `first` is the first row.
+/// Checks that the values of a flat column are those of its type. `first` is the first row.
 fn check_arrays(column: &Column, arrays: &[ArrayRef], first: u64) -> Result<()> {
     let mut row = first;
     for array in arrays {
@@ -135,7 +135,7 @@ fn check_arrays(column: &Column, arrays: &[ArrayRef], first: u64) -> Result<()> 
     Ok(())
 }
 
-/// That an array of a nested field is what Arrow demands, at any depth.
+/// Checks that an array of a nested field is what Arrow demands, at any depth.
 pub(super) fn check_nested(array: &ArrayRef) -> Result<()> {
     let valid = array.to_data().validate_full();
     valid.map_err(|error| corrupt(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! What the metadata say of each other: buckets of records, the footer of page descriptions and kernels, the schema of
-//! columns. Digests cannot tell, since a liar computes them too.
+//! Checks of what the metadata say of each other: buckets of records, the footer of page descriptions and kernels, the
+//! schema of columns. Digests cannot tell, since a liar computes them too.
 
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ fn descriptions(file: &OpenFile) -> Result<Vec<Arc<Meta>>> {
     parsed.collect()
 }
 
-/// That the kernels are kernels, and decode the pages whose descriptions name them, as far as this build knows them.
+/// Checks that the kernels are kernels, and decode the pages whose descriptions name them, as far as this build knows
+/// them.
 fn kernels(file: &OpenFile, descriptions: &[Arc<Meta>]) -> Result<()> {
     let mut shipped: Vec<Option<&Kernel>> = Vec::new();
     for (number, section) in file.catalog.kernel_sections().enumerate() {

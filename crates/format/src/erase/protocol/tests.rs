@@ -33,7 +33,7 @@ enum Sync {
     Cut,
 }
 
-/// What a program did last to a file.
+/// The last step of a program on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -254,7 +254,7 @@ impl Case {
         })
     }
 
-    /// What the file is, the slots apart. It must end where they say.
+    /// Says which state the file is in, the slots apart. It must end where they say.
     fn which(&self, disk: &SimulatedDisk) -> Result<Which, String> {
         let found = disk.content();
         let slots = Header::SLOT_PLACES[0] as usize..HEADER_BYTES;

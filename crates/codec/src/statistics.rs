@@ -1,11 +1,5 @@
 //! Statistics of the values of a page, from which encodings make proposals. Each is computed once, on first use.
 
-mod distinct;
-mod runs;
-
-pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
-pub use runs::run_starts;
-
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::sync::Arc;
@@ -16,20 +10,11 @@ use core::ops::Range;
 
 use tarsia_bits::{WidthHistogram, Word};
 
-use crate::{
-    AlignedBuf, BytesSlice, Facts, FixedSlice, MemoryKey, OwnedValues, Part, Result, SharedKind,
-    Values, limits,
-};
+use crate::toolbox::{Distinct, is_constant, lengths_of, run_starts, sample_of};
+use crate::{Facts, FixedSlice, MemoryKey, OwnedValues, Part, Result, SharedKind, Values, limits};
 
 /// Number of values that are sampled before distinct values are counted.
 const DISTINCT_SAMPLE: usize = 1024;
-
-/// Runs of a sample, evenly spread over the page, and values in each run.
-const SAMPLE_RUNS: usize = 16;
-const SAMPLE_RUN_VALUES: usize = 64;
-
-/// Bytes of a length of a byte string.
-const LENGTH_BYTES: usize = 4;
 
 /// The values of one node of a page, and their statistics. Each is computed on first use and kept, so that all
 /// encodings share it. All are functions of the values alone.
@@ -165,7 +150,7 @@ impl<'v> Statistics<'v> {
         self.values.is_empty()
     }
 
-    /// What is known about the values besides the values themselves.
+    /// Returns the facts about the values besides the values themselves.
     pub fn facts(&self) -> &Facts<'v> {
         &self.facts
     }
@@ -338,7 +323,7 @@ impl<'v> Statistics<'v> {
         found
     }
 
-    /// What the column's first page has left, or, while that is encoded, what it has left so far.
+    /// Returns what the column's first page has left, or, while that is encoded, what it has left so far.
     pub fn recall<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let memory = self.facts.memory?;
         let found = memory.recall(MemoryKey::of::<T>(self.facts.shared))?;
@@ -365,16 +350,6 @@ impl<'v> Statistics<'v> {
         self.cached.borrow_mut().push(Box::new(made.clone()));
         made
     }
-}
-
-/// A sample of `n` values: 16 runs of 64, evenly spread, or all of a few. The ranges depend only on the number.
-pub fn sample_of(n: usize) -> Vec<Range<usize>> {
-    if n <= SAMPLE_RUNS * SAMPLE_RUN_VALUES {
-        return alloc::vec![0..n];
-    }
-    let start = |run: usize| run * (n - SAMPLE_RUN_VALUES) / (SAMPLE_RUNS - 1);
-    let runs = (0..SAMPLE_RUNS).map(|run| start(run)..start(run) + SAMPLE_RUN_VALUES);
-    runs.collect()
 }
 
 impl FloatFacts {
@@ -406,21 +381,6 @@ fn is_integral(mantissa: u64, exponent: u16, bias: u16, mantissa_bits: u32) -> b
     }
 }
 
-/// The length of each string, little-endian.
-pub fn lengths_of(strings: &BytesSlice<'_>) -> OwnedValues {
-    let len = strings.len();
-    let mut bytes = AlignedBuf::zeroed(len * LENGTH_BYTES);
-    let (to, _) = bytes.as_chunks_mut::<LENGTH_BYTES>();
-    for (to, pair) in to.iter_mut().zip(strings.offsets().windows(2)) {
-        *to = (pair[1] - pair[0]).to_le_bytes();
-    }
-    OwnedValues::Fixed {
-        bytes,
-        width: LENGTH_BYTES,
-        len,
-    }
-}
-
 fn extent_of<T: Word>(values: FixedSlice<'_>) -> Option<NumberExtent> {
     let extent = tarsia_bits::extent::<T>(values.bytes()).ok()??;
     let shift = 64 - 8 * T::BYTES as u32;
@@ -448,61 +408,10 @@ fn order(ascends: impl Fn() -> bool, descends: impl Fn() -> bool) -> Option<Sort
     }
 }
 
-/// True if all values are bitwise equal, also if there are none or one. Runs at the speed of a memory comparison
-/// and stops at the first difference.
-///
-/// ```
-/// use tarsia_codec::{FixedSlice, Values, is_constant};
-/// let values = |bytes| Values::Fixed(FixedSlice::new(bytes, 2, 3).unwrap());
-/// assert!(is_constant(values(&[7, 1, 7, 1, 7, 1])));
-/// assert!(!is_constant(values(&[7, 1, 7, 1, 7, 0])));
-/// ```
-pub fn is_constant(values: Values<'_>) -> bool {
-    match values {
-        Values::Bits(bits) => {
-            let expected = if bits.get(0) { u64::MAX } else { 0 };
-            (0..bits.len()).step_by(64).all(|at| {
-                let used = match bits.len() - at {
-                    n @ 0..64 => (1 << n) - 1,
-                    _ => u64::MAX,
-                };
-                bits.word(at) == expected & used
-            })
-        }
-        Values::Fixed(values) => is_periodic(values.bytes(), values.width()),
-        Values::Bytes(values) => {
-            let first = values.value_bytes(0);
-            is_stepped(values.offsets(), first) && is_periodic(values.value_data(), first as usize)
-        }
-    }
-}
-
-/// True if `offsets` are `step` apart.
-fn is_stepped(offsets: &[u32], step: u32) -> bool {
-    let later = offsets.get(1..).unwrap_or_default();
-    // All values of a chunk are compared, which vectorises. The loop exits only between chunks.
-    let mut chunks = offsets.chunks(256).zip(later.chunks(256));
-    chunks.all(|(starts, ends)| {
-        let differences = starts
-            .iter()
-            .zip(ends)
-            .map(|(start, end)| (end - start) ^ step);
-        differences.fold(0, |all, difference| all | difference) == 0
-    })
-}
-
-/// True if `bytes` repeats its first `period` bytes.
-fn is_periodic(bytes: &[u8], period: usize) -> bool {
-    match (bytes.get(period..), bytes.len().checked_sub(period)) {
-        (Some(shifted), Some(n)) => bytes.get(..n) == Some(shifted),
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BitSlice, LogicalType};
+    use crate::{BitSlice, BytesSlice, LogicalType};
     use alloc::vec;
 
     fn check<T>(

@@ -4,9 +4,6 @@ use core::ops::Range;
 
 use crate::{Decoder, Error, Output, Result, Scratch, Selection, Unit};
 
-/// Bytes of a number.
-const NUMBER_BYTES: usize = 4;
-
 /// The most numbers in scratch memory at a time: 4 MiB. Only blocks of one huge row have more, and a unit that claims
 /// 2^31 values in a few bytes must not take 8 GiB.
 const AT_ONCE: u32 = 1 << 20;
@@ -89,23 +86,30 @@ impl<'a> NumbersUnit<'a> {
         scratch: &mut Scratch,
         with: &mut dyn FnMut(Numbers<'_>, &mut Scratch) -> Result<()>,
     ) -> Result<()> {
+        self.try_for_parts(values, scratch, with)
+    }
+
+    /// Does what [`NumbersUnit::for_parts`] does, with another error of `with`.
+    ///
+    /// # Errors
+    /// As [`NumbersUnit::for_parts`].
+    pub fn try_for_parts<E: From<Error>>(
+        &self,
+        values: Range<u32>,
+        scratch: &mut Scratch,
+        with: &mut dyn FnMut(Numbers<'_>, &mut Scratch) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut start = values.start;
         loop {
             let len = values.end.saturating_sub(start).min(AT_ONCE);
-            let mut buf = scratch.take(len as usize * NUMBER_BYTES);
-            let done = match bytemuck::try_cast_slice_mut(&mut buf) {
-                Ok(numbers) => {
-                    let selection = match len == self.len() {
-                        true => Selection::All,
-                        false => Selection::Range { start, len },
-                    };
-                    self.decode(selection, numbers, scratch)
-                        .and_then(|()| with(Numbers { start, numbers }, scratch))
-                }
-                Err(_) => Err(Error::invalid("scratch memory is not aligned")),
+            let selection = match len == self.len() {
+                true => Selection::All,
+                false => Selection::Range { start, len },
             };
-            scratch.give(buf);
-            done?;
+            scratch.with_values(len as usize, |numbers, scratch| {
+                self.decode(selection, numbers, scratch)?;
+                with(Numbers { start, numbers }, scratch)
+            })?;
             start += len;
             if start >= values.end {
                 return Ok(());
@@ -124,6 +128,18 @@ impl<'a> NumbersUnit<'a> {
             Ok(())
         })?;
         Ok(all)
+    }
+
+    /// The parts of some values, where each number says how many parts its value has, and all lie back to back.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    pub fn parts_of(&self, values: Range<u32>, scratch: &mut Scratch) -> Result<Range<u64>> {
+        let start = match values.start {
+            0 => 0,
+            n_before => self.sum(0..n_before, scratch)?,
+        };
+        Ok(start..start + self.sum(values, scratch)?)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, Result};
-use crate::read::Reader;
-use crate::values::FixedSlice;
+use crate::toolbox::ByteReader;
+use crate::{Error, FixedSlice, Result};
 
 /// Units of up to this many values have positions of 2 bytes.
 const SHORT_UNIT_VALUES: u32 = 1 << 16;
@@ -21,13 +20,13 @@ pub struct Exceptions<'a> {
 /// Places in a unit, rising.
 #[derive(Debug, Clone, Copy)]
 pub enum Positions<'a> {
-    /// Of 2 bytes each, little-endian.
+    /// Positions of 2 bytes each, little-endian.
     Two(&'a [[u8; 2]]),
-    /// Of 4.
+    /// Positions of 4 bytes each, little-endian.
     Four(&'a [[u8; 4]]),
 }
 
-/// What errors call the fields.
+/// Names of the fields in errors.
 #[derive(Debug, Clone, Copy)]
 pub struct ExceptionFields {
     /// The number of exceptions, 4 bytes.
@@ -46,7 +45,7 @@ impl<'a> Exceptions<'a> {
     /// [`Truncated`](crate::ErrorKind::Truncated); [`Corrupt`](crate::ErrorKind::Corrupt) for more exceptions than
     /// values, and positions that do not rise or are no places of values.
     pub fn read(
-        reader: &mut Reader<'a>,
+        reader: &mut ByteReader<'a>,
         n_values: u32,
         value_bytes: usize,
         fields: ExceptionFields,

@@ -32,7 +32,8 @@ impl Distinct {
     /// [`limits::UNIT_VALUES_MAX`] values.
     ///
     /// ```
-    /// use tarsia_codec::{BytesSlice, Distinct, Values};
+    /// use tarsia_codec::toolbox::Distinct;
+    /// use tarsia_codec::{BytesSlice, Values};
     /// let values = Values::Bytes(BytesSlice::new(&[0, 3, 6, 9], b"oakelmoak").unwrap());
     /// let distinct = Distinct::of(values, 2).unwrap();
     /// assert!(distinct.codes().eq([0, 1, 0]));
@@ -66,8 +67,8 @@ impl Distinct {
         visit(values, are_short(values), number)
     }
 
-    /// The same with the entries in the order of their values: values of fixed width taken as unsigned little-endian
-    /// numbers, byte strings by their bytes. `values` are the values that were searched.
+    /// Sorts the entries in the order of their values: values of fixed width taken as unsigned little-endian numbers,
+    /// byte strings by their bytes. `values` are the values that were searched.
     pub fn ordered(&self, values: Values<'_>) -> Self {
         match values {
             Values::Fixed(fixed) if fixed.width() <= 8 => self.ordered_by(|row, _| {

@@ -1,16 +1,18 @@
-//! A cursor over untrusted bytes: every read is checked, and none panics.
+//! A cursor over untrusted bytes: every read is checked, and none panics. Parts with their length in front of them.
+
+use alloc::vec::Vec;
 
 use crate::{Error, Result};
 
 /// Reads little-endian fields from front to back. An error names the field and its offset. The methods are inlined
 /// except in kernels, which must be small.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// A cursor at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -164,6 +166,27 @@ pub fn check_zero(bytes: &[u8], field: &'static str, at_byte: usize) -> Result<(
     }
 }
 
+/// Appends what `append` appends, with its length in bytes before it, as a little-endian number of 4 bytes.
+///
+/// # Errors
+/// Those of `append`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) with the sentence `too_long` from
+/// 4 GiB on.
+pub fn append_sized(
+    out: &mut Vec<u8>,
+    too_long: &'static str,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let len_at = out.len();
+    out.extend_from_slice(&[0; size_of::<u32>()]);
+    let start = out.len();
+    append(out)?;
+    let len = u32::try_from(out.len() - start).map_err(|_| Error::invalid(too_long))?;
+    if let Some(field) = out.get_mut(len_at..start) {
+        field.copy_from_slice(&len.to_le_bytes());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,7 +196,7 @@ mod tests {
     fn every_prefix_is_truncated() {
         let bytes = [1, 2, 3, 4, 5, 6, 7];
         for len in 0..bytes.len() {
-            let mut reader = Reader::new(&bytes[..len]);
+            let mut reader = ByteReader::new(&bytes[..len]);
             let got = (|| {
                 reader.u8("a")?;
                 reader.u16("b")?;
@@ -187,7 +210,7 @@ mod tests {
                 "{len}: {got:?}"
             );
         }
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ByteReader::new(&bytes);
         assert_eq!(reader.u8("a"), Ok(1));
         assert_eq!(reader.u16("b"), Ok(0x0302));
         assert_eq!(reader.u32("c"), Ok(0x0706_0504));
@@ -196,7 +219,7 @@ mod tests {
 
     #[test]
     fn padding_must_be_zero() {
-        let mut reader = Reader::new(&[9, 0, 0, 1]);
+        let mut reader = ByteReader::new(&[9, 0, 0, 1]);
         reader.u8("a").unwrap();
         let error = reader.pad_to(4, "pad").unwrap_err();
         assert_eq!(
@@ -207,7 +230,7 @@ mod tests {
 
     #[test]
     fn uint_takes_any_width() {
-        let mut reader = Reader::new(&[1, 2, 3]);
+        let mut reader = ByteReader::new(&[1, 2, 3]);
         assert_eq!(reader.uint(0, "zero"), Ok(0));
         assert_eq!(reader.uint(3, "three"), Ok(0x03_02_01));
         assert!(reader.uint(9, "nine").is_err());
