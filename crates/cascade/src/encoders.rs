@@ -67,6 +67,7 @@ impl Encoders {
         bytes_to_beat: u64,
     ) -> Proposals<'v> {
         Proposals::new(bytes_to_beat, known.version_max)
+            .that_fit(self.weights.must_fit)
             .for_size(self.weights.for_size)
             .with_shared_bytes_max(self.weights.shared_bytes_max)
     }

@@ -297,7 +297,7 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Whether what is left of the values must always fit their old place.
+    /// Returns true if what is left of the values must always fit their old place.
     fn must_fit(&mut self, values: &Statistics<'_>) -> bool {
         let depth = values.facts().shared_depth;
         self.encoders.weights.must_fit && *self.shared_depth.get_or_insert(depth) == depth

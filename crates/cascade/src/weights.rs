@@ -27,6 +27,8 @@ pub struct Weights {
     ///
     /// [`Tried::ForSize`]: tarsia_codec::Tried::ForSize
     pub for_size: bool,
+    /// Only trees under which the survivors of an erasure always fit their old place.
+    pub must_fit: bool,
     /// Only encodings whose parameters hold no values of the page
     /// ([`EncodingWriter::keeps_values`](tarsia_codec::EncodingWriter::keeps_values)): an erasure leaves parameters as
     /// they are. A page whose tree does not suit what an erasure would leave gets a spare one.
@@ -43,6 +45,7 @@ impl Objective {
             shared_bytes_max: 64 << 10,
             depth_max: 4,
             for_size: false,
+            must_fit: false,
             erasable: false,
             any_values: false,
         };

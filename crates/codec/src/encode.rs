@@ -42,8 +42,9 @@ pub trait EncodingWriter: Encoding {
     ) -> u64;
 
     /// Says whether the survivors of an erasure, encoded again under the same node, always fit the byte range of their
-    /// block, provided that those of the children do. A search uses nodes of both kinds for any column: the answer
-    /// decides whether a page gets a spare tree and its blocks get room to grow ([`EraseFit::MayGrow`]).
+    /// block, provided that those of the children do. For columns at erasure level 2 a search compares the best tree
+    /// with the best of those that always fit, and the answer decides whether a page gets a spare tree and its blocks
+    /// get room to grow ([`EraseFit::MayGrow`]).
     fn erase_fit(&self, node: &Node<'_>) -> EraseFit;
 
     /// Returns true if values of a page stand in the parameters of its nodes, where an erasure does not reach them. A

@@ -303,6 +303,7 @@ pub struct Proposals<'v> {
     pub(crate) list: Vec<Proposal<'v>>,
     bytes_to_beat: u64,
     version: Version,
+    must_fit: bool,
     shared_bytes_max: u64,
     is_named: bool,
     for_size: bool,
@@ -316,6 +317,7 @@ impl<'v> Proposals<'v> {
             list: vec![],
             bytes_to_beat,
             version,
+            must_fit: false,
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
             for_size: false,
@@ -335,6 +337,17 @@ impl<'v> Proposals<'v> {
     /// fit the cache.
     pub fn shared_bytes_max(&self) -> u64 {
         self.shared_bytes_max
+    }
+
+    /// Asks for nodes with [`EraseFit::Always`](crate::EraseFit::Always) alone, if `must_fit`.
+    #[must_use]
+    pub fn that_fit(self, must_fit: bool) -> Self {
+        Self { must_fit, ..self }
+    }
+
+    /// Returns true if the survivors of an erasure must always fit their old place.
+    pub fn must_fit(&self) -> bool {
+        self.must_fit
     }
 
     /// Marks the list as that of an encoding that a user named, or not.

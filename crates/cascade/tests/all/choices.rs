@@ -140,9 +140,8 @@ fn presets_weigh_size_against_time() {
     assert_eq!(tree(Objective::Compact), "dict(bitpack)");
 }
 
-/// Erasure level 2 excludes encodings that keep values in parameters, and no others.
 #[test]
-fn columns_that_are_erased_in_place_may_have_trees_whose_survivors_grow() {
+fn columns_that_are_erased_in_place_have_trees_that_always_fit() {
     let mut rng = Rng::new(5);
     let mut time = 0;
     let case = numbers(8, N, |_| {
@@ -150,16 +149,19 @@ fn columns_that_are_erased_in_place_may_have_trees_whose_survivors_grow() {
         time
     });
     let weights = Weights {
-        erasable: true,
+        for_size: false,
+        must_fit: true,
         ..Objective::Balanced.weights()
     };
     let chooser = chooser(Objective::Balanced).with_weights(weights);
     let values = Statistics::new(case.values(), Facts::of(LogicalType::Signed));
     let choice = chooser.choose(&values).unwrap();
-    let first = &choice.trees[0];
-    let writer = tarsia_codec::TreeWriter::new(&registry(), first, ValueType::Fixed(8)).unwrap();
-    assert_eq!(writer.erase_fit(), tarsia_codec::EraseFit::MayGrow);
-    assert_eq!(first.to_string(), "delta(bitpack)");
+    for tree in &choice.trees {
+        let writer = tarsia_codec::TreeWriter::new(&registry(), tree, ValueType::Fixed(8)).unwrap();
+        assert_eq!(writer.erase_fit(), tarsia_codec::EraseFit::Always, "{tree}");
+    }
+    assert_eq!(choice.trees[0].to_string(), "bitpack");
+    assert_eq!(choice.trees[0].params, [1], "one width for the unit");
 }
 
 /// Where rows may be erased, entries of a page's dictionary are in the order of their values, so that its codes are in

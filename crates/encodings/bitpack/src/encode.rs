@@ -21,16 +21,20 @@ impl EncodingWriter for Bitpack {
         if !matches!(fixed.width(), 1 | 2 | 4 | 8) || fixed.is_empty() {
             return Ok(());
         }
+        let mode = match proposals.must_fit() {
+            true => Mode::Uniform,
+            false => Mode::Free,
+        };
         // The smallest unit is a header without packed bits.
         if proposals.bytes_to_beat() <= HEADER_BYTES as u64 * values.n_units() {
             return Ok(());
         }
-        if !may_beat(fixed, proposals.bytes_to_beat())? {
+        if !may_beat(fixed, mode, proposals.bytes_to_beat())? {
             return Ok(());
         }
         proposals.push(Proposal {
-            params: Mode::Free.params().to_vec(),
-            ..Proposal::leaf(self, estimate(fixed, values.unit_values(), Mode::Free)?)
+            params: mode.params().to_vec(),
+            ..Proposal::leaf(self, estimate(fixed, values.unit_values(), mode)?)
         });
         Ok(())
     }
@@ -95,7 +99,7 @@ const TRIED_VALUES_MIN: usize = 4 * TRIED_GROUPS * GROUP_VALUES;
 /// Whether some groups, spread evenly, leave a chance that all values take fewer than `bytes_to_beat`. Looking at all
 /// values takes about as long as packing them, which is lost on random ones. The groups may be a quarter too large:
 /// they are a sample.
-fn may_beat(values: FixedSlice<'_>, bytes_to_beat: u64) -> Result<bool> {
+fn may_beat(values: FixedSlice<'_>, mode: Mode, bytes_to_beat: u64) -> Result<bool> {
     let n = values.len();
     if n < TRIED_VALUES_MIN {
         return Ok(true);
@@ -106,7 +110,7 @@ fn may_beat(values: FixedSlice<'_>, bytes_to_beat: u64) -> Result<bool> {
         bytes += estimate(
             values.slice(start..start + GROUP_VALUES),
             GROUP_VALUES,
-            Mode::Free,
+            mode,
         )?;
     }
     let tried_values = (TRIED_GROUPS * GROUP_VALUES) as u128;

@@ -21,7 +21,7 @@ impl EncodingWriter for FastPfor {
             return Ok(());
         };
         let is_number = matches!(fixed.width(), 1 | 2 | 4 | 8);
-        if !is_number || fixed.is_empty() {
+        if !is_number || fixed.is_empty() || proposals.must_fit() {
             return Ok(());
         }
         let (mut fast_pfor, mut bp128) = (0, 0);

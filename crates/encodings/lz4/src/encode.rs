@@ -28,7 +28,7 @@ impl EncodingWriter for Lz4 {
             return Ok(());
         };
         let to_beat = proposals.bytes_to_beat().min(fixed.bytes().len() as u64);
-        if !proposals.is_named() || to_beat < BYTES_MIN {
+        if !proposals.is_named() || proposals.must_fit() || to_beat < BYTES_MIN {
             return Ok(());
         }
         let unit_bytes = values.unit_values().saturating_mul(fixed.width());

@@ -24,6 +24,7 @@ impl EncodingWriter for Sequence {
         if is_number
             && fixed.len() >= VALUES_MIN
             && bytes < proposals.bytes_to_beat()
+            && !proposals.must_fit()
             // Equal values are for another encoding.
             && step(&fixed).is_some_and(|step| step != 0)
         {

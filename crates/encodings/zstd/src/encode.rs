@@ -40,7 +40,7 @@ impl EncodingWriter for Zstd {
         };
         let to_beat = proposals.bytes_to_beat().min(fixed.bytes().len() as u64);
         // Children of dictionaries and lists come here, too, with few values.
-        if to_beat < BYTES_MIN {
+        if to_beat < BYTES_MIN || proposals.must_fit() {
             return Ok(());
         }
         let unit_bytes = values.unit_values().saturating_mul(fixed.width());

@@ -58,7 +58,7 @@ fn the_bytes_are_those_of_all_units() {
 }
 
 #[test]
-fn nothing_is_proposed_for_other_values() {
+fn nothing_is_proposed_for_other_values_or_where_survivors_must_fit() {
     for other in [
         Case::numbers("none", 8, &[]),
         Case::numbers("wide", 16, &[1, 2]),
@@ -70,4 +70,5 @@ fn nothing_is_proposed_for_other_values() {
     }
     let numbers = Case::numbers("numbers", 4, &[1, 2]);
     assert!(proposed(&numbers, named(u64::MAX)).is_some());
+    assert_eq!(proposed(&numbers, named(u64::MAX).that_fit(true)), None);
 }

@@ -68,6 +68,8 @@ fn nothing_is_proposed_that_cannot_win() {
     let case = Case::fixed("", 1, 20_000, text(20_000, 1));
     assert!(propose(&case, |it| it).is_some());
     assert!(propose(&case, |it| it.of_named(false)).is_none());
+    // What remains after an erasure may need more bytes.
+    assert!(propose(&case, |it| it.that_fit(true)).is_none());
     assert!(propose_below(&case, 2000, |it| it).is_none());
     let few = Case::fixed("", 1, 2000, text(2000, 1));
     assert!(propose(&few, |it| it).is_none());

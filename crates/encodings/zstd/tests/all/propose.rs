@@ -11,9 +11,9 @@ use tarsia_zstd::{ZSTD, tree};
 
 use crate::shapes::text;
 
-fn propose(case: &Case, bytes_to_beat: u64) -> Option<Proposal<'_>> {
+fn propose(case: &Case, bytes_to_beat: u64, must_fit: bool) -> Option<Proposal<'_>> {
     let statistics = Statistics::new(case.values(), Facts::of(LogicalType::Unsigned));
-    let mut proposals = Proposals::new(bytes_to_beat, Version::new(1, 0));
+    let mut proposals = Proposals::new(bytes_to_beat, Version::new(1, 0)).that_fit(must_fit);
     ZSTD.propose(&statistics, &mut proposals).unwrap();
     let mut found = proposals.into_vec();
     assert!(found.len() < 2);
@@ -32,15 +32,15 @@ fn the_stated_bytes_are_those_of_one_unit() {
     let wide = text(60_000, 1);
     for (width, n) in [(1, 60_000), (4, 15_000), (3, 20_000)] {
         let case = Case::fixed("text", width, n, wide.clone());
-        let found = propose(&case, u64::MAX).unwrap();
+        let found = propose(&case, u64::MAX, false).unwrap();
         assert_eq!(found.bytes, encoded_bytes(&case));
         assert!(!found.is_uniform);
         assert_eq!(found.block_bytes, 256 << 10);
         let (params, children, shared) = (found.params, found.children, found.shared);
         assert!(params.is_empty() && children.is_empty() && shared.is_empty());
         // The same is not proposed where it does not win.
-        assert!(propose(&case, found.bytes).is_none());
-        assert!(propose(&case, found.bytes + 1).is_some());
+        assert!(propose(&case, found.bytes, false).is_none());
+        assert!(propose(&case, found.bytes + 1, false).is_some());
     }
 }
 
@@ -60,7 +60,7 @@ fn long_pages_are_estimated() {
         stated.abs_diff(written) * 20 < written,
         "{stated} instead of {written}"
     );
-    let stated = propose(&case, u64::MAX).unwrap().bytes;
+    let stated = propose(&case, u64::MAX, false).unwrap().bytes;
     let bytes = text(n, 2);
     let units = bytes.chunks(1 << 16);
     let units = units.map(|it| encoded_bytes(&Case::fixed("", 1, it.len(), it.to_vec())));
@@ -72,13 +72,15 @@ fn long_pages_are_estimated() {
 #[test]
 fn nothing_is_proposed_that_cannot_win() {
     let few = Case::fixed("", 1, 2000, text(2000, 1));
-    assert!(propose(&few, u64::MAX).is_none());
+    assert!(propose(&few, u64::MAX, false).is_none());
     let case = Case::fixed("", 1, 20_000, text(20_000, 1));
-    assert!(propose(&case, u64::MAX).is_some());
-    assert!(propose(&case, 2000).is_none());
+    assert!(propose(&case, u64::MAX, false).is_some());
+    assert!(propose(&case, 2000, false).is_none());
+    // What remains after an erasure may need more bytes.
+    assert!(propose(&case, u64::MAX, true).is_none());
     let random = Case::fixed("", 8, 4000, Rng::new(1).bytes(32_000));
-    assert!(propose(&random, u64::MAX).is_none());
+    assert!(propose(&random, u64::MAX, false).is_none());
     let strings = Case::strings("", &["a"; 4000]);
-    assert!(propose(&strings, u64::MAX).is_none());
-    assert!(propose(&Case::bits("", &[true; 40_000]), u64::MAX).is_none());
+    assert!(propose(&strings, u64::MAX, false).is_none());
+    assert!(propose(&Case::bits("", &[true; 40_000]), u64::MAX, false).is_none());
 }
