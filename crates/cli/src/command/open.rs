@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use arrow_schema::Schema;
+use tarsia_convert::text::repeated_name;
 
 use crate::args::{Limits, Names, Rows, Trust};
 use crate::budget::Budget;
 use crate::failure::Failure;
-use crate::text::repeated_name;
 
 /// The limits of a command that reads a file of another format.
 pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
