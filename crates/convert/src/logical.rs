@@ -1,4 +1,5 @@
-//! Logical types of Parquet that no Arrow type has, as metadata of Arrow fields: read from one and written to the other.
+//! Logical types of Parquet that no Arrow type has, as metadata of Arrow fields: read from one and written to the
+//! other.
 //!
 //! | Parquet | metadata of the field |
 //! |---|---|
@@ -86,8 +87,8 @@ pub(crate) fn is_utc_time(of: &Type) -> bool {
     }
 }
 
-/// The logical type to write for a field, by its metadata, where its type can have that. `stored` is the type that it is
-/// written as.
+/// The logical type to write for a field, by its metadata, where its type can have that. `stored` is the type that it
+/// is written as.
 pub(crate) fn logical_type(field: &Field, stored: &Type) -> Option<LogicalType> {
     let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str);
     let by_text = field.metadata().get(LOGICAL_TYPE_KEY).and_then(|text| parsed(text));

@@ -34,8 +34,8 @@ use crate::{Error, Format, Note};
 /// How a source is to be read, where the file leaves it open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Types of columns of CSV and JSON lines, instead of those that the first rows suggest. Errors call them `--types`,
-    /// as the command does.
+    /// Types of columns of CSV and JSON lines, instead of those that the first rows suggest. Errors call them
+    /// `--types`, as the command does.
     pub types: Types,
     /// The rows of CSV and JSON lines that say the columns and types, from the first on; `u64::MAX` for all.
     pub inference_rows: u64,

@@ -36,8 +36,8 @@ impl Number {
     }
 }
 
-/// Whether the digits of a number would not come back: leading zeros (`00501`), a plus sign (`+4915112345`), or the sign
-/// of a whole zero. These are postal codes, telephone numbers and the like.
+/// Whether the digits of a number would not come back: leading zeros (`00501`), a plus sign (`+4915112345`), or the
+/// sign of a whole zero. These are postal codes, telephone numbers and the like.
 pub(super) fn is_code(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     match unsigned.as_bytes() {

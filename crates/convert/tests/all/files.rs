@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray, new_null_array};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use tarsia_convert::source::{Options, Source};
 use tarsia_convert::target::Target;
@@ -91,12 +91,22 @@ fn parquet_files_give_every_type_back_or_refuse_it() {
         })
         .collect();
     assert_eq!(folder.names(), Vec::<String>::new());
-    assert!(
-        refused.contains(&DataType::Interval(IntervalUnit::MonthDayNano).to_string()),
-        "{refused:?}"
-    );
+    // Their values may be ones that Parquet cannot hold.
+    let may_not_fit = |data_type: &DataType| {
+        let of = match data_type {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            data_type => data_type,
+        };
+        matches!(
+            of,
+            DataType::Date64
+                | DataType::Timestamp(TimeUnit::Second, _)
+                | DataType::Interval(IntervalUnit::MonthDayNano)
+        )
+    };
+    assert!(held.contains(&DataType::Interval(IntervalUnit::MonthDayNano)));
     for distribution in tarsia_testkit::arrays::DISTRIBUTIONS {
-        let table = every_type(|t| held.contains(t), distribution);
+        let table = every_type(|t| held.contains(t) && !may_not_fit(t), distribution);
         let path = folder.path("p.parquet");
         let mut target = create_file(&path, table.0.clone()).unwrap();
         for batch in &table.1 {

@@ -20,7 +20,7 @@ use crate::write::body::{Body, WrittenPage};
 use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{full_pages, whole_rows};
 use crate::write::memory::FirstPage;
-use crate::write::page::{self, DataPage, PageId};
+use crate::write::page::{self, DataPage, PageId, Repeats};
 use crate::write::rounding::ColumnRounding;
 use crate::write::shared::SharedPages;
 
@@ -44,6 +44,7 @@ pub(super) struct ColumnWriter {
     /// Of all pages so far.
     rounding_error: RoundingError,
     first_page: FirstPage,
+    repeats: Repeats,
     /// What erasures may do with its values.
     pub(super) level: ErasureLevel,
     /// Of a column whose values can be erased.
@@ -88,6 +89,7 @@ impl ColumnWriter {
             rounding,
             rounding_error: RoundingError::default(),
             first_page: FirstPage::default(),
+            repeats: Repeats::default(),
             level: ErasureLevel::default(),
             salts: None,
         }
@@ -168,7 +170,9 @@ impl ColumnWriter {
             registry,
             salts: self.salts.as_deref(),
         };
-        let mut page = page::encode(input, &context, &self.chooser, &memory)?;
+        // The first page is chosen for without memory, so that none of the others is like it.
+        let repeats = (cut.page > 0).then_some(&self.repeats);
+        let mut page = page::encode(input, &context, &self.chooser, &memory, repeats)?;
         page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
         Ok(Some(page))
     }

@@ -1,7 +1,7 @@
 //! Messages that a footer does not list.
 //!
-//! Readers go by the footer, so that a batch it misses is lost without a word. So are the rows of the first of two files
-//! that were put into one, since the footer at the end is that of the second.
+//! Readers go by the footer, so that a batch it misses is lost without a word. So are the rows of the first of two
+//! files that were put into one, since the footer at the end is that of the second.
 
 use std::io::{Read, Seek};
 

@@ -1,5 +1,5 @@
-//! Encrypted columns under a footer that is not. The `parquet` crate, without its decryption, passes over what the footer
-//! says of them, and takes their pages for damaged ones.
+//! Encrypted columns under a footer that is not. The `parquet` crate, without its decryption, passes over what the
+//! footer says of them, and takes their pages for damaged ones.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -203,8 +203,8 @@ fn arrow_metadata(
         .map_err(|error| error.to_string().into())
 }
 
-/// Bytes that all values take once they are decoded, as far as the footer says: newer writers say how long the texts are
-/// that a dictionary makes short.
+/// Bytes that all values take once they are decoded, as far as the footer says: newer writers say how long the texts
+/// are that a dictionary makes short.
 fn decoded_bytes(metadata: &ParquetMetaData) -> u64 {
     let groups = metadata.row_groups().iter();
     let of_group = |n: i64| u64::try_from(n).unwrap_or(0);

@@ -6,8 +6,8 @@
 //! in another form.
 //!
 //! Some types are not read as the file has them, since the reader of the `parquet` crate changes values: it cuts 300 to
-//! an Int8 of 44, drops the months of an interval, and reads dictionaries of bytes of fixed size wrongly. These are read
-//! as they are stored, and converted here ([`super::values`]).
+//! an Int8 of 44, drops the months of an interval, and reads dictionaries of bytes of fixed size wrongly. These are
+//! read as they are stored, and converted here ([`super::values`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;

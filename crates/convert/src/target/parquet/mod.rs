@@ -127,8 +127,8 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// Whether a type, as it is stored, is the same after it was written to a Parquet file and read again. This is tried with
-/// one value, since there is no list of types, and some are refused only at their first value, a few with a panic.
+/// Whether a type, as it is stored, is the same after it was written to a Parquet file and read again. This is tried
+/// with one value, since there is no list of types, and some are refused only at their first value, a few with a panic.
 pub(super) fn holds(data_type: &DataType) -> bool {
     let data_type = &stored_type(data_type);
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("c", data_type.clone(), true)]));
