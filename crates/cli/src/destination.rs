@@ -150,36 +150,3 @@ impl Sink for Destination {
         }
     }
 }
-
-/// A destination for writers of other crates, which counts its bytes.
-pub(crate) struct Counted {
-    destination: Destination,
-    bytes: u64,
-}
-
-impl Counted {
-    pub(crate) fn new(destination: Destination) -> Counted {
-        Counted {
-            destination,
-            bytes: 0,
-        }
-    }
-
-    /// Completes the file, and returns how many bytes it has.
-    pub(crate) fn commit(mut self) -> io::Result<u64> {
-        self.destination.commit()?;
-        Ok(self.bytes)
-    }
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.destination.append(bytes)?;
-        self.bytes += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tarsia::ErrorKind;
 use tarsia::compliance::certificate::is_unprintable;
+use tarsia_convert as convert;
 
 /// Why a command stopped. The texts are shown to people on one line; scripts go by [`Failure::exit_code`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +73,15 @@ impl Failure {
             Failure::Closed
         } else {
             Failure::Bad(format!("standard output: {error}"))
+        }
+    }
+}
+
+impl From<convert::Error> for Failure {
+    fn from(error: convert::Error) -> Failure {
+        match error.kind() {
+            convert::ErrorKind::Request => Failure::Usage(error.to_string()),
+            convert::ErrorKind::Data => Failure::Bad(error.to_string()),
         }
     }
 }

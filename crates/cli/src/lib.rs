@@ -5,11 +5,9 @@
 //! | [`args`] | the command line: commands, options, lists of rows and columns |
 //! | [`failure`] | why a command stops, and with which exit code |
 //! | [`predicate`] | conditions on rows: text to rows of a file |
-//! | [`source`] | files to import as Arrow record batches: Parquet, Arrow IPC, CSV, JSON lines |
 //! | [`budget`] | how much memory and time reading them may take |
-//! | [`target`] | record batches to files: Parquet, Arrow IPC, CSV, JSON lines |
 //! | [`destination`] | where files are written: regular files, pipes, the standard output |
-//! | [`text`] | one Arrow value as JSON or as a CSV field |
+//! | [`shown`] | one Arrow value in a table on a terminal |
 //! | [`command`] | one function per command |
 //!
 //! What the command promises about files is in `docs/command.md`.
@@ -21,22 +19,20 @@
 //! failure.
 //!
 //! # What this crate does not do
-//! It does not know the file format: the crate `tarsia` reads and writes every byte of a Tarsia file.
+//! It knows no file format: the crate `tarsia` reads and writes every byte of a Tarsia file, and `tarsia-convert` those
+//! of Parquet, Arrow IPC, CSV and JSON lines.
 
 pub mod args;
 pub mod budget;
 pub mod destination;
 pub mod failure;
 pub mod predicate;
-pub mod source;
-pub mod target;
-pub mod text;
+pub mod shown;
 
 pub mod command;
 
-mod foreign;
 mod progress;
 mod ranges;
 mod stop;
 
-pub use foreign::quiet_foreign_panics;
+pub use stop::report_large_files;

@@ -10,7 +10,8 @@ use tarsia_cli::{args, command};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
-    tarsia_cli::quiet_foreign_panics();
+    tarsia_convert::quiet_foreign_panics();
+    tarsia_cli::report_large_files();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

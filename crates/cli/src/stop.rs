@@ -92,6 +92,20 @@ fn watch_signals() {
     });
 }
 
+/// Has a write beyond a limit on the size of files (`ulimit -f`) fail like one to a full disk. Without a handler the
+/// system ends the process before it can say so.
+#[cfg(unix)]
+pub fn report_large_files() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    // Nobody reads the flag. Where the handler cannot be registered, the signal ends the process as before.
+    let flag = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, flag);
+}
+
+#[cfg(not(unix))]
+pub fn report_large_files() {}
+
 #[cfg(not(unix))]
 fn watch_signals() {}
 

@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{BitSlice, BlockValues, Error, OwnedValues, Result, SharedSpec, Values, limits};
-use tarsia_structure::block::{BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader};
+use tarsia_structure::block::{
+    BLOCK_DECODED_BYTES_MAX, BLOCK_HEADER_BYTES, BlockHeader, row_decoded_bytes_max,
+};
 use tarsia_structure::meta::Level;
 
 use crate::levels::{Nested, pad_expanding_row, push_validity};
@@ -392,6 +394,13 @@ impl Encoder<'_> {
         let tree = encode_unit(&self.trees, block, other, &mut self.bytes)?;
         if usize::from(tree) == last {
             return Ok(tree);
+        }
+        // A flat row has no padding to make its payload long enough for readers, as nested ones have.
+        let payload = (self.bytes.len() - start) as u64;
+        if self.nested.is_none() && decoded > row_decoded_bytes_max(payload) {
+            self.bytes.truncate(start);
+            self.trees[last].encode(block, &mut self.bytes)?;
+            return Ok(last as u8);
         }
         let plain_bytes = match self.values {
             Values::Bytes(_) => decoded + 4 + 4 * block.len() as u64,

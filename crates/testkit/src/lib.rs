@@ -10,6 +10,7 @@
 //! | `erasure_nested` (feature `erasure`) | the same for pages with levels, and for full-zip pages |
 //! | [`faults`] | readers and sinks that fail where a test wants them to |
 //! | `arrays` (feature `arrow`) | Arrow arrays of every flat type, and comparison bit for bit |
+//! | `batches` (feature `arrow`) | a small table of record batches, and comparison of tables |
 //! | `nested` (feature `arrow`) | nested Arrow arrays, and comparison by logical value |
 //! | `shapes` (feature `arrow`) | nested shapes, and what a row of them may look like, by enumeration |
 //! | [`tables`] | where the real tables are; reading them needs the feature `parquet` |
@@ -30,6 +31,8 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrays;
+#[cfg(feature = "arrow")]
+pub mod batches;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod cases;

@@ -6,14 +6,15 @@ mod selections;
 mod trust;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use bytesize::ByteSize;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tarsia_convert::source::{Options, Types};
 
 use crate::budget::Limit;
 use crate::failure::Failure;
-use crate::source::{Format, Types};
 
 pub use erase::{
     Audit, Certificate, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover,
@@ -93,12 +94,13 @@ Example:
   tarsia import trips.parquet trips.tarsia --preset compact
 
 Types: Parquet and Arrow files keep theirs, with all metadata; a value of metadata that is no UTF-8 becomes base64, and its
-key gets the suffix .base64. INT96 timestamps of Parquet become nanoseconds, or
-microseconds where nanoseconds do not reach. The types of CSV and JSON lines come from the first 10,000
-rows; a later value that does not fit, or a key that was not there, is an error with its line. Objects of JSON are
-structures, arrays are lists. CSV has a header line; an empty field is null, \"\" an empty text; lines end as the first one
-does. Columns of CSV become Boolean, Int64, UInt64, Float64, Date32, Timestamp (microseconds; nanoseconds where needed;
-UTC where values have an offset) or Utf8; --types asks for another type.
+key gets the suffix .base64. INT96 timestamps of Parquet become nanoseconds, or microseconds where nanoseconds do not
+reach; an INTERVAL has months, days and nanoseconds. What a file says and the table cannot hold is a note on the standard
+error. The types of CSV and JSON lines come from the first 10,000 rows (--infer-rows); a later value that does not fit,
+or a key that was not there, is an error with its line. Objects of JSON are structures, arrays are lists. CSV has a header
+line (--no-header: none); an empty field is null, \"\" an empty text; lines end as the first one does. Columns of CSV
+become Boolean, Int64, UInt64, Float64, Date32, Timestamp (microseconds; nanoseconds where needed; UTC where values have
+an offset) or Utf8; --types asks for another type. A column with leading zeros (00501) or plus signs (+49) is Utf8.
 
 Numbers: an import never changes a whole number. A column is Utf8, with its numbers as they are written, where its first
 rows have a whole number of more than 64 bits, one that a Float64 does not hold exactly beside decimals (most beyond
@@ -148,7 +150,7 @@ pub struct Import {
         reason = "a doc comment here would be taken as help text"
     )]
     #[command(flatten)]
-    pub types: AskedTypes,
+    pub text: TextOptions,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -170,25 +172,56 @@ pub struct Limits {
     pub time_limit: Option<Limit<u64>>,
 }
 
-/// The option `--types` of commands that read CSV and JSON lines.
+/// The options of commands that read CSV and JSON lines.
 #[derive(Debug, Default, Args)]
-pub struct AskedTypes {
+pub struct TextOptions {
     /// The type of a column of CSV or JSON lines, instead of what its first rows suggest: zip=utf8, user.id=uint64 (a
     /// field of objects; a list is named as its items). bool, int8 to int64, uint8 to uint64, float32, float64,
     /// decimal(PRECISION,SCALE), date32, utf8, timestamp-s, timestamp-ms, timestamp-us, timestamp-ns, the same with
     /// -utc where values have an offset; may be given for several columns
     #[arg(long = "types", value_name = "COLUMN=TYPE", value_parser = parse_column_type)]
     pub columns: Vec<ColumnType>,
+    /// How many rows of CSV or JSON lines say the columns and types, from the first on; all reads the file twice, and
+    /// then no later row can have a value or a key that does not fit; unless given 10000
+    #[arg(long, value_name = "ROWS|all")]
+    pub infer_rows: Option<InferRows>,
+    /// The first line of CSV is a row; the columns are column_0, column_1 and so on
+    #[arg(long)]
+    pub no_header: bool,
 }
 
-impl AskedTypes {
+/// How many rows say the types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InferRows(pub u64);
+
+impl FromStr for InferRows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(InferRows(u64::MAX)),
+            _ => match text.parse() {
+                Ok(rows) if rows > 0 => Ok(InferRows(rows)),
+                _ => Err("a number of rows, from 1 on, or all".to_owned()),
+            },
+        }
+    }
+}
+
+impl TextOptions {
     /// As a source takes them.
     ///
     /// # Errors
     /// [`Failure::Usage`] for a column that is named twice.
-    pub fn types(&self) -> Result<Types, Failure> {
+    pub fn options(&self) -> Result<Options, Failure> {
         let columns = self.columns.iter();
-        Types::new(columns.map(|asked| (asked.column.as_str(), &asked.data_type)))
+        let types = Types::new(columns.map(|asked| (asked.column.as_str(), &asked.data_type)))?;
+        let usual = Options::default();
+        Ok(Options {
+            types,
+            inference_rows: self.infer_rows.map_or(usual.inference_rows, |rows| rows.0),
+            header: !self.no_header,
+        })
     }
 }
 
@@ -228,7 +261,7 @@ pub struct Explain {
         reason = "a doc comment here would be taken as help text"
     )]
     #[command(flatten)]
-    pub types: AskedTypes,
+    pub text: TextOptions,
 }
 
 /// Whether a file carries a kernel.
@@ -270,14 +303,40 @@ impl From<Preset> for tarsia::Preset {
     }
 }
 
+/// The formats that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Apache Parquet
+    Parquet,
+    /// Arrow IPC file
+    Arrow,
+    /// Comma-separated values with a header line (RFC 4180)
+    Csv,
+    /// One JSON object per line
+    #[value(name = "jsonl")]
+    JsonLines,
+}
+
+impl From<Format> for tarsia_convert::Format {
+    fn from(format: Format) -> tarsia_convert::Format {
+        match format {
+            Format::Parquet => tarsia_convert::Format::Parquet,
+            Format::Arrow => tarsia_convert::Format::Arrow,
+            Format::Csv => tarsia_convert::Format::Csv,
+            Format::JsonLines => tarsia_convert::Format::JsonLines,
+        }
+    }
+}
+
 /// Arguments of `tarsia export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   tarsia export trips.tarsia part.parquet --columns pickup,distance --rows 1000..2000
 
-A type that the target cannot hold is an error that names the column. Parquet (compressed with zstd) and Arrow keep types
-and metadata. JSON lines write decimals and dates as text, binary as base64, NaN and infinities as \"NaN\", \"Infinity\" and
+A type or a value that the target cannot hold is an error that names the column. Parquet (compressed with zstd) and Arrow
+keep types and metadata; in Parquet, seconds are stored as milliseconds, and a date in milliseconds must be a whole day.
+What a target cannot carry beside the values is a note on the standard error. JSON lines write decimals and dates as text, binary as base64, NaN and infinities as \"NaN\", \"Infinity\" and
 \"-Infinity\", maps as arrays of entries, and unions as objects of one key, the name of the field that was chosen. CSV writes
 null as an empty field and an empty text as \"\"; it holds no binary, lists, structures, maps or unions.")]
 pub struct Export {

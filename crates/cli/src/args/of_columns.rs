@@ -2,8 +2,7 @@
 
 use arrow_schema::DataType;
 use tarsia::LAYOUTS;
-
-use crate::source::parse_type;
+use tarsia_convert::source::parse_type;
 
 /// A column and its type.
 #[derive(Debug, Clone, PartialEq, Eq)]

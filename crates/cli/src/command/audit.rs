@@ -5,7 +5,7 @@ use tarsia::AuditedColumn;
 
 use crate::args::Audit;
 use crate::failure::Failure;
-use crate::text::printable;
+use crate::shown::printable;
 
 use super::open::{ERASURE_IS_PENDING, open_with, trusting};
 use super::output::{NAME_CHARS, Out, align_right, new_table};

@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::Serialize;
 use tarsia::choose::{Candidate, Choice, Choose, Chooser};
+use tarsia_convert::source::Source;
 use tarsia::codec::Statistics;
 use tarsia::{
     ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, Tree, WriteOptions,
@@ -16,8 +17,7 @@ use tarsia::{
 use crate::args::Explain;
 use crate::failure::Failure;
 use crate::progress::Bar;
-use crate::source::Source;
-use crate::text::printable;
+use crate::shown::printable;
 
 use super::open::budget_of;
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, json_number, new_table, ratio};
@@ -49,7 +49,7 @@ struct CandidateDocument {
 pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
     // Of reading alone.
     let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
+    let mut source = Source::open(&args.input, &args.text.options()?)?;
     let schema = source.schema();
     budget.has_columns(schema.fields().len());
     let columns: Vec<usize> = match &args.column {

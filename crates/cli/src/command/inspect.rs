@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::args::Inspect;
 use crate::failure::Failure;
-use crate::text::printable;
+use crate::shown::printable;
 
 use super::open::{ERASURE_IS_PENDING, open};
 use super::output::{

@@ -23,6 +23,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
+use tarsia_convert::{Format, Note};
+use tarsia_convert::source::Source;
+use tarsia_convert::target::Plan;
+use tarsia_convert::text::JsonRows;
 
 use crate::args::{
     ColumnLayout, Command, Erasure, Export, Head, Import, Names, RowRange, Rows, Scan,
@@ -31,9 +35,7 @@ use crate::args::{
 use crate::destination::{Destination, is_standard_output};
 use crate::failure::Failure;
 use crate::progress::Bar;
-use crate::source::{Format, Source};
-use crate::target::{Dictionaries, Target};
-use crate::text::{JsonRows, printable};
+use crate::shown::printable;
 
 use audit::audit;
 use certificate::verify_certificate;
@@ -46,7 +48,7 @@ use open::{
     budget_of, build_scan, first_rows, open, open_with, refuse_repeated_names, selected_rows,
     trusting,
 };
-use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, summarise};
+use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, show_notes, summarise};
 use print_rows::print_rows;
 use rows::wanted_rows;
 use verify::verify;
@@ -84,7 +86,7 @@ fn import(args: &Import) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open_as(&args.input, &args.types.types()?)?;
+    let mut source = Source::open(&args.input, &args.text.options()?)?;
     budget.has_columns(source.schema().fields().len());
     let bar = Bar::new("importing");
     let mut options = tarsia::WriteOptions::new()
@@ -121,8 +123,20 @@ fn import(args: &Import) -> Result<(), Failure> {
         let (done, total) = source.progress();
         bar.set(done, total, rows);
     }
+    let mut notes = source.notes();
+    for late in source.late_metadata()? {
+        // Metadata are not erased with rows.
+        if is_erased(args, &late.column)? {
+            let what = "what its dictionary says besides the rows is left out, since they can be erased";
+            notes.push(Note::on_column(late.column, what));
+            continue;
+        }
+        let added = writer.add_key_value(late.key, late.value);
+        added.map_err(|error| refused(&error))?;
+    }
     let summary = writer.finish().map_err(|error| refused(&error))?;
     drop(bar);
+    show_notes(&args.input, &notes);
     summarise(
         &args.output,
         &[
@@ -157,6 +171,21 @@ fn column_options(args: &Import) -> Result<BTreeMap<&str, tarsia::ColumnOptions>
         };
     }
     Ok(all)
+}
+
+/// Whether the values of a column, or of a field inside it, can be erased so that none of them is left.
+fn is_erased(args: &Import, column: &str) -> Result<bool, Failure> {
+    let of_columns = args.erasure.of_columns()?;
+    let is_inside = |path: &str| {
+        let rest = path.strip_prefix(column);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut own = of_columns.into_iter().filter(|(path, _)| is_inside(path)).peekable();
+    let of_table = match own.peek() {
+        None => args.erasure.of_table()?,
+        Some(_) => None,
+    };
+    Ok(own.map(|(_, level)| level).chain(of_table).any(|level| level == Erasure::Two))
 }
 
 /// The kernels in a file that was written.
@@ -207,12 +236,12 @@ fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure
 
 fn export(args: &Export) -> Result<(), Failure> {
     let format = match args.format {
-        Some(format) => format,
+        Some(format) => format.into(),
         None if is_standard_output(&args.output) => {
             let what = "-: has no extension that says what to write; --format does";
             return Err(Failure::Usage(what.to_owned()));
         }
-        None => Format::of_or_usage(&args.output)?,
+        None => Format::of_file(&args.output)?,
     };
     let started = Instant::now();
     let file = open_with(&args.input, trusting(&args.trust))?;
@@ -220,30 +249,29 @@ fn export(args: &Export) -> Result<(), Failure> {
     let names = args.columns.names.as_ref();
     let mut scan = build_scan(&args.input, &file, names, &args.rows)?;
     let schema = scan.schema();
-    let mut dictionaries = Dictionaries::default();
-    if format == Format::Arrow && Dictionaries::needed(&schema) {
+    let in_output = |error: tarsia_convert::Error| error.in_file(&args.output);
+    let mut plan = Plan::new(format, schema.clone()).map_err(in_output)?;
+    let merged = plan.needs_dictionaries();
+    if !merged.is_empty() {
         // There are never two scans at once, since each reads ahead.
         drop(scan);
-        dictionaries = merged_dictionaries(&args.input, &file, &schema, &args.rows)?;
+        merge_dictionaries(&args.input, &file, &mut plan, &merged, &args.rows)?;
         scan = build_scan(&args.input, &file, names, &args.rows)?;
     }
-    let mut target = Target::create(
-        &args.output,
-        &args.input,
-        format,
-        schema.clone(),
-        dictionaries,
-    )?;
+    let notes = plan.notes().to_vec();
+    let destination = Destination::open(&args.output, &args.input)?;
+    let mut target = plan.write_to(destination).map_err(in_output)?;
     let total = selected_rows(&file, &args.rows);
     let mut rows = 0;
     for batch in scan {
         let batch = batch.map_err(|error| Failure::of_tarsia(&args.input, &error.into()))?;
-        target.write(&batch)?;
+        target.write(&batch).map_err(in_output)?;
         rows += batch.num_rows() as u64;
         bar.set(rows, total, rows);
     }
-    let bytes_out = target.finish()?;
+    let (_, bytes_out) = target.finish().map_err(in_output)?;
     drop(bar);
+    show_notes(&args.output, &notes);
     let bytes_in = file.metadata().file_bytes;
     summarise(
         &args.output,
@@ -258,30 +286,23 @@ fn export(args: &Export) -> Result<(), Failure> {
     )
 }
 
-/// The dictionaries of all batches of an export, from a first pass over the columns that have one.
-fn merged_dictionaries(
+/// Adds the dictionaries of all batches of an export, from a first pass over the columns that have one.
+fn merge_dictionaries(
     path: &Path,
     file: &tarsia::File,
-    schema: &Schema,
+    plan: &mut Plan,
+    columns: &[usize],
     rows: &Rows,
-) -> Result<Dictionaries, Failure> {
-    let columns: Vec<usize> = (0..schema.fields().len())
-        .filter(|&i| matches!(schema.field(i).data_type(), DataType::Dictionary(_, _)))
-        .collect();
-    let names = Names(
-        columns
-            .iter()
-            .map(|&i| schema.field(i).name().clone())
-            .collect(),
-    );
-    let mut dictionaries = Dictionaries::default();
+) -> Result<(), Failure> {
+    let schema = plan.schema();
+    let names = columns.iter().map(|&i| schema.field(i).name().clone());
+    let names = Names(names.collect());
     for batch in build_scan(path, file, Some(&names), rows)? {
         let batch = batch.map_err(|error| Failure::of_tarsia(path, &error.into()))?;
-        dictionaries
-            .merge(&batch, &columns)
-            .map_err(|what| Failure::bad(path, what))?;
+        let merged = plan.merge(&batch, columns);
+        merged.map_err(|error| error.in_file(path))?;
     }
-    Ok(dictionaries)
+    Ok(())
 }
 
 #[derive(Serialize)]

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use arrow_schema::Schema;
+use tarsia_convert::text::repeated_name;
 
 use crate::args::{Limits, Names, Rows, Trust};
 use crate::budget::Budget;
 use crate::failure::Failure;
-use crate::text::repeated_name;
 
 /// What is said of a file whose last erasure was interrupted after it counted.
 pub(super) const ERASURE_IS_PENDING: &str = "an erasure was interrupted: the bytes of its rows are still in the file, although \

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+use tarsia_convert::Note;
+use tarsia_convert::text::escape_controls;
 
 use crate::destination::is_standard_output;
-use crate::failure::Failure;
-use crate::text::escape_controls;
+use crate::failure::{Failure, one_line};
 
 /// Characters of a value that a table shows.
 pub(super) const SHOWN_CHARS: usize = 60;
@@ -66,6 +67,15 @@ pub(super) fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), 
     };
     out.facts(facts)?;
     out.finish()
+}
+
+/// Shows what of a file could not be carried, a line for each, on the standard error.
+pub(super) fn show_notes(path: &Path, notes: &[Note]) {
+    for note in notes {
+        let line = one_line(&format!("{}: {note}", path.display()));
+        // If the standard error is closed, the file is as it is.
+        let _ = writeln!(stderr(), "note: {line}");
+    }
 }
 
 /// The standard output, buffered. The program that reads it may close it at any time.

@@ -5,9 +5,10 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use comfy_table::{ColumnConstraint, Table, Width};
+use tarsia_convert::text::{JsonRows, Style, cell};
 
 use crate::failure::Failure;
-use crate::text::{JsonRows, Style, cell, printable, shown};
+use crate::shown::{printable, shown};
 
 use super::open::refuse_repeated_names;
 use super::output::{Out, SHOWN_CHARS, align_right, new_rows, new_table};

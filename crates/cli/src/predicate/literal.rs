@@ -21,7 +21,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::number::Number;
 use super::parse::{Literal, Value};
-use crate::source::{parse_date, parse_timestamp};
+use tarsia_convert::source::{parse_date, parse_timestamp};
 
 /// The literal as an array of one value; `None` if no value of the type is that of the literal. Decimals stand for the
 /// nearest floating-point number, as in CSV and JSON lines; whole numbers must be held exactly.

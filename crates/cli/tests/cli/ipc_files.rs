@@ -15,8 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use tarsia_cli::failure::Failure;
-use tarsia_cli::source::Source;
+use tarsia_convert::source::{Options, Source};
+use tarsia_convert::{Error, quiet_foreign_panics};
 
 use crate::run::{Folder, assert_same_table, read_table};
 
@@ -78,8 +78,8 @@ fn layouts() -> RecordBatch {
 }
 
 /// The bytes that the batches of a file take in memory.
-fn memory(folder: &Folder, name: &str) -> Result<usize, Failure> {
-    let mut source = Source::open(&folder.path(name))?;
+fn memory(folder: &Folder, name: &str) -> Result<usize, Error> {
+    let mut source = Source::open(&folder.path(name), &Options::default())?;
     let mut most = 0;
     while let Some(batch) = source.next_batch()? {
         most = most.max(batch.get_array_memory_size());
@@ -124,7 +124,7 @@ fn old_and_new_messages_are_read() {
 #[test]
 fn no_changed_byte_ends_the_process_or_takes_much_memory() {
     const MEMORY_MAX: usize = 8 << 20;
-    tarsia_cli::quiet_foreign_panics();
+    quiet_foreign_panics();
     let folder = Folder::new();
     let batch = layouts();
     let column = |i: usize| batch.project(&[i]).unwrap();
@@ -149,9 +149,9 @@ fn no_changed_byte_ends_the_process_or_takes_much_memory() {
                         n_bytes < MEMORY_MAX,
                         "source {n}, byte {at} is {value}: {n_bytes} bytes"
                     ),
-                    Err(failure) => {
+                    Err(error) => {
                         refused += 1;
-                        let line = failure.line().unwrap();
+                        let line = error.to_string();
                         assert!(line.contains("m.arrow: "), "{line}");
                     }
                 }

@@ -9,7 +9,7 @@ mod commands;
 #[cfg(unix)]
 mod erasure;
 mod errors;
-mod files;
+mod imports;
 mod ipc_files;
 #[cfg(target_os = "linux")]
 mod limits;

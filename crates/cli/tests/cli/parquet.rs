@@ -1,6 +1,5 @@
 //! Exports to Parquet: what the library does not do by itself.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -10,14 +9,13 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use tarsia_cli::source::Format;
-use tarsia_cli::target::{Dictionaries, Target};
+use tarsia_convert::Format;
+use tarsia_convert::target::Target;
 
 use crate::run::{Folder, assert_same_table, read_table, write_table};
 
 #[test]
 fn a_decimal_beyond_its_precision_is_refused_by_parquet_inside_a_list() {
-    let folder = Folder::new();
     let array = Decimal128Array::from(vec![i128::MAX])
         .with_precision_and_scale(15, 2)
         .unwrap();
@@ -25,11 +23,8 @@ fn a_decimal_beyond_its_precision_is_refused_by_parquet_inside_a_list() {
     let offsets = OffsetBuffer::from_lengths([1]);
     let list = ListArray::new(item, offsets, Arc::new(array), None);
     let batch = RecordBatch::try_from_iter([("d", Arc::new(list) as ArrayRef)]).unwrap();
-    let path = folder.path("p.parquet");
-    let (format, dictionaries) = (Format::Parquet, Dictionaries::default());
-    let mut target =
-        Target::create(&path, Path::new(""), format, batch.schema(), dictionaries).unwrap();
-    let line = target.write(&batch).unwrap_err().line().unwrap();
+    let mut target = Target::new(Vec::new(), Format::Parquet, batch.schema()).unwrap();
+    let line = target.write(&batch).unwrap_err().to_string();
     assert!(line.contains("column `d`: "), "{line}");
 }
 

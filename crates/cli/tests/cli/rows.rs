@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use serde_json::json;
 
 use crate::run::{Folder, small_table};
@@ -119,4 +119,31 @@ fn a_table_of_many_rows_is_one_table() {
         n_rows += 1;
     }
     assert_eq!(n_rows, 120_000);
+}
+
+#[test]
+fn elements_are_taken_with_one_request() {
+    let folder = Folder::new();
+    let values = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([
+        Some(vec![Some(1), None]),
+        None,
+    ]);
+    let batch = RecordBatch::try_from_iter([("l", Arc::new(values) as ArrayRef)]).unwrap();
+    folder.import(&batch.schema(), std::slice::from_ref(&batch));
+    let take = [
+        "take",
+        "t.tarsia",
+        "--rows",
+        "1,0",
+        "--json",
+        "--stats",
+        "--element",
+        "l[0]",
+    ];
+    let taken = folder.run(&take);
+    let stats: serde_json::Value = serde_json::from_str(&taken.stderr).unwrap();
+    assert_eq!(stats["requests"], 1);
+    assert!(stats["bytes"].as_u64().unwrap() > 0);
+    let rows: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
+    assert_eq!(rows, serde_json::json!([{"l[0]": null}, {"l[0]": 1}]));
 }

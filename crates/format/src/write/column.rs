@@ -21,7 +21,7 @@ use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{full_pages, full_pages_of, strict_page_rows, whole_rows};
 use crate::write::memory::FirstPage;
 use crate::write::options::{Erasure, STRICT_KEY_PREFIX, STRICT_VALUE};
-use crate::write::page::{self, DataPage, PageId};
+use crate::write::page::{self, DataPage, PageId, Repeats};
 use crate::write::rounding::ColumnRounding;
 use crate::write::shared::SharedPages;
 
@@ -45,6 +45,7 @@ pub(super) struct ColumnWriter {
     /// Largest errors of all pages so far.
     rounding_error: RoundingError,
     first_page: FirstPage,
+    repeats: Repeats,
     /// The column's erasure level.
     pub(super) level: ErasureLevel,
     /// Salts of a column whose values can be erased.
@@ -93,6 +94,7 @@ impl ColumnWriter {
             rounding,
             rounding_error: RoundingError::default(),
             first_page: FirstPage::default(),
+            repeats: Repeats::default(),
             level: ErasureLevel::default(),
             salts: None,
             strict: None,
@@ -188,7 +190,9 @@ impl ColumnWriter {
             salts: self.salts.as_deref(),
             strict: self.strict.as_ref().map(|_| &self.path),
         };
-        let mut page = page::encode(input, &context, &self.chooser, &memory)?;
+        // The first page is chosen for without memory, so that none of the others is like it.
+        let repeats = (cut.page > 0).then_some(&self.repeats);
+        let mut page = page::encode(input, &context, &self.chooser, &memory, repeats)?;
         page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
         Ok(Some(page))
     }

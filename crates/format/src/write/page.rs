@@ -1,12 +1,13 @@
 //! From the rows of a page to its stored bytes: encoded blocks, block table and digests. Nothing is written here, so
 //! pages can be made by many threads.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_arrow::LeafPath;
 use tarsia_codec::{
     ColumnMemory, LogicalType, OwnedValues, Registry, RoundingError, SharedBuffer, UsedEntries,
-    ValueType,
+    ValueType, Values,
 };
 use tarsia_compliance as compliance;
 use tarsia_compliance::Salts;
@@ -48,6 +49,7 @@ pub(super) struct DataPage {
 }
 
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
+#[derive(Clone)]
 pub(super) struct SharedPage {
     pub(super) page: EncodedPage,
     /// Used entries of a column whose values can be erased.
@@ -58,6 +60,7 @@ pub(super) struct SharedPage {
 
 /// The entries of a shared buffer that are stored: those that the page refers to which it was made for. All others are
 /// wiped, as an erasure would leave them: no value stands for them that could be erased.
+#[derive(Clone)]
 pub(super) struct UsedOf {
     /// Digest of all entries.
     pub(super) all: [u8; 32],
@@ -88,6 +91,7 @@ pub(super) fn encode(
     of_page: &PageContext<'_>,
     chooser: &dyn Choose,
     memory: &dyn ColumnMemory,
+    repeats: Option<&Repeats>,
 ) -> Result<DataPage> {
     let context = EncodeContext {
         registry: of_page.registry,
@@ -100,17 +104,91 @@ pub(super) fn encode(
         value_type: input.values.value_type(),
         logical_type: input.logical_type,
     };
-    let page = match of_page.strict {
-        None => encode_page(input, &context)?,
-        Some(path) => encode_strict_page(input, path.nullable(), &context)?,
+    let repeats = repeats.filter(|_| of_page.salts.is_none());
+    let key = repeats.and_then(|_| key_of(&input));
+    let found = repeats.zip(key).and_then(|(repeats, key)| repeats.get(&key));
+    let encoded = match found {
+        Some(found) => found,
+        None => {
+            let page = match of_page.strict {
+                None => encode_page(input, &context)?,
+                Some(path) => encode_strict_page(input, path.nullable(), &context)?,
+            };
+            let shared = encode_shared(&page, column, &context, of_page.salts.is_some(), 0)?;
+            let encoded = Arc::new(Encoded { page, shared });
+            if let Some((repeats, key)) = repeats.zip(key) {
+                repeats.keep(key, &encoded);
+            }
+            encoded
+        }
     };
-    let shared = encode_shared(&page, column, &context, of_page.salts.is_some(), 0)?;
+    let Encoded { page, shared } = Arc::unwrap_or_clone(encoded);
     let page = seal(page, of_page)?;
     Ok(DataPage {
         page,
         shared,
         rounding_error: RoundingError::default(),
     })
+}
+
+/// A page without digests, and its shared buffers.
+#[derive(Clone)]
+struct Encoded {
+    page: EncodedPage,
+    shared: Vec<SharedPage>,
+}
+
+/// The last pages of long values, by digests of what was encoded: a column of few distinct texts of a megabyte repeats
+/// whole pages. An encoded page is a function of its rows, so that it does not matter which one is taken.
+#[derive(Default)]
+pub(super) struct Repeats(Mutex<VecDeque<(Key, Arc<Encoded>)>>);
+
+/// Digests of the values, and of their lengths and which are null.
+type Key = [[u8; 32]; 2];
+
+/// Pages that are held.
+const REPEATS_MAX: usize = 16;
+
+/// Pages of shorter values than this in the mean are always encoded.
+const LONG_BYTES: usize = 64 << 10;
+
+impl Repeats {
+    fn get(&self, key: &Key) -> Option<Arc<Encoded>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = held.iter().find(|(of, _)| of == key);
+        found.map(|(_, encoded)| Arc::clone(encoded))
+    }
+
+    /// Pages that are as long as their values are not held.
+    fn keep(&self, key: Key, encoded: &Arc<Encoded>) {
+        if encoded.page.bytes.len() > LONG_BYTES {
+            return;
+        }
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.truncate(REPEATS_MAX - 1);
+        held.push_front((key, Arc::clone(encoded)));
+    }
+}
+
+/// The key of a flat page of long byte strings.
+fn key_of(input: &PageInput<'_>) -> Option<Key> {
+    let Values::Bytes(strings) = input.values else {
+        return None;
+    };
+    let data = strings.value_data();
+    let is_long = !strings.is_empty() && data.len() / strings.len() >= LONG_BYTES;
+    if input.levels.is_some() || !is_long {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for i in 0..strings.len() {
+        rows.extend_from_slice(&strings.value_bytes(i).to_le_bytes());
+        rows.push(input.validity.is_none_or(|validity| validity.get(i)).into());
+    }
+    Some([
+        compliance::section_digest(0, data),
+        compliance::section_digest(1, &rows),
+    ])
 }
 
 /// A digest of the values of a shared buffer.

@@ -1,0 +1,316 @@
+//! Files of other formats as a stream of Arrow record batches. No source holds a whole table in memory.
+
+mod builders;
+mod categories;
+mod csv;
+pub(crate) mod ipc;
+mod json;
+mod limits;
+mod number;
+mod parquet;
+mod timestamp;
+mod types;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, SchemaRef};
+use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
+
+pub use categories::LateMetadata;
+pub use limits::INFERENCE_ROWS;
+pub use timestamp::{Timestamp, parse_date, parse_timestamp};
+pub use types::{TYPE_NAMES, Types, parse_type};
+
+use crate::guarded::guarded;
+use categories::Tracker;
+use crate::{Error, Format, Note};
+
+/// How a source is to be read, where the file leaves it open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Types of columns of CSV and JSON lines, instead of those that the first rows suggest. Errors call them
+    /// `--types`, as the command does.
+    pub types: Types,
+    /// The rows of CSV and JSON lines that say the columns and types, from the first on; `u64::MAX` for all.
+    pub inference_rows: u64,
+    /// Whether the first line of CSV names the columns; else they are `column_0`, `column_1` and so on.
+    pub header: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            types: Types::default(),
+            inference_rows: INFERENCE_ROWS,
+            header: true,
+        }
+    }
+}
+
+/// A file being read: an iterator of its record batches, which all have one schema.
+pub struct Source {
+    path: PathBuf,
+    schema: SchemaRef,
+    batches: Batches,
+    bytes: u64,
+    position: Position,
+    categories: Tracker,
+    rows_read: u64,
+    /// After an error there are no more batches.
+    is_over: bool,
+}
+
+/// The readers of the four formats. Each yields `None` at its end.
+enum Batches {
+    Parquet(parquet::Reader),
+    Ipc(ipc::Reader<BufReader<Counted>>),
+    Csv(csv::Reader<BufReader<Counted>>),
+    Json(json::Reader<BufReader<Counted>>),
+}
+
+/// How far the reading is.
+enum Position {
+    /// In rows, of so many.
+    Rows(u64),
+    /// In bytes, of the file's length.
+    Bytes(Rc<Cell<u64>>),
+}
+
+impl Source {
+    /// Opens a file whose name says its format and reads its schema, which for CSV and JSON lines means its first
+    /// rows ([`Options::inference_rows`]).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Request`](crate::ErrorKind::Request) for an unknown extension, a column that the file does not
+    /// have, or an option that is not for its format; else the file is missing or not what its name says.
+    pub fn open(path: &Path, options: &Options) -> Result<Source, Error> {
+        Source::open_as(path, Format::of_file(path)?, options)
+    }
+
+    /// Opens a file of this format, whatever its name is.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`].
+    pub fn open_as(path: &Path, format: Format, options: &Options) -> Result<Source, Error> {
+        open(path, format, options).map_err(|error| error.in_file(path))
+    }
+
+    /// The schema of every batch, with all metadata.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Length of the file.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Rows of the batches so far.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
+    /// Rows of the file, where it states them.
+    #[must_use]
+    pub fn rows(&self) -> Option<u64> {
+        match self.position {
+            Position::Rows(rows) => Some(rows),
+            Position::Bytes(_) => None,
+        }
+    }
+
+    /// Lists what the file says and the batches so far do not carry, although they have every value.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        let mut notes = match &self.batches {
+            Batches::Parquet(reader) => reader.notes(),
+            Batches::Ipc(reader) => reader.notes(),
+            Batches::Csv(_) | Batches::Json(_) => Vec::new(),
+        };
+        notes.extend(self.categories.notes());
+        notes
+    }
+
+    /// Metadata of the schema that are known when all batches were read: the categories of dictionaries, where their
+    /// order means something or no row has one of them.
+    ///
+    /// # Errors
+    /// Names the column whose categories have no text.
+    pub fn late_metadata(&self) -> Result<Vec<LateMetadata>, Error> {
+        let late = self.categories.late_metadata();
+        late.map_err(|error| error.in_file(&self.path))
+    }
+
+    /// How much is done of how much, in rows or bytes.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        match &self.position {
+            Position::Rows(rows) => (self.rows_read, *rows),
+            Position::Bytes(read_bytes) => (read_bytes.get(), self.bytes),
+        }
+    }
+
+    /// The next batch; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// With the file's name and, as far as they are known, line, column and row.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let next = match &mut self.batches {
+            Batches::Parquet(reader) => guarded(|| reader.next_batch()),
+            Batches::Ipc(reader) => guarded(|| reader.next_batch()),
+            Batches::Csv(reader) => reader.next_batch(),
+            Batches::Json(reader) => reader.next_batch(),
+        };
+        self.is_over = !matches!(next, Ok(Some(_)));
+        let batch = next.map_err(|error| error.in_file(&self.path))?;
+        if let Some(batch) = &batch {
+            self.rows_read += batch.num_rows() as u64;
+            self.categories.see(batch)?;
+        }
+        Ok(batch)
+    }
+}
+
+impl Iterator for Source {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error> {
+    let types = &options.types;
+    if !types.is_empty() && matches!(format, Format::Parquet | Format::Arrow) {
+        return Err(Error::request(
+            "--types is for CSV and JSON lines; columns of Parquet and Arrow keep their types",
+        ));
+    }
+    if !options.header && format != Format::Csv {
+        return Err(Error::request("--no-header is for CSV"));
+    }
+    // Before the file is opened, since a pipe would wait for a writer.
+    let metadata = path.metadata().map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("is a directory".into());
+    }
+    if !metadata.is_file() {
+        let what = "is a pipe or a device; a file is read more than once, so write it to a regular file first";
+        return Err(what.into());
+    }
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let bytes = metadata.len();
+    let read_bytes = Rc::new(Cell::new(0));
+    let mut position = Position::Bytes(Rc::clone(&read_bytes));
+    let (schema, batches) = match format {
+        Format::Parquet => guarded(|| {
+            let reader = parquet::Reader::new(file, bytes)?;
+            position = Position::Rows(reader.n_rows());
+            Ok((reader.schema(), Batches::Parquet(reader)))
+        })?,
+        Format::Arrow => guarded(|| {
+            let reader = ipc::Reader::new(counted(file, &read_bytes), bytes)?;
+            Ok((reader.schema(), Batches::Ipc(reader)))
+        })?,
+        Format::Csv => {
+            let columns = csv::infer(&mut counted(&mut file, &read_bytes), options)?;
+            rewind(&mut file, &read_bytes)?;
+            let reader = csv::Reader::new(counted(file, &read_bytes), columns, options.clone())?;
+            (reader.schema(), Batches::Csv(reader))
+        }
+        Format::JsonLines => {
+            let columns = json::infer(&mut counted(&mut file, &read_bytes), options)?;
+            rewind(&mut file, &read_bytes)?;
+            let reader = json::Reader::new(counted(file, &read_bytes), &columns, options);
+            (reader.schema(), Batches::Json(reader))
+        }
+    };
+    types.check_names(&schema)?;
+    if let Some(field) = schema.fields().iter().find(|f| depth(f) > SCHEMA_DEPTH_MAX) {
+        let n = depth(field);
+        return Err(Error::new(format!(
+            "{n} types inside each other, at most {SCHEMA_DEPTH_MAX} are stored"
+        ))
+        .in_column(field.name()));
+    }
+    let known = match &batches {
+        Batches::Parquet(reader) => guarded(|| reader.categories())?,
+        _ => HashMap::new(),
+    };
+    Ok(Source {
+        categories: Tracker::new(&schema, &known),
+        path: path.to_owned(),
+        schema,
+        batches,
+        bytes,
+        position,
+        rows_read: 0,
+        is_over: false,
+    })
+}
+
+/// Goes back to the start, for the second time that a text is read.
+fn rewind(file: &mut File, read_bytes: &Cell<u64>) -> Result<(), String> {
+    file.rewind().map_err(|error| error.to_string())?;
+    read_bytes.set(0);
+    Ok(())
+}
+
+/// A file that counts what is read of it, for the progress bar.
+struct Counted<F = File> {
+    file: F,
+    read_bytes: Rc<Cell<u64>>,
+}
+
+impl<F: Read> Read for Counted<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.read_bytes.set(self.read_bytes.get() + n as u64);
+        Ok(n)
+    }
+}
+
+impl<F: Seek> Seek for Counted<F> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>> {
+    BufReader::with_capacity(
+        1 << 18,
+        Counted {
+            file,
+            read_bytes: Rc::clone(read_bytes),
+        },
+    )
+}
+
+/// How many types are inside each other.
+fn depth(field: &Field) -> usize {
+    let below = match field.data_type() {
+        DataType::Struct(fields) => fields.iter().map(|f| depth(f)).max(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, f)| depth(f)).max(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => Some(depth(item)),
+        _ => None,
+    };
+    1 + below.unwrap_or(0)
+}

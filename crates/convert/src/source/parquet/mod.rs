@@ -1,0 +1,268 @@
+//! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: numbers of rows, values that do not
+//! fit, and Arrow schemas that are no longer those of the file.
+
+mod encrypted;
+mod int96;
+mod pages;
+mod scan;
+mod schema;
+mod values;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::limits::{BATCH_BYTES, BATCH_ROWS};
+use crate::guarded::arrow_text;
+use crate::nested::converted;
+use crate::{Error, Note};
+
+/// Reads a file whose numbers of rows agree.
+pub(super) struct Reader {
+    file: File,
+    metadata: ArrowReaderMetadata,
+    batches: ParquetRecordBatchReader,
+    /// Rows of a batch.
+    batch_rows: usize,
+    schema: SchemaRef,
+    n_rows: u64,
+    rows_read: u64,
+    notes: Vec<Note>,
+}
+
+impl Reader {
+    /// # Errors
+    /// The file is no Parquet file, its metadata contradict themselves, or a column of INT96 has no unit.
+    pub(super) fn new(mut file: File, bytes: u64) -> Result<Reader, Error> {
+        let encrypted = encrypted::first_column(&mut file, bytes);
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
+        if let Some(column) = encrypted {
+            let of_file = metadata.as_ref().map(ParquetMetaData::file_metadata).ok();
+            let columns = of_file.map_or(&[][..], |file| file.schema_descr().columns());
+            let name = columns.get(column).map(|column| column.path().string());
+            let name = name.unwrap_or_else(|| format!("number {column}"));
+            return Err(Error::new("it is encrypted, which is not read").in_column(name));
+        }
+        let metadata = metadata.map_err(|error| error.to_string())?;
+        let n_rows = rows_in_row_groups(&metadata)?;
+        let mut notes = Vec::new();
+        let embedded = schema::embedded(metadata.file_metadata(), &mut notes);
+        let original = metadata.file_metadata().schema_descr_ptr();
+        let stored = schema::as_stored(&original).map_err(|error| error.to_string())?;
+        let stored = Arc::new(stored);
+        let plain = arrow_metadata(&metadata, &stored, None)?;
+        let hint = embedded.hint.as_ref().map(Schema::fields);
+        let columns = scan::Columns(&file);
+        let plain_fields = plain.schema().fields();
+        let resolved = schema::resolve(&original, plain_fields, hint, &columns, &mut notes)?;
+        let metadata = match &resolved.read == plain_fields {
+            true => plain,
+            false => arrow_metadata(&metadata, &stored, Some(&Schema::new(resolved.read)))?,
+        };
+        let made = resolved.made;
+        let schema = Arc::new(Schema::new_with_metadata(made, embedded.metadata));
+        let batch_rows = batch_rows(n_rows, decoded_bytes(metadata.metadata()));
+        let batches = batches(&file, &metadata, batch_rows, 0)?;
+        Ok(Reader {
+            file,
+            metadata,
+            batches,
+            batch_rows,
+            schema,
+            n_rows,
+            rows_read: 0,
+            notes,
+        })
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Rows in the file, as its metadata say.
+    pub(super) fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The values of dictionaries as the pages of each row group have them, by the path of the field.
+    ///
+    /// # Errors
+    /// A page is bad.
+    pub(super) fn categories(&self) -> Result<HashMap<String, Vec<ArrayRef>>, Error> {
+        pages::categories(&self.file, &self.schema)
+    }
+
+    pub(super) fn notes(&self) -> Vec<Note> {
+        self.notes.clone()
+    }
+
+    /// # Errors
+    /// A page is bad, a value is none of its type, or the file ends with another number of rows than it states.
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        let batch = self.read()?;
+        let first_row = self.rows_read;
+        self.rows_read += batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+        let (read, stated) = (self.rows_read, self.n_rows);
+        if read > stated || (batch.is_none() && read < stated) {
+            let read = if read > stated {
+                "more"
+            } else {
+                &read.to_string()
+            };
+            let what = format!("the footer states {stated} rows, the pages have {read}");
+            return Err(what.into());
+        }
+        batch.map(|batch| self.made(&batch, first_row)).transpose()
+    }
+
+    /// The next rows as they are read. Where the bytes of a column are more than an Arrow array holds, since one text
+    /// of a dictionary is repeated, fewer rows are read at a time.
+    fn read(&mut self) -> Result<Option<RecordBatch>, Error> {
+        loop {
+            let error = match self.batches.next().transpose() {
+                Ok(batch) => return Ok(batch),
+                Err(error) => arrow_text(error),
+            };
+            if !error.contains(TOO_MANY_BYTES) || self.batch_rows == 1 {
+                return Err(error.into());
+            }
+            self.batch_rows = self.batch_rows.div_ceil(16);
+            self.batches = batches(&self.file, &self.metadata, self.batch_rows, self.rows_read)?;
+        }
+    }
+
+    /// A batch with the types that the file says.
+    fn made(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Error> {
+        let fields = self.schema.fields().iter().zip(batch.columns());
+        let columns = fields.map(|(field, array)| -> Result<ArrayRef, Error> {
+            converted(array, field.data_type(), &values::leaf).map_err(|misfit| {
+                let error = Error::new(misfit.what).in_column(field.name());
+                match misfit.index {
+                    Some(row) => error.in_row(first_row + row as u64),
+                    None => error,
+                }
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| error.to_string().into())
+    }
+}
+
+/// The reader's words for more than 2 GiB in one array.
+const TOO_MANY_BYTES: &str = "index overflow decoding byte array";
+
+/// The rows from `first` on.
+fn batches(
+    file: &File,
+    metadata: &ArrowReaderMetadata,
+    batch_rows: usize,
+    first: u64,
+) -> Result<ParquetRecordBatchReader, Error> {
+    let file = file.try_clone().map_err(|error| error.to_string())?;
+    let first = usize::try_from(first).map_err(|error| error.to_string())?;
+    ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+        .with_batch_size(batch_rows)
+        .with_offset(first)
+        .build()
+        .map_err(|error| error.to_string().into())
+}
+
+/// What the `parquet` crate reads a file of this Parquet schema as, with an Arrow schema that it goes by, if any.
+fn arrow_metadata(
+    metadata: &ParquetMetaData,
+    stored: &Arc<SchemaDescriptor>,
+    hint: Option<&Schema>,
+) -> Result<ArrowReaderMetadata, Error> {
+    let file = metadata.file_metadata();
+    let hint = hint.map(|hint| {
+        let value = encode_arrow_schema(hint);
+        vec![KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), value)]
+    });
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        hint,
+        Arc::clone(stored),
+        file.column_orders().cloned(),
+    );
+    let metadata = ParquetMetaData::new(file, metadata.row_groups().to_vec());
+    ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+        .map_err(|error| error.to_string().into())
+}
+
+/// Bytes that all values take once they are decoded, as far as the footer says: newer writers say how long the texts
+/// are that a dictionary makes short.
+fn decoded_bytes(metadata: &ParquetMetaData) -> u64 {
+    let groups = metadata.row_groups().iter();
+    let of_group = |n: i64| u64::try_from(n).unwrap_or(0);
+    groups
+        .map(|group| {
+            let texts = group.columns().iter();
+            let texts = texts.filter_map(|column| column.unencoded_byte_array_data_bytes());
+            let texts = texts.fold(0_u64, |sum, n| sum.saturating_add(of_group(n)));
+            of_group(group.total_byte_size()).max(texts)
+        })
+        .fold(0, u64::saturating_add)
+}
+
+/// The number of rows. The footer states it three times: for the file, for each row group, and as the number of values
+/// of each column that is not repeated. The reader goes by one of them and would lose rows without a word.
+fn rows_in_row_groups(metadata: &ParquetMetaData) -> Result<u64, String> {
+    let mut n_rows = 0_u64;
+    for (i, group) in metadata.row_groups().iter().enumerate() {
+        let of_group = u64::try_from(group.num_rows())
+            .map_err(|_| format!("row group {i}: {} rows", group.num_rows()))?;
+        let flat = group.columns().iter();
+        let mut flat = flat.filter(|column| column.column_descr().max_rep_level() == 0);
+        if let Some(other) = flat.find(|column| column.num_values() != group.num_rows()) {
+            return Err(format!(
+                "row group {i}: the footer states {of_group} rows, and {} values of column `{}`",
+                other.num_values(),
+                other.column_path().string()
+            ));
+        }
+        let sum = n_rows.checked_add(of_group);
+        n_rows = sum.ok_or("row groups of more than 2^64 rows")?;
+    }
+    let of_file = metadata.file_metadata().num_rows();
+    if u64::try_from(of_file) != Ok(n_rows) {
+        return Err(format!(
+            "the footer states {of_file} rows for the file, and {n_rows} for its row groups"
+        ));
+    }
+    Ok(n_rows)
+}
+
+/// Rows per batch so that a batch of average rows has about [`BATCH_BYTES`].
+fn batch_rows(rows: u64, bytes: u64) -> usize {
+    let row_bytes = (bytes / rows.max(1)).max(1);
+    usize::try_from(BATCH_BYTES / row_bytes)
+        .unwrap_or(BATCH_ROWS)
+        .clamp(1, BATCH_ROWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_rows_make_small_batches() {
+        assert_eq!(batch_rows(0, 0), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000_000, 8_000_000), BATCH_ROWS);
+        assert_eq!(batch_rows(1_000, 1_000 << 20), 16);
+        assert_eq!(batch_rows(1, u64::MAX), 1);
+    }
+}

@@ -1,0 +1,74 @@
+//! Tables in files of a folder of their own.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tarsia_convert::source::{Options, Source};
+use tarsia_convert::target::Plan;
+use tarsia_convert::{Error, Format};
+use tarsia_io::FileSink;
+use tempfile::TempDir;
+
+pub(crate) use tarsia_testkit::batches::{assert_same_table, small_table, small_table_without};
+
+/// An empty folder for files.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The names of all files, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The error of a file that is read to its end, with the file's name alone in front.
+#[track_caller]
+pub(crate) fn refused(folder: &Folder, name: &str) -> Error {
+    let read = || Source::open(&folder.path(name), &Options::default())?.collect::<Result<Vec<_>, _>>();
+    read().unwrap_err()
+}
+
+/// Writes a table in the format that the name says.
+#[track_caller]
+pub(crate) fn write_table(path: &Path, schema: &SchemaRef, batches: &[RecordBatch]) -> u64 {
+    let mut plan = Plan::new(Format::of(path).unwrap(), schema.clone()).unwrap();
+    let columns: Vec<usize> = (0..schema.fields().len()).collect();
+    for batch in batches {
+        plan.merge(batch, &columns).unwrap();
+    }
+    let mut target = plan.write_to(FileSink::create(path).unwrap()).unwrap();
+    for batch in batches {
+        target.write(batch).unwrap();
+    }
+    target.finish().unwrap().1
+}
+
+/// Reads a table in the format that the name says.
+#[track_caller]
+pub(crate) fn read_table(path: &Path) -> (SchemaRef, Vec<RecordBatch>) {
+    let source = Source::open(path, &Options::default()).unwrap();
+    let schema = source.schema();
+    (schema, source.map(Result::unwrap).collect())
+}
