@@ -78,7 +78,8 @@ pub(crate) struct Report<'a> {
     seed: u64,
     only: Option<Kind>,
     keep: Option<&'a Path>,
-    total: u64,
+    /// How many runs there will be, where that is known.
+    total: Option<u64>,
     runs: u64,
     commands: u64,
     kinds: BTreeMap<Kind, Counts>,
@@ -91,7 +92,7 @@ impl<'a> Report<'a> {
         seed: u64,
         only: Option<Kind>,
         keep: Option<&'a Path>,
-        total: u64,
+        total: Option<u64>,
     ) -> Report<'a> {
         Report {
             seed,
@@ -189,12 +190,8 @@ impl<'a> Report<'a> {
 
     fn progress(&self) {
         if self.is_terminal {
-            eprint!(
-                "\r{} of {} runs, {} causes ",
-                self.runs,
-                self.total,
-                self.causes.len()
-            );
+            let of_all = self.total.map_or_else(String::new, |total| format!(" of {total}"));
+            eprint!("\r{}{of_all} runs, {} causes ", self.runs, self.causes.len());
             let _ = io::stderr().flush();
         }
     }

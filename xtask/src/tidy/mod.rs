@@ -7,6 +7,7 @@ mod circles;
 mod encodings;
 mod hygiene;
 mod lengths;
+mod profiles;
 mod rust_text;
 mod signatures;
 mod test_programs;
@@ -16,6 +17,7 @@ mod violation;
 use std::path::Path;
 
 use crate::outcome::Outcome;
+use crate::passed;
 
 // What the rules share.
 use crate::repository::{Files, load, sources, text};
@@ -27,7 +29,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -43,6 +45,7 @@ const RULES: [Rule; 20] = [
     lengths::files_are_short,
     lengths::prose_lines_are_short,
     lengths::comment_lines_are_short,
+    profiles::profiles_of_tests_are_in_one_place,
     signatures::parameters_have_names,
     calls::files_are_read_by_the_source,
     test_programs::crates_have_one_test_program,
@@ -53,6 +56,7 @@ const RULES: [Rule; 20] = [
 /// Checks all rules.
 pub(crate) fn run(root: &Path) -> Outcome {
     let files = load(root)?;
+    passed::check(root)?;
     let violations: Vec<Violation> = RULES.iter().flat_map(|rule| rule(&files)).collect();
     if violations.is_empty() {
         return Ok(());
