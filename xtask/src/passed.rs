@@ -11,7 +11,9 @@ use crate::outcome::Outcome;
 /// The first line that does not.
 pub(crate) fn check(root: &Path) -> Outcome {
     let mut command = Command::new("bash");
-    command.args(["scripts/ci", "--check-passed"]).current_dir(root);
+    command
+        .args(["scripts/ci", "--check-passed"])
+        .current_dir(root);
     let output = command
         .output()
         .map_err(|error| format!("scripts/ci --check-passed did not start: {error}"))?;

@@ -190,8 +190,14 @@ impl<'a> Report<'a> {
 
     fn progress(&self) {
         if self.is_terminal {
-            let of_all = self.total.map_or_else(String::new, |total| format!(" of {total}"));
-            eprint!("\r{}{of_all} runs, {} causes ", self.runs, self.causes.len());
+            let of_all = self
+                .total
+                .map_or_else(String::new, |total| format!(" of {total}"));
+            eprint!(
+                "\r{}{of_all} runs, {} causes ",
+                self.runs,
+                self.causes.len()
+            );
             let _ = io::stderr().flush();
         }
     }
@@ -295,7 +301,7 @@ mod tests {
     #[test]
     fn a_find_says_how_it_is_repeated_and_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let mut report = Report::new(7, Some(Kind::Csv), Some(folder.path()), 1);
+        let mut report = Report::new(7, Some(Kind::Csv), Some(folder.path()), Some(1));
         report
             .add(&verdict(42, Outcome::Accepted, &["a panic"]))
             .unwrap();
@@ -314,7 +320,7 @@ mod tests {
     #[test]
     fn runs_that_only_refuse_are_no_success() {
         let judge = |accepted: Option<u64>| {
-            let mut report = Report::new(1, None, None, ACCEPTED_FROM);
+            let mut report = Report::new(1, None, None, Some(ACCEPTED_FROM));
             for number in 0..ACCEPTED_FROM + 1 {
                 let outcome = match accepted == Some(number) {
                     true => Outcome::Accepted,

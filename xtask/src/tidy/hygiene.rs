@@ -33,7 +33,12 @@ pub(super) fn crates_are_described(files: &Files) -> Vec<Violation> {
             || (path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
     });
     let manifests = manifests.filter(|(_, content)| {
-        let has = |header| text(content).unwrap_or_default().lines().any(|it| it == header);
+        let has = |header| {
+            text(content)
+                .unwrap_or_default()
+                .lines()
+                .any(|it| it == header)
+        };
         has("[package]") || !has("[workspace]")
     });
     let undescribed = manifests.filter(|(_, content)| {
@@ -162,7 +167,12 @@ mod tests {
         );
         check_one(rule, "xtask/Cargo.toml", "", &[0]);
         check_one(rule, "crates/x/Cargo.toml", "[workspace]\n", &[]);
-        check_one(rule, "crates/x/Cargo.toml", "[workspace]\n[package]\n", &[0]);
+        check_one(
+            rule,
+            "crates/x/Cargo.toml",
+            "[workspace]\n[package]\n",
+            &[0],
+        );
         check_one(rule, "fuzz/Cargo.toml", "", &[]);
     }
 

@@ -4,7 +4,9 @@ use super::{Files, Violation, text};
 
 /// Refuses `[profile.dev]`, and profiles of its packages, in manifests.
 pub(super) fn profiles_of_tests_are_in_one_place(files: &Files) -> Vec<Violation> {
-    let manifests = files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
+    let manifests = files
+        .iter()
+        .filter(|(path, _)| path.ends_with("Cargo.toml"));
     let violations = manifests.flat_map(|(path, content)| {
         let lines = text(content).unwrap_or_default().lines().enumerate();
         let profiles = lines.filter(|(_, line)| line.trim_start().starts_with("[profile.dev"));

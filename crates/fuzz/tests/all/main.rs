@@ -64,7 +64,9 @@ fn the_manifest_has_every_target() {
 fn smoke_time() -> Duration {
     let default = Duration::from_secs(5);
     std::env::var("TARSIA_SMOKE_SECONDS").map_or(default, |text| {
-        let seconds = text.parse().expect("TARSIA_SMOKE_SECONDS is a number of seconds");
+        let seconds = text
+            .parse()
+            .expect("TARSIA_SMOKE_SECONDS is a number of seconds");
         Duration::from_secs(seconds)
     })
 }
