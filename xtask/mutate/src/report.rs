@@ -281,7 +281,7 @@ mod tests {
             without_numbers("column `a1`, page 12: 0x7f"),
             "column `…`, page #: #x#f"
         );
-        let mut report = Report::new(1, None, None, 3);
+        let mut report = Report::new(1, None, None, Some(3));
         for (number, what) in [
             (1, "ended by signal 6"),
             (2, "ended by signal 11"),
