@@ -36,10 +36,9 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
         options.seed
     );
     let trials = Trials::new(corpus, options.seed, options.only);
-    let numbers = options
-        .run
-        .map_or(0..options.runs, |run| run..run.saturating_add(1));
-    let total = numbers.end - numbers.start;
+    let numbers = options.numbers();
+    let end = options.end(Instant::now());
+    let total = end.is_none().then(|| numbers.end - numbers.start);
     let report = Report::new(options.seed, options.only, options.keep.as_deref(), total);
     let report = Mutex::new(report);
     let next = AtomicU64::new(numbers.start);
@@ -58,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
                 );
             }
         };
-        while !has_failed.load(Ordering::Relaxed) {
+        while !has_failed.load(Ordering::Relaxed) && end.is_none_or(|end| Instant::now() < end) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= numbers.end {
                 break;

@@ -1,7 +1,8 @@
 //! The command line.
 
+use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
@@ -22,9 +23,12 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask mutate", after_help = AFTER_HELP)]
 pub(crate) struct Options {
-    /// How many runs
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) runs: u64,
+    /// How long runs are begun
+    #[arg(long, value_name = "S", default_value_t = 90, conflicts_with_all = ["runs", "run"])]
+    pub(crate) time: u64,
+    /// So many runs, however long they take
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u64>,
     /// Seed from which the runs are drawn
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -55,6 +59,20 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The numbers of the runs.
+    pub(crate) fn numbers(&self) -> Range<u64> {
+        match self.run {
+            Some(run) => run..run.saturating_add(1),
+            None => 0..self.runs.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The moment after which no run is begun; `None` where the number of runs is given.
+    pub(crate) fn end(&self, start: Instant) -> Option<Instant> {
+        let is_timed = self.runs.or(self.run).is_none();
+        is_timed.then(|| start + Duration::from_secs(self.time))
+    }
+
     /// The limits of one command.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
@@ -74,6 +92,13 @@ mod tests {
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
         let options = Options::parse_from(["mutate"]);
-        assert_eq!((options.runs, options.seed, options.run), (10_000, 1, None));
+        assert_eq!((options.time, options.seed), (90, 1));
+        let start = Instant::now();
+        assert_eq!(options.end(start), Some(start + Duration::from_secs(90)));
+        assert_eq!(options.numbers(), 0..u64::MAX);
+        let options = Options::parse_from(["mutate", "--runs", "7"]);
+        assert_eq!((options.end(start), options.numbers()), (None, 0..7));
+        let options = Options::parse_from(["mutate", "--run", "7"]);
+        assert_eq!((options.end(start), options.numbers()), (None, 7..8));
     }
 }

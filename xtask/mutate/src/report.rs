@@ -78,7 +78,8 @@ pub(crate) struct Report<'a> {
     seed: u64,
     only: Option<Kind>,
     keep: Option<&'a Path>,
-    total: u64,
+    /// How many runs there will be, where that is known.
+    total: Option<u64>,
     runs: u64,
     commands: u64,
     kinds: BTreeMap<Kind, Counts>,
@@ -91,7 +92,7 @@ impl<'a> Report<'a> {
         seed: u64,
         only: Option<Kind>,
         keep: Option<&'a Path>,
-        total: u64,
+        total: Option<u64>,
     ) -> Report<'a> {
         Report {
             seed,
@@ -189,10 +190,12 @@ impl<'a> Report<'a> {
 
     fn progress(&self) {
         if self.is_terminal {
+            let of_all = self
+                .total
+                .map_or_else(String::new, |total| format!(" of {total}"));
             eprint!(
-                "\r{} of {} runs, {} causes ",
+                "\r{}{of_all} runs, {} causes ",
                 self.runs,
-                self.total,
                 self.causes.len()
             );
             let _ = io::stderr().flush();
@@ -278,7 +281,7 @@ mod tests {
             without_numbers("column `a1`, page 12: 0x7f"),
             "column `…`, page #: #x#f"
         );
-        let mut report = Report::new(1, None, None, 3);
+        let mut report = Report::new(1, None, None, Some(3));
         for (number, what) in [
             (1, "ended by signal 6"),
             (2, "ended by signal 11"),
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn a_find_says_how_it_is_repeated_and_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let mut report = Report::new(7, Some(Kind::Csv), Some(folder.path()), 1);
+        let mut report = Report::new(7, Some(Kind::Csv), Some(folder.path()), Some(1));
         report
             .add(&verdict(42, Outcome::Accepted, &["a panic"]))
             .unwrap();
@@ -317,7 +320,7 @@ mod tests {
     #[test]
     fn runs_that_only_refuse_are_no_success() {
         let judge = |accepted: Option<u64>| {
-            let mut report = Report::new(1, None, None, ACCEPTED_FROM);
+            let mut report = Report::new(1, None, None, Some(ACCEPTED_FROM));
             for number in 0..ACCEPTED_FROM + 1 {
                 let outcome = match accepted == Some(number) {
                     true => Outcome::Accepted,

@@ -32,6 +32,15 @@ pub(super) fn crates_are_described(files: &Files) -> Vec<Violation> {
         path.as_str() == "xtask/Cargo.toml"
             || (path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
     });
+    let manifests = manifests.filter(|(_, content)| {
+        let has = |header| {
+            text(content)
+                .unwrap_or_default()
+                .lines()
+                .any(|it| it == header)
+        };
+        has("[package]") || !has("[workspace]")
+    });
     let undescribed = manifests.filter(|(_, content)| {
         let described = text(content).unwrap_or_default().lines().any(|line| {
             let value = line.strip_prefix("description = ").unwrap_or_default();
@@ -157,6 +166,13 @@ mod tests {
             &[0],
         );
         check_one(rule, "xtask/Cargo.toml", "", &[0]);
+        check_one(rule, "crates/x/Cargo.toml", "[workspace]\n", &[]);
+        check_one(
+            rule,
+            "crates/x/Cargo.toml",
+            "[workspace]\n[package]\n",
+            &[0],
+        );
         check_one(rule, "fuzz/Cargo.toml", "", &[]);
     }
 

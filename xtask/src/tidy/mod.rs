@@ -10,6 +10,7 @@ mod functions;
 mod hygiene;
 mod lengths;
 mod named_files;
+mod profiles;
 mod rust_text;
 mod signatures;
 mod test_programs;
@@ -19,6 +20,7 @@ mod violation;
 use std::path::Path;
 
 use crate::outcome::Outcome;
+use crate::passed;
 
 // What the rules share.
 use crate::repository::{Files, load, sources, text};
@@ -30,7 +32,7 @@ use violation::Violation;
 /// Finds what breaks a rule.
 type Rule = fn(&Files) -> Vec<Violation>;
 
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 24] = [
     encodings::encodings_are_complete,
     encodings::encodings_have_rows,
     encodings::pages_are_complete,
@@ -49,6 +51,7 @@ const RULES: [Rule; 23] = [
     lengths::comment_lines_are_short,
     functions::functions_are_short,
     doc_comments::doc_comments_begin_with_a_verb_or_noun,
+    profiles::profiles_of_tests_are_in_one_place,
     signatures::parameters_have_names,
     calls::files_are_read_by_the_source,
     test_programs::crates_have_one_test_program,
@@ -59,6 +62,7 @@ const RULES: [Rule; 23] = [
 /// Checks all rules.
 pub(crate) fn run(root: &Path) -> Outcome {
     let files = load(root)?;
+    passed::check(root)?;
     let violations: Vec<Violation> = RULES.iter().flat_map(|rule| rule(&files)).collect();
     if violations.is_empty() {
         return Ok(());

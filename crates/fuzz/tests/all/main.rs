@@ -1,14 +1,17 @@
 //! The list, the folder and the manifest agree; every target runs; a planted panic is found.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use tarsia_fuzz::smoke::Smoke;
 use tarsia_fuzz::{CANARY, TARGETS, minimise, run};
-use tarsia_testkit::fuzzing::{n_accepted, smoke_inputs};
+use tarsia_testkit::fuzzing::smoke_inputs;
 
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// The folder of the glue.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
 fn listed() -> BTreeSet<String> {
@@ -57,48 +60,25 @@ fn the_manifest_has_every_target() {
     );
 }
 
-/// The versions of each package of a lock file.
-fn versions(path: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let text = fs::read_to_string(path).unwrap();
-    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let value = |line: &str, key: &str| Some(line.strip_prefix(key)?.trim_matches('"').to_owned());
-    let mut name = String::new();
-    for line in text.lines() {
-        if let Some(this) = value(line, "name = ") {
-            name = this;
-        } else if let Some(version) = value(line, "version = ")
-            && !name.is_empty()
-        {
-            found.entry(name.clone()).or_default().insert(version);
-        }
-    }
-    found
+/// Seconds of the smoke run: a moment by default, TARSIA_SMOKE_SECONDS otherwise.
+fn smoke_time() -> Duration {
+    let default = Duration::from_secs(5);
+    std::env::var("TARSIA_SMOKE_SECONDS").map_or(default, |text| {
+        let seconds = text
+            .parse()
+            .expect("TARSIA_SMOKE_SECONDS is a number of seconds");
+        Duration::from_secs(seconds)
+    })
 }
 
 #[test]
-fn dependencies_have_the_versions_of_the_root() {
-    let root = versions(&folder().join("../Cargo.lock"));
-    for (name, ours) in versions(&folder().join("Cargo.lock")) {
-        if let Some(theirs) = root.get(&name) {
-            assert!(
-                ours.is_subset(theirs),
-                "{name}: {ours:?} here, {theirs:?} in the root; copy the root's Cargo.lock to fuzz/Cargo.lock and build"
-            );
-        }
-    }
-}
-
-#[test]
-fn every_target_passes_and_accepts_some_of_a_few_inputs() {
-    for (name, body) in TARGETS {
-        let before = n_accepted();
-        for input in smoke_inputs(7).take(150) {
-            if let Err(find) = run(*body, &input) {
-                panic!("{name}: {find} for {input:02x?}");
-            }
-        }
-        assert!(n_accepted() > before, "{name} accepts nothing");
-    }
+fn every_target_passes_a_smoke_run() {
+    let smoke = Smoke {
+        time: smoke_time(),
+        inputs_max: u64::MAX,
+        seed: 1,
+    };
+    assert!(smoke.run_all(), "the lines above name the finds");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Fuzz targets of Tarsia.
 //!
 //! A target is a plain function of bytes that panics where it finds something. So the same bodies run under libFuzzer
-//! (glue in `fuzz_targets/`), in the smoke run on a stable toolchain (`src/bin/smoke.rs`) and in tests with fixed
-//! seeds.
+//! (glue in `fuzz/fuzz_targets/`) and, with seeded inputs, on a stable toolchain ([`smoke`]).
 //!
 //! | module | what its targets try |
 //! |---|---|
@@ -11,6 +10,7 @@
 //! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up; and the inside of a kernel over them |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
+//! | [`smoke`] | not a target: all of them in turn, within a time |
 //!
 //! [`TARGETS`] is the one list; [`CANARY`] has a planted panic, and a run that does not find it is worth nothing.
 //! Generators and oracles are in `tarsia_testkit::fuzzing`.
@@ -25,13 +25,14 @@ pub mod file;
 pub mod metadata;
 pub mod nested;
 mod run;
+pub mod smoke;
 
 pub use run::{Find, minimise, run};
 
 /// A target: a name and a body that panics where it finds something.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets. Each has a file of its name in `fuzz_targets/`.
+/// All targets. Each has a file of its name in `fuzz/fuzz_targets/`.
 pub const TARGETS: &[Target] = &[
     ("decode_unit", encodings::decode_unit),
     ("decode_tree", encodings::decode_tree),
