@@ -175,10 +175,10 @@ impl Chooser {
     /// that one and the [slack](SLACK_ONE_IN) of its blocks.
     fn that_fits(
         &self,
-        found: Option<Found>,
+        found: Option<Candidate>,
         values: &Statistics<'_>,
         place: Place<'_>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let weights = self.encoders.weights;
         let Some(other) = found.as_ref().filter(|_| weights.erasable) else {
             return Ok(found);

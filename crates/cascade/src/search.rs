@@ -1,6 +1,6 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
+use tarsia_codec::{EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;

@@ -38,7 +38,8 @@ impl Categories {
     /// The text that stands for them.
     pub(crate) fn to_text(&self) -> Result<String, String> {
         let text = |error: arrow_schema::ArrowError| error.to_string();
-        let batch = RecordBatch::try_from_iter_with_nullable([("values", self.values.clone(), true)]);
+        let batch =
+            RecordBatch::try_from_iter_with_nullable([("values", self.values.clone(), true)]);
         let batch = batch.map_err(text)?;
         let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(text)?;
         stream.write(&batch).map_err(text)?;
@@ -56,7 +57,9 @@ impl Categories {
         let bytes = STANDARD.decode(values).map_err(|error| error.to_string())?;
         let n_bytes = bytes.len() as u64;
         let batch = guarded(|| ipc::Reader::new(Cursor::new(bytes), n_bytes)?.next_batch());
-        let batch = batch.map_err(|error| error.to_string())?.ok_or("no batch")?;
+        let batch = batch
+            .map_err(|error| error.to_string())?
+            .ok_or("no batch")?;
         let values = batch.columns().first().ok_or("no column")?;
         Ok(Categories {
             values: values.clone(),

@@ -90,13 +90,21 @@ pub(crate) fn is_utc_time(of: &Type) -> bool {
 /// The logical type to write for a field, by its metadata, where its type can have that. `stored` is the type that it
 /// is written as.
 pub(crate) fn logical_type(field: &Field, stored: &Type) -> Option<LogicalType> {
-    let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str);
-    let by_text = field.metadata().get(LOGICAL_TYPE_KEY).and_then(|text| parsed(text));
+    let extension = field
+        .metadata()
+        .get(EXTENSION_TYPE_NAME_KEY)
+        .map(String::as_str);
+    let by_text = field
+        .metadata()
+        .get(LOGICAL_TYPE_KEY)
+        .and_then(|text| parsed(text));
     if stored.is_group() {
         return match by_text {
             Some(LogicalType::Variant(of)) => is_variant(field).then_some(LogicalType::Variant(of)),
             _ if extension == Some(VARIANT) && is_variant(field) => {
-                Some(LogicalType::Variant(VariantType { specification_version: Some(1) }))
+                Some(LogicalType::Variant(VariantType {
+                    specification_version: Some(1),
+                }))
             }
             _ => None,
         };

@@ -68,7 +68,11 @@ where
 }
 
 /// The array with the leaves of another type of the same shape. Parts whose types are equal stay as they are.
-pub(crate) fn converted(array: &ArrayRef, to: &DataType, leaf: Leaf<'_>) -> Result<ArrayRef, Misfit> {
+pub(crate) fn converted(
+    array: &ArrayRef,
+    to: &DataType,
+    leaf: Leaf<'_>,
+) -> Result<ArrayRef, Misfit> {
     below(array, to, None, leaf)
 }
 
@@ -89,7 +93,8 @@ fn below(
         (DataType::Struct(from), DataType::Struct(fields)) if from.len() == fields.len() => {
             let structs = array.as_struct();
             let children = fields.iter().zip(structs.columns());
-            let children = children.map(|(field, child)| below(child, field.data_type(), valid, leaf));
+            let children =
+                children.map(|(field, child)| below(child, field.data_type(), valid, leaf));
             let children = children.collect::<Result<Vec<_>, _>>()?;
             let nulls = structs.nulls().cloned();
             let made =
@@ -189,9 +194,8 @@ fn view<O: OffsetSizeTrait>(
         counted[range(row)].fill(true);
     }
     let counted = NullBuffer::from(counted);
-    let row_of = |index: usize| {
-        (0..lists.len()).find(|row| is_valid(row) && range(*row).contains(&index))
-    };
+    let row_of =
+        |index: usize| (0..lists.len()).find(|row| is_valid(row) && range(*row).contains(&index));
     let items = below(lists.values(), item.data_type(), Some(&counted), leaf)
         .map_err(|misfit| misfit.in_row(row_of))?;
     let made = GenericListViewArray::try_new(
@@ -232,7 +236,9 @@ pub(crate) fn has_dictionary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) => true,
         DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field.data_type())),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| has_dictionary(field.data_type())),
+        DataType::Union(fields, _) => fields
+            .iter()
+            .any(|(_, field)| has_dictionary(field.data_type())),
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)
@@ -246,7 +252,8 @@ pub(crate) fn has_dictionary(data_type: &DataType) -> bool {
 /// Calls a function with each dictionary at or below a field, by its path.
 pub(crate) fn dictionary_fields(field: &FieldRef, visit: &mut dyn FnMut(&str, &FieldRef)) {
     fn below(field: &FieldRef, path: &str, visit: &mut dyn FnMut(&str, &FieldRef)) {
-        let mut inside = |field: &FieldRef| below(field, &format!("{path}.{}", field.name()), visit);
+        let mut inside =
+            |field: &FieldRef| below(field, &format!("{path}.{}", field.name()), visit);
         match field.data_type() {
             DataType::Dictionary(..) => visit(path, field),
             DataType::Struct(fields) => fields.iter().for_each(inside),
@@ -285,7 +292,10 @@ pub(crate) fn with_dictionaries(
         DataType::Dictionary(..) => return replace(path, array),
         DataType::Struct(fields) => {
             let old = array.as_struct().columns();
-            let new = old.iter().zip(fields).map(|(child, field)| inside(child, field));
+            let new = old
+                .iter()
+                .zip(fields)
+                .map(|(child, field)| inside(child, field));
             let new = new.collect::<Result<Vec<_>, _>>()?;
             if old.iter().zip(&new).all(|(a, b)| is_same(a, b)) {
                 return Ok(Arc::clone(array));
@@ -333,7 +343,8 @@ pub(crate) fn with_dictionaries(
                 return Ok(Arc::clone(array));
             }
             let (offsets, sizes) = (lists.offsets().clone(), lists.sizes().clone());
-            let made = GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
+            let made =
+                GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
             Arc::new(made.map_err(text)?)
         }
         DataType::LargeListView(item) => {
@@ -343,7 +354,8 @@ pub(crate) fn with_dictionaries(
                 return Ok(Arc::clone(array));
             }
             let (offsets, sizes) = (lists.offsets().clone(), lists.sizes().clone());
-            let made = GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
+            let made =
+                GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
             Arc::new(made.map_err(text)?)
         }
         DataType::FixedSizeList(item, n) => {
@@ -383,7 +395,11 @@ mod tests {
     use super::*;
 
     /// Int32 to Int8, where it fits.
-    fn narrow(array: &ArrayRef, to: &DataType, valid: Option<&NullBuffer>) -> Result<ArrayRef, Misfit> {
+    fn narrow(
+        array: &ArrayRef,
+        to: &DataType,
+        valid: Option<&NullBuffer>,
+    ) -> Result<ArrayRef, Misfit> {
         assert_eq!((array.data_type(), to), (&DataType::Int32, &DataType::Int8));
         let array = array.as_primitive::<Int32Type>();
         let mut values = Vec::new();
@@ -394,7 +410,10 @@ mod tests {
                 Err(_) => return Err(Misfit::at(i, format!("{value} is too large"))),
             }
         }
-        Ok(Arc::new(Int8Array::new(values.into(), array.nulls().cloned())))
+        Ok(Arc::new(Int8Array::new(
+            values.into(),
+            array.nulls().cloned(),
+        )))
     }
 
     fn item(of: DataType) -> FieldRef {
@@ -415,8 +434,14 @@ mod tests {
             None,
             Some(vec![Some(3)]),
         ]);
-        assert_eq!(got.as_list::<i32>().value(0).as_ref(), expected.value(0).as_ref());
-        assert_eq!(got.as_list::<i32>().value(2).as_ref(), expected.value(2).as_ref());
+        assert_eq!(
+            got.as_list::<i32>().value(0).as_ref(),
+            expected.value(0).as_ref()
+        );
+        assert_eq!(
+            got.as_list::<i32>().value(2).as_ref(),
+            expected.value(2).as_ref()
+        );
         assert!(got.is_null(1) && got.data_type() == &to);
     }
 
@@ -428,18 +453,29 @@ mod tests {
             Some(vec![Some(4), Some(500)]),
         ]);
         let offsets = OffsetBuffer::new(vec![0, 1, 1, 3].into());
-        let outer = ListArray::new(item(inner.data_type().clone()), offsets, Arc::new(inner), None);
+        let outer = ListArray::new(
+            item(inner.data_type().clone()),
+            offsets,
+            Arc::new(inner),
+            None,
+        );
         let outer: ArrayRef = Arc::new(outer);
         let to = DataType::List(item(DataType::List(item(DataType::Int8))));
         let misfit = converted(&outer, &to, &narrow).unwrap_err();
-        assert_eq!((misfit.index, misfit.what.as_str()), (Some(2), "500 is too large"));
+        assert_eq!(
+            (misfit.index, misfit.what.as_str()),
+            (Some(2), "500 is too large")
+        );
     }
 
     #[test]
     fn entries_of_dictionaries_count_where_rows_have_them() {
         let keys = Int8Array::from(vec![Some(0), None, Some(2)]);
         let dictionary = |values: Vec<i32>| -> ArrayRef {
-            Arc::new(DictionaryArray::new(keys.clone(), Arc::new(Int32Array::from(values))))
+            Arc::new(DictionaryArray::new(
+                keys.clone(),
+                Arc::new(Int32Array::from(values)),
+            ))
         };
         let to = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Int8));
         assert!(converted(&dictionary(vec![1, 300, 2]), &to, &narrow).is_ok());

@@ -223,7 +223,13 @@ mod tests {
     fn a_pipe_is_refused_before_it_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
         for error in [
             LocalFile::open(&path).map(drop).unwrap_err(),
             MappedFile::open(&path).map(drop).unwrap_err(),

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    BitSlice, Block, Error, Facts, LogicalType, Result, RowStarts, Statistics, ValueType, Values,
-    limits,
+    BitSlice, BlockValues, Error, Facts, LogicalType, Result, RowStarts, Statistics, ValueType,
+    Values, limits,
 };
 use tarsia_structure::layout::{
     BLOCK_ALIGN, BLOCK_DECODED_BYTES_MAX, LAYER_ALL_NULL, LAYER_ALL_VALID, LAYER_CONSTANT,

@@ -122,8 +122,7 @@ impl Certifying {
     /// another note and no signature, and for a record that is no certificate.
     pub(super) fn publish_record(&mut self, record: &[u8]) -> tarsia::Result<()> {
         let text = self.of_record(record);
-        let text =
-            text.map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+        let text = text.map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
         // The run that was interrupted may have come as far as this.
         if fs::read(&self.path).is_ok_and(|there| there == text) {
             return Ok(());

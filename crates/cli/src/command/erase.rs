@@ -129,7 +129,14 @@ fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
     }
     others.extend(inputs(args));
     let Certificate { key, note, .. } = &args.certifying;
-    Certifying::open(path, key.as_ref(), note.as_ref(), &others, Existing::Refused).map(Some)
+    Certifying::open(
+        path,
+        key.as_ref(),
+        note.as_ref(),
+        &others,
+        Existing::Refused,
+    )
+    .map(Some)
 }
 
 /// The certificate of the erasure, on the disk under a temporary name; `None` if no certificate is asked for, or no

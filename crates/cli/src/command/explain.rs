@@ -8,11 +8,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::Serialize;
 use tarsia::choose::{Candidate, Choice, Choose, Chooser};
-use tarsia_convert::source::Source;
 use tarsia::codec::Statistics;
 use tarsia::{
     ColumnInspection, ColumnOptions, EmbedKernels, PageChooser, Preset, Threads, Tree, WriteOptions,
 };
+use tarsia_convert::source::Source;
 
 use crate::args::Explain;
 use crate::failure::Failure;

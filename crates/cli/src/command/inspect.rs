@@ -81,7 +81,6 @@ struct ColumnDocument {
     trees: Vec<TreeDocument>,
     /// Format that its numbers were rounded to, and the largest errors.
     rounding: Option<String>,
-    erasure_level: u8,
     /// Whether erasures leave nothing that depends on erased values.
     strict: bool,
     /// Pages and metadata.
@@ -125,7 +124,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             name: column.name,
             r#type: column.data_type,
             nullable: column.nullable,
-            erasure_level: column.erasure_level.number(),
+            erasure_level: column.level.number(),
             rows: column.rows,
             items: column.items,
             nulls: column.nulls,
@@ -137,7 +136,6 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
                 .map(|(tree, blocks)| TreeDocument { tree, blocks })
                 .collect(),
             rounding: column.rounding,
-            erasure_level: column.level.number(),
             strict: column.strict,
             bytes: column.encoded_bytes.saturating_add(column.metadata_bytes),
             encoded_bytes: column.encoded_bytes,

@@ -23,10 +23,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
-use tarsia_convert::{Format, Note};
 use tarsia_convert::source::Source;
 use tarsia_convert::target::Plan;
 use tarsia_convert::text::JsonRows;
+use tarsia_convert::{Format, Note};
 
 use crate::args::{
     ColumnLayout, Command, Erasure, Export, Head, Import, Names, RowRange, Rows, Scan,
@@ -127,7 +127,8 @@ fn import(args: &Import) -> Result<(), Failure> {
     for late in source.late_metadata()? {
         // Metadata are not erased with rows.
         if is_erased(args, &late.column)? {
-            let what = "what its dictionary says besides the rows is left out, since they can be erased";
+            let what =
+                "what its dictionary says besides the rows is left out, since they can be erased";
             notes.push(Note::on_column(late.column, what));
             continue;
         }
@@ -180,12 +181,20 @@ fn is_erased(args: &Import, column: &str) -> Result<bool, Failure> {
         let rest = path.strip_prefix(column);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let mut own = of_columns.into_iter().filter(|(path, _)| is_inside(path)).peekable();
+    let mut own = of_columns
+        .into_iter()
+        .filter(|(path, _)| is_inside(path))
+        .peekable();
     let of_table = match own.peek() {
         None => args.erasure.of_table()?,
         Some(_) => None,
     };
-    Ok(own.map(|(_, level)| level).chain(of_table).any(|level| level == Erasure::Two))
+    Ok(own.map(|(_, level)| level).chain(of_table).any(|level| {
+        matches!(
+            level,
+            Erasure::Strict | Erasure::Level(tarsia::ErasureLevel::Erase)
+        )
+    }))
 }
 
 /// The kernels in a file that was written.

@@ -41,19 +41,32 @@ fn ordered_categories_go_through_a_file() {
     folder.run(&["export", "t.tarsia", "back.arrow"]).ok();
     let (schema, batches) = read_table(&folder.path("back.arrow"));
     assert_eq!(schema.field(0).dict_is_ordered(), Some(true));
-    assert_same_table(&(schema, batches.clone()), &(batch.schema(), vec![batch.clone()]));
+    assert_same_table(
+        &(schema, batches.clone()),
+        &(batch.schema(), vec![batch.clone()]),
+    );
     let values = batches[0].column(0).as_any_dictionary().values();
-    let values: Vec<_> = values.as_string::<i32>().iter().map(Option::unwrap).collect();
+    let values: Vec<_> = values
+        .as_string::<i32>()
+        .iter()
+        .map(Option::unwrap)
+        .collect();
     assert_eq!(values, ["lo", "mid", "hi", "never"]);
     let keys = batches[0].column(0).as_dictionary::<Int8Type>().keys();
     assert_eq!(keys.value(0), 2);
     // A part of the rows, and a file that was compacted.
     folder.run(&["compact", "t.tarsia", "c.tarsia"]).ok();
-    folder.run(&["export", "c.tarsia", "part.arrow", "--rows", "0..1"]).ok();
+    folder
+        .run(&["export", "c.tarsia", "part.arrow", "--rows", "0..1"])
+        .ok();
     let (_, batches) = read_table(&folder.path("part.arrow"));
     assert_eq!(batches[0].column(0).as_any_dictionary().values().len(), 4);
     let done = folder.run(&["export", "t.tarsia", "t.parquet"]);
-    assert!(done.stderr.starts_with("note: t.parquet: column `c`: Parquet keeps no order"), "{done:?}");
+    assert!(
+        done.stderr
+            .starts_with("note: t.parquet: column `c`: Parquet keeps no order"),
+        "{done:?}"
+    );
     assert_eq!((done.code, done.stderr.lines().count()), (0, 1));
 }
 
@@ -63,40 +76,60 @@ fn categories_of_columns_that_can_be_erased_are_left_out_with_a_note() {
     folder.write("x.arrow", stream(&ordered()));
     for level in ["2", "c=2"] {
         let done = folder.run(&["import", "x.arrow", "t.tarsia", "--erasure", level]);
-        let what = "note: x.arrow: column `c`: what its dictionary says besides the rows is left out";
+        let what =
+            "note: x.arrow: column `c`: what its dictionary says besides the rows is left out";
         assert!(done.code == 0 && done.stderr.starts_with(what), "{done:?}");
         let bytes = std::fs::read(folder.path("t.tarsia")).unwrap();
         assert!(!bytes.windows(11).any(|bytes| bytes == b"dictionary:"));
         let done = folder.run(&["export", "t.tarsia", "back.arrow"]);
-        assert!(done.code == 0 && done.stderr.contains("order of the dictionary is not known"), "{done:?}");
+        assert!(
+            done.code == 0 && done.stderr.contains("order of the dictionary is not known"),
+            "{done:?}"
+        );
         std::fs::remove_file(folder.path("t.tarsia")).unwrap();
     }
-    folder.run(&["import", "x.arrow", "t.tarsia", "--erasure", "1"]).ok();
+    folder
+        .run(&["import", "x.arrow", "t.tarsia", "--erasure", "1"])
+        .ok();
 }
 
 #[test]
 fn codes_stay_text() {
     let folder = Folder::new();
-    for text in ["zip,n\n00501,1\n02134,2\n", "phone,n\n+4915112345,1\n+4915198765,2\n", "t\n-0\n"] {
+    for text in [
+        "zip,n\n00501,1\n02134,2\n",
+        "phone,n\n+4915112345,1\n+4915198765,2\n",
+        "t\n-0\n",
+    ] {
         folder.write("x.csv", text);
         folder.run(&["import", "x.csv", "t.tarsia"]).ok();
         folder.run(&["export", "t.tarsia", "back.csv"]).ok();
         assert_eq!(folder.read("back.csv"), text);
     }
-    folder.run(&["import", "x.csv", "t.tarsia", "--types", "t=int64"]).ok();
+    folder
+        .run(&["import", "x.csv", "t.tarsia", "--types", "t=int64"])
+        .ok();
 }
 
 #[test]
 fn offsets_with_seconds_name_the_instant() {
     let folder = Folder::new();
-    let micros = vec![0, 44_582_400_000_000, -2_208_988_800_000_000, -3_786_825_600_000_000];
+    let micros = vec![
+        0,
+        44_582_400_000_000,
+        -2_208_988_800_000_000,
+        -3_786_825_600_000_000,
+    ];
     for zone in ["Africa/Monrovia", "Europe/Paris", "America/New_York"] {
         let times = TimestampMicrosecondArray::from(micros.clone()).with_timezone(zone);
         let batch = RecordBatch::try_from_iter([("t", Arc::new(times) as ArrayRef)]).unwrap();
         folder.import(&batch.schema(), &[batch]);
         folder.run(&["export", "t.tarsia", "back.csv"]).ok();
         let (schema, batches) = read_table(&folder.path("back.csv"));
-        assert!(matches!(schema.field(0).data_type(), DataType::Timestamp(_, Some(_))), "{zone}");
+        assert!(
+            matches!(schema.field(0).data_type(), DataType::Timestamp(_, Some(_))),
+            "{zone}"
+        );
         let read = batches[0].column(0);
         let read = read.as_primitive::<arrow_array::types::TimestampMicrosecondType>();
         assert_eq!(read.values(), micros.as_slice(), "{zone}");
@@ -122,7 +155,10 @@ fn a_structure_with_a_name_twice_is_no_json_object() {
         let line = folder.run(&["export", "t.tarsia", "back.jsonl"]).fails(1);
         let what = format!("column `{path}`: a JSON object holds a name only once");
         assert!(line.contains(&what), "{line}");
-        for args in [&["head", "t.tarsia", "--json"][..], &["scan", "t.tarsia", "--json"]] {
+        for args in [
+            &["head", "t.tarsia", "--json"][..],
+            &["scan", "t.tarsia", "--json"],
+        ] {
             let line = folder.run(args).fails(2);
             assert!(line.contains(&format!("column `{path}`")), "{line}");
         }
@@ -137,19 +173,29 @@ fn files_without_a_header_and_files_of_many_columns_of_one_name() {
     let line = format!("{}0\n", "0,".repeat(399));
     folder.write("x.csv", line.repeat(10));
     let error = folder.run(&["import", "x.csv", "t.tarsia"]).fails(1);
-    assert!(error.contains("column `0`: more than 255 columns have this name"), "{error}");
-    folder.run(&["import", "x.csv", "t.tarsia", "--no-header"]).ok();
+    assert!(
+        error.contains("column `0`: more than 255 columns have this name"),
+        "{error}"
+    );
+    folder
+        .run(&["import", "x.csv", "t.tarsia", "--no-header"])
+        .ok();
     assert_eq!(folder.run(&["scan", "t.tarsia", "--count"]).ok(), "10\n");
     let schema = folder.run(&["schema", "t.tarsia", "--json"]).json();
     assert_eq!(schema["fields"][399]["name"], "column_399");
     folder.write("x.jsonl", "{\"a\":1}\n");
-    let error = folder.run(&["import", "x.jsonl", "t.tarsia", "--no-header"]).fails(2);
+    let error = folder
+        .run(&["import", "x.jsonl", "t.tarsia", "--no-header"])
+        .fails(2);
     assert_eq!(error, "error: x.jsonl: --no-header is for CSV\n");
     let columns = (0..256).map(|i| ("x", Arc::new(Int64Array::from(vec![i])) as ArrayRef));
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     write_table(&folder.path("x.arrow"), &batch.schema(), &[batch]);
     let error = folder.run(&["import", "x.arrow", "o.tarsia"]).fails(1);
-    assert!(error.contains("column `x`") && error.contains("256 columns"), "{error}");
+    assert!(
+        error.contains("column `x`") && error.contains("256 columns"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -159,13 +205,22 @@ fn keys_that_come_late_are_imported_on_request() {
     lines.push_str("{\"a\":2,\"late\":[\"x\"]}\n");
     folder.write("x.jsonl", lines);
     let line = folder.run(&["import", "x.jsonl", "t.tarsia"]).fails(1);
-    assert!(line.contains("column `late`: not in the first 10000 rows; --infer-rows"), "{line}");
+    assert!(
+        line.contains("column `late`: not in the first 10000 rows; --infer-rows"),
+        "{line}"
+    );
     for rows in ["all", "10501"] {
-        folder.run(&["import", "x.jsonl", "t.tarsia", "--infer-rows", rows]).ok();
-        let row = folder.run(&["take", "t.tarsia", "--rows", "10500", "--json"]).json();
+        folder
+            .run(&["import", "x.jsonl", "t.tarsia", "--infer-rows", rows])
+            .ok();
+        let row = folder
+            .run(&["take", "t.tarsia", "--rows", "10500", "--json"])
+            .json();
         assert_eq!(row, serde_json::json!([{"a": 2, "late": ["x"]}]));
     }
-    folder.run(&["import", "x.jsonl", "t.tarsia", "--infer-rows", "0"]).code_is(2);
+    folder
+        .run(&["import", "x.jsonl", "t.tarsia", "--infer-rows", "0"])
+        .code_is(2);
 }
 
 #[test]
@@ -181,7 +236,10 @@ fn metadata_of_footers_come_back() {
     folder.write("x.arrow", bytes);
     folder.run(&["import", "x.arrow", "t.tarsia"]).ok();
     folder.run(&["export", "t.tarsia", "back.arrow"]).ok();
-    assert_eq!(read_table(&folder.path("back.arrow")).0.metadata()["note"], "kept");
+    assert_eq!(
+        read_table(&folder.path("back.arrow")).0.metadata()["note"],
+        "kept"
+    );
 }
 
 #[test]
@@ -223,11 +281,22 @@ fn a_limit_on_file_sizes_is_an_error_and_leaves_nothing() {
         ["compact", "t.tarsia", "o.tarsia"],
     ] {
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", "ulimit -f 1024; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tarsia")]);
-        let done = shell.args(args).current_dir(folder.path("")).output().unwrap();
+        shell.args([
+            "-c",
+            "ulimit -f 1024; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_tarsia"),
+        ]);
+        let done = shell
+            .args(args)
+            .current_dir(folder.path(""))
+            .output()
+            .unwrap();
         let error = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains("too large") && error.lines().count() == 1, "{args:?}: {error}");
+        assert!(
+            error.contains("too large") && error.lines().count() == 1,
+            "{args:?}: {error}"
+        );
         assert_eq!(folder.names(), before, "{args:?}");
     }
 }

@@ -52,7 +52,11 @@ impl Tracker {
     /// known before, by path.
     pub(super) fn new(schema: &SchemaRef, known: &HashMap<String, Vec<ArrayRef>>) -> Tracker {
         let mut dictionaries = BTreeMap::new();
-        for column in schema.fields().iter().filter(|f| has_dictionary(f.data_type())) {
+        for column in schema
+            .fields()
+            .iter()
+            .filter(|f| has_dictionary(f.data_type()))
+        {
             dictionary_fields(column, &mut |path, field| {
                 if schema.metadata().contains_key(&key_of(path)) {
                     return;
@@ -102,7 +106,9 @@ impl Tracker {
                 continue;
             }
             let ordered = tracked.ordered;
-            let value = Categories { values, ordered }.to_text().map_err(in_column)?;
+            let value = Categories { values, ordered }
+                .to_text()
+                .map_err(in_column)?;
             late.push(LateMetadata {
                 column: tracked.column.clone(),
                 key: key_of(path),

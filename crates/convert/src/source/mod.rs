@@ -28,8 +28,8 @@ pub use timestamp::{Timestamp, parse_date, parse_timestamp};
 pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::guarded::guarded;
-use categories::Tracker;
 use crate::{Error, Format, Note};
+use categories::Tracker;
 
 /// How a source is to be read, where the file leaves it open.
 #[derive(Debug, Clone, PartialEq, Eq)]

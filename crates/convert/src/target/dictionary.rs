@@ -66,7 +66,12 @@ impl Dictionaries {
     ///
     /// # Errors
     /// Names the column whose values cannot be compared.
-    pub(super) fn merge(&mut self, column: usize, name: &str, array: &ArrayRef) -> Result<(), Error> {
+    pub(super) fn merge(
+        &mut self,
+        column: usize,
+        name: &str,
+        array: &ArrayRef,
+    ) -> Result<(), Error> {
         let mut merge = |path: &str, array: &ArrayRef| -> Result<ArrayRef, Error> {
             let in_column = |what: String| Error::new(what).in_column(path);
             let key = (column, path.to_owned());
@@ -280,7 +285,10 @@ mod tests {
         dictionaries.merge(0, "d", first.column(0)).unwrap();
         dictionaries.merge(0, "d", second.column(0)).unwrap();
         assert_eq!(
-            dictionaries.apply(&first, &first.schema()).unwrap_err().to_string(),
+            dictionaries
+                .apply(&first, &first.schema())
+                .unwrap_err()
+                .to_string(),
             "column `d`: its 200 distinct values are more than the keys of Dictionary(Int8, Utf8) can count"
         );
     }

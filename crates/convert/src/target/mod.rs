@@ -67,7 +67,8 @@ impl Plan {
                 let DataType::Dictionary(_, values) = field.data_type() else {
                     return;
                 };
-                let of_path = of_path.filter(|of_path| of_path.values.data_type() == values.as_ref());
+                let of_path =
+                    of_path.filter(|of_path| of_path.values.data_type() == values.as_ref());
                 found.insert(path.to_owned(), of_path);
             });
             if found.is_empty() {
@@ -82,7 +83,8 @@ impl Plan {
                     let what = "Parquet keeps no order of categories, so that readers find none";
                     self.notes.push(Note::on_column(path, what));
                 } else if was_ordered && !ordered {
-                    let what = "the order of the dictionary is not known, so that readers find none";
+                    let what =
+                        "the order of the dictionary is not known, so that readers find none";
                     self.notes.push(Note::on_column(path, what));
                 }
                 ordered && is_arrow

@@ -88,7 +88,12 @@ mod tests {
             DataType::Struct(vec![field(a, DataType::Int8), field(b, DataType::Utf8)].into())
         };
         let list = |of| DataType::List(field("item", of).into());
-        let path = |of| repeated_name(&Schema::new(vec![field("c", of), field("d", DataType::Int8)]));
+        let path = |of| {
+            repeated_name(&Schema::new(vec![
+                field("c", of),
+                field("d", DataType::Int8),
+            ]))
+        };
         assert_eq!(path(pair("k", "k")).as_deref(), Some("c.k"));
         assert_eq!(path(pair("k", "l")), None);
         assert_eq!(path(list(list(pair("k", "k")))).as_deref(), Some("c.k"));
@@ -98,7 +103,10 @@ mod tests {
         assert_eq!(path(map).as_deref(), Some("c.v"));
         let fields = vec![field("u", DataType::Int8), field("u", DataType::Utf8)];
         let union = UnionFields::try_new([0, 1], fields).unwrap();
-        assert_eq!(path(DataType::Union(union, UnionMode::Dense)).as_deref(), Some("c.u"));
+        assert_eq!(
+            path(DataType::Union(union, UnionMode::Dense)).as_deref(),
+            Some("c.u")
+        );
         let twice = Schema::new(vec![field("d", DataType::Int8), field("d", pair("k", "k"))]);
         assert_eq!(repeated_name(&twice).as_deref(), Some("d"));
     }

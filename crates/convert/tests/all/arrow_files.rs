@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UnionArray};
+use arrow_array::{
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UnionArray,
+};
 use arrow_buffer::ScalarBuffer;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{
@@ -27,7 +29,9 @@ fn batch(values: Vec<i64>) -> RecordBatch {
 fn stream(batches: &[RecordBatch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = StreamWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    batches
+        .iter()
+        .for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
     drop(writer);
     bytes
@@ -37,7 +41,9 @@ fn file(batches: &[RecordBatch], options: IpcWriteOptions, metadata: &[(&str, &s
     let mut bytes = Vec::new();
     let mut writer =
         FileWriter::try_new_with_options(&mut bytes, &batches[0].schema(), options).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    batches
+        .iter()
+        .for_each(|batch| writer.write(batch).unwrap());
     for (key, value) in metadata {
         writer.write_metadata(*key, *value);
     }
@@ -59,7 +65,13 @@ fn with_metadata(message: &Message<'_>, pairs: &[(&str, &str)]) -> Vec<u8> {
         .iter()
         .map(|(key, value)| {
             let (key, value) = (fb.create_string(key), fb.create_string(value));
-            KeyValue::create(&mut fb, &KeyValueArgs { key: Some(key), value: Some(value) })
+            KeyValue::create(
+                &mut fb,
+                &KeyValueArgs {
+                    key: Some(key),
+                    value: Some(value),
+                },
+            )
         })
         .collect();
     let pairs = fb.create_vector(&pairs);
@@ -104,16 +116,26 @@ fn metadata_of_footers_are_kept_and_those_of_batches_noted() {
     let folder = Folder::new();
     let batch = batch(vec![1, 2]);
     let options = IpcWriteOptions::default;
-    folder.write("x.arrow", file(&[batch.clone()], options(), &[("note", "kept"), ("b", "2")]));
+    folder.write(
+        "x.arrow",
+        file(&[batch.clone()], options(), &[("note", "kept"), ("b", "2")]),
+    );
     let (schema, _) = read_table(&folder.path("x.arrow"));
     assert_eq!(schema.metadata()["note"], "kept");
     assert_eq!(schema.metadata()["b"], "2");
     assert_eq!(notes(&folder, "x.arrow"), Vec::<String>::new());
     // The schema has the key, too.
-    let own = batch.schema().as_ref().clone().with_metadata([("note".into(), "own".into())].into());
+    let own = batch
+        .schema()
+        .as_ref()
+        .clone()
+        .with_metadata([("note".into(), "own".into())].into());
     let same = RecordBatch::try_new(Arc::new(own), batch.columns().to_vec()).unwrap();
     folder.write("x.arrow", file(&[same], options(), &[("note", "other")]));
-    assert_eq!(read_table(&folder.path("x.arrow")).0.metadata()["note"], "own");
+    assert_eq!(
+        read_table(&folder.path("x.arrow")).0.metadata()["note"],
+        "own"
+    );
     let what = "metadata of the footer are left out, since the schema has other values: `note`";
     assert_eq!(notes(&folder, "x.arrow"), [what]);
 
@@ -136,7 +158,10 @@ fn the_compression_of_arrow_0_17_is_named() {
         let pairs = [("ARROW:experimental_compression", codec)];
         folder.write("x.feather", stream_with_metadata(&batch, &pairs));
         let line = refused(&folder, "x.feather").to_string();
-        assert!(line.contains(&format!("compressed with {codec} as by Arrow 0.17")), "{line}");
+        assert!(
+            line.contains(&format!("compressed with {codec} as by Arrow 0.17")),
+            "{line}"
+        );
     }
 }
 
@@ -179,13 +204,20 @@ fn batches_that_a_footer_misses_are_an_error_with_their_byte() {
     folder.write("x.arrow", mixed);
     let line = refused(&folder, "x.arrow").to_string();
     let what = format!("byte {}: a batch of ", of_whole[2].offset());
-    assert!(line.contains(&what) && line.contains("the footer does not list"), "{line}");
+    assert!(
+        line.contains(&what) && line.contains("the footer does not list"),
+        "{line}"
+    );
     // Two files, of which the second one's footer counts from its own start.
     folder.write("x.arrow", [shorter.as_slice(), &shorter].concat());
     let line = refused(&folder, "x.arrow").to_string();
     assert!(line.contains("that the footer does not list"), "{line}");
     folder.write("x.arrow", [whole.as_slice(), &shorter].concat());
-    assert!(refused(&folder, "x.arrow").to_string().contains("the footer does not list"));
+    assert!(
+        refused(&folder, "x.arrow")
+            .to_string()
+            .contains("the footer does not list")
+    );
     // Padding is none of them.
     let mut padded = whole[..footer_start].to_vec();
     padded.extend_from_slice(&[0; 56]);
@@ -199,7 +231,9 @@ fn with_footer_version(mut file: Vec<u8>, version: MetadataVersion) -> Vec<u8> {
     let (_, start) = blocks(&file);
     let word = |file: &[u8], at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let root = start + word(&file, start) as usize;
-    let vtable = root.checked_add_signed(-(word(&file, root).cast_signed() as isize)).unwrap();
+    let vtable = root
+        .checked_add_signed(-(word(&file, root).cast_signed() as isize))
+        .unwrap();
     let field = u16::from_le_bytes(file[vtable + 4..vtable + 6].try_into().unwrap());
     let at = root + usize::from(field);
     file[at..at + 2].copy_from_slice(&version.0.to_le_bytes());
@@ -211,7 +245,10 @@ fn messages_say_their_version_whatever_the_footer_says() {
     let folder = Folder::new();
     let fields = UnionFields::try_new(
         [0, 1],
-        [Field::new("i", DataType::Int64, true), Field::new("s", DataType::Utf8, true)],
+        [
+            Field::new("i", DataType::Int64, true),
+            Field::new("s", DataType::Utf8, true),
+        ],
     );
     let children: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from(vec![1, 2])),

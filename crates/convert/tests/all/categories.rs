@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int8Array, ListArray, RecordBatch, StringArray};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int8Array, ListArray, RecordBatch, StringArray,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -17,7 +19,10 @@ use crate::run::Folder;
 
 fn dictionary(keys: Vec<Option<i8>>, values: &[&str]) -> ArrayRef {
     let values = Arc::new(StringArray::from(values.to_vec()));
-    Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::from(keys), values))
+    Arc::new(DictionaryArray::<Int8Type>::new(
+        Int8Array::from(keys),
+        values,
+    ))
 }
 
 fn field(name: &str, array: &ArrayRef, ordered: bool) -> Field {
@@ -35,7 +40,9 @@ fn list_of(array: &ArrayRef, ordered: bool) -> (ArrayRef, Field) {
 fn stream(batches: &[RecordBatch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = StreamWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    batches
+        .iter()
+        .for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
     drop(writer);
     bytes
@@ -81,12 +88,15 @@ fn export(folder: &Folder, name: &str, schema: &SchemaRef, batches: &[RecordBatc
     let mut plan = Plan::new(Format::of(&path).unwrap(), schema.clone()).unwrap();
     let columns = plan.needs_dictionaries();
     for batch in batches {
-        plan.merge(&batch.project(&columns).unwrap(), &columns).unwrap();
+        plan.merge(&batch.project(&columns).unwrap(), &columns)
+            .unwrap();
     }
     let notes = plan.notes().iter().map(ToString::to_string).collect();
     let sink = tarsia_io::FileSink::create(&path).unwrap();
     let mut target = plan.write_to(sink).unwrap();
-    batches.iter().for_each(|batch| target.write(batch).unwrap());
+    batches
+        .iter()
+        .for_each(|batch| target.write(batch).unwrap());
     target.finish().unwrap();
     notes
 }
@@ -94,7 +104,11 @@ fn export(folder: &Folder, name: &str, schema: &SchemaRef, batches: &[RecordBatc
 /// The values of a dictionary.
 fn values(array: &ArrayRef) -> Vec<String> {
     let values = array.as_any_dictionary().values().clone();
-    values.as_string::<i32>().iter().map(|v| v.unwrap().to_owned()).collect()
+    values
+        .as_string::<i32>()
+        .iter()
+        .map(|v| v.unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -121,7 +135,10 @@ fn order_and_unused_values_come_back_at_every_depth() {
         for batch in &batches {
             assert_eq!(values(batch.column(0)), levels);
             assert_eq!(values(batch.column(1).as_list::<i32>().values()), levels);
-            assert_eq!(batch.column(0).as_dictionary::<Int8Type>().keys().value(0), 2);
+            assert_eq!(
+                batch.column(0).as_dictionary::<Int8Type>().keys().value(0),
+                2
+            );
         }
     }
 }
@@ -144,15 +161,27 @@ fn orders_that_contradict_each_other_are_no_order() {
         let schema = Arc::new(Schema::new(vec![field("c", &flat, true)]));
         RecordBatch::try_new(schema, vec![flat]).unwrap()
     };
-    folder.write("x.arrow", stream(&[batch(&["lo", "hi"]), batch(&["lo", "mid", "hi"])]));
+    folder.write(
+        "x.arrow",
+        stream(&[batch(&["lo", "hi"]), batch(&["lo", "mid", "hi"])]),
+    );
     let (schema, batches, notes) = imported(&folder.path("x.arrow"));
-    assert!(notes[0].starts_with("column `c`: the order of the dictionary is left out"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("column `c`: the order of the dictionary is left out"),
+        "{notes:?}"
+    );
     let notes = export(&folder, "back.arrow", &schema, &plain(&batches));
-    assert!(notes[0].contains("the order of the dictionary is not known"), "{notes:?}");
+    assert!(
+        notes[0].contains("the order of the dictionary is not known"),
+        "{notes:?}"
+    );
     let (schema, _) = crate::run::read_table(&folder.path("back.arrow"));
     assert_eq!(schema.field(0).dict_is_ordered(), Some(false));
     // A longer dictionary that begins as the shorter one does is no contradiction.
-    folder.write("x.arrow", stream(&[batch(&["lo", "hi"]), batch(&["lo", "hi", "top"])]));
+    folder.write(
+        "x.arrow",
+        stream(&[batch(&["lo", "hi"]), batch(&["lo", "hi", "top"])]),
+    );
     assert_eq!(imported(&folder.path("x.arrow")).2, Vec::<String>::new());
 }
 
@@ -166,7 +195,10 @@ fn parquet_says_no_order_and_keeps_it_for_us() {
     folder.write("x.arrow", stream(&[batch]));
     let (schema, batches, _) = imported(&folder.path("x.arrow"));
     let notes = export(&folder, "t.parquet", &schema, &plain(&batches));
-    assert!(notes[0].starts_with("column `c`: Parquet keeps no order"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("column `c`: Parquet keeps no order"),
+        "{notes:?}"
+    );
     let (schema, batches, notes) = imported(&folder.path("t.parquet"));
     assert_eq!(notes, Vec::<String>::new());
     export(&folder, "back.arrow", &schema, &plain(&batches));

@@ -57,7 +57,9 @@ fn file(schema: Type, groups: &[&[Column<'_>]]) -> Vec<u8> {
                         vec![typed.get_descriptor().max_def_level(); levels.0.len()],
                         levels.1,
                     );
-                    typed.write_batch(&values, Some(&levels.0), Some(&levels.1)).unwrap();
+                    typed
+                        .write_batch(&values, Some(&levels.0), Some(&levels.1))
+                        .unwrap();
                 }};
             }
             match column {
@@ -65,7 +67,10 @@ fn file(schema: Type, groups: &[&[Column<'_>]]) -> Vec<u8> {
                 Column::Int64(values) => write!(Int64Type, values.to_vec()),
                 Column::Bytes(values) => write!(
                     ByteArrayType,
-                    values.iter().map(|v| ByteArray::from(v.to_vec())).collect::<Vec<_>>()
+                    values
+                        .iter()
+                        .map(|v| ByteArray::from(v.to_vec()))
+                        .collect::<Vec<_>>()
                 ),
                 Column::Fixed(values) => write!(
                     FixedLenByteArrayType,
@@ -110,7 +115,11 @@ fn as_others(folder: &Folder, name: &str) -> Vec<ArrayRef> {
 }
 
 fn round_trip(folder: &Folder, batch: &RecordBatch) {
-    write_table(&folder.path("t.parquet"), &batch.schema(), std::slice::from_ref(batch));
+    write_table(
+        &folder.path("t.parquet"),
+        &batch.schema(),
+        std::slice::from_ref(batch),
+    );
     let (schema, batches) = read_table(&folder.path("t.parquet"));
     assert_eq!(schema.fields(), batch.schema().fields());
     let table = (schema, batches);
@@ -129,7 +138,11 @@ fn intervals_keep_months_and_have_no_sign() {
             "REQUIRED FIXED_LEN_BYTE_ARRAY(12) i (INTERVAL); {LIST} FIXED_LEN_BYTE_ARRAY(12) element (INTERVAL); }} }}"
         ))
     };
-    let values = [interval(12, 0, 0), interval(1, 2, 3), interval(0, 0, u32::MAX)];
+    let values = [
+        interval(12, 0, 0),
+        interval(1, 2, 3),
+        interval(0, 0, u32::MAX),
+    ];
     let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
     let columns = [Column::Fixed(&values), Column::Fixed(&values)];
     folder.write("x.parquet", file(schema(), &[&columns]));
@@ -139,13 +152,21 @@ fn intervals_keep_months_and_have_no_sign() {
         IntervalMonthDayNano::new(1, 2, 3_000_000),
         IntervalMonthDayNano::new(0, 0, 4_294_967_295_000_000),
     ];
-    let got = batches[0].column(0).as_primitive::<IntervalMonthDayNanoType>();
+    let got = batches[0]
+        .column(0)
+        .as_primitive::<IntervalMonthDayNanoType>();
     assert_eq!(got.values(), &expected);
     let inside = batches[0].column(1).as_list::<i32>().values().clone();
-    assert_eq!(inside.as_primitive::<IntervalMonthDayNanoType>().values(), &expected);
+    assert_eq!(
+        inside.as_primitive::<IntervalMonthDayNanoType>().values(),
+        &expected
+    );
     write_table(&folder.path("back.parquet"), &schema_read, &batches);
     let interval_type = (None, ConvertedType::INTERVAL);
-    assert_eq!(annotations(&folder, "back.parquet"), [interval_type.clone(), interval_type]);
+    assert_eq!(
+        annotations(&folder, "back.parquet"),
+        [interval_type.clone(), interval_type]
+    );
     let (_, again) = read_table(&folder.path("back.parquet"));
     assert_eq!(again[0].columns(), batches[0].columns());
 
@@ -159,7 +180,11 @@ fn intervals_keep_months_and_have_no_sign() {
         let first = [Column::Fixed(&values), Column::Fixed(&values)];
         folder.write("x.parquet", file(schema(), &[&first, &columns]));
         let error = refused(&folder, "x.parquet");
-        assert_eq!((error.column(), error.row()), (Some(column), Some(4)), "{error}");
+        assert_eq!(
+            (error.column(), error.row()),
+            (Some(column), Some(4)),
+            "{error}"
+        );
     }
 }
 
@@ -182,11 +207,18 @@ fn intervals_that_parquet_cannot_hold_name_column_and_row() {
         .unwrap();
         target.write(&batch.slice(0, 2)).unwrap();
         let error = target.write(&batch.slice(2, 1)).unwrap_err();
-        assert_eq!((error.column(), error.row()), (Some("i"), Some(2)), "{error}");
+        assert_eq!(
+            (error.column(), error.row()),
+            (Some("i"), Some(2)),
+            "{error}"
+        );
     }
     let values = vec![Some(IntervalMonthDayNano::new(14, 3, 5_000_000)), None];
     let array: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(values));
-    round_trip(&folder, &RecordBatch::try_from_iter([("i", array)]).unwrap());
+    round_trip(
+        &folder,
+        &RecordBatch::try_from_iter([("i", array)]).unwrap(),
+    );
 }
 
 #[test]
@@ -209,9 +241,17 @@ fn whole_numbers_beyond_their_annotation_name_column_and_row() {
         folder.write("x.parquet", file(schema(), &[&good]));
         let (read, batches) = read_table(&folder.path("x.parquet"));
         assert_eq!(read.field(0).data_type(), &data_type);
-        assert_eq!(batches[0].column(1).as_list::<i32>().value_type(), data_type);
+        assert_eq!(
+            batches[0].column(1).as_list::<i32>().value_type(),
+            data_type
+        );
         let plain = arrow_cast::cast(batches[0].column(0), &DataType::Int32).unwrap();
-        assert_eq!(plain.as_primitive::<arrow_array::types::Int32Type>().values(), &fine);
+        assert_eq!(
+            plain
+                .as_primitive::<arrow_array::types::Int32Type>()
+                .values(),
+            &fine
+        );
         let wrong = [fine[0], wrong];
         for (columns, column) in [
             ([Column::Int32(&wrong), Column::Int32(&fine)], "a"),
@@ -219,7 +259,11 @@ fn whole_numbers_beyond_their_annotation_name_column_and_row() {
         ] {
             folder.write("x.parquet", file(schema(), &[&good, &columns]));
             let error = refused(&folder, "x.parquet");
-            assert_eq!((error.column(), error.row()), (Some(column), Some(3)), "{error}");
+            assert_eq!(
+                (error.column(), error.row()),
+                (Some(column), Some(3)),
+                "{error}"
+            );
             let what = format!("{} is no {data_type}", wrong[1]);
             assert!(error.what().contains(&what), "{error}");
         }
@@ -244,7 +288,10 @@ fn logical_types_come_back() {
         Column::Int64(&[2]),
         Column::Fixed(uuid),
     ];
-    folder.write("x.parquet", file(message(&format!("{flat} {inside}")), &[&columns]));
+    folder.write(
+        "x.parquet",
+        file(message(&format!("{flat} {inside}")), &[&columns]),
+    );
     let (schema, batches) = read_table(&folder.path("x.parquet"));
     let extension = |field: &Field| field.extension_type_name().map(str::to_owned);
     assert_eq!(extension(schema.field(0)).as_deref(), Some("arrow.uuid"));
@@ -255,7 +302,10 @@ fn logical_types_come_back() {
             _ => read_table(&folder.path("back.parquet")),
         };
         write_table(&folder.path(name), &source.0, &source.1);
-        let (was, now) = (annotations(&folder, "x.parquet"), annotations(&folder, name));
+        let (was, now) = (
+            annotations(&folder, "x.parquet"),
+            annotations(&folder, name),
+        );
         for (i, (was, now)) in was.iter().zip(&now).enumerate() {
             // The older annotation of a time means UTC.
             let was = match was {
@@ -281,14 +331,18 @@ fn variants_and_geometries_come_back() {
             .map(Arc::new)
             .unwrap()
     };
-    let variant = LogicalType::Variant(VariantType { specification_version: Some(1) });
+    let variant = LogicalType::Variant(VariantType {
+        specification_version: Some(1),
+    });
     let group = Type::group_type_builder("v")
         .with_repetition(Repetition::REQUIRED)
         .with_logical_type(Some(variant.clone()))
         .with_fields(vec![bytes("metadata", None), bytes("value", None)])
         .build()
         .unwrap();
-    let geometry = LogicalType::Geometry(GeometryType { crs: Some("EPSG:3857".into()) });
+    let geometry = LogicalType::Geometry(GeometryType {
+        crs: Some("EPSG:3857".into()),
+    });
     let geography = LogicalType::Geography(GeographyType {
         crs: None,
         algorithm: Some(parquet::basic::EdgeInterpolationAlgorithm::KARNEY),
@@ -298,18 +352,32 @@ fn variants_and_geometries_come_back() {
         bytes("g", Some(geometry.clone())),
         bytes("h", Some(geography.clone())),
     ];
-    let schema = Type::group_type_builder("m").with_fields(fields).build().unwrap();
+    let schema = Type::group_type_builder("m")
+        .with_fields(fields)
+        .build()
+        .unwrap();
     let bytes: &[&[u8]] = &[b"\x01\x00", b"x"];
     let columns = [0; 4].map(|_| Column::Bytes(bytes));
     folder.write("x.parquet", file(schema, &[&columns]));
     let (schema, batches) = read_table(&folder.path("x.parquet"));
-    assert_eq!(schema.field(0).extension_type_name(), Some("arrow.parquet.variant"));
+    assert_eq!(
+        schema.field(0).extension_type_name(),
+        Some("arrow.parquet.variant")
+    );
     write_table(&folder.path("back.parquet"), &schema, &batches);
     let back = annotations(&folder, "back.parquet");
-    assert_eq!((&back[2].0, &back[3].0), (&Some(geometry), &Some(geography)));
+    assert_eq!(
+        (&back[2].0, &back[3].0),
+        (&Some(geometry), &Some(geography))
+    );
     let reader = std::fs::File::open(folder.path("back.parquet")).unwrap();
     let reader = SerializedFileReader::new(reader).unwrap();
-    let root = reader.metadata().file_metadata().schema_descr().root_schema().clone();
+    let root = reader
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .root_schema()
+        .clone();
     let info = root.get_fields()[0].get_basic_info();
     assert_eq!(info.logical_type_ref(), Some(&variant));
 }
@@ -347,7 +415,10 @@ fn seconds_and_dates_in_milliseconds_are_times_for_every_reader() {
         let expected = arrow_cast::cast(&array, &data_type).unwrap();
         assert_eq!(&others[0], &expected);
         assert_eq!(others[1].as_list::<i32>().values(), &expected);
-        assert_eq!(others[2].as_struct().column(0).as_list::<i32>().values(), &expected);
+        assert_eq!(
+            others[2].as_struct().column(0).as_list::<i32>().values(),
+            &expected
+        );
         // Dictionaries of them are values.
         let keys = Int16Array::from(vec![Some(0), None, Some(2)]);
         let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, array));
@@ -371,7 +442,11 @@ fn times_that_parquet_cannot_hold_name_column_and_row() {
             let format = tarsia_convert::Format::Parquet;
             let target = tarsia_convert::target::Target::new(Vec::new(), format, batch.schema());
             let error = target.unwrap().write(&batch).unwrap_err();
-            assert_eq!((error.column(), error.row()), (Some(name), Some(1)), "{error}");
+            assert_eq!(
+                (error.column(), error.row()),
+                (Some(name), Some(1)),
+                "{error}"
+            );
         }
     }
 }
@@ -390,7 +465,10 @@ fn dictionaries_of_bytes_of_fixed_size_are_values_for_every_reader() {
         let batch = at_depths(&dictionary);
         write_table(&folder.path("t.parquet"), &batch.schema(), &[batch]);
         let expected = arrow_cast::cast(&dictionary, values.data_type()).unwrap();
-        assert_eq!(&as_others(&folder, "t.parquet")[0].to_data(), &expected.to_data());
+        assert_eq!(
+            &as_others(&folder, "t.parquet")[0].to_data(),
+            &expected.to_data()
+        );
         let (schema, batches) = read_table(&folder.path("t.parquet"));
         assert_eq!(schema.field(0).data_type(), dictionary.data_type());
         let back = arrow_cast::cast(batches[0].column(0), values.data_type()).unwrap();
@@ -403,13 +481,14 @@ fn dictionaries_of_bytes_of_fixed_size_are_values_for_every_reader() {
 /// A file of a batch whose Arrow schema is another one.
 fn with_stale_schema(batch: &RecordBatch, stale: &Schema) -> Vec<u8> {
     let stale = KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(stale));
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![stale])).build();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![stale]))
+        .build();
     let options = ArrowWriterOptions::new()
         .with_properties(properties)
         .with_skip_arrow_metadata(true);
     let mut file = Vec::new();
-    let mut writer =
-        ArrowWriter::try_new_with_options(&mut file, batch.schema(), options).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(&mut file, batch.schema(), options).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
     file
@@ -420,7 +499,9 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
     let folder = Folder::new();
     let numbers: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![1, 2]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
-    let decimals = Decimal128Array::from(vec![123, 456]).with_precision_and_scale(10, 2).unwrap();
+    let decimals = Decimal128Array::from(vec![123, 456])
+        .with_precision_and_scale(10, 2)
+        .unwrap();
     let field = Arc::new(Field::new("z", DataType::Utf8, true));
     let structs: ArrayRef = Arc::new(StructArray::from(vec![(field, Arc::clone(&texts))]));
     let columns = [
@@ -429,9 +510,8 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
         ("d", Arc::new(decimals) as ArrayRef),
         ("s", structs),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(
-        columns.map(|(name, array)| (name, array, true)),
-    );
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
     let batch = batch.unwrap();
     let field = |name: &str, of| Field::new(name, of, true);
     let inner = |name: &str| DataType::Struct(vec![field(name, DataType::LargeUtf8)].into());
@@ -441,12 +521,28 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
         vec![field("x", DataType::Int64), field("y", DataType::LargeUtf8)],
         vec![field("z", DataType::LargeUtf8), field("x", DataType::Int64)],
         vec![],
-        vec![field("d", DataType::Decimal128(10, 3)), field("s", inner("y"))],
-        vec![field("d", DataType::Decimal256(40, 2)), field("s", DataType::Utf8)],
-        vec![field("x", DataType::Utf8), field("z", list.clone()), field("d", list)],
-        vec![field("x", DataType::Interval(IntervalUnit::DayTime)), field("z", DataType::Int8)],
+        vec![
+            field("d", DataType::Decimal128(10, 3)),
+            field("s", inner("y")),
+        ],
+        vec![
+            field("d", DataType::Decimal256(40, 2)),
+            field("s", DataType::Utf8),
+        ],
+        vec![
+            field("x", DataType::Utf8),
+            field("z", list.clone()),
+            field("d", list),
+        ],
+        vec![
+            field("x", DataType::Interval(IntervalUnit::DayTime)),
+            field("z", DataType::Int8),
+        ],
     ] {
-        folder.write("x.parquet", with_stale_schema(&batch, &Schema::new(stale.clone())));
+        folder.write(
+            "x.parquet",
+            with_stale_schema(&batch, &Schema::new(stale.clone())),
+        );
         let (schema, batches) = read_table(&folder.path("x.parquet"));
         let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
         assert_eq!(names, ["x", "z", "d", "s"], "{stale:?}");
@@ -465,7 +561,9 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
     }
     // What is no Arrow schema at all.
     let broken = KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), "%%%".to_owned());
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![broken])).build();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![broken]))
+        .build();
     let options = ArrowWriterOptions::new()
         .with_properties(properties)
         .with_skip_arrow_metadata(true);
@@ -475,7 +573,11 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
     writer.close().unwrap();
     folder.write("x.parquet", file);
     let source = Source::open(&folder.path("x.parquet"), &Options::default()).unwrap();
-    assert!(source.notes()[0].what().starts_with("the Arrow schema is not used"));
+    assert!(
+        source.notes()[0]
+            .what()
+            .starts_with("the Arrow schema is not used")
+    );
 }
 
 #[test]
@@ -484,13 +586,27 @@ fn narrow_types_of_arrow_schemas_come_back() {
     let keys = Int16Array::from(vec![Some(0), None, Some(1)]);
     let narrow = arrow_array::Int8Array::from(vec![-128, 127]);
     let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(narrow)));
-    round_trip(&folder, &RecordBatch::try_from_iter([("d", dictionary)]).unwrap());
+    round_trip(
+        &folder,
+        &RecordBatch::try_from_iter([("d", dictionary)]).unwrap(),
+    );
     let numbers: [ArrayRef; 3] = [
-        Arc::new(arrow_array::PrimitiveArray::<Int8Type>::from(vec![Some(-1), None])),
-        Arc::new(arrow_array::PrimitiveArray::<Int16Type>::from(vec![Some(-1), None])),
-        Arc::new(arrow_array::PrimitiveArray::<UInt16Type>::from(vec![Some(65_535), None])),
+        Arc::new(arrow_array::PrimitiveArray::<Int8Type>::from(vec![
+            Some(-1),
+            None,
+        ])),
+        Arc::new(arrow_array::PrimitiveArray::<Int16Type>::from(vec![
+            Some(-1),
+            None,
+        ])),
+        Arc::new(arrow_array::PrimitiveArray::<UInt16Type>::from(vec![
+            Some(65_535),
+            None,
+        ])),
     ];
-    numbers.iter().for_each(|array| round_trip(&folder, &at_depths(array)));
+    numbers
+        .iter()
+        .for_each(|array| round_trip(&folder, &at_depths(array)));
 }
 
 #[test]

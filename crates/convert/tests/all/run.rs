@@ -46,7 +46,8 @@ impl Folder {
 /// The error of a file that is read to its end, with the file's name alone in front.
 #[track_caller]
 pub(crate) fn refused(folder: &Folder, name: &str) -> Error {
-    let read = || Source::open(&folder.path(name), &Options::default())?.collect::<Result<Vec<_>, _>>();
+    let read =
+        || Source::open(&folder.path(name), &Options::default())?.collect::<Result<Vec<_>, _>>();
     read().unwrap_err()
 }
 

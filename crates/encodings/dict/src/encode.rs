@@ -323,7 +323,7 @@ fn prepare_blocks(
 }
 
 impl PageEncoder for BlockScope {
-    fn encode(&self, block: Block<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&self, block: BlockValues<'_>, out: &mut Vec<u8>) -> Result<()> {
         let OfPage {
             distinct,
             codes,

@@ -4,9 +4,10 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use tarsia_codec::toolbox::Distinct;
 use tarsia_codec::{
-    AlignedBuf, Distinct, FixedSlice, LogicalType, OwnedValues, Part, Proposal, Proposals,
-    Statistics, Values, limits,
+    AlignedBuf, FixedSlice, LogicalType, OwnedValues, Part, Proposal, Proposals, Statistics,
+    Values, limits,
 };
 
 use crate::Dict;

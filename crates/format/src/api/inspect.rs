@@ -56,8 +56,6 @@ pub struct ColumnInspection {
     pub data_type: String,
     /// Whether the field allows nulls.
     pub nullable: bool,
-    /// What an erasure may do with its values.
-    pub erasure_level: ErasureLevel,
     /// Rows.
     pub rows: u64,
     /// Items: rows, or in nested fields what their lists hold and their parents leave.
@@ -197,7 +195,6 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
             Some(_) => format!("packed {}", column.data_type),
         },
         nullable: column.path.nullable(),
-        erasure_level: column.level,
         rows,
         items,
         nulls,

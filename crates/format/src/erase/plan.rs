@@ -465,12 +465,21 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Sections that stay, and the id and the bytes of those that may hold values and that this build does not know.
-    /// What is not kept is zeroed, as far as it lies before what is written anew.
-    fn drop_sections(&mut self, sections: Vec<Section>) -> (Vec<Section>, Vec<(u32, u64)>) {
+    /// The end of the file: sections, footer, postscript.
+    fn finish(
+        mut self,
+        level: ErasureLevel,
+        rows: RowsOfErasure,
+        columns: &[Arc<Column>],
+    ) -> Result<ErasurePlan> {
+        let catalog = &self.file.catalog;
+        let footer_bytes = catalog.footer_bytes();
+        let old_postscript = catalog.postscript();
+        let mut footer = Footer::parse(footer_bytes, old_postscript, &metadata::SECTIONS_KNOWN)?;
+        let late_start = catalog.late_range().start;
         let mut kept = Vec::new();
         let mut dropped = Vec::new();
-        for section in sections {
+        for section in std::mem::take(&mut footer.sections) {
             let is_known = metadata::SECTIONS_KNOWN.contains(&section.id);
             let is_ours = is_known && section.id != metadata::SECTION_KERNEL;
             let is_dropped = !is_known && section.flags.holds_values;

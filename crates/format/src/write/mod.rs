@@ -387,10 +387,14 @@ fn check_names(fields: &Fields) -> Result<()> {
         *counts.entry(field.name()).or_default() += 1;
     }
     // The first in order, so that errors do not depend on that of a hash map.
-    let often = fields.iter().find(|field| counts[field.name().as_str()] > BUCKET_ENTRIES_MAX);
+    let often = fields
+        .iter()
+        .find(|field| counts[field.name().as_str()] > BUCKET_ENTRIES_MAX);
     if let Some(field) = often {
         let n = counts[field.name().as_str()];
-        let what = format!("{n} columns have this name; a file holds at most {BUCKET_ENTRIES_MAX} of one name");
+        let what = format!(
+            "{n} columns have this name; a file holds at most {BUCKET_ENTRIES_MAX} of one name"
+        );
         return Err(Error::new(ErrorKind::LimitExceeded, what).in_column(field.name()));
     }
     for field in fields {

@@ -106,7 +106,9 @@ pub(super) fn encode(
     };
     let repeats = repeats.filter(|_| of_page.salts.is_none());
     let key = repeats.and_then(|_| key_of(&input));
-    let found = repeats.zip(key).and_then(|(repeats, key)| repeats.get(&key));
+    let found = repeats
+        .zip(key)
+        .and_then(|(repeats, key)| repeats.get(&key));
     let encoded = match found {
         Some(found) => found,
         None => {
@@ -269,7 +271,13 @@ pub(super) fn seal(mut page: EncodedPage, of_page: &PageContext<'_>) -> Result<S
             None => Room::Growth,
             Some(_) => Room::Strict,
         };
-        protect_page(&mut page, of_page.registry, room, &salt, checksum)?;
+        protect_page(
+            &mut page,
+            of_page.registry,
+            room,
+            &salt,
+            metadata::crc32c_of,
+        )?;
     }
     let n_blocks = page.starts.len() as u32;
     if n_blocks == 1 {

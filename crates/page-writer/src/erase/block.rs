@@ -335,7 +335,7 @@ impl BlockContent<'_> {
         };
         let mut out = Vec::new();
         let encoder = prepared(context, tree, &Statistics::new(values, facts))?;
-        encoder.encode(ValuesOfBlock::all(values)?, &mut out)?;
+        encoder.encode(BlockValues::all(values)?, &mut out)?;
         Ok(out)
     }
 

@@ -11,7 +11,7 @@ use super::context::BlockContext;
 use super::decode::{decode_survivors, parse};
 use super::survivors::Survivors;
 use crate::collected_levels::{CollectedLevels, LevelsSlice};
-use crate::nulls::{Cleaned, compacted};
+use crate::nulls::{CopiedValues, compacted};
 
 /// One block and what is to be taken out of it.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ pub fn erase_block_with<E: From<Error>>(
     let place_bytes = erasure.place.len();
     if n_kept == 0 {
         // Nothing of the block is left, so nothing of it is decoded.
-        let none = Parts::of_no_rows(erasure.rows, context.meta, erasure.salt)?;
+        let none = BlockContent::of_no_rows(erasure.rows, context.meta, erasure.salt)?;
         return Ok(none.encode(context, place_bytes)?);
     }
     let old = decode()?;
@@ -100,8 +100,8 @@ fn check(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<usize
 struct Left {
     rows: usize,
     levels: Option<CollectedLevels>,
-    validity: Option<Cleaned>,
-    values: Cleaned,
+    validity: Option<CopiedValues>,
+    values: CopiedValues,
 }
 
 impl Left {
@@ -137,8 +137,8 @@ impl Left {
         })
     }
 
-    fn parts(&self, erasure: &BlockErasure<'_>) -> Result<Parts<'_>> {
-        Ok(Parts {
+    fn parts(&self, erasure: &BlockErasure<'_>) -> Result<BlockContent<'_>> {
+        Ok(BlockContent {
             logical_rows: erasure.rows,
             present_rows: self.rows,
             levels: match &self.levels {
@@ -199,9 +199,9 @@ mod tests {
     use alloc::boxed::Box;
 
     use tarsia_codec::{
-        Block as ValuesOfBlock, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit,
-        Facts, FixedSlice, Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry,
-        Sample, Scratch, Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
+        BlockValues, Children, DecodeCost, Decoder, Encoding, EncodingWriter, EraseFit, Facts,
+        FixedSlice, Node, NodeSpec, Output, PageEncoder, Prepare, Proposals, Registry, Sample,
+        Scratch, Selection, SharedBuffer, Statistics, Tree, Unit, ValueType, Version,
     };
     use tarsia_structure::block::BlockHeader;
     use tarsia_structure::meta::{Layer, LayerKind, Layout, Meta};
@@ -310,12 +310,6 @@ mod tests {
             }
             Ok(())
         }
-    }
-
-    fn checksum(bytes: &[u8]) -> u32 {
-        bytes
-            .iter()
-            .fold(7, |sum, byte| sum.rotate_left(5) ^ u32::from(*byte))
     }
 
     /// Calls `check` with the context of a page under `tree`, and a block of it. Row 20 has the canary, the smallest
@@ -447,7 +441,7 @@ mod tests {
                 let seen = Statistics::new(prepared_from, Facts::default());
                 let encoder = prepared(context, &context.meta.trees[0], &seen).unwrap();
                 let mut out = Vec::new();
-                let block = ValuesOfBlock::new(survivors, 0..20).unwrap();
+                let block = BlockValues::new(survivors, 0..20).unwrap();
                 encoder.encode(block, &mut out).unwrap();
                 out
             };

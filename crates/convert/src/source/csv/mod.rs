@@ -19,8 +19,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::Error;
 
-use super::builders::{Column, as_text, misfit, parse_bool, quoted};
 use super::Options;
+use super::builders::{Column, as_text, misfit, parse_bool, quoted};
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
 use super::number::{Number, Numbers, is_code};
 use super::timestamp::{parse_date, parse_timestamp};
@@ -364,7 +364,11 @@ mod tests {
         );
         let asked = with_types(Types::new([("a", &Int64)]).unwrap());
         let (_, batches) = read_as(late.as_bytes(), &asked).unwrap();
-        let last = batches.last().unwrap().column(0).as_primitive::<Int64Type>();
+        let last = batches
+            .last()
+            .unwrap()
+            .column(0)
+            .as_primitive::<Int64Type>();
         assert_eq!(last.values().last(), Some(&7));
     }
 
@@ -373,10 +377,7 @@ mod tests {
         let nanos = "2024-01-01T00:00:00.123456789";
         let early = "1600-01-01T00:00:00";
         assert_eq!(types(&format!("a\n{nanos}\n{early}\n")), [DataType::Utf8]);
-        assert_eq!(
-            types(&format!("a\n{early}.123456789Z\n")),
-            [DataType::Utf8]
-        );
+        assert_eq!(types(&format!("a\n{early}.123456789Z\n")), [DataType::Utf8]);
         let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
         assert_eq!(types(&format!("a\n{early}.5\n")), [micros]);
     }
@@ -471,7 +472,9 @@ mod tests {
             [Some(15), None, Some(-20)]
         );
         assert_eq!(
-            read_as(text, &asked(&[("n", DataType::UInt8)])).unwrap_err().to_string(),
+            read_as(text, &asked(&[("n", DataType::UInt8)]))
+                .unwrap_err()
+                .to_string(),
             "line 4: column `n`: \"300\" is no UInt8, the type that --types asks for"
         );
     }
@@ -483,7 +486,11 @@ mod tests {
             ..Options::default()
         };
         let (schema, batches) = read_as(b"\xef\xbb\xbf1,\"a\nb\"\n2,\n", &options).unwrap();
-        let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let names: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
         assert_eq!(names, ["column_0", "column_1"]);
         let numbers = batches[0].column(0).as_primitive::<Int64Type>();
         assert_eq!(numbers.values(), &[1, 2]);
@@ -514,7 +521,9 @@ mod tests {
         assert!(error(&text).starts_with("line 20002: column `a`: \"1.5\" is no Int64, "));
         let (schema, _) = read_as(text.as_bytes(), &options(u64::MAX)).unwrap();
         assert_eq!(schema.field(0).data_type(), &DataType::Float64);
-        let few = read_as(b"a\n1\n1.5\n", &options(1)).unwrap_err().to_string();
+        let few = read_as(b"a\n1\n1.5\n", &options(1))
+            .unwrap_err()
+            .to_string();
         assert!(few.contains("the type that the first 1 rows have"), "{few}");
     }
 

@@ -70,7 +70,10 @@ impl<R: BufRead> Records<R> {
 
     /// Whether the input has nothing but, at most, a byte order mark: no field, and no end of a line.
     pub(super) fn is_empty_input(&self) -> bool {
-        self.lines_read == 1 && self.text.is_empty() && self.line_end.is_none() && self.fields.len() == 1
+        self.lines_read == 1
+            && self.text.is_empty()
+            && self.line_end.is_none()
+            && self.fields.len() == 1
             && !self.fields[0].is_quoted
     }
 

@@ -61,7 +61,12 @@ pub(super) fn message(metadata: &[u8], body: &[u8]) -> Result<Checked, String> {
     let kind = message.header_type();
     let pairs = message.custom_metadata().into_iter().flatten();
     let pairs: Vec<(&str, &str)> = pairs
-        .map(|pair| (pair.key().unwrap_or_default(), pair.value().unwrap_or_default()))
+        .map(|pair| {
+            (
+                pair.key().unwrap_or_default(),
+                pair.value().unwrap_or_default(),
+            )
+        })
         .collect();
     if let Some((key, codec)) = pairs.iter().find(|(key, _)| *key == COMPRESSION_OF_0_17) {
         return Err(format!(

@@ -6,8 +6,8 @@
 //! compressed bytes can stand for.
 
 mod check;
-mod coverage;
 mod compressed;
+mod coverage;
 mod metadata;
 
 use std::collections::BTreeSet;
@@ -54,7 +54,9 @@ struct LeftOut {
 impl LeftOut {
     fn notes(&self) -> Vec<Note> {
         let quoted = |keys: &mut dyn Iterator<Item = &String>| {
-            keys.map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+            keys.map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let mut notes = Vec::new();
         if !self.of_messages.is_empty() {

@@ -76,7 +76,9 @@ impl From<JiterError> for Fault {
             JiterErrorType::JsonError(
                 JsonErrorType::LoneLeadingSurrogateInHexEscape
                 | JsonErrorType::UnexpectedEndOfHexEscape,
-            ) => "half of a surrogate pair, such as \\ud83d alone, which is no character".to_owned(),
+            ) => {
+                "half of a surrogate pair, such as \\ud83d alone, which is no character".to_owned()
+            }
             JiterErrorType::JsonError(what) => what.to_string(),
             JiterErrorType::WrongType { expected, actual } => match expected {
                 JsonType::Object => format!("expected an object, not {actual}"),

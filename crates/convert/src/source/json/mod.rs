@@ -26,8 +26,8 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::Error;
-use crate::source::builders::{self, Column};
 use crate::source::Options;
+use crate::source::builders::{self, Column};
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, BATCH_VALUES};
 use lines::{Entries, Lines, Value};
 use seen::{Keys, Misfit, Seen, special};
@@ -123,7 +123,9 @@ impl Object {
         let columns = keys.seen.iter();
         Self {
             index: keys.index.clone(),
-            columns: columns.map(|seen| Values::new(seen, inference_rows)).collect(),
+            columns: columns
+                .map(|seen| Values::new(seen, inference_rows))
+                .collect(),
             rows: vec![0; fields.len()],
             n_objects: 0,
             fields,
@@ -674,7 +676,11 @@ mod tests {
 
     #[test]
     fn a_key_that_is_there_twice_is_the_reason_whatever_its_values() {
-        for line in ["{\"a\":1,\"a\":\"x\"}", "{\"a\":1,\"b\":2,\"a\":1}", "{\"a\":[],\"a\":{}}"] {
+        for line in [
+            "{\"a\":1,\"a\":\"x\"}",
+            "{\"a\":1,\"b\":2,\"a\":1}",
+            "{\"a\":[],\"a\":{}}",
+        ] {
             assert_eq!(error(line), "line 1: column `a`: there twice", "{line}");
         }
         let nested = "{\"o\":[{\"k\":1,\"k\":true}]}";
@@ -747,7 +753,9 @@ mod tests {
         let times = times.as_primitive::<arrow_array::types::TimestampSecondType>();
         assert_eq!(times.value(0), 1_704_067_200);
         assert_eq!(
-            read_as(text, &[("o.l", DataType::Boolean), ("n", DataType::Utf8)]).unwrap_err().to_string(),
+            read_as(text, &[("o.l", DataType::Boolean), ("n", DataType::Utf8)])
+                .unwrap_err()
+                .to_string(),
             "line 1: column `o.l`: 1 is no Boolean, the type that --types asks for"
         );
         assert_eq!(

@@ -56,7 +56,6 @@ impl Misfit {
     }
 }
 
-
 /// The keys of objects in the order of their first use, and the kinds of their values.
 #[derive(Debug, Default)]
 pub(super) struct Keys {

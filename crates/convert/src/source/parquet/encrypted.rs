@@ -20,7 +20,8 @@ pub(super) fn first_column(file: &mut File, bytes: u64) -> Option<usize> {
     let mut tail = [0; TAIL_BYTES as usize];
     file.read_exact(&mut tail).ok()?;
     let length = u64::from(u32::from_le_bytes(*tail.first_chunk()?));
-    file.seek(SeekFrom::Start(tail_start.checked_sub(length)?)).ok()?;
+    file.seek(SeekFrom::Start(tail_start.checked_sub(length)?))
+        .ok()?;
     let mut footer = Vec::new();
     file.take(length).read_to_end(&mut footer).ok()?;
     let mut scan = Scan {

@@ -20,9 +20,15 @@ pub(super) fn categories(
     schema: &SchemaRef,
 ) -> Result<HashMap<String, Vec<ArrayRef>>, Error> {
     let mut leaves = Vec::new();
-    schema.fields().iter().for_each(|field| leaves_of(field, field.name(), &mut leaves));
+    schema
+        .fields()
+        .iter()
+        .for_each(|field| leaves_of(field, field.name(), &mut leaves));
     let mut found = HashMap::new();
-    if !leaves.iter().any(|(_, data_type)| has_dictionary(data_type)) {
+    if !leaves
+        .iter()
+        .any(|(_, data_type)| has_dictionary(data_type))
+    {
         return Ok(found);
     }
     let file = file.try_clone().map_err(|error| error.to_string())?;
@@ -45,8 +51,12 @@ pub(super) fn categories(
             };
             let group = reader.get_row_group(group).map_err(bad)?;
             let mut pages = group.get_column_page_reader(i).map_err(bad)?;
-            let Some(Page::DictionaryPage { buf, num_values, encoding, .. }) =
-                pages.get_next_page().map_err(bad)?
+            let Some(Page::DictionaryPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            }) = pages.get_next_page().map_err(bad)?
             else {
                 continue;
             };
@@ -69,7 +79,9 @@ fn leaves_of(field: &FieldRef, path: &str, leaves: &mut Vec<(String, DataType)>)
     let inside = |inner: &Field| format!("{path}.{}", inner.name());
     match field.data_type() {
         DataType::Struct(fields) => {
-            fields.iter().for_each(|field| leaves_of(field, &inside(field), leaves));
+            fields
+                .iter()
+                .for_each(|field| leaves_of(field, &inside(field), leaves));
         }
         DataType::List(item)
         | DataType::LargeList(item)

@@ -40,7 +40,10 @@ pub(super) fn embedded(file: &FileMetaData, notes: &mut Vec<Note>) -> Embedded {
     let mut hint = None;
     for pair in file.key_value_metadata().into_iter().flatten() {
         let Some(value) = &pair.value else {
-            let what = format!("the metadata key `{}` has no value and is left out", pair.key);
+            let what = format!(
+                "the metadata key `{}` has no value and is left out",
+                pair.key
+            );
             notes.push(Note::new(what));
             continue;
         };
@@ -54,7 +57,10 @@ pub(super) fn embedded(file: &FileMetaData, notes: &mut Vec<Note>) -> Embedded {
             continue;
         }
         if metadata.get(&pair.key).is_some_and(|other| other != value) {
-            let what = format!("the metadata key `{}` is there twice; the last value counts", pair.key);
+            let what = format!(
+                "the metadata key `{}` is there twice; the last value counts",
+                pair.key
+            );
             notes.push(Note::new(what));
         }
         metadata.insert(pair.key.clone(), value.clone());
@@ -100,7 +106,11 @@ fn stored(of: &TypePtr) -> Result<TypePtr, ParquetError> {
     let info = of.get_basic_info();
     let id = info.has_id().then(|| info.id());
     match of.as_ref() {
-        Type::PrimitiveType { physical_type, type_length, .. } => {
+        Type::PrimitiveType {
+            physical_type,
+            type_length,
+            ..
+        } => {
             if annotated(of).is_none() {
                 return Ok(Arc::clone(of));
             }
@@ -136,7 +146,11 @@ fn annotated(leaf: &Type) -> Option<DataType> {
         (16, false) => Some(DataType::UInt16),
         _ => None,
     };
-    match (leaf.get_physical_type(), info.logical_type_ref(), info.converted_type()) {
+    match (
+        leaf.get_physical_type(),
+        info.logical_type_ref(),
+        info.converted_type(),
+    ) {
         (Physical::INT32, Some(LogicalType::Integer(of)), _) => integer(of.bit_width, of.is_signed),
         (Physical::INT32, None, ConvertedType::INT_8) => integer(8, true),
         (Physical::INT32, None, ConvertedType::INT_16) => integer(16, true),
@@ -213,7 +227,10 @@ impl Resolver<'_> {
             found.push(self.field(field, types.get(i), of_field));
         }
         Resolved {
-            read: found.iter().map(|pair| Arc::new(pair.read.clone())).collect(),
+            read: found
+                .iter()
+                .map(|pair| Arc::new(pair.read.clone()))
+                .collect(),
             made: found.into_iter().map(|pair| Arc::new(pair.made)).collect(),
         }
     }
@@ -259,7 +276,10 @@ impl Resolver<'_> {
                 let types = of.filter(|of| of.is_group()).map(|of| of.get_fields());
                 let types = types.filter(|types| types.len() == fields.len());
                 let resolved = self.fields(fields, types.unwrap_or_default(), hints);
-                (DataType::Struct(resolved.read), DataType::Struct(resolved.made))
+                (
+                    DataType::Struct(resolved.read),
+                    DataType::Struct(resolved.made),
+                )
             }
             DataType::List(item) => {
                 let item_hint = match hinted {
@@ -285,7 +305,9 @@ impl Resolver<'_> {
                     }
                 };
                 // Others name the items as their Arrow schema does.
-                let name = item_hint.map_or(pair.made.name(), |hint| hint.name()).clone();
+                let name = item_hint
+                    .map_or(pair.made.name(), |hint| hint.name())
+                    .clone();
                 (list(pair.read), list(pair.made.with_name(name)))
             }
             DataType::Map(entries, sorted) => {
@@ -293,7 +315,9 @@ impl Resolver<'_> {
                     Some(DataType::Map(entries, sorted)) => (Some(entries.as_ref()), *sorted),
                     _ => (None, *sorted),
                 };
-                let of = of.filter(|of| of.is_group()).and_then(|of| of.get_fields().first());
+                let of = of
+                    .filter(|of| of.is_group())
+                    .and_then(|of| of.get_fields().first());
                 let pair = self.entries(entries, of, entries_hint);
                 let map = |entries: Field| DataType::Map(Arc::new(entries), sorted);
                 (map(pair.read), map(pair.made))
@@ -328,20 +352,30 @@ impl Resolver<'_> {
         let metadata = hint.map(|hint| hint.metadata().clone()).unwrap_or_default();
         let name = hint.map_or(plain.name(), |hint| hint.name()).clone();
         Pair {
-            read: Field::new(plain.name(), DataType::Struct(read.into()), plain.is_nullable()),
+            read: Field::new(
+                plain.name(),
+                DataType::Struct(read.into()),
+                plain.is_nullable(),
+            ),
             made: Field::new(name, DataType::Struct(made.into()), plain.is_nullable())
                 .with_metadata(metadata),
         }
     }
 
     /// The types of a leaf as it is read and as it is then.
-    fn leaf(&mut self, plain: &DataType, ordinal: usize, hint: Option<&Field>) -> (DataType, DataType) {
+    fn leaf(
+        &mut self,
+        plain: &DataType,
+        ordinal: usize,
+        hint: Option<&Field>,
+    ) -> (DataType, DataType) {
         if ordinal >= self.leaves.num_columns() {
             return (plain.clone(), plain.clone());
         }
         let of = self.leaves.column(ordinal).self_type_ptr();
         let of = of.as_ref();
-        if let (Physical::INT96, DataType::Timestamp(unit, zone)) = (of.get_physical_type(), plain) {
+        if let (Physical::INT96, DataType::Timestamp(unit, zone)) = (of.get_physical_type(), plain)
+        {
             let (unit, zone) = match hint.map(Field::data_type) {
                 Some(DataType::Timestamp(unit, zone)) => (unit, zone),
                 _ => (unit, zone),
@@ -372,10 +406,12 @@ impl Resolver<'_> {
     }
 
     fn has_whole_seconds(&mut self, leaf: usize) -> bool {
-        self.columns.has_whole_seconds(leaf).unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
-            false
-        })
+        self.columns
+            .has_whole_seconds(leaf)
+            .unwrap_or_else(|error| {
+                self.error.get_or_insert(error);
+                false
+            })
     }
 
     /// The types of a leaf for which the Arrow schema says `hint`. `own` is what Parquet says, `plain` what is read
@@ -396,7 +432,9 @@ impl Resolver<'_> {
         let n_bytes = match (physical, of) {
             (Physical::INT32, _) => 4,
             (Physical::INT64, _) => 8,
-            (Physical::FIXED_LEN_BYTE_ARRAY, Type::PrimitiveType { type_length, .. }) => *type_length,
+            (Physical::FIXED_LEN_BYTE_ARRAY, Type::PrimitiveType { type_length, .. }) => {
+                *type_length
+            }
             _ => i32::MAX,
         };
         match (own, hint) {
@@ -422,14 +460,19 @@ impl Resolver<'_> {
             (Timestamp(TimeUnit::Millisecond, zone), Timestamp(TimeUnit::Second, hint_zone))
                 if zone.is_some() == hint_zone.is_some() && self.has_whole_seconds(ordinal) =>
             {
-                (Timestamp(TimeUnit::Millisecond, hint_zone.clone()), hint.clone())
+                (
+                    Timestamp(TimeUnit::Millisecond, hint_zone.clone()),
+                    hint.clone(),
+                )
             }
             (Time32(TimeUnit::Millisecond), Time32(TimeUnit::Second))
                 if self.has_whole_seconds(ordinal) =>
             {
                 (plain.clone(), hint.clone())
             }
-            (Timestamp(unit, Some(_)), Timestamp(hint_unit, Some(_))) if unit == hint_unit => both(),
+            (Timestamp(unit, Some(_)), Timestamp(hint_unit, Some(_))) if unit == hint_unit => {
+                both()
+            }
             (Timestamp(unit, None), Timestamp(hint_unit, Some(_)))
                 if unit == hint_unit && physical != Physical::INT96 =>
             {
@@ -437,8 +480,12 @@ impl Resolver<'_> {
             }
             (Utf8, LargeUtf8 | Utf8View) | (Binary, LargeBinary | BinaryView) => both(),
             (Decimal128(p, s), Decimal256(q, t)) if (p, s) == (q, t) => both(),
-            (Decimal128(p, s), Decimal64(q, t)) if (p, s) == (q, t) && n_bytes <= 8 && *p <= 18 => both(),
-            (Decimal128(p, s), Decimal32(q, t)) if (p, s) == (q, t) && n_bytes <= 4 && *p <= 9 => both(),
+            (Decimal128(p, s), Decimal64(q, t)) if (p, s) == (q, t) && n_bytes <= 8 && *p <= 18 => {
+                both()
+            }
+            (Decimal128(p, s), Decimal32(q, t)) if (p, s) == (q, t) && n_bytes <= 4 && *p <= 9 => {
+                both()
+            }
             _ => stored(),
         }
     }

@@ -86,7 +86,12 @@ fn interval(
     let bytes = array.as_fixed_size_binary();
     let parts = |row: usize| {
         let bytes = bytes.value(row);
-        let part = |i: usize| bytes[4 * i..].first_chunk().copied().map(u32::from_le_bytes);
+        let part = |i: usize| {
+            bytes[4 * i..]
+                .first_chunk()
+                .copied()
+                .map(u32::from_le_bytes)
+        };
         [0, 1, 2].map(|i| part(i).unwrap_or_default())
     };
     let counts = |row: usize| valid.is_none_or(|valid| valid.is_valid(row));
@@ -108,10 +113,19 @@ fn interval(
                 let [months, days, millis] = parts(row);
                 let signed = |n: u32| i32::try_from(n).map_err(|_| lost(row));
                 let nanos = i64::from(millis) * NANOS_PER_MILLI;
-                Ok(IntervalMonthDayNano::new(signed(months)?, signed(days)?, nanos))
+                Ok(IntervalMonthDayNano::new(
+                    signed(months)?,
+                    signed(days)?,
+                    nanos,
+                ))
             };
-            let values = (0..bytes.len()).map(value).collect::<Result<Vec<_>, Misfit>>()?;
-            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(values.into(), nulls))
+            let values = (0..bytes.len())
+                .map(value)
+                .collect::<Result<Vec<_>, Misfit>>()?;
+            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(
+                values.into(),
+                nulls,
+            ))
         }
         IntervalUnit::YearMonth => {
             let value = |row: usize| match parts(row) {
@@ -119,19 +133,30 @@ fn interval(
                 _ if !counts(row) => Ok(0),
                 _ => Err(lost(row)),
             };
-            let values = (0..bytes.len()).map(value).collect::<Result<Vec<_>, Misfit>>()?;
-            Arc::new(PrimitiveArray::<IntervalYearMonthType>::new(values.into(), nulls))
+            let values = (0..bytes.len())
+                .map(value)
+                .collect::<Result<Vec<_>, Misfit>>()?;
+            Arc::new(PrimitiveArray::<IntervalYearMonthType>::new(
+                values.into(),
+                nulls,
+            ))
         }
         IntervalUnit::DayTime => {
             let value = |row: usize| match parts(row) {
-                [0, days, millis] => {
-                    Ok(IntervalDayTime::new(days.cast_signed(), millis.cast_signed()))
-                }
+                [0, days, millis] => Ok(IntervalDayTime::new(
+                    days.cast_signed(),
+                    millis.cast_signed(),
+                )),
                 _ if !counts(row) => Ok(IntervalDayTime::default()),
                 _ => Err(lost(row)),
             };
-            let values = (0..bytes.len()).map(value).collect::<Result<Vec<_>, Misfit>>()?;
-            Arc::new(PrimitiveArray::<IntervalDayTimeType>::new(values.into(), nulls))
+            let values = (0..bytes.len())
+                .map(value)
+                .collect::<Result<Vec<_>, Misfit>>()?;
+            Arc::new(PrimitiveArray::<IntervalDayTimeType>::new(
+                values.into(),
+                nulls,
+            ))
         }
     })
 }

@@ -7,7 +7,9 @@ mod wide;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array, make_array, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array, make_array, new_null_array,
+};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -212,4 +214,3 @@ fn check_precisions(batch: &RecordBatch) -> Result<(), Error> {
         Some(found) => Err(Error::new(found.what).in_column(field.name())),
     })
 }
-

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, IntervalMonthDayNanoType, Time32MillisecondType,
-    Time32SecondType, TimestampMillisecondType, TimestampSecondType,
+    Date32Type, Date64Type, IntervalMonthDayNanoType, Time32MillisecondType, Time32SecondType,
+    TimestampMillisecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_buffer::{Buffer, NullBuffer};
@@ -91,7 +91,11 @@ fn annotated(of: &TypePtr, field: &Field) -> Result<TypePtr, ParquetError> {
     let id = info.has_id().then(|| info.id());
     let logical = logical::logical_type(field, of);
     match of.as_ref() {
-        Type::PrimitiveType { physical_type, type_length, .. } => {
+        Type::PrimitiveType {
+            physical_type,
+            type_length,
+            ..
+        } => {
             let is_interval = match field.data_type() {
                 DataType::Dictionary(_, values) => is_interval(values),
                 data_type => is_interval(data_type),
@@ -114,7 +118,8 @@ fn annotated(of: &TypePtr, field: &Field) -> Result<TypePtr, ParquetError> {
         Type::GroupType { fields, .. } => {
             let inside = |types: &[TypePtr], fields: &Fields| {
                 let both = types.iter().zip(fields);
-                both.map(|(of, field)| annotated(of, field)).collect::<Result<Vec<_>, _>>()
+                both.map(|(of, field)| annotated(of, field))
+                    .collect::<Result<Vec<_>, _>>()
             };
             let children = match field.data_type() {
                 DataType::Struct(of_field) => inside(fields, of_field)?,
@@ -159,7 +164,11 @@ fn repeated(
         return Ok(groups.to_vec());
     }
     let children = inside(group.get_fields())?;
-    if children.iter().zip(group.get_fields()).all(|(a, b)| Arc::ptr_eq(a, b)) {
+    if children
+        .iter()
+        .zip(group.get_fields())
+        .all(|(a, b)| Arc::ptr_eq(a, b))
+    {
         return Ok(groups.to_vec());
     }
     let info = group.get_basic_info();

@@ -140,8 +140,16 @@ fn codes_of_values_that_may_be_erased_do_not_tell_of_rare_ones() {
         assert_eq!(written.as_fixed().unwrap().bytes(), proposed);
         proposed
     };
-    let common: Vec<u8> = skewed(20_000, 60).values().as_fixed().unwrap().bytes().to_vec();
-    let absent = *[61, 62, 63].iter().find(|value| !common.contains(value)).unwrap();
+    let common: Vec<u8> = skewed(20_000, 60)
+        .values()
+        .as_fixed()
+        .unwrap()
+        .bytes()
+        .to_vec();
+    let absent = *[61, 62, 63]
+        .iter()
+        .find(|value| !common.contains(value))
+        .unwrap();
     for secret in [absent, 63] {
         let mut twin = common.clone();
         twin[777] = secret;
@@ -150,8 +158,17 @@ fn codes_of_values_that_may_be_erased_do_not_tell_of_rare_ones() {
     }
     // It costs a 43rd of a bit for each value at most.
     let bits = |lengths: &[u8]| -> f64 {
-        common.iter().map(|value| f64::from(lengths[usize::from(*value)])).sum()
+        common
+            .iter()
+            .map(|value| f64::from(lengths[usize::from(*value)]))
+            .sum()
     };
-    let (with, without) = (bits(&lengths(&common, true)), bits(&lengths(&common, false)));
-    assert!(with - without < common.len() as f64 / 43.0, "{with} {without}");
+    let (with, without) = (
+        bits(&lengths(&common, true)),
+        bits(&lengths(&common, false)),
+    );
+    assert!(
+        with - without < common.len() as f64 / 43.0,
+        "{with} {without}"
+    );
 }

@@ -156,5 +156,5 @@ fn exact_scales_are_not_proposed_where_rows_may_be_erased() {
     let numbers: Vec<f32> = (0..300).map(|i| (i * 7 % 255 - 127) as f32 * 0.3).collect();
     let case = floats(&numbers);
     assert_eq!(scales(&case, false), [f64::from(0.3f32)]);
-    assert_eq!(scales(&case, true), []);
+    assert!(scales(&case, true).is_empty());
 }
