@@ -12,6 +12,9 @@ use super::{CONTINUATION, metadata, read_at};
 /// Mark and padding at the start of a file.
 const HEAD_BYTES: u64 = 8;
 
+/// Padding before the first message, at most.
+const HEAD_PADDING_MAX: u64 = 4 << 10;
+
 /// Bytes that are compared with zero at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
@@ -41,9 +44,12 @@ pub(super) fn check(
     padding(input, start, footer_start)
 }
 
-/// The byte behind the schema's message, which is the first.
+/// The byte behind the schema's message, which is the first. Writers align it as they please.
 fn after_schema(input: &mut (impl Read + Seek), footer_start: u64) -> Result<u64, String> {
-    match message(input, HEAD_BYTES, footer_start) {
+    let head = read_at(input, HEAD_BYTES, HEAD_PADDING_MAX.min(footer_start - HEAD_BYTES.min(footer_start)))?;
+    let words = head.chunks(8).take_while(|word| word.iter().all(|byte| *byte == 0));
+    let start = HEAD_BYTES + 8 * words.count() as u64;
+    match message(input, start, footer_start) {
         Some((MessageHeader::Schema, end)) => Ok(end),
         _ => Ok(HEAD_BYTES),
     }

@@ -445,7 +445,7 @@ impl Resolver<'_> {
                     return (read, made);
                 }
                 let dictionary = Dictionary(key.clone(), Box::new(made.clone()));
-                match read == made && physical != Physical::FIXED_LEN_BYTE_ARRAY {
+                match read == made && physical == Physical::BYTE_ARRAY {
                     true => (dictionary.clone(), dictionary),
                     false => (read, dictionary),
                 }

@@ -8,10 +8,12 @@ use arrow_array::types::{
     IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalYearMonthType, Time32MillisecondType,
     Time32SecondType, TimestampMillisecondType, TimestampSecondType, UInt8Type, UInt16Type,
 };
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
+use crate::merged::Merged;
 use crate::nested::{Misfit, each};
 
 const MILLIS: i64 = 1_000;
@@ -50,10 +52,40 @@ pub(super) fn leaf(
                 true => Arc::clone(array),
                 false => leaf(array, values, valid)?,
             };
-            arrow_cast::cast(&values, to).map_err(|error| Misfit::from(error.to_string()))
+            packed(&values, to).map_err(Misfit::from)
         }
         (from, to) => Err(Misfit::from(format!("{from} is not read as {to}"))),
     }
+}
+
+/// Values as a dictionary of this type.
+fn packed(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+    let text = |error: arrow_schema::ArrowError| error.to_string();
+    let DataType::Dictionary(key, _) = to else {
+        return Err(format!("{to} is no dictionary"));
+    };
+    let valid = (0..values.len()).filter(|row| values.is_valid(*row));
+    let valid = UInt64Array::from_iter_values(valid.map(|row| row as u64));
+    let present = arrow_select::take::take(values, &valid, None).map_err(text)?;
+    let mut merged = Merged::new(&present)?;
+    let places = merged.places_of(&present)?;
+    let mut places = places.iter();
+    let keys = (0..values.len()).map(|row| match values.is_valid(row) {
+        true => places.next().map(|place| *place as u64),
+        false => None,
+    });
+    let keys: ArrayRef = Arc::new(UInt64Array::from_iter(keys));
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let keys = cast_with_options(&keys, key, &options).map_err(|_| {
+        let n = merged.len();
+        format!("its {n} distinct values are more than the keys of {to} can count")
+    })?;
+    let data = keys.to_data().into_builder().data_type(to.clone());
+    let data = data.add_child_data(merged.values()?.to_data());
+    data.build().map(make_array).map_err(text)
 }
 
 fn whole_seconds(millis: i64) -> Result<i64, String> {
