@@ -46,8 +46,14 @@ pub(super) fn check(
 
 /// The byte behind the schema's message, which is the first. Writers align it as they please.
 fn after_schema(input: &mut (impl Read + Seek), footer_start: u64) -> Result<u64, String> {
-    let head = read_at(input, HEAD_BYTES, HEAD_PADDING_MAX.min(footer_start - HEAD_BYTES.min(footer_start)))?;
-    let words = head.chunks(8).take_while(|word| word.iter().all(|byte| *byte == 0));
+    let head = read_at(
+        input,
+        HEAD_BYTES,
+        HEAD_PADDING_MAX.min(footer_start - HEAD_BYTES.min(footer_start)),
+    )?;
+    let words = head
+        .chunks(8)
+        .take_while(|word| word.iter().all(|byte| *byte == 0));
     let start = HEAD_BYTES + 8 * words.count() as u64;
     match message(input, start, footer_start) {
         Some((MessageHeader::Schema, end)) => Ok(end),
