@@ -1,4 +1,4 @@
-//! `.ci/passed`: the commits in which groups of checks passed. `scripts/ci` writes it; here it is compared with the commits.
+//! `.ci/passed`: the commits in which groups of checks passed. `scripts/ci` writes it; here it is compared with them.
 
 use std::path::Path;
 use std::process::Command;

@@ -10,8 +10,8 @@ use clap::Parser;
 use tarsia_fuzz::smoke::{Smoke, run_watched, watch};
 use tarsia_fuzz::{CANARY, TARGETS, Target};
 
-/// Runs every fuzz target on seeded inputs. A canary with a planted panic must be found, and every target must accept some
-/// of its inputs; else the run fails.
+/// Runs every fuzz target on seeded inputs. A canary with a planted panic must be found, and every target must accept
+/// some of its inputs; else the run fails.
 #[derive(Debug, Parser)]
 #[command(name = "smoke")]
 struct Options {

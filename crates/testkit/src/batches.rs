@@ -8,15 +8,15 @@ use arrow_array::{
 };
 use arrow_schema::{Schema, SchemaRef};
 
+/// The schema and the batches of a table.
+pub type Table = (SchemaRef, Vec<RecordBatch>);
+
 /// Compares two tables whose batches may be cut differently: schema with all metadata, and every bit of every value.
 ///
 /// # Panics
 /// They differ.
 #[track_caller]
-pub fn assert_same_table(
-    got: &(SchemaRef, Vec<RecordBatch>),
-    expected: &(SchemaRef, Vec<RecordBatch>),
-) {
+pub fn assert_same_table(got: &Table, expected: &Table) {
     assert_eq!(got.0, expected.0);
     let rows = |table: &[RecordBatch]| table.iter().map(RecordBatch::num_rows).sum::<usize>();
     assert_eq!(rows(&got.1), rows(&expected.1));

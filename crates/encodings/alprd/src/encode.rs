@@ -82,6 +82,10 @@ impl EncodingWriter for Alprd {
         EraseFit::Always
     }
 
+    fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
+        Some("how many of the first bits of the page's numbers repeat")
+    }
+
     fn samples(&self) -> Vec<Sample> {
         let of = |width, right_bits| Sample::any(ValueType::Fixed(width), &[right_bits]);
         vec![of(8, 52), of(4, 23), of(8, 48), of(4, 31)]

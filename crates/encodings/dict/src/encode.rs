@@ -13,7 +13,9 @@ use tarsia_codec::{
     limits,
 };
 
-use crate::layout::{CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, params, write_header};
+use crate::layout::{
+    CodeBytes, HEADER_BYTES, Params, Scope, VALUES_ALIGN, code_bits, params, write_header,
+};
 use crate::{Dict, local};
 
 impl EncodingWriter for Dict {
@@ -178,14 +180,6 @@ fn ordered(distinct: &Distinct, values: Values<'_>, erasable: bool) -> Option<Di
 
 /// The result of [`ordered`] that [`Statistics`] keeps.
 struct Ordered(Option<Distinct>);
-
-/// Bits of a code for `n_entries`.
-pub(crate) fn code_bits(n_entries: usize) -> u32 {
-    match n_entries {
-        0 | 1 => 0,
-        n => (n - 1).ilog2() + 1,
-    }
-}
 
 /// The codes, of the width that the child encodes.
 struct Codes {

@@ -230,3 +230,12 @@ pub(crate) fn write_header(
         }
     }
 }
+
+/// Bits of a code for `n_entries`.
+#[cfg(feature = "encode")]
+pub(crate) fn code_bits(n_entries: usize) -> u32 {
+    match n_entries {
+        0 | 1 => 0,
+        n => (n - 1).ilog2() + 1,
+    }
+}

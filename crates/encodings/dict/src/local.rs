@@ -11,8 +11,7 @@ use tarsia_codec::{
 };
 
 use crate::Dict;
-use crate::encode::code_bits;
-use crate::layout::{CodeBytes, HEADER_BYTES, Scope, VALUES_ALIGN, params};
+use crate::layout::{CodeBytes, HEADER_BYTES, Scope, VALUES_ALIGN, code_bits, params};
 
 /// Blocks by which the bytes of all are estimated.
 const SAMPLE_BLOCKS: usize = 4;

@@ -465,21 +465,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The end of the file: sections, footer, postscript.
-    fn finish(
-        mut self,
-        level: ErasureLevel,
-        rows: RowsOfErasure,
-        columns: &[Arc<Column>],
-    ) -> Result<ErasurePlan> {
-        let catalog = &self.file.catalog;
-        let footer_bytes = catalog.footer_bytes();
-        let old_postscript = catalog.postscript();
-        let mut footer = Footer::parse(footer_bytes, old_postscript, &metadata::SECTIONS_KNOWN)?;
-        let late_start = catalog.late_range().start;
+    /// Splits the sections into those that stay, and the id and the bytes of those that may hold values and that this
+    /// build does not know. Zeroes what is not kept, as far as it lies before what is written anew.
+    fn drop_sections(&mut self, sections: Vec<Section>) -> (Vec<Section>, Vec<(u32, u64)>) {
         let mut kept = Vec::new();
         let mut dropped = Vec::new();
-        for section in std::mem::take(&mut footer.sections) {
+        for section in sections {
             let is_known = metadata::SECTIONS_KNOWN.contains(&section.id);
             let is_ours = is_known && section.id != metadata::SECTION_KERNEL;
             let is_dropped = !is_known && section.flags.holds_values;
@@ -498,6 +489,22 @@ impl<'a> Draft<'a> {
                 self.patches.write_all(section.range.start, zeros);
             }
         }
+        (kept, dropped)
+    }
+
+    /// Assembles the end of the file: sections, footer, postscript.
+    fn finish(
+        mut self,
+        level: ErasureLevel,
+        rows: RowsOfErasure,
+        columns: &[Arc<Column>],
+    ) -> Result<ErasurePlan> {
+        let catalog = &self.file.catalog;
+        let footer_bytes = catalog.footer_bytes();
+        let old_postscript = catalog.postscript();
+        let mut footer = Footer::parse(footer_bytes, old_postscript, &metadata::SECTIONS_KNOWN)?;
+        let late_start = catalog.late_range().start;
+        let (kept, dropped) = self.drop_sections(std::mem::take(&mut footer.sections));
         let old_root = catalog.changes().history.is_some();
         let old_root = old_root.then(|| catalog.root_digest());
         let top = self.tree()?;

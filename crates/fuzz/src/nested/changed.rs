@@ -12,7 +12,12 @@ use super::written::{ROWS_MAX, block_rows, written};
 
 /// Changed blocks: bytes anywhere, and the fields of the header made to fit now and then.
 pub fn block(bytes: &[u8]) {
-    let Some((page, forms, mut input)) = to_change(bytes) else {
+    let Some(ToChange {
+        page,
+        forms,
+        mut input,
+    }) = to_change(bytes)
+    else {
         return;
     };
     let decoder = decoder(&page.meta);
@@ -22,7 +27,12 @@ pub fn block(bytes: &[u8]) {
 
 /// Decodes changed blocks by the inside of a kernel: the rows, or the refusal, of the decoders that it is made of.
 pub fn kernel(bytes: &[u8]) {
-    let Some((page, forms, mut input)) = to_change(bytes) else {
+    let Some(ToChange {
+        page,
+        forms,
+        mut input,
+    }) = to_change(bytes)
+    else {
         return;
     };
     let decoder = decoder(&page.meta);
@@ -52,12 +62,23 @@ pub fn kernel(bytes: &[u8]) {
     }
 }
 
-/// A page, and what says how it changes: chosen first, so that short inputs, too, change something else each.
-fn to_change(bytes: &[u8]) -> Option<(EncodedPage, Vec<LevelForm>, Input<'_>)> {
+/// A page, and the input that says how it changes.
+struct ToChange<'a> {
+    page: EncodedPage,
+    forms: Vec<LevelForm>,
+    input: Input<'a>,
+}
+
+/// Makes a page to change. How it changes is chosen first, so that short inputs, too, change something else each.
+fn to_change(bytes: &[u8]) -> Option<ToChange<'_>> {
     let mut input = Input::new(bytes);
     let changes = input.take(24);
-    let (page, forms, _) = written(&mut input)?;
-    Some((page, forms, Input::new(changes)))
+    let Written { page, forms, .. } = written(&mut input)?;
+    Some(ToChange {
+        page,
+        forms,
+        input: Input::new(changes),
+    })
 }
 
 /// A block of a page with some bytes changed, and the rows that a block table gives it.

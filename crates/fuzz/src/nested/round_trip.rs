@@ -9,7 +9,7 @@ use super::written::{block_rows, written};
 /// Levels and items that the input describes, encoded and decoded.
 pub fn round_trip(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    if let Some((page, forms, rows)) = written(&mut input) {
+    if let Some(Written { page, forms, rows }) = written(&mut input) {
         let decoder = decoder(&page.meta);
         let mut at = 0;
         for (i, n) in block_rows(&page).into_iter().enumerate() {

@@ -26,8 +26,15 @@ pub(super) const TYPES: [ValueType; 7] = [
     ValueType::Fixed(12),
 ];
 
-/// A page that the input describes, of trees without shared buffers, and what is in it.
-pub(super) fn written(input: &mut Input<'_>) -> Option<(EncodedPage, Vec<LevelForm>, Rows)> {
+/// A page, and what is in it.
+pub(super) struct Written {
+    pub(super) page: EncodedPage,
+    pub(super) forms: Vec<LevelForm>,
+    pub(super) rows: Rows,
+}
+
+/// Makes the page that the input describes, of trees without shared buffers.
+pub(super) fn written(input: &mut Input<'_>) -> Option<Written> {
     let mut forms = forms(input);
     let value_type = *input.pick(&TYPES);
     let rows = 1 + input.below(ROWS_MAX);
@@ -63,7 +70,7 @@ pub(super) fn written(input: &mut Input<'_>) -> Option<(EncodedPage, Vec<LevelFo
         levels,
         items,
     };
-    Some((page, forms, rows))
+    Some(Written { page, forms, rows })
 }
 
 /// The levels of up to four nodes, as a schema has them.

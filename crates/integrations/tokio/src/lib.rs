@@ -1,7 +1,7 @@
 //! Tarsia files in programs on tokio.
 //!
-//! Reading a file computes and waits for disks, so it blocks the thread that does it. The functions here do it on tokio's
-//! blocking threads: [`run`] for one step (opening, a take), [`stream`] for a scan.
+//! Reading a file computes and waits for disks, so it blocks the thread that does it. The functions here do it on
+//! tokio's blocking threads: [`run`] for one step (opening, a take), [`stream`] for a scan.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -92,8 +92,8 @@ pub fn stream(scan: ScanBuilder, n_ahead: usize) -> BatchStream {
 
 /// The batches of a scan that runs on a blocking thread; made by [`stream`].
 ///
-/// Its errors are [`ArrowError`]s that carry a [`tarsia::Error`], as those of [`tarsia::Scan`]. After an error there are no
-/// more batches. A scan that panics ends with an error, too, never as if it were complete.
+/// Its errors are [`ArrowError`]s that carry a [`tarsia::Error`], as those of [`tarsia::Scan`]. After an error there are
+/// no more batches. A scan that panics ends with an error, too, never as if it were complete.
 pub struct BatchStream {
     batches: mpsc::Receiver<Result<RecordBatch, ArrowError>>,
     /// `None` once the stream has ended.
