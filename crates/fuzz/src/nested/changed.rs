@@ -8,7 +8,7 @@ use tarsia_testkit::fuzzing::{Input, accepted};
 
 use super::decoded::{decode, decoder, exercise};
 use super::kernel::decode_by_kernel;
-use super::written::{ROWS_MAX, block_rows, written};
+use super::written::{ROWS_MAX, Written, block_rows, written};
 
 /// Changed blocks: bytes anywhere, and the fields of the header made to fit now and then.
 pub fn block(bytes: &[u8]) {

@@ -4,7 +4,7 @@ use tarsia_testkit::fuzzing::Input;
 
 use super::decoded::{decoder, exercise};
 use super::rows::COMPARED_SLOTS_MAX;
-use super::written::{block_rows, written};
+use super::written::{Written, block_rows, written};
 
 /// Levels and items that the input describes, encoded and decoded.
 pub fn round_trip(bytes: &[u8]) {
