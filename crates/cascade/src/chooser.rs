@@ -97,7 +97,7 @@ impl Chooser {
         }
     }
 
-    /// The same, but all pages have the fallback of their type alone: what is chosen tells nothing of values.
+    /// Gives all pages the fallback of their type alone: what is chosen tells nothing of values.
     #[must_use]
     pub fn by_type_alone(self) -> Self {
         Self {

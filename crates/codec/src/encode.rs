@@ -53,9 +53,10 @@ pub trait EncodingWriter: Encoding {
         false
     }
 
-    /// What the parameters and the shared buffers of a node tell of erased values, in words that follow a colon; `None`
-    /// if nothing. What its children tell is theirs, and which node a search has found for a page does not count. The
-    /// page of the encoding says the same at length. Strict columns have only trees of which no node tells anything.
+    /// Says what the parameters and the shared buffers of a node tell of erased values, in words that follow a colon;
+    /// `None` if nothing. What its children tell is theirs, and which node a search has found for a page does not
+    /// count. The page of the encoding says the same at length. Strict columns have only trees of which no node tells
+    /// anything.
     fn residue(&self, _node: &Node<'_>) -> Option<&'static str> {
         None
     }

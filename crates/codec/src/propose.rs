@@ -187,7 +187,7 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// The same part, which may be of the node's own encoding.
+    /// Says that the part may be of the node's own encoding.
     #[must_use]
     pub fn nesting(self) -> Self {
         Self {

@@ -4,6 +4,9 @@
 pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Where the bytes lie in what errors are about, and its length.
+    place: u64,
+    len: u64,
 }
 
 /// The error of a read beyond the end.
@@ -22,7 +25,17 @@ pub(crate) struct TooShort {
 impl<'a> ByteReader<'a> {
     /// A cursor at the first byte.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self::of_part(bytes, 0, bytes.len() as u64)
+    }
+
+    /// A cursor over bytes that lie at `place` of `len` bytes. Errors count from the start of these.
+    pub(crate) fn of_part(bytes: &'a [u8], place: u64, len: u64) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            place,
+            len,
+        }
     }
 
     /// Bytes read so far.
@@ -65,9 +78,9 @@ impl<'a> ByteReader<'a> {
     pub(crate) fn too_short(&self, needed: u64, what: &'static str) -> TooShort {
         TooShort {
             what,
-            at: self.at as u64,
+            at: self.place.saturating_add(self.at as u64),
             needed,
-            len: self.bytes.len() as u64,
+            len: self.len,
         }
     }
 }

@@ -47,7 +47,7 @@ impl Categories {
         Ok(json!({ "ordered": self.ordered, "values": STANDARD.encode(bytes) }).to_string())
     }
 
-    /// Those that a text stands for.
+    /// Reads the categories that a text stands for.
     ///
     /// # Errors
     /// The text is none of [`Categories::to_text`].

@@ -54,28 +54,28 @@ impl Error {
         }
     }
 
-    /// The same error in a file. The first file that is named stays.
+    /// Names the file of the error. The first file that is named stays.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Error {
         self.file.get_or_insert_with(|| path.to_owned());
         self
     }
 
-    /// The same error in a line of text, counted from 1.
+    /// Names the line of text, counted from 1.
     #[must_use]
     pub fn in_line(mut self, line: u64) -> Error {
         self.line.get_or_insert(line);
         self
     }
 
-    /// The same error in a column, or in a field inside one: `user.age`.
+    /// Names the column, or a field inside one: `user.age`.
     #[must_use]
     pub fn in_column(mut self, column: impl Into<String>) -> Error {
         self.column.get_or_insert_with(|| column.into());
         self
     }
 
-    /// The same error in a row, counted from 0.
+    /// Names the row, counted from 0.
     #[must_use]
     pub fn in_row(mut self, row: u64) -> Error {
         self.row.get_or_insert(row);

@@ -28,7 +28,7 @@ impl Misfit {
         }
     }
 
-    /// The same value in an array around, where `outer` says which of its rows has the value.
+    /// Places the value in an array around, where `outer` says which of its rows has the value.
     fn in_row(self, outer: impl FnOnce(usize) -> Option<usize>) -> Misfit {
         Misfit {
             index: self.index.and_then(outer),
@@ -76,7 +76,7 @@ pub(crate) fn converted(
     below(array, to, None, leaf)
 }
 
-/// The same, where only those values count that are valid `above`.
+/// Looks where only those values count that are valid `above`.
 fn below(
     array: &ArrayRef,
     to: &DataType,
@@ -286,6 +286,7 @@ pub(crate) fn with_dictionaries(
     let mut inside = |array: &ArrayRef, field: &FieldRef| {
         with_dictionaries(array, &format!("{path}.{}", field.name()), replace)
     };
+    let of_column = |error: Error| error.in_column(path);
     let is_same = |a: &ArrayRef, b: &ArrayRef| Arc::ptr_eq(a, b);
     let nulls = || array.nulls().cloned();
     let made: ArrayRef = match array.data_type() {
@@ -316,47 +317,15 @@ pub(crate) fn with_dictionaries(
             let (ids, offsets) = (union.type_ids().clone(), union.offsets().cloned());
             Arc::new(UnionArray::try_new(fields.clone(), ids, offsets, new).map_err(text)?)
         }
-        DataType::List(item) => {
-            let lists = array.as_list::<i32>();
-            let items = inside(lists.values(), item)?;
-            if is_same(lists.values(), &items) {
-                return Ok(Arc::clone(array));
-            }
-            let offsets = lists.offsets().clone();
-            let made = GenericListArray::try_new(Arc::clone(item), offsets, items, nulls());
-            Arc::new(made.map_err(text)?)
-        }
+        DataType::List(item) => return lists::<i32>(array, item, &mut inside).map_err(of_column),
         DataType::LargeList(item) => {
-            let lists = array.as_list::<i64>();
-            let items = inside(lists.values(), item)?;
-            if is_same(lists.values(), &items) {
-                return Ok(Arc::clone(array));
-            }
-            let offsets = lists.offsets().clone();
-            let made = GenericListArray::try_new(Arc::clone(item), offsets, items, nulls());
-            Arc::new(made.map_err(text)?)
+            return lists::<i64>(array, item, &mut inside).map_err(of_column);
         }
         DataType::ListView(item) => {
-            let lists = array.as_list_view::<i32>();
-            let items = inside(lists.values(), item)?;
-            if is_same(lists.values(), &items) {
-                return Ok(Arc::clone(array));
-            }
-            let (offsets, sizes) = (lists.offsets().clone(), lists.sizes().clone());
-            let made =
-                GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
-            Arc::new(made.map_err(text)?)
+            return list_views::<i32>(array, item, &mut inside).map_err(of_column);
         }
         DataType::LargeListView(item) => {
-            let lists = array.as_list_view::<i64>();
-            let items = inside(lists.values(), item)?;
-            if is_same(lists.values(), &items) {
-                return Ok(Arc::clone(array));
-            }
-            let (offsets, sizes) = (lists.offsets().clone(), lists.sizes().clone());
-            let made =
-                GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls());
-            Arc::new(made.map_err(text)?)
+            return list_views::<i64>(array, item, &mut inside).map_err(of_column);
         }
         DataType::FixedSizeList(item, n) => {
             let lists = array.as_fixed_size_list();
@@ -383,6 +352,44 @@ pub(crate) fn with_dictionaries(
         _ => return Ok(Arc::clone(array)),
     };
     Ok(made)
+}
+
+/// A function that replaces the items of an array, whose field it gets.
+type Inside<'a> = &'a mut dyn FnMut(&ArrayRef, &FieldRef) -> Result<ArrayRef, Error>;
+
+fn lists<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    item: &FieldRef,
+    inside: Inside<'_>,
+) -> Result<ArrayRef, Error> {
+    let lists = array.as_list::<O>();
+    let items = inside(lists.values(), item)?;
+    if Arc::ptr_eq(lists.values(), &items) {
+        return Ok(Arc::clone(array));
+    }
+    let (offsets, nulls) = (lists.offsets().clone(), array.nulls().cloned());
+    let made = GenericListArray::try_new(Arc::clone(item), offsets, items, nulls);
+    Ok(Arc::new(
+        made.map_err(|error| Error::new(error.to_string()))?,
+    ))
+}
+
+fn list_views<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    item: &FieldRef,
+    inside: Inside<'_>,
+) -> Result<ArrayRef, Error> {
+    let lists = array.as_list_view::<O>();
+    let items = inside(lists.values(), item)?;
+    if Arc::ptr_eq(lists.values(), &items) {
+        return Ok(Arc::clone(array));
+    }
+    let (offsets, sizes) = (lists.offsets().clone(), lists.sizes().clone());
+    let nulls = array.nulls().cloned();
+    let made = GenericListViewArray::try_new(Arc::clone(item), offsets, sizes, items, nulls);
+    Ok(Arc::new(
+        made.map_err(|error| Error::new(error.to_string()))?,
+    ))
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Growing {
     }
 }
 
-/// What the end of a file is made of.
+/// Parts of the end of a file.
 pub(crate) struct EndParts<'a> {
     /// The header. The digest covers its first 64 bytes, without the slots.
     pub(crate) header: &'a [u8],

@@ -211,31 +211,33 @@ pub fn bases() -> &'static [Base] {
         ];
         tables
             .into_iter()
-            .map(|(batch, options)| {
-                let batches = std::slice::from_ref(&batch);
-                let bytes = write(batch.schema(), batches, options);
-                let seals = Seals::of(&bytes);
-                let layout = open(&bytes, How::PLAIN)
-                    .and_then(|file| file.inspect())
-                    .expect("a well-formed file")
-                    .layout;
-                let range = |region: &tarsia::Region| {
-                    region.place as usize..(region.place + region.bytes) as usize
-                };
-                let regions = layout
-                    .iter()
-                    .map(range)
-                    .filter(|range| !range.is_empty())
-                    .collect();
-                Base {
-                    bytes,
-                    batch,
-                    seals,
-                    regions,
-                }
-            })
+            .map(|(batch, options)| base(batch, options))
             .collect()
     })
+}
+
+/// A table as a file, and what is known of the file.
+fn base(batch: RecordBatch, options: WriteOptions) -> Base {
+    let batches = std::slice::from_ref(&batch);
+    let bytes = write(batch.schema(), batches, options);
+    let seals = Seals::of(&bytes);
+    let layout = open(&bytes, How::PLAIN)
+        .and_then(|file| file.inspect())
+        .expect("a well-formed file")
+        .layout;
+    let range =
+        |region: &tarsia::Region| region.place as usize..(region.place + region.bytes) as usize;
+    let regions = layout
+        .iter()
+        .map(range)
+        .filter(|range| !range.is_empty())
+        .collect();
+    Base {
+        bytes,
+        batch,
+        seals,
+        regions,
+    }
 }
 
 /// How a file is opened.
@@ -548,16 +550,15 @@ pub fn round_trip_nested(bytes: &[u8]) {
     });
 }
 
-fn round_trip_of(
-    bytes: &[u8],
-    rows_max: usize,
+/// A table of up to four columns, whose names may be equal.
+fn picked_table(
+    input: &mut Input<'_>,
+    rows: usize,
     mut column: impl FnMut(&mut Input<'_>, usize) -> ArrayRef,
-) {
-    let mut input = Input::new(bytes);
-    let rows = input.count(rows_max);
+) -> RecordBatch {
     let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
     for i in 0..input.below(5) {
-        let array = column(&mut input, rows);
+        let array = column(input, rows);
         let data_type = array.data_type().clone();
         let nullable = data_type.is_nested()
             || data_type == DataType::Null
@@ -577,9 +578,14 @@ fn round_trip_of(
         columns.push(array);
     }
     let schema = Arc::new(Schema::new(fields));
-    let row_count = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
-    let batch =
-        RecordBatch::try_new_with_options(schema.clone(), columns, &row_count).expect("a batch");
+    RecordBatch::try_new_with_options(schema, columns, &row_count(rows)).expect("a batch")
+}
+
+fn row_count(rows: usize) -> arrow_array::RecordBatchOptions {
+    arrow_array::RecordBatchOptions::new().with_row_count(Some(rows))
+}
+
+fn picked_options(input: &mut Input<'_>) -> WriteOptions {
     let preset = *input.pick(&[Preset::Balanced, Preset::Fast, Preset::Compact]);
     let full_zip_bytes_min = *input.pick(&[128, 0, u32::MAX]);
     let memory_budget_bytes = match input.below(4) {
@@ -595,7 +601,7 @@ fn round_trip_of(
         .with_preset(preset)
         .with_full_zip_bytes_min(full_zip_bytes_min)
         .with_memory_budget_bytes(memory_budget_bytes);
-    let options = match input.one_in(2) {
+    match input.one_in(2) {
         true => options,
         // Trees that no search would find.
         false => {
@@ -603,25 +609,40 @@ fn round_trip_of(
             let chooser = chooser.with_chance(input.number());
             options.with_chooser(PageChooser::new(Arc::new(chooser)))
         }
-    };
-    let cuts = |batch: &RecordBatch, input: &mut Input<'_>| {
-        let mut parts = Vec::new();
-        let mut at = 0;
-        while at < rows {
-            let n = match input.is_empty() {
-                true => rows - at,
-                false => input.count(3000).min(rows - at),
-            };
-            parts.push(batch.slice(at, n));
-            at += n;
-            // Empty batches are legal; a hundred say no more than one.
-            if parts.len() > 100 {
-                parts.push(batch.slice(at, rows - at));
-                break;
-            }
+    }
+}
+
+/// The batch in parts of any sizes.
+fn cuts(batch: &RecordBatch, input: &mut Input<'_>) -> Vec<RecordBatch> {
+    let rows = batch.num_rows();
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < rows {
+        let n = match input.is_empty() {
+            true => rows - at,
+            false => input.count(3000).min(rows - at),
+        };
+        parts.push(batch.slice(at, n));
+        at += n;
+        // Empty batches are legal; a hundred say no more than one.
+        if parts.len() > 100 {
+            parts.push(batch.slice(at, rows - at));
+            break;
         }
-        parts
-    };
+    }
+    parts
+}
+
+fn round_trip_of(
+    bytes: &[u8],
+    rows_max: usize,
+    column: impl FnMut(&mut Input<'_>, usize) -> ArrayRef,
+) {
+    let mut input = Input::new(bytes);
+    let rows = input.count(rows_max);
+    let batch = picked_table(&mut input, rows, column);
+    let (schema, row_count) = (batch.schema(), row_count(rows));
+    let options = picked_options(&mut input);
     let parts = match rows {
         0 => vec![batch.clone()],
         _ => cuts(&batch, &mut Input::new(input.take(16))),

@@ -90,7 +90,7 @@ impl<'a> Nested<'a> {
         Ok(Self { slice, levels })
     }
 
-    /// The same for a strict column: levels that may have nulls are stored, also where they have none.
+    /// Stores the levels of a strict column: levels that may have nulls are stored, also where they have none.
     pub(crate) fn strict(
         slice: LevelsSlice<'a>,
         context: &EncodeContext<'_>,
@@ -119,7 +119,7 @@ impl<'a> Nested<'a> {
         Ok(Self { slice, levels })
     }
 
-    /// What [`decoded_bytes`] says of some rows.
+    /// Returns what [`decoded_bytes`] says of some rows.
     pub(crate) fn decoded_bytes(&self, rows: Range<usize>, value_type: ValueType) -> u64 {
         decoded_bytes(self.slice, self.slice.levels().forms(), rows, value_type)
     }

@@ -12,7 +12,7 @@ use crate::strict::strict_place_bytes;
 /// A block whose survivors may take more bytes gets a zero behind it for so many bytes that it has.
 pub const SLACK_ONE_IN: usize = 96;
 
-/// What gets zeros behind it.
+/// The blocks that get zeros behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// Blocks whose survivors may take more bytes, as the encodings of their page say ([`EraseFit::MayGrow`]): a 96th

@@ -303,24 +303,9 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
     };
     let base = nested_array(&data_type, n_base, &profile);
     let any = |rng: &mut Rng| rng.below(n_base) as u64;
-    let (places, order): (Vec<u64>, &str) = match (is_pooled, rng.below(3)) {
-        (false, _) => ((0..rows as u64).collect(), "all different"),
-        (true, 0) => {
-            let run = rng.between(2, 200);
-            let mut places = Vec::new();
-            while places.len() < rows {
-                let place = any(rng);
-                let n = rng.between(1, run).min(rows - places.len());
-                places.extend(std::iter::repeat_n(place, n));
-            }
-            (places, "runs")
-        }
-        (true, 1) => {
-            let mut places: Vec<u64> = (0..rows).map(|_| any(rng)).collect();
-            places.sort_unstable();
-            (places, "sorted")
-        }
-        (true, _) => ((0..rows).map(|_| any(rng)).collect(), "in any order"),
+    let (places, order) = match is_pooled {
+        true => pooled_places(rng, rows, n_base),
+        false => ((0..rows as u64).collect(), "all different"),
     };
     let others = match is_pooled {
         true => (0..rows).map(|_| any(rng)).collect(),
@@ -367,6 +352,29 @@ fn source(rng: &mut Rng, number: usize, rows: usize) -> Source {
         null_runs,
         options,
         text,
+    }
+}
+
+/// Rows of a pool of `n_base` values, and the words for their order.
+fn pooled_places(rng: &mut Rng, rows: usize, n_base: usize) -> (Vec<u64>, &'static str) {
+    let any = |rng: &mut Rng| rng.below(n_base) as u64;
+    match rng.below(3) {
+        0 => {
+            let run = rng.between(2, 200);
+            let mut places = Vec::new();
+            while places.len() < rows {
+                let place = any(rng);
+                let n = rng.between(1, run).min(rows - places.len());
+                places.extend(std::iter::repeat_n(place, n));
+            }
+            (places, "runs")
+        }
+        1 => {
+            let mut places: Vec<u64> = (0..rows).map(|_| any(rng)).collect();
+            places.sort_unstable();
+            (places, "sorted")
+        }
+        _ => ((0..rows).map(|_| any(rng)).collect(), "in any order"),
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Certificate {
     /// genpkey -algorithm ed25519` writes it
     #[arg(long, value_name = "KEYFILE", requires = "path")]
     pub key: Option<PathBuf>,
-    /// What the certificate says besides, such as the number of a request
+    /// Note in the certificate, such as the number of a request
     #[arg(long, value_name = "TEXT", requires = "path")]
     pub note: Option<String>,
 }
@@ -294,7 +294,7 @@ pub struct VerifyCertificate {
     pub json: bool,
 }
 
-/// What a file is prepared for: how rows of a column can be erased later, in place.
+/// The erasure level of a column: how rows of a column can be erased later, in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Erasure {
     /// As the level says.

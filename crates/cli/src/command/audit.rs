@@ -38,7 +38,7 @@ struct ColumnDocument<'a> {
     rows_held: u64,
     encodings_that_keep_values: &'a [String],
     strict: bool,
-    /// What erasures leave that may depend on erased values.
+    /// The residue: what erasures leave that may depend on erased values.
     residue: Vec<ResidueDocument<'a>>,
     blocks_looked_at: u64,
     entries_looked_at: u64,
@@ -139,7 +139,7 @@ fn residue_document(residue: &tarsia::Residue) -> ResidueDocument<'_> {
     }
 }
 
-/// What erasures leave of each column at level 2; columns of which they leave the same stand together.
+/// Says what erasures leave of each column at level 2; columns of which they leave the same stand together.
 fn residue(audit: &tarsia::Audit) -> Vec<String> {
     let mut columns: Vec<(&[tarsia::Residue], Vec<String>)> = Vec::new();
     for column in audit.columns.iter().filter(|it| !it.residue.is_empty()) {
@@ -170,7 +170,7 @@ fn residue(audit: &tarsia::Audit) -> Vec<String> {
     lines
 }
 
-/// What a column may hold beside the rows that it has.
+/// Says what a column may hold beside the rows that it has.
 fn remarks(column: &AuditedColumn) -> Vec<String> {
     let mut remarks = Vec::new();
     if column.strict {

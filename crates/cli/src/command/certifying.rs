@@ -23,7 +23,7 @@ pub(super) struct Certifying {
     _temporary: Temporary,
 }
 
-/// What a file means that has the name of the certificate already. A certificate is evidence, and replaces nothing.
+/// The meaning of a file that has the name of the certificate already. A certificate is evidence, and replaces nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
     /// It is another one.
@@ -152,7 +152,7 @@ impl Certifying {
     }
 }
 
-/// What is said of a name that is taken.
+/// Error for a name that is taken.
 const IS_THERE: &str = "is there already, and a certificate replaces nothing; give another name";
 
 /// Whether a name is taken, be it by a link that leads nowhere.

@@ -24,7 +24,7 @@ const COLUMNS_SHOWN: usize = 20;
 struct EraseDocument<'a> {
     file: String,
     dry_run: bool,
-    /// What became of an earlier erasure that was interrupted: `clean` if there was none, `finished` or `dropped`.
+    /// Outcome of an earlier erasure that was interrupted: `clean` if there was none, `finished` or `dropped`.
     recovered: &'static str,
     level: u8,
     /// Whether a byte of the file changed, or would change.

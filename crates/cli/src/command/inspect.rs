@@ -71,7 +71,7 @@ struct ColumnDocument {
     name: String,
     r#type: String,
     nullable: bool,
-    /// What an erasure may do: 0 nothing, 1 hide rows, 2 remove their values.
+    /// Erasure level: 0 nothing, 1 hide rows, 2 remove their values.
     erasure_level: u8,
     rows: u64,
     items: u64,
@@ -206,6 +206,13 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
     if about.erasure_is_pending {
         out.line(ERASURE_IS_PENDING)?;
     }
+    regions_and_kernels(&mut out, &document)?;
+    columns(&mut out, &document.columns)?;
+    out.finish()
+}
+
+/// Prints the tables of regions and of kernels.
+fn regions_and_kernels(out: &mut Out, document: &InspectDocument) -> Result<(), Failure> {
     if let Some(layout) = &document.layout {
         let mut table = new_table(&["region", "place", "bytes"]);
         align_right(&mut table, 1);

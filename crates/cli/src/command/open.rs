@@ -9,7 +9,7 @@ use crate::args::{Limits, Names, Rows, Trust};
 use crate::budget::Budget;
 use crate::failure::Failure;
 
-/// What is said of a file whose last erasure was interrupted after it counted.
+/// Warning for a file whose last erasure was interrupted after it counted.
 pub(super) const ERASURE_IS_PENDING: &str = "an erasure was interrupted: the bytes of its rows are still in the file, although \
     readers do not see them; `tarsia recover` finishes it";
 

@@ -1,4 +1,5 @@
-//! What files of other formats say and a table does not: carried, refused or noted, never lost without a word.
+//! Statements of files of other formats that a table does not have: carried, refused or noted, never lost without a
+//! word.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ mod read;
 use std::ops::Range;
 
 use crate::DIGEST_BYTES;
-use crate::bytes::{ByteReader, TooShort};
+use crate::bytes::TooShort;
 
 pub use read::JournalReader;
 
@@ -307,7 +307,7 @@ impl JournalHasher {
         self.0.update(bytes);
     }
 
-    /// What [`journal_digest`] is of all bytes so far.
+    /// Returns what [`journal_digest`] is of all bytes so far.
     pub fn digest(&self) -> [u8; SLOT_DIGEST_BYTES] {
         let whole: [u8; DIGEST_BYTES] = *self.0.finalize().as_bytes();
         let mut kept = [0; SLOT_DIGEST_BYTES];
@@ -361,6 +361,23 @@ fn end_of_change(
 
 fn corrupt(what: &'static str, at: u64, expect: &'static str) -> JournalError {
     JournalError::Corrupt { what, at, expect }
+}
+
+impl From<TooShort> for JournalError {
+    fn from(error: TooShort) -> Self {
+        let TooShort {
+            what,
+            at,
+            needed,
+            len,
+        } = error;
+        Self::Truncated {
+            what,
+            at,
+            needed,
+            len,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -540,7 +557,7 @@ mod tests {
                 let length = range.end - range.start;
                 let is_header = [128, 24].contains(&length);
                 let is_record = range.end == bytes.len() as u64 - 2;
-                let is_padding = length < 8 && range.end % 8 == 0;
+                let is_padding = length < 8 && range.end.is_multiple_of(8);
                 assert!(length <= most.max(1) || is_header || is_record || is_padding);
                 assert_eq!(range.start, at);
                 at = range.end;

@@ -7,6 +7,7 @@ use super::{
     JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, JournalError, KIND_WRITE, KIND_ZERO, check_record,
     check_state, corrupt, end_of_change,
 };
+use crate::bytes::ByteReader;
 
 /// Bytes of a change that are read at once where nobody wants them.
 const PASSED_BYTES: u64 = 1 << 16;
@@ -30,7 +31,7 @@ pub struct JournalReader {
     index: u64,
     /// The first byte that the next change may have.
     free: u64,
-    /// What is left of a change that is read in pieces, padding apart.
+    /// The rest of a change that is read in pieces, padding apart.
     rest: Option<Rest>,
 }
 
@@ -57,7 +58,7 @@ impl JournalReader {
     }
 
     fn of_header(len: u64, bytes: &[u8]) -> Result<Self, JournalError> {
-        let mut fields = Fields { bytes, at: 0, len };
+        let mut fields = ByteReader::of_part(bytes, 0, len);
         match fields.array("the magic")? {
             JOURNAL_MAGIC => {}
             EARLIER_MAGIC => return Err(JournalError::Earlier),
@@ -194,11 +195,7 @@ impl JournalReader {
 
     /// The change whose header lies at `at`.
     fn change(&mut self, at: u64, header: &[u8]) -> Result<Kind, JournalError> {
-        let mut fields = Fields {
-            bytes: header,
-            at,
-            len: self.len,
-        };
+        let mut fields = ByteReader::of_part(header, at, self.len);
         let [kind, reserved @ ..] = fields.u64("the kind")?.to_le_bytes();
         if reserved != [0; 7] {
             return Err(corrupt("the kind", at, "7 zero bytes must follow it"));
@@ -228,34 +225,4 @@ enum Kind {
 /// Zeros behind so many bytes, up to a multiple of 8.
 fn padding_of(length: u64) -> u64 {
     length.wrapping_neg() % ALIGN as u64
-}
-
-/// Fields of a header that was read as a whole.
-struct Fields<'a> {
-    /// Those that are left.
-    bytes: &'a [u8],
-    /// Where they lie in the journal.
-    at: u64,
-    /// Bytes of the journal.
-    len: u64,
-}
-
-impl Fields<'_> {
-    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], JournalError> {
-        let Some((array, rest)) = self.bytes.split_first_chunk() else {
-            return Err(JournalError::Truncated {
-                what,
-                at: self.at,
-                needed: N as u64,
-                len: self.len,
-            });
-        };
-        self.bytes = rest;
-        self.at += N as u64;
-        Ok(*array)
-    }
-
-    fn u64(&mut self, what: &'static str) -> Result<u64, JournalError> {
-        self.array(what).map(u64::from_le_bytes)
-    }
 }

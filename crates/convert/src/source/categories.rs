@@ -1,4 +1,4 @@
-//! What the dictionaries of a source say beside the values of its rows.
+//! Dictionaries of a source: what they say beside the values of its rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -93,7 +93,8 @@ impl Tracker {
         Ok(())
     }
 
-    /// What rows do not say: all values in their order of dictionaries that are ordered, or have values without rows.
+    /// Returns what rows do not say: all values in their order of dictionaries that are ordered, or have values without
+    /// rows.
     pub(super) fn late_metadata(&self) -> Result<Vec<LateMetadata>, Error> {
         let mut late = Vec::new();
         for (path, tracked) in &self.dictionaries {

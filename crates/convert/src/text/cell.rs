@@ -232,15 +232,8 @@ fn intervals<'a>(style: Style, array: &'a dyn Array, unit: IntervalUnit) -> Cell
             let values = array.as_primitive::<IntervalDayTimeType>();
             Box::new(move |row, out| {
                 let value = values.value(row);
-                ascii(
-                    style,
-                    out,
-                    &format!(
-                        "P{}DT{}S",
-                        value.days,
-                        fraction(i64::from(value.milliseconds), 3)
-                    ),
-                )
+                let seconds = fraction(i64::from(value.milliseconds), 3);
+                ascii(style, out, &format!("P{}DT{seconds}S", value.days))
             })
         }
         IntervalUnit::MonthDayNano => {
@@ -278,12 +271,8 @@ fn nested<'a>(style: Style, array: &'a dyn Array) -> Result<Cell<'a>, String> {
             let entry = cell(style, map.entries())?;
             Box::new(move |row, out| {
                 let offsets = map.value_offsets();
-                items(
-                    style,
-                    &entry,
-                    offsets[row] as usize..offsets[row + 1] as usize,
-                    out,
-                )
+                let range = offsets[row] as usize..offsets[row + 1] as usize;
+                items(style, &entry, range, out)
             })
         }
         DataType::ListView(_) => view_items::<i32>(style, array)?,

@@ -54,7 +54,7 @@ fn repeated(fields: &[&FieldRef]) -> Option<String> {
     }
 }
 
-/// The same for the objects that values of a type are or have. Lists have no names in paths.
+/// Looks into the objects that values of a type are or have. Lists have no names in paths.
 fn repeated_inside(data_type: &DataType) -> Option<String> {
     match data_type {
         DataType::Struct(fields) => repeated(&fields.iter().collect::<Vec<_>>()),

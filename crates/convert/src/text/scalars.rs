@@ -119,7 +119,7 @@ pub(super) fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
 
 /// The texts of timestamps with a zone whose offset had seconds at some time, as those of Liberia had until 1972.
 struct UtcTexts {
-    /// The same timestamps in UTC, and their unit; `None` where every offset is of whole minutes.
+    /// The timestamps in UTC, and their unit; `None` where every offset is of whole minutes.
     in_utc: Option<(ArrayRef, TimeUnit)>,
 }
 

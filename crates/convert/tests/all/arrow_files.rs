@@ -118,7 +118,11 @@ fn metadata_of_footers_are_kept_and_those_of_batches_noted() {
     let options = IpcWriteOptions::default;
     folder.write(
         "x.arrow",
-        file(&[batch.clone()], options(), &[("note", "kept"), ("b", "2")]),
+        file(
+            std::slice::from_ref(&batch),
+            options(),
+            &[("note", "kept"), ("b", "2")],
+        ),
     );
     let (schema, _) = read_table(&folder.path("x.arrow"));
     assert_eq!(schema.metadata()["note"], "kept");

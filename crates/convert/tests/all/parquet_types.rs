@@ -94,7 +94,7 @@ fn message(text: &str) -> Type {
 
 const LIST: &str = "REQUIRED GROUP l (LIST) { REPEATED GROUP list { REQUIRED ";
 
-/// What Parquet's schema says of each leaf.
+/// Returns what Parquet's schema says of each leaf.
 fn annotations(folder: &Folder, name: &str) -> Vec<(Option<LogicalType>, ConvertedType)> {
     let file = std::fs::File::open(folder.path(name)).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();

@@ -1,4 +1,4 @@
-//! What the blocks of a page list for themselves, where a page has many.
+//! Dictionaries that the blocks of a page list for themselves, where a page has many.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -22,7 +22,7 @@ const DOUBT_ONE_IN: u64 = 16;
 /// Bytes of a block's header and padding.
 const BLOCK_OVERHEAD_BYTES: usize = HEADER_BYTES + VALUES_ALIGN / 2;
 
-/// What a code takes that is packed in too few bits: a position, and the bits above.
+/// Bits of a code that is packed in too few bits: a position, and the bits above.
 const PATCH_BITS: u64 = 24;
 
 /// The least rows of a block.
@@ -101,7 +101,7 @@ fn best_order(fixed: &FixedSlice<'_>, block_values: usize) -> (Order, u64) {
     (order, u64::try_from(bits / 8).unwrap_or(u64::MAX))
 }
 
-/// What a block is expected to take in either order, in bits.
+/// Bits that a block is expected to take in either order.
 struct Sizes {
     of_values: u64,
     of_frequency: u64,

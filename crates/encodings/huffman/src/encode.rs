@@ -20,8 +20,9 @@ use crate::optimal::optimal_lengths;
 /// Fewer values than this do not pay for the lengths of their codes.
 const VALUES_MIN: usize = 2048;
 
-/// Of values that may be erased, a byte value is rare if it is at most one in so many, divided by the number of byte values
-/// that get codes. So the codes of values that do not occur take a 64th of all at most, a 43rd of a bit for each value.
+/// Among values that may be erased, a byte value is rare if it is at most one in so many, divided by the number of byte
+/// values that get codes. So the codes of values that do not occur take a 64th of all at most, a 43rd of a bit for each
+/// value.
 const RARE: u64 = 64;
 
 impl EncodingWriter for Huffman {

@@ -224,7 +224,7 @@ fn find_scale<V: Value>(values: &[u8], grid: Grid, codes: &mut Vec<u8>) -> Optio
     append_multiples::<V>(values, grid, scale, codes).then_some(scale)
 }
 
-/// The same with one of the scales that values have where rows may be erased.
+/// Finds one of the scales that values have where rows may be erased.
 fn find_coarse_scale<V: Value>(values: &[u8], grid: Grid, codes: &mut Vec<u8>) -> Option<f64> {
     let mut steps = grid
         .coarse_scales_for(largest::<V>(V::all(values))?)

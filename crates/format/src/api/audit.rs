@@ -50,8 +50,8 @@ pub struct AuditedColumn {
     /// Whether it says that erasures leave nothing of its values
     /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).
     pub strict: bool,
-    /// What erasures leave that may depend on erased values: of a column at level 2, whether rows are erased or not.
-    /// Nothing of a strict column whose pages are stored as those of strict columns are.
+    /// The residue: what erasures leave that may depend on erased values: of a column at level 2, whether rows are
+    /// erased or not. Nothing of a strict column whose pages are stored as those of strict columns are.
     pub residue: Vec<Residue>,
     /// Blocks that were decoded to look for values of erased rows; 0 where no row is erased from the column.
     pub blocks_looked_at: u64,

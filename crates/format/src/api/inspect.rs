@@ -72,7 +72,7 @@ pub struct ColumnInspection {
     /// If its values were rounded when they were written: to what, and the largest errors
     /// ([`ColumnOptions::with_rounding`](crate::ColumnOptions::with_rounding)).
     pub rounding: Option<String>,
-    /// What an erasure may do with its values.
+    /// The column's erasure level.
     pub level: ErasureLevel,
     /// Whether it says that erasures leave nothing of its values
     /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).

@@ -158,7 +158,7 @@ fn digest_of(file: &dyn ReadAt, range: Range<u64>) -> Result<[u8; 16]> {
     Ok(hasher.digest())
 }
 
-/// What is said of bytes that are no journal.
+/// Returns the error for bytes that are no journal.
 fn refused(refused: Refused) -> Error {
     let error = match refused {
         Refused::Read(error) => return error,
@@ -211,7 +211,7 @@ fn is_of_the_file(
     Ok(bytes.all(|((found, old), new)| *found == old || found == new))
 }
 
-/// What a change makes of the bytes where the postscript was.
+/// Applies a change to the bytes where the postscript was.
 fn apply_to_postscript(
     postscript: &mut [u8; POSTSCRIPT_BYTES],
     before: &FileState,

@@ -1,4 +1,4 @@
-//! What an erasure leaves that may depend on erased values.
+//! The residue: what an erasure leaves that may depend on erased values.
 
 use tarsia_codec::{Node, Registry, Tree, ValueType};
 use tarsia_metadata::ErasureLevel;
@@ -17,7 +17,7 @@ use crate::write::{STRICT_KEY_PREFIX, STRICT_VALUE};
 pub struct Residue {
     /// The id of an encoding, or `pages`, or `blocks`.
     pub holder: String,
-    /// What it tells, in words that follow a colon.
+    /// Says what it tells, in words that follow a colon.
     pub tells: String,
 }
 
@@ -37,7 +37,8 @@ pub(crate) fn is_strict(file: &OpenFile, column: &Column) -> bool {
     column.level == ErasureLevel::Erase && said.is_some_and(|value| value == STRICT_VALUE)
 }
 
-/// What erasures leave of a column at level 2, each thing once; nothing of a strict column that is stored as such.
+/// Finds what erasures leave of a column at level 2, each thing once; nothing of a strict column that is stored as
+/// such.
 pub(crate) fn residue_of(file: &OpenFile, column: &Column) -> Result<Vec<Residue>> {
     if column.value_type.is_none() || column.pages.is_empty() {
         return Ok(Vec::new());

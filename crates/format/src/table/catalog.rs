@@ -613,7 +613,7 @@ impl Catalog {
         self.postscript.root_digest
     }
 
-    /// What the root digest is if this is the top of the digest tree.
+    /// Returns what the root digest is if this is the top of the digest tree.
     pub(crate) fn root_digest_under(&self, top: &[u8; 32]) -> Result<[u8; 32]> {
         end::root_digest(
             &self.header_bytes,

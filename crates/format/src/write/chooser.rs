@@ -131,7 +131,7 @@ impl<'a> Choosers<'a> {
         })
     }
 
-    /// What erasures may do with the values of a leaf column.
+    /// Returns what erasures may do with the values of a leaf column.
     pub(super) fn erasure(&self, name: &LeafName<'_>) -> Erasure {
         let asked = |name: &str| {
             let own = self.options.column(name);
@@ -141,7 +141,7 @@ impl<'a> Choosers<'a> {
         of_column.unwrap_or(self.options.erasure_asked())
     }
 
-    /// That a strict leaf column, which lies at `path`, can be stored so that erasures leave nothing.
+    /// Checks that a strict leaf column, which lies at `path`, can be stored so that erasures leave nothing.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] that names what would be left.

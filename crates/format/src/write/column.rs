@@ -106,7 +106,7 @@ impl ColumnWriter {
         self.salts.as_ref().map(|salts| salts.of_root())
     }
 
-    /// The same where this is what erasures may do with the leaf `name`; there are salts where values can be erased.
+    /// Sets what erasures may do with the leaf `name`; there are salts where values can be erased.
     pub(super) fn with_erasure(
         self,
         erasure: Erasure,
@@ -250,7 +250,7 @@ impl ColumnWriter {
         Some(rounding.key_value(error))
     }
 
-    /// What the metadata of the schema says of it if it is strict.
+    /// Returns what the metadata of the schema says of it if it is strict.
     pub(super) fn strict(&self) -> Option<(String, String)> {
         let name = self.strict.as_ref()?;
         let key = format!("{STRICT_KEY_PREFIX}{name}");

@@ -56,7 +56,7 @@ impl Columns {
         columns.filter_map(ColumnWriter::rounded).collect()
     }
 
-    /// What the metadata of the schema says of strict columns.
+    /// Returns what the metadata of the schema says of strict columns.
     pub(super) fn strict(&self) -> Vec<(String, String)> {
         let columns = self.writers.iter();
         columns.filter_map(ColumnWriter::strict).collect()

@@ -50,7 +50,7 @@ pub(super) fn full_pages(buffer: &LeafBuffer, page_bytes: u64) -> Vec<FullPage> 
     }
 }
 
-/// The same where values do not count: each page has `page_rows` rows.
+/// Cuts pages where values do not count: each page has `page_rows` rows.
 pub(super) fn full_pages_of(held: usize, page_rows: usize) -> Vec<FullPage> {
     let page = |number: usize| {
         let rows = number * page_rows..(number + 1) * page_rows;

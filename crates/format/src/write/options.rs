@@ -140,7 +140,7 @@ pub struct ColumnOptions {
     erasure: Option<Erasure>,
 }
 
-/// What erasures may do with values, and what these may leave.
+/// Says what erasures may do with values, and what these may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Erasure {
     pub(super) level: ErasureLevel,

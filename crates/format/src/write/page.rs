@@ -36,7 +36,7 @@ pub(super) struct PageContext<'a> {
     pub(super) registry: &'a Registry,
     /// Salts of a column whose values can be erased.
     pub(super) salts: Option<&'a Salts>,
-    /// Of a strict column: where its leaf lies.
+    /// Path of the leaf of a strict column.
     pub(super) strict: Option<&'a LeafPath>,
 }
 

@@ -84,7 +84,7 @@ impl ColumnRounding {
         self.rounding.depends_on_other_rows()
     }
 
-    /// What the metadata of the schema says of the column, whose largest errors these are.
+    /// Returns what the metadata of the schema says of the column, whose largest errors these are.
     pub(super) fn key_value(&self, error: Option<RoundingError>) -> (String, String) {
         let name = self.rounding.name();
         let value = match error {

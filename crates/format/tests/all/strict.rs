@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float64Array,
-    Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float64Array, Int64Array,
+    ListArray, RecordBatch, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field, Fields};
 use tarsia::{ColumnOptions, ErasureLevel, ErrorKind, RowSet, WriteOptions, Writer};

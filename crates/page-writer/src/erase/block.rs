@@ -204,7 +204,7 @@ impl BlockContent<'_> {
         }
     }
 
-    /// The same with these values, in which filler stands under null items.
+    /// Encodes these values, in which filler stands under null items.
     pub(super) fn encode_filled(
         &self,
         context: &BlockContext<'_>,

@@ -96,7 +96,7 @@ fn check(context: &BlockContext<'_>, erasure: &BlockErasure<'_>) -> Result<usize
     Ok(n_present)
 }
 
-/// What is left of the entries of a block: those of some of its present rows.
+/// The rest of the entries of a block: those of some of its present rows.
 struct Left {
     rows: usize,
     levels: Option<CollectedLevels>,
@@ -384,7 +384,7 @@ mod tests {
         outcome.bytes().to_vec()
     }
 
-    /// What is left without the canary.
+    /// Returns what is left without the canary.
     fn left(context: &BlockContext<'_>, old: &Survivors) -> Left {
         let (kept, _) = kept_rows(&of_canary(&[]), ROWS as usize);
         let kept = BitSlice::new(&kept, 0, ROWS as usize).unwrap();

@@ -22,8 +22,8 @@ use tarsia_codec::{
     ValueType,
 };
 use tarsia_page_writer::{
-    BlockContext, BlockErasure, BlockRows, EncodeContext, EncodedPage, Outcome, Room,
-    decode_survivors, mark_used, protect_page, wipe_unused,
+    BlockContext, BlockRows, EncodeContext, EncodedPage, Outcome, Room, decode_survivors,
+    mark_used, protect_page, wipe_unused,
 };
 use tarsia_structure::block::{BLOCK_HEADER_BYTES, SALT_BYTES};
 use tarsia_structure::{

@@ -93,8 +93,8 @@ impl Distinct {
         }
     }
 
-    /// The same with the entries that most values are equal to first; of those with equally many the one that appears
-    /// first.
+    /// Sorts the entries: those that most values are equal to come first; of those with equally many the one that
+    /// appears first.
     pub fn by_frequency(&self) -> Self {
         let mut counts = vec![0u32; self.n_entries()];
         for code in self.codes() {
@@ -105,7 +105,7 @@ impl Distinct {
         self.ordered_by(|_, code| Reverse(counts.get(code as usize).copied().unwrap_or_default()))
     }
 
-    /// The same with the entries in the order of their keys, which are those of a first row and a code.
+    /// Sorts the entries in the order of their keys, which are those of a first row and a code.
     fn ordered_by<K: Ord>(&self, key: impl Fn(u32, u32) -> K) -> Self {
         let entries = self.first_rows.iter().zip(0u32..);
         let entries = entries.map(|(row, code)| (key(*row, code), *row, code));

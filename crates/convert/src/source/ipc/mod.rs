@@ -191,7 +191,7 @@ impl<R: Read + Seek> Reader<R> {
         self.schema.clone()
     }
 
-    /// What was left out so far.
+    /// Returns notes of what was left out so far.
     pub(super) fn notes(&self) -> Vec<Note> {
         self.left_out.notes()
     }

@@ -179,7 +179,8 @@ fn batches(
         .map_err(|error| error.to_string().into())
 }
 
-/// What the `parquet` crate reads a file of this Parquet schema as, with an Arrow schema that it goes by, if any.
+/// Returns the types as which the `parquet` crate reads a file of this Parquet schema, with an Arrow schema that it
+/// goes by, if any.
 fn arrow_metadata(
     metadata: &ParquetMetaData,
     stored: &Arc<SchemaDescriptor>,

@@ -175,7 +175,7 @@ pub(super) struct Resolved {
     pub(super) made: Fields,
 }
 
-/// What is known while the fields are looked for.
+/// State while the fields are looked for.
 struct Resolver<'a> {
     columns: &'a dyn Scan,
     /// The leaves of the file, and how many were seen so far.

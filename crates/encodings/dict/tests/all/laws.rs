@@ -229,7 +229,7 @@ fn blocks_have_entries_in_the_order_that_takes_the_fewest_bytes() {
         .collect();
     // Most values are 15 of 1,000, which neither appear nor are one beside the other.
     let skewed: Vec<u128> = (0..20_000)
-        .map(|i: u128| match i < 1000 || i % 20 == 0 {
+        .map(|i: u128| match i < 1000 || i.is_multiple_of(20) {
             true => i * 7919 % 1000 * 1000,
             false => i % 15 * 67 * 7919 % 1000 * 1000,
         })

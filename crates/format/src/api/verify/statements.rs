@@ -92,7 +92,7 @@ fn check_kernel(_: &OpenFile, _: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// That columns are at level 2 that are said to be strict. Whether they are is what an audit looks at.
+/// Checks that columns that are said to be strict are at level 2. Whether they are strict is what an audit looks at.
 fn strict(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
     let said = file.catalog.schema_metadata().iter();
     for (key, _) in said.filter(|(_, value)| *value == STRICT_VALUE) {
@@ -108,7 +108,7 @@ fn strict(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
     Ok(())
 }
 
-/// That what is said to be rounded are columns of floating-point numbers.
+/// Checks that what is said to be rounded are columns of floating-point numbers.
 fn rounding(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
     for key in file.catalog.schema_metadata().keys() {
         let Some(name) = key.strip_prefix(ROUNDED_KEY_PREFIX) else {
