@@ -267,9 +267,13 @@ fn large_values_of_one_or_two_bytes_are_written() {
 #[test]
 fn a_limit_on_file_sizes_is_an_error_and_leaves_nothing() {
     let folder = Folder::new();
-    let noise = Int64Array::from_iter_values(
-        (0..400_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed()),
-    );
+    let mixed = |i: u64| {
+        let i = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (i ^ i >> 31)
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            .cast_signed()
+    };
+    let noise = Int64Array::from_iter_values((0..400_000).map(mixed));
     let batch = RecordBatch::try_from_iter([("r", Arc::new(noise) as ArrayRef)]).unwrap();
     folder.import(&batch.schema(), std::slice::from_ref(&batch));
     write_table(&folder.path("x.arrow"), &batch.schema(), &[batch]);

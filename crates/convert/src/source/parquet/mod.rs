@@ -172,11 +172,12 @@ fn batches(
 ) -> Result<ParquetRecordBatchReader, Error> {
     let file = file.try_clone().map_err(|error| error.to_string())?;
     let first = usize::try_from(first).map_err(|error| error.to_string())?;
-    ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
-        .with_batch_size(batch_rows)
-        .with_offset(first)
-        .build()
-        .map_err(|error| error.to_string().into())
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+        .with_batch_size(batch_rows);
+    if first > 0 {
+        builder = builder.with_offset(first);
+    }
+    builder.build().map_err(|error| error.to_string().into())
 }
 
 /// Returns the types as which the `parquet` crate reads a file of this Parquet schema, with an Arrow schema that it

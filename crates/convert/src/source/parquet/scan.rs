@@ -12,6 +12,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::int96::unit_that_holds;
 use crate::Error;
 
+/// The name of the library that exports are written with. Its own files of seconds have no annotation, so that those
+/// with milliseconds are exports.
+const OWN_WRITER: &str = "parquet-rs";
+
 /// Records read at a time.
 const RECORDS: usize = 8_192;
 
@@ -44,7 +48,15 @@ impl Scan for Columns<'_> {
 
     fn has_whole_seconds(&self, column: usize) -> Result<bool, Error> {
         let reader = self.reader()?;
-        let schema = reader.metadata().file_metadata().schema_descr();
+        let file = reader.metadata().file_metadata();
+        // Other writers store milliseconds, and their readers give these.
+        if !file
+            .created_by()
+            .is_some_and(|name| name.starts_with(OWN_WRITER))
+        {
+            return Ok(false);
+        }
+        let schema = file.schema_descr();
         let mut are_whole = true;
         match schema.column(column).physical_type() {
             Physical::INT32 => each_value::<Int32Type>(&reader, column, |_, value| {
