@@ -286,7 +286,6 @@ pub(crate) fn with_dictionaries(
     let mut inside = |array: &ArrayRef, field: &FieldRef| {
         with_dictionaries(array, &format!("{path}.{}", field.name()), replace)
     };
-    let of_column = |error: Error| error.in_column(path);
     let is_same = |a: &ArrayRef, b: &ArrayRef| Arc::ptr_eq(a, b);
     let nulls = || array.nulls().cloned();
     let made: ArrayRef = match array.data_type() {
@@ -317,15 +316,12 @@ pub(crate) fn with_dictionaries(
             let (ids, offsets) = (union.type_ids().clone(), union.offsets().cloned());
             Arc::new(UnionArray::try_new(fields.clone(), ids, offsets, new).map_err(text)?)
         }
-        DataType::List(item) => return lists::<i32>(array, item, &mut inside).map_err(of_column),
-        DataType::LargeList(item) => {
-            return lists::<i64>(array, item, &mut inside).map_err(of_column);
-        }
-        DataType::ListView(item) => {
-            return list_views::<i32>(array, item, &mut inside).map_err(of_column);
-        }
-        DataType::LargeListView(item) => {
-            return list_views::<i64>(array, item, &mut inside).map_err(of_column);
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_) => {
+            let made = any_lists(array, &mut inside);
+            return made.map_err(|error| error.in_column(path));
         }
         DataType::FixedSizeList(item, n) => {
             let lists = array.as_fixed_size_list();
@@ -356,6 +352,17 @@ pub(crate) fn with_dictionaries(
 
 /// A function that replaces the items of an array, whose field it gets.
 type Inside<'a> = &'a mut dyn FnMut(&ArrayRef, &FieldRef) -> Result<ArrayRef, Error>;
+
+/// Replaces the items of lists of any length; of other arrays nothing.
+fn any_lists(array: &ArrayRef, inside: Inside<'_>) -> Result<ArrayRef, Error> {
+    match array.data_type() {
+        DataType::List(item) => lists::<i32>(array, item, inside),
+        DataType::LargeList(item) => lists::<i64>(array, item, inside),
+        DataType::ListView(item) => list_views::<i32>(array, item, inside),
+        DataType::LargeListView(item) => list_views::<i64>(array, item, inside),
+        _ => Ok(Arc::clone(array)),
+    }
+}
 
 fn lists<O: OffsetSizeTrait>(
     array: &ArrayRef,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{
+use super::form::{
     ALIGN, CHANGE_HEADER_BYTES, Change, EARLIER_MAGIC, FileState, HEADER_BYTES,
     JOURNAL_FIRST_PLACE, JOURNAL_MAGIC, JournalError, KIND_WRITE, KIND_ZERO, check_record,
     check_state, corrupt, end_of_change,

@@ -7,6 +7,7 @@ pub(crate) mod ipc;
 mod json;
 mod limits;
 mod number;
+mod options;
 mod parquet;
 mod timestamp;
 mod types;
@@ -24,34 +25,13 @@ use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
 
 pub use categories::LateMetadata;
 pub use limits::INFERENCE_ROWS;
+pub use options::Options;
 pub use timestamp::{Timestamp, parse_date, parse_timestamp};
 pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::guarded::guarded;
 use crate::{Error, Format, Note};
 use categories::Tracker;
-
-/// How a source is to be read, where the file leaves it open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Types of columns of CSV and JSON lines, instead of those that the first rows suggest. Errors call them
-    /// `--types`, as the command does.
-    pub types: Types,
-    /// The rows of CSV and JSON lines that say the columns and types, from the first on; `u64::MAX` for all.
-    pub inference_rows: u64,
-    /// Whether the first line of CSV names the columns; else they are `column_0`, `column_1` and so on.
-    pub header: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            types: Types::default(),
-            inference_rows: INFERENCE_ROWS,
-            header: true,
-        }
-    }
-}
 
 /// A file being read: an iterator of its record batches, which all have one schema.
 pub struct Source {

@@ -2,6 +2,7 @@
 
 mod counted;
 mod dictionary;
+mod of_writer;
 mod parquet;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use crate::text::{Cell, JsonRows, Style, cell, csv_text, holds, repeated_name};
 use crate::{Error, Format, Note};
 use counted::Counted;
 use dictionary::Dictionaries;
+use of_writer::text;
 
 /// Text is written to the file in pieces of at least this size.
 const TEXT_BYTES: usize = 1 << 20;
@@ -213,11 +215,6 @@ enum Writer<S: Sink> {
         file: Counted<S>,
         buffer: Vec<u8>,
     },
-}
-
-/// An error of another crate's writer.
-fn text(error: impl std::fmt::Display) -> Error {
-    Error::new(error.to_string())
 }
 
 impl<S: Sink> Writer<S> {

@@ -19,10 +19,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::Error;
 
-use super::Options;
 use super::builders::{Column, as_text, misfit, parse_bool, quoted};
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
 use super::number::{Number, Numbers, is_code};
+use super::options::Options;
 use super::timestamp::{parse_date, parse_timestamp};
 use records::Records;
 

@@ -7,7 +7,8 @@ use std::io::{Read, Seek};
 
 use arrow_ipc::{Block, MessageHeader};
 
-use super::{CONTINUATION, metadata, read_at};
+use super::input::{CONTINUATION, read_at};
+use super::metadata;
 
 /// Mark and padding at the start of a file.
 const HEAD_BYTES: u64 = 8;

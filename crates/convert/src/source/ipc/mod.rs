@@ -8,6 +8,7 @@
 mod check;
 mod compressed;
 mod coverage;
+mod input;
 mod metadata;
 
 use std::collections::BTreeSet;
@@ -22,14 +23,12 @@ use arrow_schema::SchemaRef;
 
 use crate::guarded::arrow_text;
 use crate::{Error, Note};
+use input::{CONTINUATION, read_at};
 
 const MAGIC: [u8; 6] = *b"ARROW1";
 
 /// Length and mark at the end of a file.
 const TAIL_BYTES: u64 = 10;
-
-/// Stands before a message's length; streams of old versions have no such mark.
-const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// Reads the batches of a file or of a stream.
 pub(crate) struct Reader<R> {
@@ -284,16 +283,6 @@ fn convert_schema(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, String> {
         return Err("a schema without a list of fields".into());
     }
     Ok(Arc::new(convert::fb_to_schema(schema)))
-}
-
-/// Bytes that lie within the input.
-fn read_at(input: &mut (impl Read + Seek), start: u64, n: u64) -> Result<Buffer, String> {
-    let text = |error: std::io::Error| format!("byte {start}: {error}");
-    input.seek(SeekFrom::Start(start)).map_err(text)?;
-    let n = usize::try_from(n).map_err(|_| format!("byte {start}: {n} bytes"))?;
-    let mut bytes = MutableBuffer::from_len_zeroed(n);
-    input.read_exact(&mut bytes).map_err(text)?;
-    Ok(bytes.into())
 }
 
 /// A block that [`check::block`] passed.

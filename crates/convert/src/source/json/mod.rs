@@ -26,9 +26,9 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::Error;
-use crate::source::Options;
 use crate::source::builders::{self, Column};
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, BATCH_VALUES};
+use crate::source::options::Options;
 use lines::{Entries, Lines, Value};
 use seen::{Keys, Misfit, Seen, special};
 

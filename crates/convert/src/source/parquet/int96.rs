@@ -12,7 +12,7 @@ use arrow_schema::TimeUnit;
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::reader::SerializedFileReader;
 
-use super::scan::each_value;
+use super::each_value::each_value;
 use crate::Error;
 
 /// 1970-01-01 as a Julian day.

@@ -1,6 +1,7 @@
 //! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: numbers of rows, values that do not
 //! fit, and Arrow schemas that are no longer those of the file.
 
+mod each_value;
 mod encrypted;
 mod int96;
 mod pages;

@@ -21,7 +21,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use tarsia_arrow::beyond_precision;
 
-use super::text;
+use super::of_writer::text;
 use crate::Error;
 use crate::guarded::guarded;
 use crate::nested::converted;
