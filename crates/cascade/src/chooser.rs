@@ -171,8 +171,8 @@ impl Chooser {
         Ok(found.filter(|found| kept.is_near(found.cost_per_value_ps(values))))
     }
 
-    /// The cheapest tree under which survivors always fit, instead of one under which they may not, if it costs less than
-    /// that one and the [slack](SLACK_ONE_IN) of its blocks.
+    /// The cheapest tree under which survivors always fit, instead of one under which they may not, if it costs less
+    /// than that one and the [slack](SLACK_ONE_IN) of its blocks.
     fn that_fits(
         &self,
         found: Option<Candidate>,

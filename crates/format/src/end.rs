@@ -103,8 +103,8 @@ impl EndParts<'_> {
     /// The last bytes of the file.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does not fit, and whatever a reader of the
-    /// bytes would refuse.
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does not fit, and whatever a reader of
+    /// the bytes would refuse.
     pub(crate) fn assemble(&self) -> Result<End> {
         let mut bytes = self.footer.to_bytes()?;
         let file_bytes = self.place + (bytes.len() + POSTSCRIPT_BYTES) as u64;

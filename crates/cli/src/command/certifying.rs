@@ -36,8 +36,8 @@ impl Certifying {
     /// Reads the key and makes the file. `others` are files that are read or written beside it, with what they are.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where `path` is the standard output, one of the others or the key, under any name, or something
-    /// that is there already; [`Failure::Bad`] for a key that is none, and where no file can be made.
+    /// [`Failure::Usage`] where `path` is the standard output, one of the others or the key, under any name, or
+    /// something that is there already; [`Failure::Bad`] for a key that is none, and where no file can be made.
     pub(super) fn open(
         path: &Path,
         key: Option<&PathBuf>,

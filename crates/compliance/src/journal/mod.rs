@@ -125,7 +125,8 @@ impl Journal {
         out
     }
 
-    /// Reads a journal, which is all of `bytes`. It takes about as much memory as `bytes`; [`JournalReader`] takes less.
+    /// Reads a journal, which is all of `bytes`. It takes about as much memory as `bytes`; [`JournalReader`] takes
+    /// less.
     ///
     /// # Errors
     /// [`JournalError`], which names the byte or the change.

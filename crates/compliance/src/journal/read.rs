@@ -14,9 +14,9 @@ const PASSED_BYTES: u64 = 1 << 16;
 
 /// Reads a journal wherever it lies, change by change, and long changes in pieces: a long journal takes little memory.
 ///
-/// It holds no bytes of the journal. Each call gets them from `read`, which returns the bytes of a range of the journal.
-/// The ranges are inside the journal's length and as long as a header or as the caller allows. What is not asked for
-/// yet is not checked yet: a journal is well formed once [`JournalReader::record`] has returned.
+/// It holds no bytes of the journal. Each call gets them from `read`, which returns the bytes of a range of the
+/// journal. The ranges are inside the journal's length and as long as a header or as the caller allows. What is not
+/// asked for yet is not checked yet: a journal is well formed once [`JournalReader::record`] has returned.
 #[derive(Debug, Clone)]
 pub struct JournalReader {
     /// Bytes of the journal.

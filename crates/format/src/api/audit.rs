@@ -29,7 +29,8 @@ pub struct Audit {
     /// Bytes behind the end of the file, which belong to nothing: of an erasure that was interrupted before it counted,
     /// or appended by another program.
     pub bytes_behind: u64,
-    /// Whether an erasure was interrupted: the bytes of its rows are still in the file, although readers do not see them.
+    /// Whether an erasure was interrupted: the bytes of its rows are still in the file, although readers do not see
+    /// them.
     pub erasure_is_pending: bool,
     /// Sections that this build does not know and that may hold values: id and bytes. An erasure drops them.
     pub unknown_sections: Vec<(u32, u64)>,

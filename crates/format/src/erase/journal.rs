@@ -25,8 +25,8 @@ impl StoredJournal {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for a journal that is not inside the file and behind its end, that has another digest,
-    /// that is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for one
-    /// of an earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
+    /// that is not well formed, or that is of another file or of another state of it; [`ErrorKind::Unsupported`] for
+    /// one of an earlier version; [`ErrorKind::InvalidInput`] for another state of the slot; what the system reports.
     pub(super) fn find(file: &dyn ReadAt, header: &Header, slot: &Slot) -> Result<Self> {
         let SlotState::Journal {
             place,

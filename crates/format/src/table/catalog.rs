@@ -46,14 +46,15 @@ pub struct FileMetadata {
     pub created_by: String,
     /// Kernels that the file carries.
     pub kernels: u64,
-    /// Bytes behind its end, which belong to nothing: of an erasure that was interrupted, or appended by another program.
+    /// Bytes behind its end, which belong to nothing: of an erasure that was interrupted, or appended by another
+    /// program.
     pub bytes_behind: u64,
     /// Rows that readers do not see.
     pub deleted_rows: u64,
     /// Rows that columns at level 2 do not hold any more.
     pub erased_rows: u64,
-    /// Whether an erasure counts, but was interrupted before it was applied: readers see the file as it will be, and the
-    /// bytes of the erased rows are still there. [`recover`](crate::recover) finishes it.
+    /// Whether an erasure counts, but was interrupted before it was applied: readers see the file as it will be, and
+    /// the bytes of the erased rows are still there. [`recover`](crate::recover) finishes it.
     pub erasure_is_pending: bool,
 }
 

@@ -92,8 +92,8 @@ pub fn stream(scan: ScanBuilder, n_ahead: usize) -> BatchStream {
 
 /// The batches of a scan that runs on a blocking thread; made by [`stream`].
 ///
-/// Its errors are [`ArrowError`]s that carry a [`tarsia::Error`], as those of [`tarsia::Scan`]. After an error there are
-/// no more batches. A scan that panics ends with an error, too, never as if it were complete.
+/// Its errors are [`ArrowError`]s that carry a [`tarsia::Error`], as those of [`tarsia::Scan`]. After an error there
+/// are no more batches. A scan that panics ends with an error, too, never as if it were complete.
 pub struct BatchStream {
     batches: mpsc::Receiver<Result<RecordBatch, ArrowError>>,
     /// `None` once the stream has ended.
