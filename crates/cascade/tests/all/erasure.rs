@@ -604,7 +604,10 @@ fn check_broken(value_type: ValueType, trees: &[Tree], case: &Case) {
         Ok(Outcome::InPlace { bytes })
     };
     let text = is_caught(value_type, trees, case, &keeps_all);
-    assert!(text.contains("survivors: present rows"), "{text}");
+    assert!(
+        text.contains("survivors: logical and present rows"),
+        "{text}"
+    );
 
     let keeps_tail = |context: &BlockContext<'_>, erasure: &BlockErasure<'_>| {
         let mut outcome = erase_block(context, erasure)?;

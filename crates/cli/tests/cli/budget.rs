@@ -3,23 +3,25 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::{Buffer, OffsetBuffer};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::file::properties::WriterProperties;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::run::Folder;
 
-/// A Parquet file of some kilobytes, whose rows hold the same text of 1 MiB: its dictionary has it once.
-fn repeated(folder: &Folder, name: &str, rows: usize) {
-    let text = StringArray::from(vec!["x".repeat(1 << 20)]);
-    let column = DictionaryArray::new(Int32Array::from(vec![0; rows]), Arc::new(text));
-    let column: ArrayRef = Arc::new(column);
+/// Writes a Parquet file of some kilobytes with one text of many bytes.
+fn long(folder: &Folder, name: &str, bytes: usize) {
+    let data = Buffer::from_vec(vec![b'x'; bytes]);
+    let offsets = OffsetBuffer::<i32>::from_lengths([bytes]);
+    let column: ArrayRef = Arc::new(StringArray::new(offsets, data, None));
     let batch = RecordBatch::try_from_iter([("s", column)]).unwrap();
-    // Read as text, not as a dictionary.
     let properties = WriterProperties::builder()
-        .set_dictionary_page_size_limit(usize::MAX)
-        .set_compression(parquet::basic::Compression::SNAPPY)
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
     let options = ArrowWriterOptions::new()
         .with_skip_arrow_metadata(true)
@@ -34,7 +36,7 @@ fn repeated(folder: &Folder, name: &str, rows: usize) {
 #[test]
 fn a_small_file_gets_no_gigabytes() {
     let folder = Folder::new();
-    repeated(&folder, "t.parquet", 1_200);
+    long(&folder, "t.parquet", 1_100 << 20);
     for args in [
         &["import", "t.parquet", "t.tarsia"][..],
         &["explain", "t.parquet"],
@@ -52,7 +54,7 @@ fn a_small_file_gets_no_gigabytes() {
 #[test]
 fn the_limit_on_memory_can_be_set() {
     let folder = Folder::new();
-    repeated(&folder, "t.parquet", 100);
+    long(&folder, "t.parquet", 80 << 20);
     let import =
         |limit: &[&str]| folder.run(&[&["import", "t.parquet", "t.tarsia"], limit].concat());
     let line = import(&["--memory-limit", "64MiB"]).fails(1);

@@ -20,6 +20,9 @@ pub(super) trait Scan {
     /// The unit that holds all timestamps of type INT96, which is the stated one if that does.
     fn unit(&self, column: usize, stated: TimeUnit) -> Result<TimeUnit, Error>;
 
+    /// Whether the library that exports are written with has written the file.
+    fn is_of_own_writer(&self) -> Result<bool, Error>;
+
     /// Whether a column of milliseconds has whole seconds alone.
     fn has_whole_seconds(&self, column: usize) -> Result<bool, Error>;
 }
@@ -42,16 +45,19 @@ impl Scan for Columns<'_> {
         unit_that_holds(&reader, column, stated).map_err(|error| error.in_column(path))
     }
 
-    fn has_whole_seconds(&self, column: usize) -> Result<bool, Error> {
+    fn is_of_own_writer(&self) -> Result<bool, Error> {
         let reader = self.reader()?;
-        let file = reader.metadata().file_metadata();
+        let name = reader.metadata().file_metadata().created_by();
+        Ok(name.is_some_and(|name| name.starts_with(OWN_WRITER)))
+    }
+
+    fn has_whole_seconds(&self, column: usize) -> Result<bool, Error> {
         // Other writers store milliseconds, and their readers give these.
-        if !file
-            .created_by()
-            .is_some_and(|name| name.starts_with(OWN_WRITER))
-        {
+        if !self.is_of_own_writer()? {
             return Ok(false);
         }
+        let reader = self.reader()?;
+        let file = reader.metadata().file_metadata();
         let schema = file.schema_descr();
         let mut are_whole = true;
         match schema.column(column).physical_type() {
