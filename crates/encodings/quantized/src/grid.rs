@@ -72,8 +72,8 @@ impl Grid {
     /// Proof: let values be rounded with the step `s`, and let `r` be the step below it, which is less than the largest
     /// magnitude `m` divided by `L`. Products of an integer and a step have 10 bits at most, so they are exact. The
     /// largest magnitude of the results is at most `L s`, and at least `m - s / 2`. Divided by `L` that is more than
-    /// `r - s / 14`, and so more than the step below `r`: `s` is at most 5/4 of `r`, and that step at most 7/8 of it. So
-    /// the results lead to `s` as the first step or as the second. They do not overflow: the largest finite number
+    /// `r - s / 14`, and so more than the step below `r`: `s` is at most 5/4 of `r`, and that step at most 7/8 of it.
+    /// So the results lead to `s` as the first step or as the second. They do not overflow: the largest finite number
     /// divided by `L` is between 1 and 5/4 of a power of two, and with 5/4 of that power it becomes 102 times the scale
     /// (or 6 times).
     pub(crate) fn coarse_scales_for<V: Value>(self, largest: V) -> [f64; 2] {

@@ -304,7 +304,7 @@ impl Resolver<'_> {
                         _ => DataType::List(item),
                     }
                 };
-                // Exports may name items by the rule of Parquet. Items of others have the names that their readers give.
+                // Exports may name items by the rule of Parquet. Items of other files have the names that readers give.
                 let name = item_hint
                     .filter(|_| self.is_of_own_writer())
                     .map_or(pair.made.name(), |hint| hint.name())
