@@ -117,7 +117,9 @@ impl Stream for BatchStream {
         // All batches are out: the worker says whether that is because the scan is complete.
         let ended = ready!(Pin::new(worker).poll(cx));
         this.worker = None;
-        let error = ended.err().map(|error| ArrowError::ExternalError(Box::new(error)));
+        let error = ended
+            .err()
+            .map(|error| ArrowError::ExternalError(Box::new(error)));
         Poll::Ready(error.map(Err))
     }
 }

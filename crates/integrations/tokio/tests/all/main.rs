@@ -35,11 +35,19 @@ fn written() -> (TempDir, PathBuf) {
 #[tokio::test]
 async fn a_stream_gives_all_rows_in_order() {
     let (_folder, path) = written();
-    let file = tarsia_tokio::run(move || File::open(path)).await.unwrap().unwrap();
+    let file = tarsia_tokio::run(move || File::open(path))
+        .await
+        .unwrap()
+        .unwrap();
     let mut batches = tarsia_tokio::stream(file.scan().batch_rows(1000), 2);
     let mut next = 0;
     while let Some(batch) = batches.next().await {
-        for value in batch.unwrap().column(0).as_primitive::<UInt64Type>().values() {
+        for value in batch
+            .unwrap()
+            .column(0)
+            .as_primitive::<UInt64Type>()
+            .values()
+        {
             assert_eq!(*value, id(next));
             next += 1;
         }
@@ -76,7 +84,10 @@ impl ReadAt for Counted {
         assert!(before < self.panic_from, "planted");
         let start = usize::try_from(place).map_err(std::io::Error::other)?;
         let end = start.saturating_add(buf.len());
-        let bytes = self.bytes.get(start..end).ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let bytes = self
+            .bytes
+            .get(start..end)
+            .ok_or(std::io::ErrorKind::UnexpectedEof)?;
         buf.copy_from_slice(bytes);
         Ok(())
     }
@@ -120,9 +131,15 @@ async fn a_scan_stops_when_its_stream_is_dropped_and_waits_for_its_caller() {
         }
         before = now;
     }
-    assert!(before < reader.bytes.len() as u64 * 3 / 4, "{before} bytes were read ahead");
+    assert!(
+        before < reader.bytes.len() as u64 * 3 / 4,
+        "{before} bytes were read ahead"
+    );
     drop(batches);
     tokio::time::sleep(Duration::from_millis(50)).await;
     let after = reader.n_read.load(Ordering::Relaxed);
-    assert!(after < reader.bytes.len() as u64 * 3 / 4, "{after} bytes were read for nobody");
+    assert!(
+        after < reader.bytes.len() as u64 * 3 / 4,
+        "{after} bytes were read for nobody"
+    );
 }
