@@ -18,7 +18,8 @@ const N_ROWS: u64 = 200_000;
 
 /// Numbers that no encoding makes small, so that a file has many blocks.
 fn id(row: u64) -> u64 {
-    row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
 fn written() -> (TempDir, PathBuf) {
