@@ -1,5 +1,6 @@
 //! Output of commands.
 
+use std::collections::HashSet;
 use std::io::{BufWriter, Write, stderr, stdout};
 use std::path::Path;
 
@@ -71,10 +72,13 @@ pub(super) fn summarise(written: &Path, facts: &[(&str, String)]) -> Result<(), 
 
 /// Shows what of a file could not be carried, a line for each, on the standard error.
 pub(super) fn show_notes(path: &Path, notes: &[Note]) {
+    let mut shown = HashSet::new();
     for note in notes {
         let line = one_line(&format!("{}: {note}", path.display()));
-        // If the standard error is closed, the file is as it is.
-        let _ = writeln!(stderr(), "note: {line}");
+        if shown.insert(line.clone()) {
+            // If the standard error is closed, the file is as it is.
+            let _ = writeln!(stderr(), "note: {line}");
+        }
     }
 }
 

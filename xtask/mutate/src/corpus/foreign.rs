@@ -5,6 +5,7 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
+use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// Ways to compress Arrow IPC, by name.
@@ -71,14 +72,21 @@ pub(super) fn parquet_kinds() -> [(&'static str, WriterProperties); 4] {
     ]
 }
 
-/// A Parquet file of columns that Parquet holds.
+/// Makes a Parquet file of the columns that the writer of the `parquet` crate holds: exports hold more, since they change
+/// some types.
 pub(super) fn parquet(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
-    let mut file = Vec::new();
-    let writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties));
-    let mut writer = writer.expect("types that Parquet holds");
-    writer.write(batch).expect("a batch of the schema");
-    writer.close().expect("a file in memory");
-    file
+    let write = |batch: &RecordBatch| -> Result<Vec<u8>, ParquetError> {
+        let mut file = Vec::new();
+        let schema = batch.schema();
+        let mut writer = ArrowWriter::try_new(&mut file, schema, Some(properties.clone()))?;
+        writer.write(batch)?;
+        writer.close()?;
+        Ok(file)
+    };
+    let alone = |i: &usize| write(&batch.project(&[*i]).expect("a column of its own")).is_ok();
+    let held: Vec<usize> = (0..batch.num_columns()).filter(alone).collect();
+    let held = batch.project(&held).expect("its own columns");
+    write(&held).expect("columns that were written alone")
 }
 
 /// CSV by hand: what the command does not write itself.

@@ -29,17 +29,20 @@ fn output(done: &Done) -> Option<String> {
     let Ok(said) = std::str::from_utf8(&done.stderr) else {
         return Some("an error that is no UTF-8".to_owned());
     };
-    let is_error = said.starts_with("error: ") && said.ends_with('\n') && said.lines().count() == 1;
+    // Notes say what of a file could not be carried, each on a line.
+    let rest: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with("note: "))
+        .collect();
+    let is_error =
+        matches!(rest[..], [line] if line.starts_with("error: ")) && said.ends_with('\n');
     let is_control = |c: char| c.is_control() && c != '\n';
     if said.contains("panicked at") || said.contains("stack backtrace") {
         Some("a panic".to_owned())
-    } else if done.is_ok() && !said.is_empty() {
+    } else if done.is_ok() && !rest.is_empty() {
         Some("done, but not in silence".to_owned())
     } else if !done.is_ok() && !is_error {
-        Some(format!(
-            "an error of {} lines, not one",
-            said.lines().count()
-        ))
+        Some(format!("an error of {} lines, not one", rest.len()))
     } else if said.chars().any(is_control) {
         Some("control characters in the error".to_owned())
     } else {
