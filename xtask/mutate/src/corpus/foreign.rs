@@ -72,8 +72,8 @@ pub(super) fn parquet_kinds() -> [(&'static str, WriterProperties); 4] {
     ]
 }
 
-/// Makes a Parquet file of the columns that the writer of the `parquet` crate holds: exports hold more, since they change
-/// some types.
+/// Makes a Parquet file of the columns that the writer of the `parquet` crate holds: exports hold more, since they
+/// change some types.
 pub(super) fn parquet(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     let write = |batch: &RecordBatch| -> Result<Vec<u8>, ParquetError> {
         let mut file = Vec::new();
