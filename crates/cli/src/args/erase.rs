@@ -96,8 +96,9 @@ pub struct Certificate {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct ToErase {
-    /// Rows, counted from 0, and ranges from the first to before the last, separated by commas; @FILE reads them from a
-    /// file, - from standard input, where spaces and line ends separate them too
+    /// Rows, counted from 0, and ranges from the first to before the last, separated by commas; without an end a range
+    /// reaches to the table's; @FILE reads them from a file, - from standard input, where spaces and line ends separate
+    /// them too
     #[arg(
         id = "rows_to_erase",
         long = "rows",
@@ -171,7 +172,7 @@ pub enum EraseLevel {
     /// Readers leave the rows out; their values stay in the file
     #[value(name = "1")]
     One,
-    /// Nothing that is left in the file was computed from their values
+    /// Nothing that is left in the file depends on their values, but for the residue that `tarsia audit` names
     #[value(name = "2")]
     Two,
 }
@@ -310,7 +311,7 @@ pub enum Erasure {
 #[derive(Debug, Default, Args)]
 pub struct ErasureLevels {
     /// How rows can be erased later, in place, of all columns or of one: 2, email=2, salary=2:strict; 0 (not at all), 1
-    /// (readers leave them out), 2 (none of their values is left in the file, which is larger for it) or 2:strict
+    /// (readers leave them out), 2 (their bytes go, but for residue that `tarsia audit` names) or 2:strict
     /// (nothing that is left depends on them, not even sizes: the column is stored plain, and cannot have texts or
     /// lists of any length); may be given once without a column, and for several columns
     #[arg(long = "erasure", value_name = "[COLUMN=]LEVEL", value_parser = parse_erasure)]
