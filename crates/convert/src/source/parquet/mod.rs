@@ -63,7 +63,7 @@ impl Reader {
         let stored = Arc::new(stored);
         let plain = arrow_metadata(&metadata, &stored, None)?;
         let hint = embedded.hint.as_ref().map(Schema::fields);
-        let columns = scan::Columns(&file);
+        let columns = scan::Columns::of(&file);
         let plain_fields = plain.schema().fields();
         let resolved = schema::resolve(&original, plain_fields, hint, &columns, &mut notes)?;
         let metadata = match &resolved.read == plain_fields {

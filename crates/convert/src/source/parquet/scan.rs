@@ -1,5 +1,6 @@
 //! Columns that are read once before their type is known.
 
+use std::cell::OnceCell;
 use std::fs::File;
 
 use arrow_schema::TimeUnit;
@@ -28,12 +29,25 @@ pub(super) trait Scan {
 }
 
 /// The columns of a file.
-pub(super) struct Columns<'a>(pub(super) &'a File);
+pub(super) struct Columns<'a> {
+    file: &'a File,
+    /// Its metadata are parsed once, not for each column.
+    reader: OnceCell<SerializedFileReader<File>>,
+}
 
-impl Columns<'_> {
-    fn reader(&self) -> Result<SerializedFileReader<File>, Error> {
-        let file = self.0.try_clone().map_err(|error| error.to_string())?;
-        SerializedFileReader::new(file).map_err(|error| error.to_string().into())
+impl<'a> Columns<'a> {
+    pub(super) fn of(file: &'a File) -> Self {
+        let reader = OnceCell::new();
+        Self { file, reader }
+    }
+
+    fn reader(&self) -> Result<&SerializedFileReader<File>, Error> {
+        if let Some(reader) = self.reader.get() {
+            return Ok(reader);
+        }
+        let file = self.file.try_clone().map_err(|error| error.to_string())?;
+        let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+        Ok(self.reader.get_or_init(|| reader))
     }
 }
 
@@ -42,7 +56,7 @@ impl Scan for Columns<'_> {
         let reader = self.reader()?;
         let path = reader.metadata().file_metadata().schema_descr();
         let path = path.column(column).path().string();
-        unit_that_holds(&reader, column, stated).map_err(|error| error.in_column(path))
+        unit_that_holds(reader, column, stated).map_err(|error| error.in_column(path))
     }
 
     fn is_of_own_writer(&self) -> Result<bool, Error> {
@@ -61,11 +75,11 @@ impl Scan for Columns<'_> {
         let schema = file.schema_descr();
         let mut are_whole = true;
         match schema.column(column).physical_type() {
-            Physical::INT32 => each_value::<Int32Type>(&reader, column, |_, value| {
+            Physical::INT32 => each_value::<Int32Type>(reader, column, |_, value| {
                 are_whole &= value % 1_000 == 0;
                 Ok(())
             })?,
-            Physical::INT64 => each_value::<Int64Type>(&reader, column, |_, value| {
+            Physical::INT64 => each_value::<Int64Type>(reader, column, |_, value| {
                 are_whole &= value % 1_000 == 0;
                 Ok(())
             })?,
