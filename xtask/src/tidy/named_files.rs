@@ -20,7 +20,7 @@ const ELSEWHERE: [&str; 4] = [
     "lz4_Block_format.md",
     // The generator beside the real tables, whose folder is not part of the repository.
     "make_ml.py",
-    // Written by CI, and not tracked.
+    // Written by scripts/ci, and absent until a group has passed.
     ".ci/passed",
 ];
 
