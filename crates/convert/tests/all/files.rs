@@ -61,6 +61,17 @@ fn create(folder: &Folder, name: &str, data_type: &DataType) -> Result<(), Strin
     Ok(())
 }
 
+/// The table as text files hold it.
+fn without_metadata(schema: &Schema, batches: &[RecordBatch]) -> (SchemaRef, Vec<RecordBatch>) {
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_metadata(Default::default()));
+    let plain = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let batches = batches.iter();
+    let batches =
+        batches.map(|batch| RecordBatch::try_new(plain.clone(), batch.columns().to_vec()).unwrap());
+    (plain.clone(), batches.collect())
+}
+
 #[test]
 fn arrow_files_give_every_type_back() {
     let folder = Folder::new();
@@ -237,21 +248,8 @@ fn csv_text_and_back() {
     // Decimals come back as floats; all else as it was.
     let (schema, batches) = small_table_without(&["raw", "price"]);
     write_table(&folder.path("t.csv"), &schema, &batches);
-    let (read_schema, read_batches) = read_table(&folder.path("t.csv"));
-    let plain = Arc::new(Schema::new(
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.as_ref().clone().with_metadata(Default::default()))
-            .collect::<Vec<_>>(),
-    ));
-    let batches = batches
-        .iter()
-        .map(|batch| RecordBatch::try_new(plain.clone(), batch.columns().to_vec()).unwrap());
-    assert_same_table(
-        &(read_schema, read_batches),
-        &(plain.clone(), batches.collect()),
-    );
+    let expected = without_metadata(&schema, &batches);
+    assert_same_table(&read_table(&folder.path("t.csv")), &expected);
 }
 
 #[test]
@@ -275,20 +273,8 @@ fn json_lines_text_and_back() {
     }
     let (schema, batches) = small_table_without(&["price", "day", "at", "raw"]);
     write_table(&folder.path("t.ndjson"), &schema, &batches);
-    let plain = Arc::new(Schema::new(
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.as_ref().clone().with_metadata(Default::default()))
-            .collect::<Vec<_>>(),
-    ));
-    let batches = batches
-        .iter()
-        .map(|batch| RecordBatch::try_new(plain.clone(), batch.columns().to_vec()).unwrap());
-    assert_same_table(
-        &read_table(&folder.path("t.ndjson")),
-        &(plain.clone(), batches.collect()),
-    );
+    let expected = without_metadata(&schema, &batches);
+    assert_same_table(&read_table(&folder.path("t.ndjson")), &expected);
 }
 
 #[test]
