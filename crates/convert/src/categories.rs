@@ -56,7 +56,7 @@ impl Categories {
         let values = parsed["values"].as_str().ok_or("no values")?;
         let bytes = STANDARD.decode(values).map_err(|error| error.to_string())?;
         let n_bytes = bytes.len() as u64;
-        let batch = guarded(|| ipc::Reader::new(Cursor::new(bytes), n_bytes)?.next_batch());
+        let batch = guarded(|| ipc::IpcReader::new(Cursor::new(bytes), n_bytes)?.next_batch());
         let batch = batch
             .map_err(|error| error.to_string())?
             .ok_or("no batch")?;

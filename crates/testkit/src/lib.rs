@@ -21,6 +21,7 @@
 //! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
 //! | `bench` (feature `bench`) | what the benchmarks of encodings share |
+//! | `folder` (feature `folder`) | a folder for the files of a test |
 //! | [`mutate`] | random changes of bytes |
 //! | [`memory`] | counts what the current thread allocates |
 //!
@@ -45,6 +46,8 @@ mod erasure_block;
 #[cfg(feature = "erasure")]
 pub mod erasure_nested;
 pub mod faults;
+#[cfg(feature = "folder")]
+pub mod folder;
 pub mod fuzzing;
 pub mod laws;
 pub mod memory;

@@ -35,7 +35,7 @@ fn long(folder: &Folder, name: &str, bytes: usize) {
 
 #[test]
 fn a_small_file_gets_no_gigabytes() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     long(&folder, "t.parquet", 1_100 << 20);
     for args in [
         &["import", "t.parquet", "t.tarsia"][..],
@@ -53,7 +53,7 @@ fn a_small_file_gets_no_gigabytes() {
 
 #[test]
 fn the_limit_on_memory_can_be_set() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     long(&folder, "t.parquet", 80 << 20);
     let import =
         |limit: &[&str]| folder.run(&[&["import", "t.parquet", "t.tarsia"], limit].concat());
@@ -77,7 +77,7 @@ fn the_limit_on_memory_can_be_set() {
 
 #[test]
 fn time_without_rows_is_limited() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("t.csv", "a\n1\n");
     let import = |limit: &[&str]| folder.run(&[&["import", "t.csv", "t.tarsia"], limit].concat());
     let line = import(&["--time-limit", "0"]).fails(1);

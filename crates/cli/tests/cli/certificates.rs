@@ -426,7 +426,7 @@ fn a_condition_is_read_from_a_file() {
 
 #[test]
 fn marks_of_direction_do_not_reach_the_terminal() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("t.csv", "a\u{202e}b,c\n1,2\n3,4\n");
     folder
         .run(&["import", "t.csv", "t.tarsia", "--erasure", "1"])
@@ -647,7 +647,9 @@ fn recover_writes_the_certificate_of_an_interrupted_erasure() {
 /// The Python in which `scripts/check-certificate.py` runs; `None` where there is none.
 fn python() -> Option<Command> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let venv = root.join("target/certificate-venv/bin/python");
+    // The target folder may be anywhere; the command lies in a folder of it.
+    let target = Path::new(env!("CARGO_BIN_EXE_tarsia")).ancestors().nth(2)?;
+    let venv = target.join("certificate-venv/bin/python");
     let works = |program: &Path| {
         let import = ["-c", "import cryptography, blake3"];
         let done = Command::new(program).args(import).output();

@@ -8,7 +8,7 @@ use crate::run::Folder;
 
 /// Rows that take far more text than a pipe and the batches that are read ahead hold.
 fn folder() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut state = 7_u64;
     let mut text = String::from("a,b\n");
     for i in 0..600_000 {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::run::{Folder, small_table, write_table};
 
 fn small() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     folder
@@ -29,7 +29,7 @@ fn fact<'a>(text: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn encodings_are_those_of_the_table() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let text = folder.run(&["encodings"]).ok();
     let document = folder.run(&["encodings", "--json"]).json();
     let listed = document.as_array().unwrap();
@@ -53,7 +53,7 @@ fn encodings_are_those_of_the_table() {
 
 #[test]
 fn import_and_export_say_what_they_did() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "n,t\n".to_owned() + &"1,hello\n".repeat(1_000));
     for preset in ["fast", "balanced", "compact"] {
         let text = folder
@@ -268,7 +268,7 @@ fn scan_decodes_counts_and_prints() {
 #[test]
 fn rows_are_counted_without_decoding_them() {
     const ROWS: usize = 1 << 40;
-    let folder = Folder::new();
+    let folder = Folder::default();
     let nulls: ArrayRef = Arc::new(NullArray::new(ROWS));
     let batch = RecordBatch::try_from_iter_with_nullable([("n", nulls, true)]).unwrap();
     folder.import(&batch.schema(), &[batch]);
@@ -303,7 +303,7 @@ fn rows_are_counted_without_decoding_them() {
 
 #[test]
 fn files_decode_themselves_unless_they_were_told_not_to() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "a,b\n1,x\n2,\n3,long enough to be no view\n");
     folder.run(&["import", "a.csv", "embed.tarsia"]).ok();
     folder
@@ -323,7 +323,7 @@ fn files_decode_themselves_unless_they_were_told_not_to() {
 
 #[test]
 fn scan_over_many_batches_keeps_the_order() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let numbers = Int64Array::from_iter_values(0..300_000);
     let floats =
         Float64Array::from_iter((0..300_000).map(|i| (i % 7 != 0).then_some(f64::from(i) / 8.0)));
@@ -436,7 +436,7 @@ fn verify_counts_what_it_checked() {
 
 #[test]
 fn tables_without_rows() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "n,t\n");
     folder.run(&["import", "a.csv", "a.tarsia"]).ok();
     folder.run(&["verify", "a.tarsia"]).ok();
@@ -462,7 +462,7 @@ fn tables_without_rows() {
 
 #[test]
 fn names_with_commas_and_quotes_can_be_asked_for() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "\"a,b\",\"say \"\"hi\"\"\",c\n1,2,3\n");
     folder.run(&["import", "a.csv", "a.tarsia"]).ok();
     let rows = folder
@@ -481,7 +481,7 @@ fn names_with_commas_and_quotes_can_be_asked_for() {
 
 #[test]
 fn keys_and_values_of_maps_can_be_asked_for() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut tags = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
     for (key, value) in [("a", 1), ("b", 2)] {
         tags.keys().append_value(key);
@@ -526,7 +526,7 @@ fn keys_and_values_of_maps_can_be_asked_for() {
 
 #[test]
 fn a_file_is_written_like_another() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "n,m\n1,5\n2,5\n3,5\n9,5\n");
     let encode = ["--encode", "n=delta(plain)"];
     folder
@@ -573,7 +573,7 @@ fn users() -> RecordBatch {
 
 #[test]
 fn a_struct_is_packed_where_that_is_wanted() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = users();
     write_table(
         &folder.path("a.parquet"),

@@ -10,7 +10,7 @@ use crate::run::Folder;
 
 /// A table of 5,000 rows of 100 users, each with a name that nothing else has.
 pub(crate) fn folder(levels: &[&str]) -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut table = String::from("user,name,score\n");
     for row in 0..5000 {
         let user = row / 50;

@@ -41,7 +41,7 @@ fn readers(file: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn help_of_every_command_has_an_example() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let all = folder.run(&["--help"]).ok();
     for command in COMMANDS {
         assert!(all.contains(command));
@@ -61,7 +61,7 @@ fn help_of_every_command_has_an_example() {
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "a\n1\n");
     for args in [
         &[][..],
@@ -102,7 +102,7 @@ fn wrong_usage_exits_with_2() {
 
 #[test]
 fn missing_and_foreign_files_exit_with_1() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write(
         "text.tarsia",
         "this is no Tarsia file, although it has more bytes than a header of one would have, "
@@ -150,7 +150,7 @@ fn missing_and_foreign_files_exit_with_1() {
 
 #[test]
 fn a_folder_that_is_not_there_exits_with_1() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     folder.write("a.csv", "a\n1\n");
@@ -166,7 +166,7 @@ fn a_folder_that_is_not_there_exits_with_1() {
 
 #[test]
 fn columns_and_rows_that_are_not_there_exit_with_2() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let file = "t.tarsia";
@@ -212,7 +212,7 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
 
 #[test]
 fn elements_that_are_not_there_exit_with_2() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.jsonl", "{\"n\":1,\"ids\":[1,2],\"user\":{\"id\":7}}\n");
     folder.run(&["import", "a.jsonl", "a.tarsia"]).ok();
     let take = |path| folder.run(&["take", "a.tarsia", "--rows", "0", "--element", path]);
@@ -246,7 +246,7 @@ fn elements_that_are_not_there_exit_with_2() {
 
 #[test]
 fn names_asked_for_twice_have_no_json() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     for args in [
@@ -273,7 +273,7 @@ fn names_asked_for_twice_have_no_json() {
 
 #[test]
 fn truncated_files_exit_with_1() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let bytes = std::fs::read(folder.path("t.tarsia")).unwrap();
@@ -302,7 +302,7 @@ fn truncated_files_exit_with_1() {
 
 #[test]
 fn a_changed_byte_in_a_page_is_found_with_its_place() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     // Mixed twice: the differences of multiples are all the same.
     let noise = |i: u64| {
         let mixed = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -343,7 +343,7 @@ fn a_changed_byte_in_a_page_is_found_with_its_place() {
 
 #[test]
 fn metadata_that_are_no_text_are_named() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let good = std::fs::read(folder.path("t.tarsia")).unwrap();
@@ -384,7 +384,7 @@ fn metadata_that_are_no_text_are_named() {
 
 #[test]
 fn conflicts_in_text_files_name_their_line() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut csv = String::from("n,t\n");
     let mut json = String::new();
     for i in 0..20_000 {
@@ -420,7 +420,7 @@ fn conflicts_in_text_files_name_their_line() {
 
 #[test]
 fn types_that_cannot_be_held_name_their_column() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let line = folder.run(&["export", "t.tarsia", "out.csv"]).fails(1);
@@ -449,7 +449,7 @@ fn types_that_cannot_be_held_name_their_column() {
 
 #[test]
 fn a_failed_import_keeps_the_old_file() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let before = std::fs::read(folder.path("t.tarsia")).unwrap();
@@ -464,7 +464,7 @@ fn a_failed_import_keeps_the_old_file() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let texts = StringArray::from_iter_values(
         (0..50_000).map(|i| format!("row number {i} of a table that no pipe holds")),
     );
@@ -520,7 +520,7 @@ fn a_closed_pipe_is_no_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let full = std::fs::File::options()
@@ -542,7 +542,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn verify_finds_a_changed_byte_anywhere() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let bytes = std::fs::read(folder.path("t.tarsia")).unwrap();

@@ -34,7 +34,7 @@ fn stream(batch: &RecordBatch) -> Vec<u8> {
 
 #[test]
 fn ordered_categories_go_through_a_file() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = ordered();
     folder.write("x.arrow", stream(&batch));
     folder.run(&["import", "x.arrow", "t.tarsia"]).ok();
@@ -73,7 +73,7 @@ fn ordered_categories_go_through_a_file() {
 
 #[test]
 fn categories_of_columns_that_can_be_erased_are_left_out_with_a_note() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("x.arrow", stream(&ordered()));
     for level in ["2", "c=2"] {
         let done = folder.run(&["import", "x.arrow", "t.tarsia", "--erasure", level]);
@@ -96,7 +96,7 @@ fn categories_of_columns_that_can_be_erased_are_left_out_with_a_note() {
 
 #[test]
 fn codes_stay_text() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for text in [
         "zip,n\n00501,1\n02134,2\n",
         "phone,n\n+4915112345,1\n+4915198765,2\n",
@@ -114,7 +114,7 @@ fn codes_stay_text() {
 
 #[test]
 fn offsets_with_seconds_name_the_instant() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let micros = vec![
         0,
         44_582_400_000_000,
@@ -143,7 +143,7 @@ fn offsets_with_seconds_name_the_instant() {
 
 #[test]
 fn a_structure_with_a_name_twice_is_no_json_object() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let number = |n: i64| Arc::new(Int64Array::from(vec![n])) as ArrayRef;
     let field = || Arc::new(Field::new("k", DataType::Int64, true));
     let fields: Fields = vec![field(), field()].into();
@@ -170,7 +170,7 @@ fn a_structure_with_a_name_twice_is_no_json_object() {
 
 #[test]
 fn files_without_a_header_and_files_of_many_columns_of_one_name() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let line = format!("{}0\n", "0,".repeat(399));
     folder.write("x.csv", line.repeat(10));
     let error = folder.run(&["import", "x.csv", "t.tarsia"]).fails(1);
@@ -201,7 +201,7 @@ fn files_without_a_header_and_files_of_many_columns_of_one_name() {
 
 #[test]
 fn keys_that_come_late_are_imported_on_request() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut lines = "{\"a\":1}\n".repeat(10_500);
     lines.push_str("{\"a\":2,\"late\":[\"x\"]}\n");
     folder.write("x.jsonl", lines);
@@ -226,7 +226,7 @@ fn keys_that_come_late_are_imported_on_request() {
 
 #[test]
 fn metadata_of_footers_come_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = ordered();
     let mut bytes = Vec::new();
     let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
@@ -245,7 +245,7 @@ fn metadata_of_footers_come_back() {
 
 #[test]
 fn large_values_of_one_or_two_bytes_are_written() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let n = 17 << 20;
     let two: Vec<u8> = (0..n).map(|i| (i % 2) as u8).collect();
     let values = vec![Some(&b"s"[..]), None, Some(&two), Some(b"t")];
@@ -266,7 +266,7 @@ fn large_values_of_one_or_two_bytes_are_written() {
 #[cfg(unix)]
 #[test]
 fn a_limit_on_file_sizes_is_an_error_and_leaves_nothing() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mixed = |i: u64| {
         let i = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (i ^ i >> 31)

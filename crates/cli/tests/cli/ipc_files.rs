@@ -89,7 +89,7 @@ fn memory(folder: &Folder, name: &str) -> Result<usize, Error> {
 
 #[test]
 fn old_and_new_messages_are_read() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = layouts();
     let table = (batch.schema(), vec![batch.clone()]);
     let legacy = IpcWriteOptions::try_new(8, true, MetadataVersion::V4).unwrap();
@@ -125,7 +125,7 @@ fn old_and_new_messages_are_read() {
 fn no_changed_byte_ends_the_process_or_takes_much_memory() {
     const MEMORY_MAX: usize = 8 << 20;
     quiet_foreign_panics();
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = layouts();
     let column = |i: usize| batch.project(&[i]).unwrap();
     let sources = [
@@ -171,7 +171,7 @@ fn no_changed_byte_ends_the_process_or_takes_much_memory() {
 
 #[test]
 fn lengths_that_no_bytes_stand_for_name_their_place() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = layouts().project(&[0]).unwrap();
     let fails = |bytes: &[u8]| {
         folder.write("m.arrow", bytes);
@@ -209,7 +209,7 @@ fn lengths_that_no_bytes_stand_for_name_their_place() {
 
 #[test]
 fn deep_columns_name_themselves() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let deep = |n: usize| {
         let data_type = (1..n).fold(DataType::Int32, |item, _| {
             DataType::List(Arc::new(Field::new_list_field(item, true)))
@@ -260,7 +260,7 @@ fn with_metadata(value: &str) -> SchemaRef {
 
 #[test]
 fn metadata_that_are_no_text_are_kept_as_base64() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (text, binary) = ("a value to find", [0xff_u8; 15]);
     let schema = with_metadata(text);
     let batch = RecordBatch::new_empty(schema.clone());
@@ -307,7 +307,7 @@ fn metadata_that_are_no_text_are_kept_as_base64() {
 
 #[test]
 fn a_name_that_is_no_text_is_an_error_with_its_place() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let schema = Schema::new(vec![Field::new("a name to find", DataType::Int32, true)]);
     let batch = RecordBatch::new_empty(Arc::new(schema));
     let mut bytes = file(&batch, options(None));
@@ -330,7 +330,7 @@ fn a_name_that_is_no_text_is_an_error_with_its_place() {
 
 #[test]
 fn feather_version_1_and_pipes_say_what_to_do() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("old.feather", b"FEA1\0\0\0\0rows\0\0\0\0FEA1");
     let line = folder.run(&["import", "old.feather", "o.tarsia"]).fails(1);
     let what = "Feather version 1 is not read; write it as version 2, which is Arrow IPC";

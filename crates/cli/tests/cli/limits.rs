@@ -24,7 +24,7 @@ fn limited(folder: &Folder, args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn native_decoders_need_no_addresses_for_kernels() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table_without(&["raw"]);
     folder.import(&schema, &batches);
     let scan = ["scan", "t.tarsia", "--json"];

@@ -9,7 +9,7 @@ use crate::run::Folder;
 const TABLE: &str = "n,s\n1,one\n2,\n3,three\n";
 
 fn folder() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("t.csv", TABLE);
     folder.run(&["import", "t.csv", "t.tarsia"]).ok();
     folder

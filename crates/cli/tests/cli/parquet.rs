@@ -41,7 +41,7 @@ fn rows_alone() -> (SchemaRef, Vec<RecordBatch>) {
 
 #[test]
 fn rows_without_columns_are_kept() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = rows_alone();
     for name in ["p.parquet", "a.arrow"] {
         write_table(&folder.path(name), &schema, &batches);
@@ -73,7 +73,7 @@ fn rows_without_columns_are_kept() {
 
 #[test]
 fn parquet_of_many_columns_is_written_column_by_column() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let lists = tarsia_testkit::nested::nested_profiles(3).swap_remove(1);
     let pair = DataType::Struct(
         vec![
@@ -112,7 +112,7 @@ fn parquet_of_many_columns_is_written_column_by_column() {
 #[cfg(target_os = "linux")]
 #[test]
 fn parquet_of_many_columns_takes_little_memory() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let column = |i| {
         let array: ArrayRef = Arc::new(Int64Array::from(vec![i, i + 1]));
         (format!("c{i}"), array)

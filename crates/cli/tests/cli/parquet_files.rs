@@ -44,7 +44,7 @@ fn restated(file: &[u8], of_file: i64, of_group: i64) -> Vec<u8> {
 
 #[test]
 fn rows_that_the_footer_does_not_state_are_an_error() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     write_table(&folder.path("t.parquet"), &schema, &batches);
     let file = std::fs::read(folder.path("t.parquet")).unwrap();
@@ -73,7 +73,7 @@ fn rows_that_the_footer_does_not_state_are_an_error() {
 #[test]
 fn rows_that_the_pages_do_not_have_are_an_error() {
     // A list has as many values as its items, so that only its pages say how many rows there are.
-    let folder = Folder::new();
+    let folder = Folder::default();
     let lists = arrow_array::ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
         (0..5).map(|i| Some(vec![Some(i); 2])),
     );
@@ -130,7 +130,7 @@ fn int96_file(groups: &[&[Int96]]) -> Vec<u8> {
 
 #[test]
 fn timestamps_of_96_bits_get_the_unit_that_holds_them() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let late = int96(2_932_896, 86_399_999_999_000);
     let early = int96(-1, 86_399_999_999_999);
     folder.write("t.parquet", int96_file(&[&[int96(0, 1)], &[early, early]]));
@@ -167,7 +167,7 @@ fn timestamps_of_96_bits_get_the_unit_that_holds_them() {
 
 #[test]
 fn a_timestamp_of_96_bits_that_no_unit_holds_names_column_and_row() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (late, odd, never) = (
         int96(2_932_896, 0),
         int96(0, 1),

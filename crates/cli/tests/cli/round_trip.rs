@@ -36,7 +36,7 @@ fn every_type(
 
 #[test]
 fn arrow_to_tarsia_to_arrow_for_every_type() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for (i, distribution) in DISTRIBUTIONS.into_iter().enumerate() {
         let table = every_type(&[100, 27], NULLS[i % NULLS.len()], distribution);
         folder.import(&table.0, &table.1);
@@ -51,7 +51,7 @@ fn arrow_to_tarsia_to_arrow_for_every_type() {
 
 #[test]
 fn every_format_in_and_out() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let full = small_table();
     for source in ["s.parquet", "s.arrow", "s.feather"] {
         write_table(&folder.path(source), &full.0, &full.1);
@@ -86,7 +86,7 @@ fn every_format_in_and_out() {
 /// Conversations, as models are trained on them: lists of structs with lists and structs inside.
 #[test]
 fn nested_json_lines_come_back_and_fields_inside_are_columns() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut lines = String::new();
     for i in 0..500 {
         let turns = (0..i % 4).map(|turn| {
@@ -151,7 +151,7 @@ fn nested_json_lines_come_back_and_fields_inside_are_columns() {
 
 #[test]
 fn parts_of_a_table() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     folder
@@ -172,7 +172,7 @@ fn parts_of_a_table() {
 
 #[test]
 fn dictionaries_of_many_batches_are_one_in_an_arrow_file() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let key = |t| DataType::Dictionary(Box::new(t), Box::new(DataType::Utf8));
     let types = [key(DataType::Int32), key(DataType::UInt16)];
     let fields: Vec<Field> = types
@@ -214,7 +214,7 @@ fn dictionaries_of_many_batches_are_one_in_an_arrow_file() {
 
 #[test]
 fn real_tables_survive_import_and_export() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for (name, path) in flat_tables().into_iter().chain(nested_tables()) {
         let source = path.to_str().unwrap();
         let expected = read_parquet(&path);

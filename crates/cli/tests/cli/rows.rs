@@ -37,7 +37,7 @@ fn take_with_input(folder: &Folder, args: &[&str], input: String) -> std::proces
 
 #[test]
 fn a_million_rows_are_taken_from_a_file_and_from_standard_input() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     many(&folder, MANY);
     // Each row once, in no order, one number per line; then all on one line.
     let shuffled = |i: i64| i * 7_919 % MANY;
@@ -58,7 +58,7 @@ fn a_million_rows_are_taken_from_a_file_and_from_standard_input() {
 
 #[test]
 fn files_of_rows_may_be_empty_and_errors_name_their_line() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     folder.import(&schema, &batches);
     let take = |rows: &str| {
@@ -100,7 +100,7 @@ fn files_of_rows_may_be_empty_and_errors_name_their_line() {
 
 #[test]
 fn a_table_of_many_rows_is_one_table() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     many(&folder, 120_000);
     let table = folder.run(&["head", "t.tarsia", "-n", "120000"]).ok();
     let mut lines = table.lines();
@@ -123,7 +123,7 @@ fn a_table_of_many_rows_is_one_table() {
 
 #[test]
 fn elements_are_taken_with_one_request() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let values = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([
         Some(vec![Some(1), None]),
         None,

@@ -1,6 +1,7 @@
 //! Running the command in a folder of its own.
 
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use arrow_array::RecordBatch;
@@ -10,7 +11,6 @@ use tarsia_convert::Format;
 use tarsia_convert::source::{Options, Source};
 use tarsia_convert::target::Plan;
 pub(crate) use tarsia_testkit::batches::{assert_same_table, small_table, small_table_without};
-use tempfile::TempDir;
 
 /// The exit code and the output of a finished command.
 #[derive(Debug)]
@@ -61,35 +61,18 @@ impl Done {
 }
 
 /// An empty folder in which commands run.
-pub(crate) struct Folder(TempDir);
+#[derive(Default)]
+pub(crate) struct Folder(tarsia_testkit::folder::Folder);
+
+impl Deref for Folder {
+    type Target = tarsia_testkit::folder::Folder;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
 
 impl Folder {
-    pub(crate) fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), bytes).unwrap();
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    /// The names of all files, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
     /// Runs the command to its end. Nothing it prints may hold control sequences for a terminal.
     #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Done {
@@ -117,7 +100,7 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tarsia"));
         command
             .args(args)
-            .current_dir(self.0.path())
+            .current_dir(self.root())
             .stdin(Stdio::null());
         // Asking for colour must not help: output to a pipe never holds any.
         command

@@ -18,7 +18,7 @@ fn write_numbers(folder: &Folder, values: &[&str]) {
 
 #[test]
 fn numbers_that_no_type_holds_are_text_in_csv_and_json_lines() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for values in [
         &["123456789012345678901234567890", "1"][..],
         &["9007199254740993", "1.5"],
@@ -43,7 +43,7 @@ fn numbers_that_no_type_holds_are_text_in_csv_and_json_lines() {
 
 #[test]
 fn a_later_number_that_does_not_fit_is_an_error_with_its_line_or_text_on_request() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for (usual, late, data_type) in [
         ("1.5", "9007199254740993", "Float64"),
         ("1.5", "1e400", "Float64"),
@@ -75,7 +75,7 @@ fn a_later_number_that_does_not_fit_is_an_error_with_its_line_or_text_on_request
 
 #[test]
 fn types_that_make_no_sense_exit_with_2() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("a.csv", "a,b\n1,2\n");
     folder.write("a.jsonl", "{\"a\":{\"b\":[1]}}\n");
     folder.run(&["import", "a.csv", "t.tarsia"]).ok();
@@ -119,7 +119,7 @@ fn types_that_make_no_sense_exit_with_2() {
 
 #[test]
 fn every_type_that_can_be_asked_for_is_imported() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let types = [
         ("bool", "true", "Boolean"),
         ("int8", "-1", "Int8"),
@@ -185,7 +185,7 @@ fn every_type_that_can_be_asked_for_is_imported() {
 
 #[test]
 fn lines_that_end_with_carriage_returns_are_lines() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("mac.csv", "a,b\r1,\"x\ry\"\r2,z\r");
     folder.run(&["import", "mac.csv", "t.tarsia"]).ok();
     let rows = folder.run(&["head", "t.tarsia", "--json"]).json();
@@ -202,7 +202,7 @@ fn lines_that_end_with_carriage_returns_are_lines() {
 
 #[test]
 fn json_lines_nested_too_deep_name_their_line() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let nested = |n: usize| format!("{{\"a\":{}1{}}}\n", "[".repeat(n), "]".repeat(n));
     folder.write("fine.jsonl", nested(63));
     folder.run(&["import", "fine.jsonl", "t.tarsia"]).ok();
@@ -217,7 +217,7 @@ fn json_lines_nested_too_deep_name_their_line() {
 /// JSON allows some control characters in strings that terminals obey; they are escaped.
 #[test]
 fn control_characters_are_escaped_in_json() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let text = "a\u{7f}b\u{85}c\u{9f}d\u{a0}";
     let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
     let batch = RecordBatch::try_from_iter([("n\u{9b}", column)]).unwrap();

@@ -37,7 +37,7 @@ fn is_stored(data_type: &DataType) -> bool {
 
 #[test]
 fn every_type_that_is_imported_has_a_text() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (types, columns): (Vec<DataType>, Vec<ArrayRef>) = every_column().into_iter().unzip();
     let kinds = |is: fn(&DataType) -> bool| types.iter().any(is);
     assert!(kinds(|it| matches!(it, DataType::Union(..))));
@@ -78,7 +78,7 @@ fn every_type_that_is_imported_has_a_text() {
 
 #[test]
 fn runs_are_exported_by_value_and_nested_types_refused_in_csv() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let columns = every_column();
     let of = |wanted: &DataType| {
         let found = columns.iter().find(|(it, _)| it == wanted);

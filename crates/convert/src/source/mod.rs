@@ -48,10 +48,10 @@ pub struct Source {
 
 /// The readers of the four formats. Each yields `None` at its end.
 enum Batches {
-    Parquet(parquet::Reader),
-    Ipc(ipc::Reader<BufReader<Counted>>),
-    Csv(csv::Reader<BufReader<Counted>>),
-    Json(json::Reader<BufReader<Counted>>),
+    Parquet(parquet::ParquetReader),
+    Ipc(ipc::IpcReader<BufReader<Counted>>),
+    Csv(csv::CsvReader<BufReader<Counted>>),
+    Json(json::JsonReader<BufReader<Counted>>),
 }
 
 /// How far the reading is.
@@ -196,24 +196,24 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
     let mut position = Position::Bytes(Rc::clone(&read_bytes));
     let (schema, batches) = match format {
         Format::Parquet => guarded(|| {
-            let reader = parquet::Reader::new(file, bytes)?;
+            let reader = parquet::ParquetReader::new(file, bytes)?;
             position = Position::Rows(reader.n_rows());
             Ok((reader.schema(), Batches::Parquet(reader)))
         })?,
         Format::Arrow => guarded(|| {
-            let reader = ipc::Reader::new(counted(file, &read_bytes), bytes)?;
+            let reader = ipc::IpcReader::new(counted(file, &read_bytes), bytes)?;
             Ok((reader.schema(), Batches::Ipc(reader)))
         })?,
         Format::Csv => {
             let columns = csv::infer(&mut counted(&mut file, &read_bytes), options)?;
             rewind(&mut file, &read_bytes)?;
-            let reader = csv::Reader::new(counted(file, &read_bytes), columns, options.clone())?;
+            let reader = csv::CsvReader::new(counted(file, &read_bytes), columns, options.clone())?;
             (reader.schema(), Batches::Csv(reader))
         }
         Format::JsonLines => {
             let columns = json::infer(&mut counted(&mut file, &read_bytes), options)?;
             rewind(&mut file, &read_bytes)?;
-            let reader = json::Reader::new(counted(file, &read_bytes), &columns, options);
+            let reader = json::JsonReader::new(counted(file, &read_bytes), &columns, options);
             (reader.schema(), Batches::Json(reader))
         }
     };

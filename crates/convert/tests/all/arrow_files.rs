@@ -113,7 +113,7 @@ fn stream_with_metadata(batch: &RecordBatch, pairs: &[(&str, &str)]) -> Vec<u8> 
 
 #[test]
 fn metadata_of_footers_are_kept_and_those_of_batches_noted() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = batch(vec![1, 2]);
     let options = IpcWriteOptions::default;
     folder.write(
@@ -155,7 +155,7 @@ fn metadata_of_footers_are_kept_and_those_of_batches_noted() {
 
 #[test]
 fn the_compression_of_arrow_0_17_is_named() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let numbers: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 100]));
     let batch = RecordBatch::try_from_iter([("a", numbers)]).unwrap();
     for codec in ["LZ4", "ZSTD"] {
@@ -171,7 +171,7 @@ fn the_compression_of_arrow_0_17_is_named() {
 
 #[test]
 fn what_follows_a_stream_is_an_error_with_its_byte() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (first, second) = (stream(&[batch(vec![1, 2])]), stream(&[batch(vec![3])]));
     for rest in [second.as_slice(), b"x", &[0; 8]] {
         folder.write("x.arrow", [first.as_slice(), rest].concat());
@@ -195,7 +195,7 @@ fn blocks(file: &[u8]) -> (Vec<Block>, usize) {
 
 #[test]
 fn batches_that_a_footer_misses_are_an_error_with_their_byte() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batches = [batch(vec![1, 2]), batch(vec![3, 4]), batch(vec![5])];
     let whole = file(&batches, IpcWriteOptions::default(), &[]);
     folder.write("x.arrow", &whole);
@@ -246,7 +246,7 @@ fn with_footer_version(mut file: Vec<u8>, version: MetadataVersion) -> Vec<u8> {
 
 #[test]
 fn messages_say_their_version_whatever_the_footer_says() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let fields = UnionFields::try_new(
         [0, 1],
         [

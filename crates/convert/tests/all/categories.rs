@@ -113,7 +113,7 @@ fn values(array: &ArrayRef) -> Vec<String> {
 
 #[test]
 fn order_and_unused_values_come_back_at_every_depth() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for ordered in [true, false] {
         let levels = ["lo", "mid", "hi", "never"];
         let flat = dictionary(vec![Some(2), None, Some(0)], &levels);
@@ -145,7 +145,7 @@ fn order_and_unused_values_come_back_at_every_depth() {
 
 #[test]
 fn dictionaries_that_rows_say_all_of_leave_no_metadata() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let flat = dictionary(vec![Some(1), Some(0)], &["a", "b"]);
     let schema = Arc::new(Schema::new(vec![field("c", &flat, false)]));
     let batch = RecordBatch::try_new(schema, vec![flat]).unwrap();
@@ -155,7 +155,7 @@ fn dictionaries_that_rows_say_all_of_leave_no_metadata() {
 
 #[test]
 fn orders_that_contradict_each_other_are_no_order() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let batch = |values: &[&str]| {
         let flat = dictionary(vec![Some(0), Some(1)], values);
         let schema = Arc::new(Schema::new(vec![field("c", &flat, true)]));
@@ -187,7 +187,7 @@ fn orders_that_contradict_each_other_are_no_order() {
 
 #[test]
 fn parquet_says_no_order_and_keeps_it_for_us() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let levels = ["lo", "mid", "hi"];
     let flat = dictionary(vec![Some(2), None, Some(0)], &levels);
     let schema = Arc::new(Schema::new(vec![field("c", &flat, true)]));
@@ -210,7 +210,7 @@ fn parquet_says_no_order_and_keeps_it_for_us() {
 /// Other writers write the pages of dictionaries as they are, with values that no row has.
 #[test]
 fn pages_of_parquet_say_the_order() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let levels = ["lo", "mid", "hi"];
     // A first batch has all values in order, and is dropped by its row group in the second file.
     let flat = dictionary(vec![Some(0), Some(1), Some(2), Some(2)], &levels);

@@ -74,7 +74,7 @@ fn without_metadata(schema: &Schema, batches: &[RecordBatch]) -> (SchemaRef, Vec
 
 #[test]
 fn arrow_files_give_every_type_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for distribution in tarsia_testkit::arrays::DISTRIBUTIONS {
         let table = every_type(|_| true, distribution);
         write_table(&folder.path("a.arrow"), &table.0, &table.1);
@@ -85,7 +85,7 @@ fn arrow_files_give_every_type_back() {
 #[test]
 fn parquet_files_give_every_type_back_or_refuse_it() {
     quiet_foreign_panics();
-    let folder = Folder::new();
+    let folder = Folder::default();
     let mut refused = Vec::new();
     let held: Vec<DataType> = flat_types()
         .into_iter()
@@ -132,7 +132,7 @@ fn parquet_files_give_every_type_back_or_refuse_it() {
 
 #[test]
 fn parquet_files_give_nested_types_back_that_allow_no_nulls() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let field = |name: &str, of, nullable| Arc::new(Field::new(name, of, nullable));
     let pair = vec![
         field("id", DataType::Int64, false),
@@ -163,7 +163,7 @@ fn parquet_files_give_nested_types_back_that_allow_no_nulls() {
 
 #[test]
 fn a_decimal_beyond_its_precision_is_refused_by_parquet() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let array = arrow_array::Decimal128Array::from(vec![i128::MAX])
         .with_precision_and_scale(15, 2)
         .unwrap();
@@ -176,7 +176,7 @@ fn a_decimal_beyond_its_precision_is_refused_by_parquet() {
 
 #[test]
 fn metadata_survives_parquet_and_arrow() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let table = small_table();
     for name in ["t.parquet", "t.arrow", "t.feather"] {
         write_table(&folder.path(name), &table.0, &table.1);
@@ -186,7 +186,7 @@ fn metadata_survives_parquet_and_arrow() {
 
 #[test]
 fn field_ids_come_only_where_no_arrow_schema_says_otherwise() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let message = "message m { REQUIRED INT32 a = 7; }";
     let schema = Arc::new(parquet::schema::parser::parse_message_type(message).unwrap());
     let mut file = Vec::new();
@@ -217,7 +217,7 @@ fn field_ids_come_only_where_no_arrow_schema_says_otherwise() {
 
 #[test]
 fn ipc_streams_with_changing_dictionaries_are_read() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let table = every_type(
         |t| matches!(t, DataType::Dictionary(_, _) | DataType::Int8),
         Distribution::LowCardinality,
@@ -235,7 +235,7 @@ fn ipc_streams_with_changing_dictionaries_are_read() {
 
 #[test]
 fn csv_text_and_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table_without(&["raw"]);
     write_table(&folder.path("t.csv"), &schema, &batches);
     let expected = "id,x,name,flag,price,day,at\n\
@@ -254,7 +254,7 @@ fn csv_text_and_back() {
 
 #[test]
 fn json_lines_text_and_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     write_table(&folder.path("t.jsonl"), &schema, &batches);
     let text = folder.read("t.jsonl");
@@ -279,7 +279,7 @@ fn json_lines_text_and_back() {
 
 #[test]
 fn every_flat_type_has_json_text_and_csv_refuses_bytes_only() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for t in flat_types() {
         create(&folder, "t.jsonl", &t).unwrap_or_else(|line| panic!("{line}"));
         let bytes = |t: &DataType| {
@@ -312,7 +312,7 @@ fn every_flat_type_has_json_text_and_csv_refuses_bytes_only() {
 
 #[test]
 fn every_value_of_every_flat_type_has_json_text() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for distribution in tarsia_testkit::arrays::DISTRIBUTIONS {
         let table = every_type(|_| true, distribution);
         write_table(&folder.path("t.jsonl"), &table.0, &table.1);
@@ -328,7 +328,7 @@ fn every_value_of_every_flat_type_has_json_text() {
 
 #[test]
 fn nested_columns_are_refused_by_csv_and_written_by_json_lines() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let list = DataType::new_list(DataType::Int32, true);
     let line = create(&folder, "t.csv", &list).unwrap_err();
     assert!(
@@ -346,7 +346,7 @@ fn nested_columns_are_refused_by_csv_and_written_by_json_lines() {
 
 #[test]
 fn json_lines_refuse_a_name_that_is_there_twice() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let schema = Arc::new(Schema::new(vec![
         Field::new("a", DataType::Int32, true),
         Field::new("a", DataType::Int32, true),
@@ -361,7 +361,7 @@ fn json_lines_refuse_a_name_that_is_there_twice() {
 
 #[test]
 fn a_finished_target_replaces_the_file_and_an_unfinished_one_does_not() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     folder.write("t.csv", "old");
     let batch =
         RecordBatch::try_from_iter([("a", Arc::new(StringArray::from(vec!["new"])) as ArrayRef)])
@@ -398,7 +398,7 @@ fn a_finished_target_replaces_the_file_and_an_unfinished_one_does_not() {
 
 #[test]
 fn large_parquet_rows_come_in_small_batches() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let texts: Vec<String> = (10..74)
         .map(|i: u32| i.to_string().repeat(1_000_000))
         .collect();
@@ -424,7 +424,7 @@ fn large_parquet_rows_come_in_small_batches() {
 #[test]
 fn damaged_sources_are_errors_and_never_panics() {
     quiet_foreign_panics();
-    let folder = Folder::new();
+    let folder = Folder::default();
     let (schema, batches) = small_table();
     for name in ["t.parquet", "t.arrow"] {
         write_table(&folder.path(name), &schema, &batches);

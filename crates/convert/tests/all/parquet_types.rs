@@ -132,7 +132,7 @@ fn interval(months: u32, days: u32, millis: u32) -> Vec<u8> {
 
 #[test]
 fn intervals_keep_months_and_have_no_sign() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let schema = || {
         message(&format!(
             "REQUIRED FIXED_LEN_BYTE_ARRAY(12) i (INTERVAL); {LIST} FIXED_LEN_BYTE_ARRAY(12) element (INTERVAL); }} }}"
@@ -190,7 +190,7 @@ fn intervals_keep_months_and_have_no_sign() {
 
 #[test]
 fn intervals_that_parquet_cannot_hold_name_column_and_row() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for (months, days, nanos) in [(-1, 0, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1_000_000)] {
         let values = vec![
             Some(IntervalMonthDayNano::new(1, 1, 1_000_000)),
@@ -223,7 +223,7 @@ fn intervals_that_parquet_cannot_hold_name_column_and_row() {
 
 #[test]
 fn whole_numbers_beyond_their_annotation_name_column_and_row() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     for (annotation, fine, wrong, data_type) in [
         ("INT_8", [127, -128], 300, DataType::Int8),
         ("INTEGER(8,true)", [0, -1], -129, DataType::Int8),
@@ -272,7 +272,7 @@ fn whole_numbers_beyond_their_annotation_name_column_and_row() {
 
 #[test]
 fn logical_types_come_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let flat = "REQUIRED FIXED_LEN_BYTE_ARRAY(16) u (UUID); REQUIRED BYTE_ARRAY j (JSON); REQUIRED BYTE_ARRAY b (BSON); \
         REQUIRED BYTE_ARRAY e (ENUM); REQUIRED INT32 t (TIME(MILLIS,true)); REQUIRED INT64 n (TIME(NANOS,false)); \
         REQUIRED INT64 m (TIME_MICROS);";
@@ -322,7 +322,7 @@ fn logical_types_come_back() {
 #[test]
 fn variants_and_geometries_come_back() {
     use parquet::basic::{GeographyType, GeometryType, Repetition, Type as Physical, VariantType};
-    let folder = Folder::new();
+    let folder = Folder::default();
     let bytes = |name: &str, logical| {
         Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
             .with_repetition(Repetition::REQUIRED)
@@ -396,7 +396,7 @@ fn at_depths(array: &ArrayRef) -> RecordBatch {
 
 #[test]
 fn seconds_and_dates_in_milliseconds_are_times_for_every_reader() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let millis = DataType::Timestamp(TimeUnit::Millisecond, None);
     let utc = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let seconds = TimestampSecondArray::from(vec![Some(1_700_000_000), None, Some(-1)]);
@@ -453,7 +453,7 @@ fn times_that_parquet_cannot_hold_name_column_and_row() {
 
 #[test]
 fn dictionaries_of_bytes_of_fixed_size_are_values_for_every_reader() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let fixed = FixedSizeBinaryArray::try_from_iter([b"ab", b"cd"].into_iter()).unwrap();
     let decimals = Decimal128Array::from(vec![10_i128.pow(25), -1]);
     let decimals = decimals.with_precision_and_scale(30, 2).unwrap();
@@ -496,7 +496,7 @@ fn with_stale_schema(batch: &RecordBatch, stale: &Schema) -> Vec<u8> {
 
 #[test]
 fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let numbers: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![1, 2]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
     let decimals = Decimal128Array::from(vec![123, 456])
@@ -582,7 +582,7 @@ fn parquets_schema_counts_where_the_arrow_schema_is_stale() {
 
 #[test]
 fn narrow_types_of_arrow_schemas_come_back() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let keys = Int16Array::from(vec![Some(0), None, Some(1)]);
     let narrow = arrow_array::Int8Array::from(vec![-128, 127]);
     let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(narrow)));
@@ -611,7 +611,7 @@ fn narrow_types_of_arrow_schemas_come_back() {
 
 #[test]
 fn texts_of_more_bytes_than_a_batch_holds_come_in_several() {
-    let folder = Folder::new();
+    let folder = Folder::default();
     let text = "x".repeat(1 << 20);
     let keys = arrow_array::Int32Array::from(vec![0; 2_100]);
     let values = Arc::new(StringArray::from(vec![text.as_str()]));

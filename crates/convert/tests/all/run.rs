@@ -1,6 +1,6 @@
 //! Tables in files of a folder of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -8,40 +8,9 @@ use tarsia_convert::source::{Options, Source};
 use tarsia_convert::target::Plan;
 use tarsia_convert::{Error, Format};
 use tarsia_io::FileSink;
-use tempfile::TempDir;
 
 pub(crate) use tarsia_testkit::batches::{assert_same_table, small_table, small_table_without};
-
-/// An empty folder for files.
-pub(crate) struct Folder(TempDir);
-
-impl Folder {
-    pub(crate) fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), bytes).unwrap();
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    /// The names of all files, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-}
+pub(crate) use tarsia_testkit::folder::Folder;
 
 /// The error of a file that is read to its end, with the file's name alone in front.
 #[track_caller]

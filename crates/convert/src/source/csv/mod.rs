@@ -55,17 +55,21 @@ pub(super) fn infer(input: &mut impl BufRead, options: &Options) -> Result<Schem
 }
 
 /// Reads the rows as the types of a schema.
-pub(super) struct Reader<R> {
+pub(super) struct CsvReader<R> {
     records: Records<R>,
     schema: SchemaRef,
     columns: Vec<Column>,
     options: Options,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> CsvReader<R> {
     /// # Errors
     /// The header is malformed, or no longer what it was when the schema was inferred.
-    pub(super) fn new(input: R, schema: SchemaRef, options: Options) -> Result<Reader<R>, Error> {
+    pub(super) fn new(
+        input: R,
+        schema: SchemaRef,
+        options: Options,
+    ) -> Result<CsvReader<R>, Error> {
         let mut records = Records::new(input);
         let names = header(&mut records, &options)?;
         if !names
@@ -79,7 +83,7 @@ impl<R: BufRead> Reader<R> {
             .iter()
             .map(|field| Column::new(field.data_type()))
             .collect();
-        Ok(Reader {
+        Ok(CsvReader {
             records,
             schema,
             columns,
@@ -278,7 +282,7 @@ mod tests {
 
     fn read_as(text: &[u8], asked: &Options) -> Result<(SchemaRef, Vec<RecordBatch>), Error> {
         let schema = infer(&mut &text[..], asked)?;
-        let mut reader = Reader::new(text, schema.clone(), asked.clone())?;
+        let mut reader = CsvReader::new(text, schema.clone(), asked.clone())?;
         let mut batches = Vec::new();
         while let Some(batch) = reader.next_batch()? {
             batches.push(batch);
@@ -432,7 +436,7 @@ mod tests {
             let input = || std::io::BufReader::with_capacity(capacity, &text[..]);
             let schema = infer(&mut input(), &Options::default()).unwrap();
             assert_eq!(schema.field(0).data_type(), &DataType::Int64, "{capacity}");
-            let mut reader = Reader::new(input(), schema, Options::default()).unwrap();
+            let mut reader = CsvReader::new(input(), schema, Options::default()).unwrap();
             assert_eq!(reader.next_batch().unwrap().unwrap().num_rows(), 1);
         }
         let stray =

@@ -31,7 +31,7 @@ const MAGIC: [u8; 6] = *b"ARROW1";
 const TAIL_BYTES: u64 = 10;
 
 /// Reads the batches of a file or of a stream.
-pub(crate) struct Reader<R> {
+pub(crate) struct IpcReader<R> {
     input: R,
     /// Bytes of the input.
     bytes: u64,
@@ -82,10 +82,10 @@ enum Messages {
     Stream(u64),
 }
 
-impl<R: Read + Seek> Reader<R> {
+impl<R: Read + Seek> IpcReader<R> {
     /// # Errors
     /// The input is no Arrow IPC, or its schema or dictionaries are bad.
-    pub(crate) fn new(mut input: R, bytes: u64) -> Result<Reader<R>, Error> {
+    pub(crate) fn new(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
         let mut magic = Vec::new();
         let text = |error: std::io::Error| error.to_string();
         Read::take(&mut input, 6)
@@ -103,7 +103,7 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    fn of_file(mut input: R, bytes: u64) -> Result<Reader<R>, Error> {
+    fn of_file(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
         let cut = || "the file is shorter than its footer".to_owned();
         let tail_start = bytes.checked_sub(TAIL_BYTES).ok_or_else(cut)?;
         let tail = read_at(&mut input, tail_start, TAIL_BYTES)?;
@@ -146,7 +146,7 @@ impl<R: Read + Seek> Reader<R> {
             decode(&mut decoder, block, &message, &mut left_out)?;
         }
         let blocks: Vec<Block> = blocks.iter().copied().collect();
-        Ok(Reader {
+        Ok(IpcReader {
             input,
             bytes,
             schema,
@@ -156,7 +156,7 @@ impl<R: Read + Seek> Reader<R> {
         })
     }
 
-    fn of_stream(mut input: R, bytes: u64) -> Result<Reader<R>, Error> {
+    fn of_stream(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
         let mut next = 0;
         let at = "message at byte 0";
         let metadata = read_stream_metadata(&mut input, bytes, &mut next)?;
@@ -176,7 +176,7 @@ impl<R: Read + Seek> Reader<R> {
         let pairs = message.custom_metadata().into_iter().flatten();
         let keys = pairs.map(|pair| pair.key().unwrap_or_default().to_owned());
         left_out.of_messages.extend(keys);
-        Ok(Reader {
+        Ok(IpcReader {
             input,
             bytes,
             schema,

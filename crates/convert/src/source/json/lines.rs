@@ -20,11 +20,11 @@ pub(super) const COMMAS_MAX: usize = 16 << 20;
 pub(super) const DEPTH_MAX: usize = tarsia_codec::limits::SCHEMA_DEPTH_MAX - 1;
 
 /// Keys and values in their order.
-pub(super) type Entries<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
+pub(super) type Members<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
 /// A line's object.
 pub(super) struct Row<'a> {
-    pub(super) values: Entries<'a>,
+    pub(super) values: Members<'a>,
     /// Length of the line.
     pub(super) bytes: u64,
 }
@@ -38,7 +38,7 @@ pub(super) enum Value<'a> {
     Number(&'a str),
     Text(Cow<'a, str>),
     Array(Vec<Value<'a>>),
-    Object(Entries<'a>),
+    Object(Members<'a>),
 }
 
 impl fmt::Display for Value<'_> {
@@ -93,7 +93,7 @@ impl From<JiterError> for Fault {
 }
 
 impl<'a> Parser<'a> {
-    fn row(text: &'a [u8]) -> Result<Entries<'a>, Fault> {
+    fn row(text: &'a [u8]) -> Result<Members<'a>, Fault> {
         let mut parser = Parser {
             text,
             tokens: Jiter::new(text),
@@ -146,17 +146,17 @@ impl<'a> Parser<'a> {
     }
 
     /// The object that begins here. `depth` is that of its values.
-    fn object(&mut self, depth: usize) -> Result<Entries<'a>, Fault> {
-        let mut entries = Vec::new();
+    fn object(&mut self, depth: usize) -> Result<Members<'a>, Fault> {
+        let mut members = Vec::new();
         let mut next = self.tokens.next_object_bytes()?;
         while let Some(raw) = next {
             let raw = within(self.text, raw);
             let key = self.unescaped(raw)?;
             let peek = self.tokens.peek()?;
-            entries.push((key, self.value(peek, depth)?));
+            members.push((key, self.value(peek, depth)?));
             next = self.tokens.next_key_bytes()?;
         }
-        Ok(entries)
+        Ok(members)
     }
 
     /// A string of which this stands between the quotes. Most have no escapes and are not copied.

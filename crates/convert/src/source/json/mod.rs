@@ -29,7 +29,7 @@ use crate::Error;
 use crate::source::builders::{self, Column};
 use crate::source::limits::{BATCH_BYTES, BATCH_ROWS, BATCH_VALUES};
 use crate::source::options::Options;
-use lines::{Entries, Lines, Value};
+use lines::{Lines, Members, Value};
 use seen::{Keys, Misfit, Seen, special};
 
 /// Reads the first rows and returns what they say of the columns.
@@ -57,7 +57,7 @@ pub(super) fn infer(input: &mut impl BufRead, options: &Options) -> Result<Colum
 pub(super) struct Columns(Keys);
 
 /// Reads the lines as the types of a schema.
-pub(super) struct Reader<R> {
+pub(super) struct JsonReader<R> {
     lines: Lines<R>,
     schema: SchemaRef,
     columns: Object,
@@ -65,10 +65,10 @@ pub(super) struct Reader<R> {
     batch_rows: usize,
 }
 
-impl<R: BufRead> Reader<R> {
-    pub(super) fn new(input: R, columns: &Columns, options: &Options) -> Reader<R> {
+impl<R: BufRead> JsonReader<R> {
+    pub(super) fn new(input: R, columns: &Columns, options: &Options) -> JsonReader<R> {
         let columns = Object::new(&columns.0, options.inference_rows);
-        Reader {
+        JsonReader {
             lines: Lines::new(input),
             schema: Arc::new(Schema::new(columns.fields.clone())),
             batch_rows: (BATCH_VALUES / columns.fields.len().max(1)).clamp(1, BATCH_ROWS),
@@ -133,9 +133,9 @@ impl Object {
         }
     }
 
-    fn append(&mut self, entries: &Entries<'_>) -> Result<(), Misfit> {
+    fn append(&mut self, members: &Members<'_>) -> Result<(), Misfit> {
         self.n_objects += 1;
-        for (position, (key, value)) in entries.iter().enumerate() {
+        for (position, (key, value)) in members.iter().enumerate() {
             // Objects mostly have the same keys in the same order. The hash table is used only if they do not.
             let i = match self.fields.get(position) {
                 Some(field) if *field.name() == *key => position,
@@ -267,8 +267,8 @@ impl Values {
                 ends.push(end.ok_or_else(|| Misfit::new("too many items".into()))?);
                 valid.append_non_null();
             }
-            (Self::Struct { valid, object }, Value::Object(entries)) => {
-                object.append(entries)?;
+            (Self::Struct { valid, object }, Value::Object(members)) => {
+                object.append(members)?;
                 valid.append_non_null();
             }
             (Self::List { n_rows, .. }, _) => return Err(misfit(&"array", false, *n_rows)),
@@ -381,7 +381,7 @@ mod tests {
 
     fn read_with(text: &str, options: &Options) -> Result<(SchemaRef, Vec<RecordBatch>), Error> {
         let columns = infer(&mut text.as_bytes(), options)?;
-        let mut reader = Reader::new(text.as_bytes(), &columns, options);
+        let mut reader = JsonReader::new(text.as_bytes(), &columns, options);
         let schema = reader.schema();
         let mut batches = Vec::new();
         while let Some(batch) = reader.next_batch()? {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-use super::lines::{Entries, Value};
+use super::lines::{Members, Value};
 use crate::Error;
 use crate::source::builders::as_text;
 use crate::source::number::{Number, Numbers};
@@ -70,9 +70,9 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn see(&mut self, entries: &Entries<'_>, types: &Types) -> Result<(), Misfit> {
+    pub(super) fn see(&mut self, members: &Members<'_>, types: &Types) -> Result<(), Misfit> {
         self.n_objects += 1;
-        for (key, value) in entries {
+        for (key, value) in members {
             let i = match self.index.get(key.as_ref()) {
                 Some(i) => *i,
                 None => {
@@ -138,13 +138,13 @@ impl Seen {
                 let seen = self.items.get_or_insert_with(new);
                 items.iter().try_for_each(|item| seen.see(item, types))?;
             }
-            Value::Object(entries) => {
+            Value::Object(members) => {
                 let path = || format!("{}.", self.path);
                 let new = || Keys {
                     path: path(),
                     ..Keys::default()
                 };
-                self.keys.get_or_insert_with(new).see(entries, types)?;
+                self.keys.get_or_insert_with(new).see(members, types)?;
             }
             _ if self.asked.is_some() => self.text = true,
             Value::Boolean(_) => self.boolean = true,

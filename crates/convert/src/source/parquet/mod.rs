@@ -29,7 +29,7 @@ use crate::nested::converted;
 use crate::{Error, Note};
 
 /// Reads a file whose numbers of rows agree.
-pub(super) struct Reader {
+pub(super) struct ParquetReader {
     file: File,
     metadata: ArrowReaderMetadata,
     batches: ParquetRecordBatchReader,
@@ -41,10 +41,10 @@ pub(super) struct Reader {
     notes: Vec<Note>,
 }
 
-impl Reader {
+impl ParquetReader {
     /// # Errors
     /// The file is no Parquet file, its metadata contradict themselves, or a column of INT96 has no unit.
-    pub(super) fn new(mut file: File, bytes: u64) -> Result<Reader, Error> {
+    pub(super) fn new(mut file: File, bytes: u64) -> Result<ParquetReader, Error> {
         let encrypted = encrypted::first_column(&mut file, bytes);
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         if let Some(column) = encrypted {
@@ -74,7 +74,7 @@ impl Reader {
         let schema = Arc::new(Schema::new_with_metadata(made, embedded.metadata));
         let batch_rows = batch_rows(n_rows, decoded_bytes(metadata.metadata()));
         let batches = batches(&file, &metadata, batch_rows, 0)?;
-        Ok(Reader {
+        Ok(ParquetReader {
             file,
             metadata,
             batches,
