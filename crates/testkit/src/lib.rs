@@ -20,6 +20,7 @@
 //! | [`trees`] | trees of whatever encodings a registry has, by chance and one by one |
 //! | [`units`] | whole units encoded, decoded, compared with frozen bytes |
 //! | [`fuzzing`] | choices read from bytes, oracles and inputs of fuzz targets |
+//! | [`effort`] | how much the tests try that try everything |
 //! | `bench` (feature `bench`) | what the benchmarks of encodings share |
 //! | `folder` (feature `folder`) | a folder for the files of a test |
 //! | [`mutate`] | random changes of bytes |
@@ -39,6 +40,7 @@ pub mod bench;
 pub mod cases;
 pub mod cipher;
 pub mod disk;
+pub mod effort;
 #[cfg(feature = "erasure")]
 pub mod erasure;
 #[cfg(feature = "erasure")]

@@ -4,6 +4,7 @@
 use tarsia_codec::{BytesSlice, ErrorKind, Output, Registry, Selection, Tree, ValueType, Values};
 use tarsia_standalone::{Encoded, encode};
 use tarsia_testkit::cases::{Case, cases};
+use tarsia_testkit::effort::some_or_all;
 use tarsia_testkit::memory::measure;
 use tarsia_testkit::mutate::mutate;
 use tarsia_testkit::rng::Rng;
@@ -26,12 +27,15 @@ fn small_cases(value_type: ValueType) -> Vec<Case> {
 }
 
 /// Trees that differ from others in a child alone are checked with one case in so many, each with others.
-const CASES_ONE_IN: usize = 4;
+fn cases_one_in() -> usize {
+    some_or_all(16, 4)
+}
 
 /// Calls `check` with the buffer of every case under the first tree of each kind of node, and of some cases under the
 /// others, where these hold them.
 fn for_each_buffer(mut check: impl FnMut(&Registry, &Tree, &Case, Vec<u8>)) {
     let registry = tarsia_encodings::registry();
+    let one_in = cases_one_in();
     for value_type in value_types() {
         let mut roots = Vec::new();
         for (number, (tree, fit)) in sample_trees(&registry, value_type).into_iter().enumerate() {
@@ -41,7 +45,7 @@ fn for_each_buffer(mut check: impl FnMut(&Registry, &Tree, &Case, Vec<u8>)) {
             let mut held = 0;
             // Those of its turn first, and others until it holds one.
             let mut cases: Vec<_> = small_cases(value_type).into_iter().enumerate().collect();
-            let is_of_turn = |i: usize| is_first || i % CASES_ONE_IN == number % CASES_ONE_IN;
+            let is_of_turn = |i: usize| is_first || i % one_in == number % one_in;
             cases.sort_by_key(|(i, _)| !is_of_turn(*i));
             for (i, case) in cases {
                 if held > 0 && !is_of_turn(i) {
@@ -192,7 +196,7 @@ fn changed_bytes_are_decoded_or_refused() {
     let mut rng = Rng::new(5);
     let (mut refused, mut all) = (0, 0);
     for_each_buffer(|registry, _, _, bytes| {
-        for _ in 0..20 {
+        for _ in 0..some_or_all(8, 20) {
             let mut changed = bytes.clone();
             for _ in 0..rng.between(1, 3) {
                 mutate(&mut rng, &mut changed);
