@@ -26,7 +26,7 @@ use crate::shred::{resolve as resolve_ranges, shred, whole};
 ///
 /// Copying (about as fast as memory) makes the memory a writer holds exact, whatever the arrays shared or sliced, and
 /// the encoders see one run of values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LeafBuffer {
     /// The field's type, of the arrays that come in.
     data_type: DataType,
@@ -131,15 +131,19 @@ impl LeafBuffer {
             .levels
             .as_ref()
             .map(|levels| levels.bytes_of(rows.clone()));
-        let items = self.items(rows.clone());
-        let n = items.len() as u64;
+        let n = self.items(rows.clone()).len() as u64;
+        self.bytes_of_items(n) + self.data_bytes_of(rows) + levels.unwrap_or(0)
+    }
+
+    /// Bytes of so many items, without the bytes of strings.
+    pub(crate) fn bytes_of_items(&self, n: u64) -> u64 {
         let values = match self.value_type {
             None => 0,
             Some(ValueType::Bits) => n.div_ceil(8),
             Some(ValueType::Fixed(width)) => n * u64::from(width),
-            Some(ValueType::Bytes) => self.data_bytes_of(rows) + n * 4,
+            Some(ValueType::Bytes) => n * 4,
         };
-        values + n.div_ceil(8) + levels.unwrap_or(0)
+        values + n.div_ceil(8)
     }
 
     /// Bytes of the strings of some of the rows held, without lengths; 0 for other types.
@@ -149,24 +153,6 @@ impl LeafBuffer {
             (Some(start), Some(end)) => (end - start).into(),
             _ => 0,
         }
-    }
-
-    /// The fewest rows from row `start` on that take at least `bytes`; `None` where all held take less.
-    pub fn rows_that_reach(&self, start: usize, bytes: u64) -> Option<usize> {
-        let held = self.rows().checked_sub(start)?;
-        if self.bytes_of(start..self.rows()) < bytes {
-            return None;
-        }
-        // Bytes rise with rows, so halving finds the first that reaches.
-        let (mut low, mut high) = (0, held);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.bytes_of(start..start + middle) < bytes {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        Some(low)
     }
 
     /// Some of the rows held, as an encoder takes them; `None` for type Null.
@@ -341,6 +327,128 @@ impl LeafBuffer {
         Ok(Fit {
             rows: low,
             bytes: bytes_of(low),
+        })
+    }
+
+    /// The type of the arrays that come in.
+    pub(crate) fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Whether its values are byte strings.
+    pub(crate) fn has_strings(&self) -> bool {
+        self.value_type == Some(ValueType::Bytes)
+    }
+
+    /// The rows of a flat column that are not null.
+    pub(crate) fn valid_rows(&self) -> Result<impl Iterator<Item = usize> + '_> {
+        let validity = match self.null_count {
+            0 => None,
+            _ => Some(BitSlice::new(&self.validity.bytes, 0, self.n_items)?),
+        };
+        let is_valid = move |row: &usize| validity.is_none_or(|validity| validity.get(*row));
+        Ok((0..self.n_items).filter(is_valid))
+    }
+
+    /// Only the rows of a flat column at the rising `places`, none of which is null: what [`LeafBuffer::spread`] spreads.
+    pub(crate) fn gathered(&self, places: &[u32]) -> Self {
+        let mut gathered = Self {
+            levels: None,
+            ..Self::new(&self.data_type, self.path.clone())
+        };
+        for place in places.iter().map(|place| *place as usize) {
+            match self.value_type {
+                None => {}
+                Some(ValueType::Bits) => {
+                    let bit = self
+                        .values
+                        .bytes
+                        .get(place / 8)
+                        .is_some_and(|byte| byte >> (place % 8) & 1 == 1);
+                    match bit {
+                        true => gathered.values.append_set(1),
+                        false => gathered.values.append_unset(1),
+                    }
+                }
+                Some(ValueType::Fixed(width)) => {
+                    let width = width as usize;
+                    let value = self.values.bytes.get(place * width..(place + 1) * width);
+                    gathered
+                        .values
+                        .bytes
+                        .extend_from_slice(value.unwrap_or_default());
+                }
+                Some(ValueType::Bytes) => {
+                    let at = |row: usize| self.offsets.get(row).map_or(0, |at| *at as usize);
+                    let value = self.values.bytes.get(at(place)..at(place + 1));
+                    gathered
+                        .values
+                        .bytes
+                        .extend_from_slice(value.unwrap_or_default());
+                    gathered.offsets.push(gathered.values.bytes.len() as u32);
+                }
+            }
+        }
+        gathered.n_items = places.len();
+        gathered
+    }
+
+    /// The valid rows of a flat column become `rows` rows with nulls among them: `self` holds those at the rising `places`,
+    /// none of which is null, and perhaps more behind them.
+    pub(crate) fn spread(&self, places: &[u32], rows: usize) -> Result<Self> {
+        let mut validity = Bits::default();
+        let mut values = Bits::default();
+        let mut offsets = self.offsets.clone();
+        let set = |bits: &mut Bits, place: u32| {
+            if let Some(byte) = bits.bytes.get_mut(place as usize / 8) {
+                *byte |= 1 << (place % 8);
+            }
+        };
+        if places.len() < rows {
+            validity.append_unset(rows);
+            places.iter().for_each(|place| set(&mut validity, *place));
+        }
+        match self.value_type {
+            None => {}
+            Some(ValueType::Bits) => {
+                values.append_unset(rows);
+                let bits = BitSlice::new(&self.values.bytes, 0, places.len())?;
+                let ones = places.iter().enumerate();
+                ones.filter(|(i, _)| bits.get(*i))
+                    .for_each(|(_, place)| set(&mut values, *place));
+            }
+            Some(ValueType::Fixed(width)) => {
+                let width = width as usize;
+                values.bytes.resize(rows * width, 0);
+                let held = self.values.bytes.chunks_exact(width.max(1));
+                for (value, place) in held.zip(places) {
+                    let at = *place as usize * width;
+                    if let Some(to) = values.bytes.get_mut(at..at + width) {
+                        to.copy_from_slice(value);
+                    }
+                }
+            }
+            Some(ValueType::Bytes) => {
+                let end = self.offsets.get(places.len()).copied().unwrap_or(0);
+                let held = self.values.bytes.get(..end as usize);
+                values.bytes.extend_from_slice(held.unwrap_or_default());
+                offsets.clear();
+                for (place, start) in places.iter().zip(&self.offsets) {
+                    offsets.resize(*place as usize + 1, *start);
+                }
+                offsets.resize(rows + 1, end);
+            }
+        }
+        Ok(Self {
+            data_type: self.data_type.clone(),
+            path: self.path.clone(),
+            value_type: self.value_type,
+            levels: None,
+            n_items: rows,
+            null_count: rows - places.len(),
+            validity,
+            values,
+            offsets,
         })
     }
 

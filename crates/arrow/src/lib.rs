@@ -11,6 +11,7 @@
 //! | `shred` | writing | nested arrays to the levels and items of one leaf column |
 //! | `extent`, `fit` | writing | how many rows fit, before they are copied ([`Fit`]) |
 //! | `collect` | writing | a leaf column collected from arrays ([`LeafBuffer`]) |
+//! | `rows_held` | writing | the rows that a writer holds of a leaf column, most of which may be null ([`RowsHeld`]) |
 //! | `pool`, `buffers` | reading | memory that is reused ([`Pool`]), and the parts of a column ([`ColumnBuffers`]) |
 //! | `views`, `borrowed` | reading | byte strings that are not copied: views of blocks in memory ([`BorrowedStrings`]) |
 //! | `kernels`, `plain` | reading | arrays of flat types |
@@ -42,6 +43,7 @@ mod plain;
 mod pool;
 mod reorder;
 mod row_bytes;
+mod rows_held;
 mod runs;
 mod shred;
 mod types;
@@ -58,4 +60,5 @@ pub use packed::Packing;
 pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
 pub use reorder::reorder;
+pub use rows_held::RowsHeld;
 pub use types::{logical_type, value_type};

@@ -158,7 +158,7 @@ impl Buckets {
     /// The buckets for `entries` in any order, as log2 of their number and their bytes: the fewest that hold them all.
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`] where hundreds of nodes share a path, or hashes were made to collide;
+    /// [`Error::LimitExceeded`] where hashes were made to collide;
     /// [`Error::InvalidInput`] for an entry that cannot be stored.
     pub fn build(mut entries: Vec<BucketEntry>) -> Result<(u8, Vec<u8>)> {
         entries.sort_unstable();

@@ -35,11 +35,14 @@ pub const BUCKET_BYTES: usize = 4096;
 /// Most entries of a bucket.
 pub const BUCKET_ENTRIES_MAX: usize = 255;
 
+/// Most entries of nodes of one path: who looks for a path learns from two that it is not the path of one node.
+pub const ENTRIES_OF_ONE_PATH_MAX: u32 = 2;
+
 /// Largest log2 of the number of buckets.
 pub const BUCKETS_LOG2_MAX: u8 = 24;
 
 /// A writer refuses a schema if its buckets would have fewer entries than this in the mean. Random hashes need a bucket
-/// per 150 entries or so; only hundreds of equal paths, or names made to collide, need more.
+/// per 150 entries or so; only names made to collide need more.
 pub const BUCKET_ENTRIES_MEAN_MIN: usize = 16;
 
 /// Most 8-byte words of a record whose length is stored in the bucket's entry.

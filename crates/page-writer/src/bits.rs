@@ -7,7 +7,7 @@ use tarsia_codec::{BitSlice, Result};
 use tarsia_structure::slots;
 
 /// Bits filled front to back.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Bits {
     /// The bits; those behind the last are zero.
     pub bytes: Vec<u8>,
@@ -40,7 +40,7 @@ impl Bits {
     }
 
     /// Appends `n` bits that are 0.
-    pub(crate) fn append_unset(&mut self, n: usize) {
+    pub fn append_unset(&mut self, n: usize) {
         self.len += n;
         self.bytes.resize(self.len.div_ceil(8), 0);
     }

@@ -14,7 +14,7 @@ const INDEXED_ROWS: usize = 64;
 
 /// The levels above the items of one column, for the rows collected so far: outermost first, level 0 with a slot for
 /// each row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CollectedLevels {
     rows: usize,
     levels: Vec<CollectedLevel>,
@@ -22,7 +22,7 @@ pub struct CollectedLevels {
     index: Vec<Vec<u64>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CollectedLevel {
     form: LevelForm,
     n_slots: usize,

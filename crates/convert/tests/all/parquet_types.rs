@@ -639,3 +639,37 @@ fn texts_of_more_bytes_than_a_batch_holds_come_in_several() {
     }
     assert_eq!(rows, 2_100);
 }
+
+/// Lists in two levels whose items are lists or maps, as Avro's writer makes them: "Backward-compatibility rules" of the
+/// Parquet format.
+#[test]
+fn lists_of_lists_in_two_levels() {
+    let folder = Folder::default();
+    let of = |schema: &str, columns: &[Column<'_>], data_type: &str, row: &str| {
+        folder.write("x.parquet", file(message(schema), &[columns]));
+        let (schema, batches) = read_table(&folder.path("x.parquet"));
+        assert_eq!(schema.field(0).data_type().to_string(), data_type);
+        let row_of = arrow_cast::display::array_value_to_string(batches[0].column(0), 1);
+        assert_eq!(row_of.unwrap(), row);
+    };
+    of(
+        "OPTIONAL GROUP l (LIST) { REPEATED GROUP array (LIST) { REPEATED INT32 array; } }",
+        &[Column::Int32(&[1, 2])],
+        "List(non-null List(non-null Int32, field: 'array'), field: 'array')",
+        "[[2]]",
+    );
+    of(
+        "REQUIRED GROUP l (LIST) { REPEATED GROUP a (LIST) { REPEATED GROUP b (LIST) { REPEATED INT32 c (INT_8); } } }",
+        &[Column::Int32(&[1, -2])],
+        "List(non-null List(non-null List(non-null Int8, field: 'c'), field: 'b'), field: 'a')",
+        "[[[-2]]]",
+    );
+    of(
+        "REQUIRED GROUP l (LIST) { REPEATED GROUP m (MAP) { REPEATED GROUP key_value { REQUIRED INT32 key; \
+         REQUIRED INT64 value; } } }",
+        &[Column::Int32(&[1, 2]), Column::Int64(&[3, 4])],
+        "List(non-null Map(\"key_value\": non-null Struct(\"key\": non-null Int32, \"value\": non-null Int64), \
+         unsorted), field: 'm')",
+        "[{2: 4}]",
+    );
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef};
 use tarsia_arrow::{
-    BeyondPrecision, LeafBuffer, LeafPath, Packing, is_decimal, leaf_beyond_precision,
+    BeyondPrecision, LeafPath, Packing, RowsHeld, is_decimal, leaf_beyond_precision,
 };
 use tarsia_codec::{Registry, RoundingError};
 use tarsia_compliance as compliance;
@@ -31,7 +31,7 @@ pub(super) struct ColumnWriter {
     pub(super) field: FieldRef,
     pub(super) index: usize,
     pub(super) leaf: u32,
-    pub(super) buffer: LeafBuffer,
+    pub(super) buffer: RowsHeld,
     /// The type of its values, if they are decimals.
     decimals: Option<DataType>,
     /// Packing of packed structs.
@@ -85,7 +85,7 @@ impl ColumnWriter {
             leaf,
             path: path.clone(),
             decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
-            buffer: LeafBuffer::new(&stored.data_type, path),
+            buffer: RowsHeld::new(&stored.data_type, path),
             packing: stored.packing.clone(),
             pages: Vec::new(),
             shared: SharedPages::default(),
@@ -166,7 +166,8 @@ impl ColumnWriter {
     /// # Errors
     /// [`ErrorKind::LimitExceeded`], and what encodings refuse.
     pub(super) fn encode(&self, cut: &Cut, registry: &Registry) -> Result<Option<DataPage>> {
-        let Some(mut input) = self.buffer.page(cut.rows.clone())? else {
+        let (buffer, rows) = self.buffer.dense(cut.rows.clone())?;
+        let Some(mut input) = buffer.page(rows)? else {
             return Ok(None);
         };
         self.check_decimals(&input, cut.rows.start)?;

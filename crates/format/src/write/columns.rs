@@ -90,7 +90,7 @@ impl Columns {
         self.rows
     }
 
-    /// Bytes of the rows taken so far, as [`tarsia_arrow::LeafBuffer::bytes_of`] counts them.
+    /// Bytes of the rows taken so far, as [`tarsia_arrow::RowsHeld::bytes_of`] counts them.
     pub(super) fn logical_bytes(&self) -> u64 {
         self.logical_bytes
     }
@@ -148,7 +148,7 @@ impl Columns {
                 )
                 .map_err(|error| Error::from(error).in_column(column.field.name()))?;
             rows = fit.rows;
-            held_bytes += column.buffer.logical_bytes() + fit.bytes as u64;
+            held_bytes += column.buffer.held_bytes() + fit.bytes as u64;
         }
         // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between
         // unless it may be at the end.
@@ -185,10 +185,7 @@ impl Columns {
 
     /// Encodes the columns that hold most, if all together hold more than the budget.
     fn flush_largest(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
-        let held = self
-            .writers
-            .iter()
-            .map(|column| column.buffer.logical_bytes());
+        let held = self.writers.iter().map(|column| column.buffer.held_bytes());
         let columns = self.budget.columns_to_flush(held);
         let cuts = columns.into_iter().map(|i| self.writers[i].cut_early(i));
         self.flush(cuts.collect(), body)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tarsia_arrow::{LeafBuffer, LeafPath};
+use tarsia_arrow::{LeafPath, RowsHeld};
 use tarsia_codec::{ValueType, limits};
 use tarsia_structure::LevelForm;
 
@@ -26,7 +26,7 @@ pub(super) struct FullPage {
 
 /// The pages that are full, one behind the other from the buffer's first row on. A page is full at the first row at
 /// which its rows take `page_bytes`, wherever batches end.
-pub(super) fn full_pages(buffer: &LeafBuffer, page_bytes: u64) -> Vec<FullPage> {
+pub(super) fn full_pages(buffer: &RowsHeld, page_bytes: u64) -> Vec<FullPage> {
     let mut pages = Vec::new();
     let mut start = 0;
     loop {
@@ -88,13 +88,17 @@ pub(super) fn whole_rows(rows: usize) -> usize {
 mod tests {
     use super::*;
     use arrow_array::{Array, StringArray};
+    use tarsia_arrow::leaf_paths;
 
     #[test]
     fn a_page_ends_with_the_row_that_fills_it() {
         let check = |text_bytes: usize, rows: usize, page_bytes: u64, expect: &[(usize, usize)]| {
             let array =
                 StringArray::from_iter_values((0..rows).map(|i| format!("{i:0text_bytes$}")));
-            let mut buffer = LeafBuffer::flat(array.data_type()).unwrap();
+            let mut buffer = RowsHeld::new(
+                array.data_type(),
+                leaf_paths(array.data_type(), true).unwrap().remove(0),
+            );
             buffer.push(&array).unwrap();
             let pages = full_pages(&buffer, page_bytes);
             let found: Vec<_> = pages

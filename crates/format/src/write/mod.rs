@@ -39,14 +39,12 @@ mod page;
 mod rounding;
 mod shared;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use tarsia_io::{FileSink, Sink};
-use tarsia_metadata::limits::BUCKET_ENTRIES_MAX;
 use tarsia_metadata::{Header, RESERVED_KEY_PREFIX, is_reserved_key};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -376,33 +374,7 @@ fn with_key_values(mut schema: SchemaRef, options: &WriteOptions) -> Result<Sche
     if let Some(key) = reserved.min() {
         check_key(key)?;
     }
-    check_names(schema.fields())?;
     Ok(schema)
-}
-
-/// Checks that no name is there so often that the table of columns cannot hold it: all of one name are in one bucket.
-fn check_names(fields: &Fields) -> Result<()> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    for field in fields {
-        *counts.entry(field.name()).or_default() += 1;
-    }
-    // The first in order, so that errors do not depend on that of a hash map.
-    let often = fields
-        .iter()
-        .find(|field| counts[field.name().as_str()] > BUCKET_ENTRIES_MAX);
-    if let Some(field) = often {
-        let n = counts[field.name().as_str()];
-        let what = format!(
-            "{n} columns have this name; a file holds at most {BUCKET_ENTRIES_MAX} of one name"
-        );
-        return Err(Error::new(ErrorKind::LimitExceeded, what).in_column(field.name()));
-    }
-    for field in fields {
-        if let DataType::Struct(inside) = field.data_type() {
-            check_names(inside).map_err(|error| error.in_column(field.name()))?;
-        }
-    }
-    Ok(())
 }
 
 /// Checks that callers may use a key in the metadata of a schema.

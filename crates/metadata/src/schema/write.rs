@@ -1,11 +1,14 @@
 //! From a schema to its records.
 
+use std::collections::HashMap;
+
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use crate::bucket::{BucketEntry, path_hash};
 use crate::child_range::ChildRange;
 use crate::column::ColumnRecord;
 use crate::error::{Error, Result};
+use crate::limits::ENTRIES_OF_ONE_PATH_MAX;
 use crate::path::{check_depth, encode_metadata, push_string};
 use crate::record::NodeRecord;
 use crate::reserved::is_packed;
@@ -17,7 +20,7 @@ use crate::types::{FORMAT_STRUCT, NodeType, children};
 pub struct EncodedSchema {
     /// All records, back to back, to be stored at the given offset.
     pub records: Vec<u8>,
-    /// One per node in pre-order, for [`crate::Buckets::build`].
+    /// One per node in pre-order, for [`crate::Buckets::build`]; of the nodes of one path the first two.
     pub entries: Vec<BucketEntry>,
     /// Bytes of the root's record, the first.
     pub root_bytes: u32,
@@ -44,6 +47,7 @@ pub fn write_schema(
     }
     let mut writer = Writer {
         encoded: EncodedSchema::default(),
+        of_path: HashMap::new(),
         columns,
         place,
     };
@@ -96,6 +100,8 @@ struct Position {
 
 struct Writer<'a> {
     encoded: EncodedSchema,
+    /// Nodes of each path so far.
+    of_path: HashMap<Box<[u8]>, u32>,
     columns: &'a [ColumnRecord],
     place: u64,
 }
@@ -122,7 +128,11 @@ impl Writer<'_> {
         let start = self.encoded.records.len();
         let own_place = self.place.saturating_add(start as u64);
         let entry = BucketEntry::new(path_hash(record.path), own_place, bytes);
-        self.encoded.entries.push(entry);
+        let of_path = self.of_path.entry(record.path.into()).or_default();
+        *of_path = of_path.saturating_add(1);
+        if *of_path <= ENTRIES_OF_ONE_PATH_MAX {
+            self.encoded.entries.push(entry);
+        }
         // Room for the record. It is written after those of its descendants, which it describes.
         let behind = start.saturating_add(bytes as usize);
         self.encoded.records.resize(behind, 0);

@@ -18,7 +18,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, Time
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, PARQUET_FIELD_ID_META_KEY};
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::FileMetaData;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
@@ -121,7 +121,10 @@ fn stored(of: &TypePtr) -> Result<TypePtr, ParquetError> {
             Ok(Arc::new(plain.build()?))
         }
         Type::GroupType { fields, .. } => {
-            let children = fields.iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+            let mut children = fields.iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+            if let Some(items) = annotated_items(of) {
+                children = vec![in_three_levels(items, &children)?];
+            }
             if children.iter().zip(fields).all(|(a, b)| Arc::ptr_eq(a, b)) {
                 return Ok(Arc::clone(of));
             }
@@ -134,6 +137,50 @@ fn stored(of: &TypePtr) -> Result<TypePtr, ParquetError> {
             Ok(Arc::new(group.build()?))
         }
     }
+}
+
+/// The repeated group of a list in two levels that is a list or a map itself, as Avro's writer makes lists of lists: the
+/// rules of Parquet for old files allow it, and the `parquet` crate does not.
+fn annotated_items(list: &Type) -> Option<&TypePtr> {
+    let annotation = |of: &Type| {
+        let info = of.get_basic_info();
+        let logical = info.logical_type_ref();
+        match (logical, info.converted_type()) {
+            (Some(LogicalType::List), _) | (None, ConvertedType::LIST) => Some(true),
+            (Some(LogicalType::Map), _)
+            | (None, ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE) => Some(false),
+            _ => None,
+        }
+    };
+    if annotation(list) != Some(true) {
+        return None;
+    }
+    match list.get_fields() {
+        [items] if items.is_group() && annotation(items).is_some() => {
+            let info = items.get_basic_info();
+            let is_repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
+            is_repeated.then_some(items)
+        }
+        _ => None,
+    }
+}
+
+/// A repeated group in two levels that has the same levels and the same leaves: its name is that of the items.
+fn in_three_levels(items: &TypePtr, stored: &[TypePtr]) -> Result<TypePtr, ParquetError> {
+    let [stored] = stored else {
+        return Ok(Arc::clone(items));
+    };
+    let info = stored.get_basic_info();
+    let item = Type::group_type_builder(stored.name())
+        .with_fields(stored.get_fields().to_vec())
+        .with_repetition(Repetition::REQUIRED)
+        .with_converted_type(info.converted_type())
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_id(info.has_id().then(|| info.id()));
+    let list = Type::group_type_builder("list")
+        .with_fields(vec![Arc::new(item.build()?)])
+        .with_repetition(Repetition::REPEATED);
+    Ok(Arc::new(list.build()?))
 }
 
 /// The type that the annotation of a leaf says, where it is one that is converted here.
@@ -515,6 +562,9 @@ fn named<'a>(fields: &'a Fields, i: usize, name: &str) -> Option<&'a Field> {
 
 /// The type of a list's items, where the list has the usual three levels.
 fn item_type(list: &TypePtr) -> Option<&TypePtr> {
+    if let Some(items) = annotated_items(list) {
+        return Some(items);
+    }
     let inner = |of: &'_ TypePtr| of.is_group() && of.get_fields().len() == 1;
     if !inner(list) {
         return None;
