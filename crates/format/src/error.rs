@@ -33,6 +33,8 @@ pub enum ErrorKind {
     FileChanged,
     /// Somebody changes the file in place, or reads it zero-copy, which excludes what was asked for. Later it may work.
     Busy,
+    /// A scan that was cancelled; see [`Scan::cancel_handle`](crate::Scan::cancel_handle).
+    Cancelled,
 }
 
 /// A failure with its place: file, column, page and block as far as they are known.

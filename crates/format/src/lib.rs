@@ -3,7 +3,8 @@
 //!
 //! This crate is the facade: [`Writer`] takes Arrow record batches, [`File`] gives them back, as scans
 //! ([`File::scan`]) or as single rows ([`File::take`]), and [`Eraser`] removes rows from a file. It is synchronous;
-//! decoding and encoding use the global rayon pool unless told otherwise.
+//! decoding and encoding use a pool of threads that
+//! the process makes when it first needs one, unless told otherwise ([`Threads`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -99,13 +100,15 @@ mod registry;
 mod session;
 mod source;
 mod table;
+mod threads;
 mod write;
 
 #[cfg(feature = "certificate")]
 pub use api::CertificateCheck;
 pub use api::{
     Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
-    KernelInspection, Scan, ScanBuilder, TakeBuilder, Taken, VerifyReport, recover, recover_with,
+    KernelInspection, Scan, ScanBuilder, ScanCancel, TakeBuilder, Taken, VerifyReport, recover,
+    recover_with,
 };
 /// The arrays that are written and read.
 pub use arrow_array;
@@ -117,10 +120,11 @@ pub use erase::{
     RowsOfErasure,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions, Threads};
+pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions};
 pub use registry::{kernels, registry};
 pub use source::Reads;
 pub use table::{FileMetadata, Region};
+pub use threads::{ThreadPool, Threads};
 /// The search for trees of encodings, and what a policy of your own has to implement.
 pub mod choose {
     pub use tarsia_cascade::{Candidate, Chooser, Objective, Outline, Weights};

@@ -4,16 +4,7 @@ use std::sync::Arc;
 
 use tarsia_codec::Registry;
 
-/// How many threads encode or decode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Threads {
-    /// Threads of the global rayon pool.
-    #[default]
-    All,
-    /// The caller's alone.
-    One,
-}
+use crate::threads::Threads;
 
 /// The result of a take for a row that was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,15 +131,15 @@ impl OpenOptions {
         self.checksums
     }
 
-    /// Threads that decode. Default: those of the global rayon pool.
+    /// Threads that decode. Default [`Threads::All`].
     #[must_use]
     pub fn with_threads(self, threads: Threads) -> Self {
         Self { threads, ..self }
     }
 
     /// Threads that decode.
-    pub fn threads(&self) -> Threads {
-        self.threads
+    pub fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// Whether columns of strings and byte strings come as views ([`Utf8View`](arrow_schema::DataType::Utf8View),

@@ -6,7 +6,8 @@ use tarsia_arrow::Pool;
 use tarsia_codec::Registry;
 use tarsia_structure::Meta;
 
-use crate::options::{Checksums, Kernels, OpenOptions, Threads};
+use crate::options::{Checksums, Kernels, OpenOptions};
+use crate::threads::Threads;
 
 /// How a file is read: encodings, memory, threads, checks, and which kernels may run.
 pub(crate) struct Session {
@@ -28,7 +29,7 @@ impl Session {
         Self {
             registry: options.registry().clone(),
             pool: Pool::new(options.pool_bytes()),
-            threads: options.threads(),
+            threads: options.threads().clone(),
             checksums: options.checksums(),
             kernels: options.kernels(),
             trusted_kernels: options.trusted_kernels().to_vec(),

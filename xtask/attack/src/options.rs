@@ -25,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// How long cases are begun; the kinds get equal parts of it
-    #[arg(long, value_name = "S", default_value_t = 180)]
+    #[arg(long, value_name = "S", default_value_t = 90)]
     pub(crate) seconds: u64,
     /// Only cases of these kinds
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
@@ -54,7 +54,7 @@ mod tests {
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
         let options = Options::parse_from(["attack", "--only", "search,twins"]);
-        assert_eq!((options.seconds, options.seed), (180, 1));
+        assert_eq!((options.seconds, options.seed), (90, 1));
         assert_eq!(options.only, [Kind::Search, Kind::Twins]);
     }
 }

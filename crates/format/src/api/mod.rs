@@ -23,6 +23,6 @@ pub use file::File;
 pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;
 pub use rows::Taken;
-pub use scan::{Scan, ScanBuilder};
+pub use scan::{Scan, ScanBuilder, ScanCancel};
 pub use take::TakeBuilder;
 pub use verify::VerifyReport;

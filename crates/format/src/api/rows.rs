@@ -5,10 +5,10 @@ use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
-    FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
+    Cancel, FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
     too_many_values,
 };
-use crate::options::{Kernels, Threads};
+use crate::options::Kernels;
 use crate::plan::Plan;
 use crate::source::Reads;
 use crate::table::Projection;
@@ -122,7 +122,7 @@ pub(crate) fn take(
     let of_blocks = reads(&plans);
     let blocks = file.source.fetch_all(&plans)?;
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
-    let parallel = file.session.threads == Threads::All
+    let parallel = file.session.threads.are_several()
         && projection.columns.len() > 1
         && n_blocks >= PARALLEL_BLOCKS_MIN;
     let read = FieldsRead {
@@ -132,6 +132,7 @@ pub(crate) fn take(
         plans: &plans,
         blocks: &blocks,
         rows: rows.len(),
+        cancel: &Cancel::default(),
     };
     let budget = rows_budget(&read);
     let decoded = read.decode(parallel, &budget)?;

@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{OpenFile, Schedule, batch_rows};
+use crate::exec::{Cancel, OpenFile, Schedule, batch_rows};
 use crate::table::Projection;
 
 /// A scan being described. Without more it yields all rows of all columns.
@@ -130,12 +130,33 @@ impl Scan {
         self.batches.schema().clone()
     }
 
+    /// A handle by which any thread can cancel the scan: while the caller of this one waits for a batch, for instance.
+    pub fn cancel_handle(&self) -> ScanCancel {
+        ScanCancel {
+            cancel: self.batches.cancel().clone(),
+        }
+    }
+
     /// All batches at once, with errors of this crate.
     ///
     /// # Errors
     /// The first that a batch has.
     pub fn read_all(self) -> Result<Vec<RecordBatch>> {
         Ok(self.collect::<Result<_, ArrowError>>()?)
+    }
+}
+
+/// Cancels a [`Scan`]. Clones cancel the same.
+#[derive(Clone, Debug)]
+pub struct ScanCancel {
+    cancel: Cancel,
+}
+
+impl ScanCancel {
+    /// The scan decodes no further column, gives [`ErrorKind::Cancelled`] instead of its next batch, and then ends. It
+    /// does not wait for that.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
     }
 }
 

@@ -16,9 +16,10 @@ use tarsia_structure::{BlockHeader, Layout};
 use super::foreign::{TouchedPage, survivors_by_kernel, unclear_references};
 use super::pages::{Erasing, OpenPage, bound};
 use crate::error::{Error, ErrorKind, Result, while_reading};
-use crate::exec::{in_order, prepare_shared};
+use crate::exec::prepare_shared;
 use crate::plan::PageNumber;
 use crate::table::Column;
+use crate::threads::in_order;
 
 /// A block that is written anew.
 pub(super) struct NewBlock {
@@ -154,7 +155,7 @@ impl Erasing<'_> {
             made.map_err(|error| error.in_block(block.into()))
         };
         let made: Vec<(NewBlock, Vec<Vec<usize>>)> =
-            in_order(self.file.session.threads, &touched, make)?;
+            in_order(&self.file.session.threads, &touched, make)?;
         let mut blocks = Vec::with_capacity(made.len());
         for (block, unreferred) in made {
             open.add_candidates(unreferred, candidates);

@@ -5,9 +5,10 @@ use tarsia_compliance::{RowSet, Salts};
 
 use super::pages::Erasing;
 use crate::error::{ErrorKind, Result};
-use crate::exec::{OpenFile, in_order};
+use crate::exec::OpenFile;
 use crate::plan::PageNumber;
 use crate::table::Column;
+use crate::threads::in_order;
 
 /// Findings of a look at a column at level 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(crate) fn look(file: &OpenFile, column: &Column) -> Result<Look> {
                 .map(|filler| filler.is_own)
                 .map_err(|error| error.in_block(block.into()))
         };
-        let looked = in_order(file.session.threads, &all, is_own);
+        let looked = in_order(&file.session.threads, &all, is_own);
         let looked = looked.map_err(|error| column.at(error, page))?;
         found.foreign_filler += looked.iter().filter(|is_own| !**is_own).count() as u64;
     }

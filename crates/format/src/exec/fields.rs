@@ -13,6 +13,7 @@ use tarsia_arrow::{ColumnBuffers, array_from_buffers};
 use tarsia_codec::Result as CodecResult;
 use tarsia_structure::Budget;
 
+use super::cancel::Cancel;
 use super::narrow::narrowed;
 use super::open_file::OpenFile;
 use super::prepare::prepare;
@@ -33,6 +34,8 @@ pub(crate) struct FieldsRead<'a, B> {
     /// The bytes of each part of each plan.
     pub(crate) blocks: &'a [Vec<B>],
     pub(crate) rows: usize,
+    /// Whether somebody does not want it any more.
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// A field, and the index of its first column among the columns of all fields.
@@ -61,11 +64,15 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
             first += field.columns.len();
             at
         });
-        let one = |field| self.decode_field(field, parallel, budget);
+        let one = |field| {
+            self.cancel.check()?;
+            self.decode_field(field, parallel, budget)
+        };
         match parallel {
             true => {
                 let fields: Vec<_> = fields.collect();
-                fields.into_par_iter().map(one).collect()
+                let threads = &self.file.session.threads;
+                threads.install(|| fields.into_par_iter().map(one).collect())
             }
             false => fields.map(one).collect(),
         }

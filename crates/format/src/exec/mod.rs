@@ -3,6 +3,7 @@
 
 mod batch;
 mod budget;
+mod cancel;
 mod elements;
 mod fields;
 mod narrow;
@@ -10,10 +11,10 @@ mod open_file;
 mod prepare;
 mod schedule;
 mod scratch;
-mod threads;
 
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use budget::{batch_budget, rows_budget};
+pub(crate) use cancel::Cancel;
 pub(crate) use elements::{decode_elements, fetch_elements, reads_of_elements};
 pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub(crate) use narrow::narrow;
@@ -23,4 +24,3 @@ pub(crate) use prepare::{
     prepare_shared,
 };
 pub(crate) use schedule::{Schedule, batch_rows, batch_rows_of};
-pub(crate) use threads::in_order;

@@ -84,7 +84,8 @@ impl OpenFile {
             | ErrorKind::OutOfRange
             | ErrorKind::RowDeleted
             | ErrorKind::FileChanged
-            | ErrorKind::Busy => false,
+            | ErrorKind::Busy
+            | ErrorKind::Cancelled => false,
             ErrorKind::Io
             | ErrorKind::Corrupt
             | ErrorKind::Unsupported

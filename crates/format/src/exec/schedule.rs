@@ -11,11 +11,11 @@ use tarsia_compliance::RowSet;
 
 use super::batch::{batches, too_many_values};
 use super::budget::{batch_budget, rows_budget};
+use super::cancel::Cancel;
 use super::fields::FieldsRead;
 use super::open_file::OpenFile;
 use super::prepare::plan_live;
 use crate::error::{ErrorKind, Result};
-use crate::options::Threads;
 use crate::table::Projection;
 
 /// A batch that would decode to more bytes is cut.
@@ -103,6 +103,7 @@ struct Job {
     without: Arc<RowSet>,
     /// Whether the columns of a batch are decoded in parallel: if there are few batches.
     split_columns: bool,
+    cancel: Cancel,
 }
 
 enum State {
@@ -183,15 +184,13 @@ impl Schedule {
     ) -> Self {
         let batch_rows = batch_rows.max(1);
         let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
-        let threads = match file.session.threads {
-            Threads::All => rayon::current_num_threads(),
-            Threads::One => 1,
-        };
+        let threads = file.session.threads.count();
         let mut job = Job {
             split_columns: n_batches < 2 * threads as u64 && projection.columns.len() > 1,
             file,
             projection,
             without,
+            cancel: Cancel::default(),
         };
         let threads = match threads > 1 && job.takes_threads(&rows, n_batches) {
             true => threads,
@@ -223,6 +222,10 @@ impl Schedule {
         &self.job.file
     }
 
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.job.cancel
+    }
+
     fn fill(&mut self) {
         while self.pending.len() < self.ahead && self.next_row < self.rows.end {
             let end = (self.next_row + self.batch_rows as u64).min(self.rows.end);
@@ -234,7 +237,8 @@ impl Schedule {
             self.next_row = end;
             if self.ahead > 1 {
                 let (job, task) = (self.job.clone(), task.clone());
-                rayon::spawn(move || task.run(&job));
+                let threads = self.job.file.session.threads.clone();
+                threads.spawn(move || task.run(&job));
             }
             self.pending.push_back(task);
         }
@@ -246,11 +250,15 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Some(Ok(batch));
-            }
             if self.failed {
                 return None;
+            }
+            if let Err(cancelled) = self.job.cancel.check() {
+                self.failed = true;
+                return Some(Err(cancelled));
+            }
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
             }
             self.fill();
             let task = self.pending.pop_front()?;
@@ -310,6 +318,7 @@ impl Job {
     }
 
     fn decode(&self, rows: Range<u64>) -> Result<Vec<RecordBatch>> {
+        self.cancel.check()?;
         let (file, columns) = (&*self.file, &self.projection.columns);
         let live = left_of(&rows, &self.without);
         let n_rows = match &live {
@@ -319,7 +328,10 @@ impl Job {
         };
         let plans = columns
             .iter()
-            .map(|column| plan_live(file, column, &rows, live.as_deref()))
+            .map(|column| {
+                self.cancel.check()?;
+                plan_live(file, column, &rows, live.as_deref())
+            })
             .collect::<Result<Vec<_>>>()?;
         let blocks = file.source.fetch_once(&plans)?;
         let read = FieldsRead {
@@ -329,6 +341,7 @@ impl Job {
             plans: &plans,
             blocks: &blocks,
             rows: n_rows as usize,
+            cancel: &self.cancel,
         };
         let mut decoded_bytes = 0;
         for index in 0..columns.len() {

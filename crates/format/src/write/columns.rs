@@ -14,9 +14,9 @@ use tarsia_metadata as metadata;
 use tarsia_metadata::ErasureLevel;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::Threads;
 use crate::random::random;
 use crate::table::Stored;
+use crate::threads::Threads;
 use crate::write::body::Body;
 use crate::write::budget::Budget;
 use crate::write::chooser::{Choosers, LeafName};
@@ -79,7 +79,7 @@ impl Columns {
             writers,
             page_bytes: options.page_bytes().clamp(1, PAGE_BYTES_MAX),
             registry: options.registry().clone(),
-            threads: options.threads(),
+            threads: options.threads().clone(),
             rows: 0,
             logical_bytes: 0,
         })
@@ -213,9 +213,11 @@ impl Columns {
                     .map_err(|error| error.in_column(column.field.name()))
             };
             let encode_all = |cuts: Vec<&Cut>| -> Vec<Result<Option<DataPage>>> {
-                match self.threads {
-                    Threads::All if cuts.len() > 1 => cuts.into_par_iter().map(encode).collect(),
-                    _ => cuts.into_iter().map(encode).collect(),
+                match cuts.len() > 1 && self.threads.are_several() {
+                    true => self
+                        .threads
+                        .install(|| cuts.into_par_iter().map(encode).collect()),
+                    false => cuts.into_iter().map(encode).collect(),
                 }
             };
             // Later pages use what the first ones of their columns have left.

@@ -12,7 +12,7 @@ use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::Threads;
+use crate::threads::Threads;
 use crate::write::captured::CapturedLayout;
 
 /// Size against speed: what the search for encodings optimises.
@@ -563,8 +563,8 @@ impl WriteOptions {
     }
 
     /// See [`WriteOptions::with_threads`].
-    pub fn threads(&self) -> Threads {
-        self.threads
+    pub fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// See [`WriteOptions::with_deterministic`].

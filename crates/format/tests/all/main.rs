@@ -40,6 +40,7 @@ mod shared;
 mod size;
 mod skewed;
 mod strict;
+mod threads;
 mod views;
 mod windows;
 mod writer;

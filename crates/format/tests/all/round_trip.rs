@@ -190,7 +190,7 @@ fn readers_of_every_kind_agree() {
             for checksums in [Checksums::Once, Checksums::Always, Checksums::Never] {
                 let options = OpenOptions::new()
                     .with_access(access)
-                    .with_threads(threads)
+                    .with_threads(threads.clone())
                     .with_checksums(checksums);
                 let file = File::open_with(&path, options).unwrap();
                 let back = read_all(&file).unwrap();

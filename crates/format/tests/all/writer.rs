@@ -250,7 +250,7 @@ fn options_say_what_was_set() {
     assert_eq!(defaults.preset(), Preset::Balanced);
     assert_eq!(defaults.page_bytes(), 8 << 20);
     assert_eq!(defaults.memory_budget_bytes(), 256 << 20);
-    assert_eq!(defaults.threads(), Threads::All);
+    assert_eq!(defaults.threads(), &Threads::All);
     assert_eq!(defaults.embed_kernels(), EmbedKernels::Embed);
     assert_eq!(defaults.full_zip_bytes_min(), 128);
     assert!(!defaults.deterministic() && defaults.chooser().is_none());
@@ -271,7 +271,7 @@ fn options_say_what_was_set() {
     assert_eq!(options.preset(), Preset::Fast);
     assert_eq!(options.page_bytes(), 1);
     assert_eq!(options.memory_budget_bytes(), 2);
-    assert_eq!(options.threads(), Threads::One);
+    assert_eq!(options.threads(), &Threads::One);
     assert_eq!(options.embed_kernels(), EmbedKernels::Omit);
     assert_eq!(options.full_zip_bytes_min(), 3);
     assert!(options.deterministic() && options.registry().encodings().is_empty());

@@ -7,8 +7,9 @@ use tarsia_structure::{Block, BlockHeader, FullZipForm};
 
 use super::report::{VerifyReport, corrupt};
 use crate::error::{Error, Result, while_reading};
-use crate::exec::{OpenFile, in_order};
+use crate::exec::OpenFile;
 use crate::table::{Blocks, Column, Page, check_block, check_covered};
+use crate::threads::in_order;
 
 /// A page's blocks, whose checksums and digests are right.
 pub(super) struct CheckedBlocks {
@@ -64,7 +65,7 @@ pub(super) fn check(
         check().map_err(|error: Error| error.in_block(block.into()))
     };
     let numbers: Vec<u32> = (0..descriptor.n_blocks).collect();
-    let nulls = in_order(file.session.threads, &numbers, check)?;
+    let nulls = in_order(&file.session.threads, &numbers, check)?;
     if let Some(stored) = &stored
         && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
     {

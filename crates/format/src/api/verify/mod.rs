@@ -14,9 +14,10 @@ use std::sync::Arc;
 use tarsia_compliance as compliance;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, in_order, prepare_shared};
+use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, prepare_shared};
 use crate::plan::PageNumber;
 use crate::table::{Column, Page, Projection, TableField};
+use crate::threads::in_order;
 use report::corrupt;
 
 pub use report::VerifyReport;
@@ -87,7 +88,7 @@ fn metadata(file: &OpenFile) -> Result<VerifyReport> {
 
 fn of_columns(file: &OpenFile, columns: &[Arc<Column>], depth: Depth) -> Result<VerifyReport> {
     let one = |column: &Arc<Column>| self::column(file, column, depth);
-    let reports = in_order(file.session.threads, columns, one)?;
+    let reports = in_order(&file.session.threads, columns, one)?;
     Ok(VerifyReport::sum(reports))
 }
 
@@ -138,7 +139,7 @@ fn column(file: &OpenFile, column: &Column, depth: Depth) -> Result<VerifyReport
         }
         let numbers: Vec<usize> = (0..column.pages.len()).collect();
         let one = |number: &usize| page(file, column, *number, depth);
-        let pages = in_order(file.session.threads, &numbers, one)?;
+        let pages = in_order(&file.session.threads, &numbers, one)?;
         report = report.add(VerifyReport::sum(pages));
         let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
             pages.iter().map(|page| page.descriptor.digest).collect()

@@ -10,10 +10,11 @@ use tarsia_structure::Budget;
 use super::report::corrupt;
 use crate::error::{ErrorKind, Result};
 use crate::exec::{
-    OpenFile, batch_budget, batch_rows_of, blocks_of, decode_flat, decode_leaf, in_order, plan_rows,
+    OpenFile, batch_budget, batch_rows_of, blocks_of, decode_flat, decode_leaf, plan_rows,
 };
 use crate::plan::{PageNumber, Plan};
 use crate::table::{Column, Page};
+use crate::threads::in_order;
 
 /// Decodes the rows of a page, and compares the nulls with those of its blocks' headers.
 pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u32]) -> Result<()> {
@@ -21,7 +22,7 @@ pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u
     // A block may lie in two runs of rows.
     let nulls: Vec<_> = stated.iter().map(|_| AtomicU64::new(0)).collect();
     let steps = steps(file, column, page, number)?;
-    in_order(file.session.threads, &steps, |rows| {
+    in_order(&file.session.threads, &steps, |rows| {
         decodes(file, column, rows.clone(), &nulls)
     })?;
     for (block, (found, stated)) in (0..).zip(nulls.into_iter().zip(stated)) {
