@@ -239,7 +239,7 @@ fn with_layouts(schema: SchemaRef, layouts: &[ColumnLayout]) -> Result<SchemaRef
 fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure {
     match error.kind() {
         tarsia::ErrorKind::Io => Failure::bad(output, error),
-        _ => Failure::bad(input, error),
+        _ => Failure::of_tarsia(input, error),
     }
 }
 

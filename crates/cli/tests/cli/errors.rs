@@ -209,6 +209,19 @@ fn columns_and_rows_that_are_not_there_exit_with_2() {
         assert!(line.starts_with("error: t.tarsia: "), "{line}");
     }
     assert_eq!(folder.names(), [file]);
+    folder.write("s.csv", "id\n1\n");
+    for option in [
+        ["--erasure", "nothing=2"],
+        ["--encode", "nothing=plain"],
+        ["--round", "nothing=bf16"],
+        ["--layout", "nothing=full-zip"],
+        ["--types", "nothing=int64"],
+    ] {
+        let args = ["import", "s.csv", "new.tarsia", option[0], option[1]];
+        let line = folder.run(&args).fails(2);
+        assert!(line.contains("column `nothing`"), "{line}");
+        assert_eq!(folder.names(), ["s.csv", file]);
+    }
 }
 
 #[test]

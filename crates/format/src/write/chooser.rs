@@ -217,7 +217,8 @@ impl<'a> Choosers<'a> {
     /// Checks that all options of columns are for columns that there are, and name encodings that are written.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the name that no column has, or that no encoding has.
+    /// [`ErrorKind::NoSuchColumn`] with the name that no column has; [`ErrorKind::InvalidInput`] for columns that cannot
+    /// be rounded, and for encodings that are not written.
     pub(super) fn check_names(&self) -> Result<()> {
         let refused = |what: String, name: &str| {
             Err(Error::new(ErrorKind::InvalidInput, what).in_column(name))
@@ -225,7 +226,7 @@ impl<'a> Choosers<'a> {
         let names = self.options.column_names();
         if let Some(name) = names.filter(|name| !self.known.contains(*name)).min() {
             let what = "options for a column that the schema does not have";
-            return refused(what.to_owned(), name);
+            return Err(Error::new(ErrorKind::NoSuchColumn, what).in_column(name));
         }
         let mut names: Vec<_> = self.options.column_names().collect();
         names.sort_unstable();

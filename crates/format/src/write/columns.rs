@@ -71,7 +71,7 @@ impl Columns {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for types that are not stored; [`ErrorKind::InvalidInput`] for layouts that fields
-    /// cannot have and options for columns that there are not.
+    /// cannot have; [`ErrorKind::NoSuchColumn`] for options of columns that there are not.
     pub(super) fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let writers = column_writers(schema, options)?;
         Ok(Self {
