@@ -350,7 +350,8 @@ impl LeafBuffer {
         Ok((0..self.n_items).filter(is_valid))
     }
 
-    /// Only the rows of a flat column at the rising `places`, none of which is null: what [`LeafBuffer::spread`] spreads.
+    /// Only the rows of a flat column at the rising `places`, none of which is null: what [`LeafBuffer::spread`]
+    /// spreads.
     pub(crate) fn gathered(&self, places: &[u32]) -> Self {
         let mut gathered = Self {
             levels: None,
@@ -393,8 +394,8 @@ impl LeafBuffer {
         gathered
     }
 
-    /// The valid rows of a flat column become `rows` rows with nulls among them: `self` holds those at the rising `places`,
-    /// none of which is null, and perhaps more behind them.
+    /// The valid rows of a flat column become `rows` rows with nulls among them: `self` holds those at the rising
+    /// `places`, none of which is null, and perhaps more behind them.
     pub(crate) fn spread(&self, places: &[u32], rows: usize) -> Result<Self> {
         let mut validity = Bits::default();
         let mut values = Bits::default();

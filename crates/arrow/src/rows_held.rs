@@ -16,9 +16,8 @@ use crate::reorder::reorder;
 /// So many valid rows do not make a column dense, wherever they stand.
 const SPARSE_ROWS: usize = 16;
 
-/// A column is sparse while, up to each of its valid rows, at most one in so many is valid (and [`SPARSE_ROWS`] more). To
-/// pick the valid rows of an array takes about ten times as long as to copy it whole, and wide tables have columns of
-/// which one row in a thousand is valid.
+/// A column is sparse while, up to each of its valid rows, at most one in so many is valid (and [`SPARSE_ROWS`] more).
+/// To pick the valid rows of an array takes longer than to copy it whole, unless they are few.
 const SPARSE_ONE_IN: usize = 16;
 
 /// Rows of one leaf column, as [`LeafBuffer`] holds them; but of a flat column of which most rows are null only the
@@ -251,7 +250,7 @@ fn stays_sparse(n_valid: usize, rows: usize, places: impl Iterator<Item = usize>
     valid.all(|(n, place)| n <= SPARSE_ROWS + (rows + place + 1) / SPARSE_ONE_IN)
 }
 
-/// Those of the rising `places` that are among `rows`.
+/// Returns which of the rising `places` are among `rows`.
 fn among(places: &[u32], rows: Range<usize>) -> Range<usize> {
     let before = |row: usize| places.partition_point(|place| (*place as usize) < row);
     before(rows.start)..before(rows.end)

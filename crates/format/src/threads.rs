@@ -19,7 +19,7 @@ pub enum Threads {
     All,
     /// The caller's alone.
     One,
-    /// Those of a pool.
+    /// The threads of a pool.
     Of(ThreadPool),
 }
 

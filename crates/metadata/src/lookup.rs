@@ -10,8 +10,8 @@ use crate::path::display_path;
 use crate::record::NodeRecord;
 use crate::records::Records;
 
-/// Checks that the buckets have an entry for each record, of those of one path for the first two, and no others. `records` are those of all `n_nodes` nodes and
-/// lie at the offset `place`; `bytes` are those of all buckets.
+/// Checks that the buckets have an entry for each record, of the records of one path for the first two, and no others.
+/// `records` are those of all `n_nodes` nodes and lie at the offset `place`; `bytes` are those of all buckets.
 ///
 /// # Errors
 /// [`Error::Unfindable`] with the first path that no bucket leads to; [`Error::Corrupt`] for entries that lead to no

@@ -17,8 +17,8 @@ pub fn some_or_all<T>(short: T, long: T) -> T {
     }
 }
 
-/// Whether case `number` is one of the `1 / one_in` that are tried; the first one is. Which ones are tried has no period,
-/// so that they are of all kinds where kinds take turns.
+/// Whether case `number` is one of the `1 / one_in` that are tried; the first one is. Which ones are tried has no
+/// period, so that they are of all kinds where kinds take turns.
 pub fn is_tried(number: usize, one_in: usize) -> bool {
     // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4).
     let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

@@ -640,8 +640,8 @@ fn texts_of_more_bytes_than_a_batch_holds_come_in_several() {
     assert_eq!(rows, 2_100);
 }
 
-/// Lists in two levels whose items are lists or maps, as Avro's writer makes them: "Backward-compatibility rules" of the
-/// Parquet format.
+/// Lists in two levels whose items are lists or maps, as Avro's writer makes them: "Backward-compatibility rules" of
+/// the Parquet format.
 #[test]
 fn lists_of_lists_in_two_levels() {
     let folder = Folder::default();

@@ -217,8 +217,8 @@ impl<'a> Choosers<'a> {
     /// Checks that all options of columns are for columns that there are, and name encodings that are written.
     ///
     /// # Errors
-    /// [`ErrorKind::NoSuchColumn`] with the name that no column has; [`ErrorKind::InvalidInput`] for columns that cannot
-    /// be rounded, and for encodings that are not written.
+    /// [`ErrorKind::NoSuchColumn`] with the name that no column has; [`ErrorKind::InvalidInput`] for columns that
+    /// cannot be rounded, and for encodings that are not written.
     pub(super) fn check_names(&self) -> Result<()> {
         let refused = |what: String, name: &str| {
             Err(Error::new(ErrorKind::InvalidInput, what).in_column(name))

@@ -156,8 +156,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a column type that is not stored, with the column's name;
-    /// [`ErrorKind::NoSuchColumn`] for options of columns that the schema does not have; [`ErrorKind::InvalidInput`] for
-    /// layouts that a field cannot have, and reserved keys in the metadata ([`Writer::add_key_value`]).
+    /// [`ErrorKind::NoSuchColumn`] for options of columns that the schema does not have; [`ErrorKind::InvalidInput`]
+    /// for layouts that a field cannot have, and reserved keys in the metadata ([`Writer::add_key_value`]).
     pub fn create(
         path: impl AsRef<Path>,
         schema: SchemaRef,

@@ -39,6 +39,7 @@ mod search_cache;
 mod shared;
 mod size;
 mod skewed;
+mod sparse;
 mod strict;
 mod threads;
 mod views;

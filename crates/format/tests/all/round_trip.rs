@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{assert_rows, deterministic, one_column, open, open_with, read_all, write};
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray,
-    RecordBatch, StringArray, StringViewArray, UInt64Array,
+    Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray, StringViewArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::{
@@ -209,7 +209,7 @@ fn readers_of_every_kind_agree() {
 }
 
 /// The rows of a batch cut at random: now and then empty, one row, or thousands.
-fn cut_at_random(batch: &RecordBatch, seed: u64) -> Vec<RecordBatch> {
+pub(crate) fn cut_at_random(batch: &RecordBatch, seed: u64) -> Vec<RecordBatch> {
     let mut rng = Rng::new(seed);
     let mut parts = Vec::new();
     let mut at = 0;
@@ -339,62 +339,6 @@ fn the_bytes_depend_on_rows_and_options_alone() {
         WriteOptions::default(),
     );
     assert_ne!(a[16..32], b[16..32]);
-}
-
-/// Columns of which few rows are valid are held by these alone, until they are more: where that is has to depend on the
-/// rows, and not on batches.
-#[test]
-fn the_bytes_of_sparse_columns_do_not_depend_on_batches() {
-    const ROWS: usize = 20_000;
-    let is_valid = |column: usize, row: usize| match column % 4 {
-        0 => row % 3000 == column,
-        1 => row * 7919 % 100 == column,
-        // Dense behind a row, and the other way round.
-        2 => row > 9000 + 100 * column && row.is_multiple_of(3),
-        _ => row < 4000 + 100 * column && row.is_multiple_of(2),
-    };
-    let columns = (0..40).map(|column| {
-        let valid = |row: usize| is_valid(column, row).then_some(row);
-        let array: ArrayRef = match column % 3 {
-            0 => Arc::new(
-                (0..ROWS)
-                    .map(|row| valid(row).map(|row| format!("row {row}")))
-                    .collect::<StringArray>(),
-            ),
-            1 => Arc::new(
-                (0..ROWS)
-                    .map(|row| valid(row).map(|row| row % 5 == 0))
-                    .collect::<BooleanArray>(),
-            ),
-            _ => Arc::new(
-                (0..ROWS)
-                    .map(|row| valid(row).map(|row| row as i64))
-                    .collect::<Int64Array>(),
-            ),
-        };
-        (format!("c{column}"), array)
-    });
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    for memory_budget_bytes in [100_000, 700_000, u64::MAX] {
-        let options = || deterministic().with_memory_budget_bytes(memory_budget_bytes);
-        let whole = write(batch.schema(), std::slice::from_ref(&batch), options());
-        let file = open(&whole).unwrap();
-        assert_rows(&read_all(&file).unwrap(), &batch);
-        for seed in 1..5 {
-            let cut = write(batch.schema(), &cut_at_random(&batch, seed), options());
-            assert!(cut == whole, "{memory_budget_bytes} bytes, seed {seed}");
-        }
-        let pages = |column: usize| file.inspect().unwrap().columns[column].pages;
-        if memory_budget_bytes == 700_000 {
-            // A column of a few valid rows stays whole where others are cut.
-            assert!(
-                pages(0) == 1 && pages(2) > 1,
-                "{} and {}",
-                pages(0),
-                pages(2)
-            );
-        }
-    }
 }
 
 #[test]

@@ -139,8 +139,8 @@ fn stored(of: &TypePtr) -> Result<TypePtr, ParquetError> {
     }
 }
 
-/// The repeated group of a list in two levels that is a list or a map itself, as Avro's writer makes lists of lists: the
-/// rules of Parquet for old files allow it, and the `parquet` crate does not.
+/// The repeated group of a list in two levels that is a list or a map itself, as Avro's writer makes lists of lists.
+/// The rules of Parquet for old files allow it, and the `parquet` crate does not.
 fn annotated_items(list: &Type) -> Option<&TypePtr> {
     let annotation = |of: &Type| {
         let info = of.get_basic_info();
