@@ -75,7 +75,7 @@ fn options_for_no_column_and_trees_that_cannot_be_are_refused() {
         WriteOptions::new().with_column(name, ColumnOptions::new().with_tree(tree))
     };
     let error = write(with("idd", plain())).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(error.kind(), ErrorKind::NoSuchColumn);
     assert!(error.to_string().contains("idd"), "{error}");
     let unknown = Tree::leaf("org.example.nobody", tarsia::codec::Version::new(1, 0), &[]);
     assert_eq!(
