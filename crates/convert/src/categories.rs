@@ -34,6 +34,11 @@ pub(crate) fn key_of(path: &str) -> String {
     format!("{PREFIX}{path}")
 }
 
+/// The path of a dictionary, of a key that [`key_of`] has made; `None` for other keys.
+pub(crate) fn path_of(key: &str) -> Option<&str> {
+    key.strip_prefix(PREFIX)
+}
+
 impl Categories {
     /// The text that stands for them.
     pub(crate) fn to_text(&self) -> Result<String, String> {

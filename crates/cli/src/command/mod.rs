@@ -264,7 +264,7 @@ fn export(args: &Export) -> Result<(), Failure> {
     if !merged.is_empty() {
         // There are never two scans at once, since each reads ahead.
         drop(scan);
-        merge_dictionaries(&args.input, &file, &mut plan, &merged, &args.rows)?;
+        merge_dictionaries(args, &file, &mut plan, &merged)?;
         scan = build_scan(&args.input, &file, names, &args.rows)?;
     }
     let notes = plan.notes().to_vec();
@@ -297,17 +297,30 @@ fn export(args: &Export) -> Result<(), Failure> {
 
 /// Adds the dictionaries of all batches of an export, from a first pass over the columns that have one.
 fn merge_dictionaries(
-    path: &Path,
+    args: &Export,
     file: &tarsia::File,
     plan: &mut Plan,
     columns: &[usize],
-    rows: &Rows,
 ) -> Result<(), Failure> {
+    let path = &args.input;
     let schema = plan.schema();
+    let mut names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+    names.sort_unstable();
+    let names_differ = names.windows(2).all(|pair| pair[0] != pair[1]);
     let names = columns.iter().map(|&i| schema.field(i).name().clone());
     let names = Names(names.collect());
-    for batch in build_scan(path, file, Some(&names), rows)? {
+    // Where two columns have one name, none is found by it.
+    let names = match names_differ {
+        true => Some(&names),
+        false => args.columns.names.as_ref(),
+    };
+    for batch in build_scan(path, file, names, &args.rows)? {
         let batch = batch.map_err(|error| Failure::of_tarsia(path, &error.into()))?;
+        let batch = match names_differ {
+            true => Ok(batch),
+            false => batch.project(columns),
+        };
+        let batch = batch.map_err(|error| Failure::bad(path, error))?;
         let merged = plan.merge(&batch, columns);
         merged.map_err(|error| error.in_file(path))?;
     }

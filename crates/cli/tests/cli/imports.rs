@@ -197,7 +197,11 @@ fn files_without_a_header_and_files_of_many_columns_of_one_name() {
     let columns = (0..).zip(names);
     let columns = columns.map(|(i, name)| (name, Arc::new(Int64Array::from(vec![i])) as ArrayRef));
     let batch = RecordBatch::try_from_iter(columns).unwrap();
-    write_table(&folder.path("x.arrow"), &batch.schema(), &[batch.clone()]);
+    write_table(
+        &folder.path("x.arrow"),
+        &batch.schema(),
+        std::slice::from_ref(&batch),
+    );
     folder.run(&["import", "x.arrow", "o.tarsia"]).ok();
     folder.run(&["verify", "o.tarsia"]).ok();
     folder.run(&["export", "o.tarsia", "back.arrow"]).ok();

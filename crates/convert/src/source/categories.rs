@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use crate::categories::{BYTES_MAX, Categories, VALUES_MAX, key_of};
 use crate::merged::Merged;
 use crate::nested::{dictionary_fields, has_dictionary, with_dictionaries};
+use crate::source::stated::several;
 use crate::{Error, Note};
 
 /// The dictionaries of all columns, by their paths.
@@ -34,6 +35,8 @@ enum State {
     Contradicts,
     /// Too many values to keep.
     Beyond,
+    /// Another field has the same path: names hold dots, or occur twice.
+    SharesItsPath,
 }
 
 /// Metadata that are known when all rows were read.
@@ -48,28 +51,40 @@ pub struct LateMetadata {
 }
 
 impl Tracker {
-    /// A tracker of the dictionaries that the metadata of a schema do not describe yet. `known` are values that are
-    /// known before, by path.
-    pub(super) fn new(schema: &SchemaRef, known: &HashMap<String, Vec<ArrayRef>>) -> Tracker {
+    /// A tracker of the dictionaries of a schema. `known` are values that are known before, by path; `stated` are
+    /// categories that count instead of them.
+    pub(super) fn new(
+        schema: &SchemaRef,
+        known: &HashMap<String, Vec<ArrayRef>>,
+        stated: &HashMap<String, Categories>,
+    ) -> Tracker {
         let mut dictionaries = BTreeMap::new();
+        let several = several(schema);
         for column in schema
             .fields()
             .iter()
             .filter(|f| has_dictionary(f.data_type()))
         {
             dictionary_fields(column, &mut |path, field| {
-                if schema.metadata().contains_key(&key_of(path)) {
-                    return;
-                }
+                let stated = stated.get(path);
                 let mut tracked = Tracked {
                     column: column.name().clone(),
-                    ordered: field.dict_is_ordered() == Some(true),
+                    ordered: field.dict_is_ordered() == Some(true)
+                        || stated.is_some_and(|stated| stated.ordered),
                     merged: None,
-                    are_known: known.contains_key(path),
-                    state: State::Fine,
+                    are_known: known.contains_key(path) || stated.is_some(),
+                    state: match several.contains(path) {
+                        true => State::SharesItsPath,
+                        false => State::Fine,
+                    },
                 };
-                let values = known.get(path).into_iter().flatten();
-                values.for_each(|values| tracked.add(values));
+                match stated {
+                    Some(stated) => tracked.add(&stated.values),
+                    None => {
+                        let values = known.get(path).into_iter().flatten();
+                        values.for_each(|values| tracked.add(values));
+                    }
+                }
                 dictionaries.insert(path.to_owned(), tracked);
             });
         }
@@ -130,6 +145,10 @@ impl Tracker {
             let what = match (&tracked.state, tracked.ordered) {
                 (State::Contradicts, true) => {
                     "the order of the dictionary is left out, since its parts have other orders"
+                }
+                (State::SharesItsPath, _) => {
+                    "the order of the dictionary, and values that no row has, are left out, since several fields have \
+                     this path"
                 }
                 (State::Beyond, true) => {
                     "the order of the dictionary is left out, since it has too many values"

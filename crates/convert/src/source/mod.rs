@@ -9,6 +9,7 @@ mod limits;
 mod number;
 mod options;
 mod parquet;
+mod stated;
 mod timestamp;
 mod types;
 
@@ -18,8 +19,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, SchemaRef};
 use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
 
@@ -41,6 +43,8 @@ pub struct Source {
     bytes: u64,
     position: Position,
     categories: Tracker,
+    /// Metadata that were left out.
+    stated_notes: Vec<Note>,
     rows_read: u64,
     /// After an error there are no more batches.
     is_over: bool,
@@ -116,6 +120,7 @@ impl Source {
             Batches::Ipc(reader) => reader.notes(),
             Batches::Csv(_) | Batches::Json(_) => Vec::new(),
         };
+        notes.extend(self.stated_notes.iter().cloned());
         notes.extend(self.categories.notes());
         notes
     }
@@ -159,7 +164,22 @@ impl Source {
             self.rows_read += batch.num_rows() as u64;
             self.categories.see(batch)?;
         }
-        Ok(batch)
+        batch.map(|batch| self.with_schema(batch)).transpose()
+    }
+}
+
+impl Source {
+    /// The batch with the metadata of the source's schema.
+    fn with_schema(&self, batch: RecordBatch) -> Result<RecordBatch, Error> {
+        if Arc::ptr_eq(&batch.schema(), &self.schema)
+            || batch.schema_ref().metadata() == self.schema.metadata()
+        {
+            return Ok(batch);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| Error::from(error.to_string()).in_file(&self.path))
     }
 }
 
@@ -229,10 +249,15 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
         Batches::Parquet(reader) => guarded(|| reader.categories())?,
         _ => HashMap::new(),
     };
+    // Pages of an export have the values in the order of rows, and the metadata the categories. What other programs
+    // write has dictionaries that say all, whatever metadata they pass on.
+    let is_export = matches!(&batches, Batches::Parquet(reader) if reader.is_of_arrow_rs());
+    let stated = stated::take(&schema, is_export.then_some(&known));
     Ok(Source {
-        categories: Tracker::new(&schema, &known),
+        categories: Tracker::new(&stated.schema, &known, &stated.categories),
         path: path.to_owned(),
-        schema,
+        schema: stated.schema,
+        stated_notes: stated.notes,
         batches,
         bytes,
         position,

@@ -18,7 +18,7 @@ pub struct Timestamp {
 impl Timestamp {
     /// The point in time in this unit; `None` if the unit is too coarse or the number too large.
     pub fn in_unit(self, unit: TimeUnit) -> Option<i64> {
-        let nanos = i64::from(self.nanos);
+        let nanos = i128::from(self.nanos);
         let (per_second, nanos_per_unit) = match unit {
             TimeUnit::Second => (1, 1_000_000_000),
             TimeUnit::Millisecond => (1_000, 1_000_000),
@@ -28,9 +28,9 @@ impl Timestamp {
         if nanos % nanos_per_unit != 0 {
             return None;
         }
-        self.seconds
-            .checked_mul(per_second)?
-            .checked_add(nanos / nanos_per_unit)
+        // The sum may fit where the product does not: in the second in which the smallest number is.
+        let whole = i128::from(self.seconds) * per_second;
+        i64::try_from(whole + nanos / nanos_per_unit).ok()
     }
 }
 

@@ -47,9 +47,26 @@ impl Types {
     /// # Errors
     /// Names the first that is not.
     pub(super) fn check_names(&self, schema: &Schema) -> Result<(), Error> {
-        match self.0.keys().find(|name| !has(schema.fields(), name)) {
-            None => Ok(()),
-            Some(name) => Err(Error::request(format!("--types: no column `{name}`"))),
+        if let Some(name) = self.0.keys().find(|name| !has(schema.fields(), name)) {
+            return Err(Error::request(format!("--types: no column `{name}`")));
+        }
+        for field in schema.fields() {
+            self.check_objects(field.name(), field.data_type())?;
+        }
+        Ok(())
+    }
+
+    /// Checks that no type is for objects, which have those of their fields.
+    fn check_objects(&self, path: &str, data_type: &DataType) -> Result<(), Error> {
+        match data_type {
+            DataType::Struct(_) if self.0.contains_key(path) => Err(Error::request(format!(
+                "--types: column `{path}` holds objects; name a field of them"
+            ))),
+            DataType::Struct(fields) => fields.iter().try_for_each(|field| {
+                self.check_objects(&format!("{path}.{}", field.name()), field.data_type())
+            }),
+            DataType::List(item) => self.check_objects(path, item.data_type()),
+            _ => Ok(()),
         }
     }
 }

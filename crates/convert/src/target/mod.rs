@@ -5,7 +5,7 @@ mod dictionary;
 mod of_writer;
 mod parquet;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
@@ -61,6 +61,7 @@ impl Plan {
     fn restore_categories(&mut self) -> Result<(), Error> {
         let mut metadata = self.schema.metadata().clone();
         let mut fields = Vec::new();
+        let mut exported: HashSet<String> = HashSet::new();
         for (i, field) in self.schema.fields().iter().enumerate() {
             let mut found: HashMap<String, Option<Categories>> = HashMap::new();
             dictionary_fields(field, &mut |path, field| {
@@ -71,6 +72,7 @@ impl Plan {
                 };
                 let of_path =
                     of_path.filter(|of_path| of_path.values.data_type() == values.as_ref());
+                exported.insert(path.to_owned());
                 found.insert(path.to_owned(), of_path);
             });
             if found.is_empty() {
@@ -100,6 +102,11 @@ impl Plan {
                 }
             }
         }
+        // Of columns that are not exported nothing is told.
+        metadata.retain(|key, text| {
+            let of_export = |path| exported.contains(path) || Categories::parse(text).is_err();
+            categories::path_of(key).is_none_or(of_export)
+        });
         self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         Ok(())
     }
@@ -364,7 +371,7 @@ fn write_json_lines(
     buffer: &mut Vec<u8>,
     batch: &RecordBatch,
 ) -> Result<(), Error> {
-    let rows = JsonRows::new(batch)?;
+    let rows = JsonRows::of_file(batch)?;
     for row in 0..batch.num_rows() {
         rows.write(row, buffer)?;
         buffer.push(b'\n');

@@ -25,7 +25,11 @@ impl<'a> Object<'a> {
                 out.push(b',');
             }
             out.extend_from_slice(key);
-            values(row, out)?;
+            values(row, out).map_err(|what| {
+                let key = String::from_utf8_lossy(key);
+                let name = key.trim_end_matches(':').trim_matches('"');
+                format!("column `{name}`, row {row}: {what}")
+            })?;
         }
         out.push(b'}');
         Ok(())

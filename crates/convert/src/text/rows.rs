@@ -16,9 +16,21 @@ impl<'a> JsonRows<'a> {
     /// # Errors
     /// Names the column whose type has no JSON text.
     pub fn new(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
+        Self::in_style(Style::Json, batch)
+    }
+
+    /// Rows of a file: what has no text is refused.
+    ///
+    /// # Errors
+    /// As [`JsonRows::new`].
+    pub fn of_file(batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
+        Self::in_style(Style::JsonLines, batch)
+    }
+
+    fn in_style(style: Style, batch: &'a RecordBatch) -> Result<JsonRows<'a>, String> {
         let mut object = Object::default();
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let values = cell(Style::Json, array.as_ref())
+            let values = cell(style, array.as_ref())
                 .map_err(|what| format!("column `{}`: {what}", field.name()))?;
             object.push(field.name(), values);
         }
@@ -28,7 +40,7 @@ impl<'a> JsonRows<'a> {
     /// Appends the row's object, without a line end.
     ///
     /// # Errors
-    /// None at present.
+    /// Says which value has no text, of a row of a file.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
         self.0.write(row, out)
     }

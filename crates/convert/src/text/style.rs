@@ -10,8 +10,10 @@ use tarsia_compliance::certificate::is_unprintable;
 /// The use of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A JSON value.
+    /// A JSON value, for people and programs that look at a table.
     Json,
+    /// A JSON value of a file that holds the table: what has no text is refused.
+    JsonLines,
     /// A field of a CSV line.
     Csv,
     /// The start of a JSON value, of more than so many characters if there are more: not all of a long value is looked
@@ -29,7 +31,7 @@ impl Style {
         const CHAR_BYTES: usize = 4;
         match self {
             Self::Start(n_chars) => out.len() / CHAR_BYTES > n_chars,
-            Self::Json | Self::Csv => false,
+            Self::Json | Self::JsonLines | Self::Csv => false,
         }
     }
 }
@@ -69,7 +71,9 @@ pub fn escape_controls(json: &str) -> Cow<'_, str> {
 
 /// Appends a CSV field. An empty text is quoted, since an empty field is null.
 pub(crate) fn csv_text(out: &mut Vec<u8>, text: &str) {
+    // At the start of a file this character would be taken for a byte order mark.
     if !text.is_empty()
+        && !text.starts_with('\u{feff}')
         && !text
             .bytes()
             .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
@@ -96,7 +100,7 @@ pub(super) fn null(style: Style, out: &mut Vec<u8>) -> Result<(), String> {
 
 pub(super) fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
     match style {
-        Style::Json => json_string(out, text),
+        Style::Json | Style::JsonLines => json_string(out, text),
         Style::Csv => csv_text(out, text),
         Style::Start(n_chars) => {
             let end = text.char_indices().nth(n_chars + 1);
@@ -110,7 +114,7 @@ pub(super) fn string(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), 
 /// Text that needs no escaping in either style.
 pub(super) fn ascii(style: Style, out: &mut Vec<u8>, text: &str) -> Result<(), String> {
     match style {
-        Style::Json | Style::Start(_) => plain(out, format_args!("\"{text}\"")),
+        Style::Json | Style::JsonLines | Style::Start(_) => plain(out, format_args!("\"{text}\"")),
         Style::Csv => plain(out, text),
     }
 }
@@ -123,7 +127,7 @@ pub(super) fn base64(style: Style, out: &mut Vec<u8>, bytes: &[u8]) -> Result<()
     let bytes = match style {
         // Each byte is more than a character.
         Style::Start(n_chars) => bytes.get(..=n_chars).unwrap_or(bytes),
-        Style::Json | Style::Csv => bytes,
+        Style::Json | Style::JsonLines | Style::Csv => bytes,
     };
     plain(out, format_args!("\"{}\"", BASE64.encode(bytes)))
 }

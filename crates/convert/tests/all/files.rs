@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray, new_null_array};
+use arrow_array::{
+    ArrayRef, ListArray, RecordBatch, StringArray, TimestampSecondArray, new_null_array,
+};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use tarsia_convert::source::{Options, Source};
-use tarsia_convert::target::Target;
+use tarsia_convert::target::{Plan, Target};
+use tarsia_convert::text::JsonRows;
 use tarsia_convert::{Error, ErrorKind, Format, quiet_foreign_panics};
 use tarsia_io::FileSink;
 use tarsia_testkit::arrays::{Distribution, Nulls, Profile, array, flat_types};
@@ -312,18 +315,36 @@ fn every_flat_type_has_json_text_and_csv_refuses_bytes_only() {
 
 #[test]
 fn every_value_of_every_flat_type_has_json_text() {
-    let folder = Folder::default();
     for distribution in tarsia_testkit::arrays::DISTRIBUTIONS {
-        let table = every_type(|_| true, distribution);
-        write_table(&folder.path("t.jsonl"), &table.0, &table.1);
-        let text = folder.read("t.jsonl");
-        assert_eq!(text.lines().count(), 123);
-        for line in text.lines() {
-            let row: serde_json::Map<String, serde_json::Value> =
-                serde_json::from_str(line).unwrap();
-            assert_eq!(row.len(), table.0.fields().len());
+        let (schema, batches) = every_type(|_| true, distribution);
+        for batch in &batches {
+            let rows = JsonRows::new(batch).unwrap();
+            for row in 0..batch.num_rows() {
+                let mut text = Vec::new();
+                rows.write(row, &mut text).unwrap();
+                let row: serde_json::Map<String, serde_json::Value> =
+                    serde_json::from_slice(&text).unwrap();
+                assert_eq!(row.len(), schema.fields().len());
+            }
         }
     }
+}
+
+/// A number among texts would lose its unit.
+#[test]
+fn files_of_json_lines_refuse_times_that_have_no_text() {
+    let folder = Folder::default();
+    let check = |times: TimestampSecondArray, expect: &str| {
+        let batch = RecordBatch::try_from_iter([("c", Arc::new(times) as ArrayRef)]).unwrap();
+        let plan = Plan::new(Format::JsonLines, batch.schema()).unwrap();
+        let sink = FileSink::create(folder.path("t.jsonl")).unwrap();
+        let error = plan.write_to(sink).unwrap().write(&batch).unwrap_err();
+        assert!(error.to_string().contains(expect), "{error}");
+    };
+    let far = TimestampSecondArray::from(vec![0, 300_000_000_000_000]);
+    check(far, "column `c`, row 1: value 300000000000000 of type");
+    let zoned = TimestampSecondArray::from(vec![0]).with_timezone("Foo/Bar");
+    check(zoned, "column `c`, row 0: value 0 of type");
 }
 
 #[test]

@@ -5,3 +5,4 @@ mod categories;
 mod files;
 mod parquet_types;
 mod run;
+mod stated;

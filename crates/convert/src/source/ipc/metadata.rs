@@ -5,6 +5,7 @@
 //! [`BINARY_SUFFIX`].
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +29,35 @@ pub(super) fn limits(bytes: &[u8]) -> VerifierOptions {
         max_apparent_size: bytes.len().saturating_mul(64).saturating_add(1 << 20),
         ..VerifierOptions::default()
     }
+}
+
+/// Keys that the metadata of a schema, or of one of its fields, have twice with different values. Arrow in memory has
+/// each once.
+pub(super) fn keys_twice(schema: arrow_ipc::Schema<'_>) -> BTreeSet<String> {
+    type Pairs<'a> =
+        Option<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<arrow_ipc::KeyValue<'a>>>>;
+    fn of_pairs(pairs: Pairs<'_>, twice: &mut BTreeSet<String>) {
+        let mut seen = HashMap::new();
+        for pair in pairs.into_iter().flatten() {
+            let key = pair.key().unwrap_or_default();
+            let before = seen.insert(key, pair.value());
+            if before.is_some_and(|before| before != pair.value()) {
+                twice.insert(key.to_owned());
+            }
+        }
+    }
+    fn of_field(field: arrow_ipc::Field<'_>, twice: &mut BTreeSet<String>) {
+        of_pairs(field.custom_metadata(), twice);
+        for child in field.children().into_iter().flatten() {
+            of_field(child, twice);
+        }
+    }
+    let mut twice = BTreeSet::new();
+    of_pairs(schema.custom_metadata(), &mut twice);
+    for field in schema.fields().into_iter().flatten() {
+        of_field(field, &mut twice);
+    }
+    twice
 }
 
 /// Returns the flatbuffer with base64 for the values of metadata that are no UTF-8.

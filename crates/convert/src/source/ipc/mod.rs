@@ -44,6 +44,10 @@ pub(crate) struct IpcReader<R> {
 /// Metadata that have no place in a table's schema.
 #[derive(Default)]
 struct LeftOut {
+    /// Keys that are there twice, of the schema or of a field.
+    twice: BTreeSet<String>,
+    /// Whether the stream ends with the file and without the mark that streams end with.
+    has_no_end: bool,
     /// Keys of single messages.
     of_messages: BTreeSet<String>,
     /// Keys of the footer for which the schema has other values.
@@ -58,6 +62,16 @@ impl LeftOut {
                 .join(", ")
         };
         let mut notes = Vec::new();
+        if self.has_no_end {
+            notes.push(Note::new(
+                "the stream has no mark of its end, so batches may be missing".to_owned(),
+            ));
+        }
+        for key in &self.twice {
+            notes.push(Note::new(format!(
+                "the metadata key `{key}` is there twice; the last value counts"
+            )));
+        }
         if !self.of_messages.is_empty() {
             let keys = quoted(&mut self.of_messages.iter());
             notes.push(Note::new(format!(
@@ -118,8 +132,11 @@ impl<R: Read + Seek> IpcReader<R> {
         let footer = arrow_ipc::root_as_footer_with_opts(&metadata::limits(&footer), &footer)
             .map_err(|error| error.to_string())?;
         let schema = footer.schema().ok_or("footer: no schema")?;
+        let mut left_out = LeftOut {
+            twice: metadata::keys_twice(schema),
+            ..LeftOut::default()
+        };
         let mut schema = convert_schema(schema)?;
-        let mut left_out = LeftOut::default();
         for pair in footer.custom_metadata().into_iter().flatten() {
             let key = pair.key().unwrap_or_default();
             let value = pair.value().unwrap_or_default();
@@ -170,9 +187,12 @@ impl<R: Read + Seek> IpcReader<R> {
         input
             .seek(SeekFrom::Start(next))
             .map_err(|error| error.to_string())?;
+        let mut left_out = LeftOut {
+            twice: metadata::keys_twice(schema),
+            ..LeftOut::default()
+        };
         let schema = convert_schema(schema)?;
         let decoder = new_decoder(&schema);
-        let mut left_out = LeftOut::default();
         let pairs = message.custom_metadata().into_iter().flatten();
         let keys = pairs.map(|pair| pair.key().unwrap_or_default().to_owned());
         left_out.of_messages.extend(keys);
@@ -212,6 +232,7 @@ impl<R: Read + Seek> IpcReader<R> {
                 Messages::Stream(next) => {
                     let start = *next;
                     let Some(read) = read_stream_message(&mut self.input, self.bytes, next)? else {
+                        self.left_out.has_no_end = start == self.bytes;
                         return Ok(None);
                     };
                     let metadata_bytes = i32::try_from(read.metadata_bytes)

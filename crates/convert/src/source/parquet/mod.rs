@@ -90,6 +90,12 @@ impl ParquetReader {
         self.schema.clone()
     }
 
+    /// Whether the `parquet` crate of arrow-rs has written it, as exports are.
+    pub(super) fn is_of_arrow_rs(&self) -> bool {
+        let by = self.metadata.metadata().file_metadata().created_by();
+        by.is_some_and(|by| by.starts_with("parquet-rs"))
+    }
+
     /// Rows in the file, as its metadata say.
     pub(super) fn n_rows(&self) -> u64 {
         self.n_rows
