@@ -69,8 +69,8 @@ pub(super) fn decimals<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
 
 /// Dates, times of day and timestamps. A value outside the calendar (a time of day of 25 hours, a year beyond 262,000)
 /// and any value in an unknown time zone has no such text. Files refuse it; JSON for people gets the stored number,
-/// which is no string and so can be told apart. Where the offset of a zone has seconds, which no text of this form can say,
-/// the text is in UTC.
+/// which is no string and so can be told apart. Where the offset of a zone has seconds, which no text of this form can
+/// say, the text is in UTC.
 pub(super) fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
     style: Style,
     array: &dyn Array,
