@@ -17,7 +17,7 @@ use tarsia_codec::{
 use tarsia_page_writer::{Bits, CollectedLevels, LevelsSlice, PageInput};
 
 use crate::extent;
-use crate::fit::{Fit, strings_within};
+use crate::fit::{Fit, least, strings_within};
 use crate::path::{LeafPath, leaf_paths};
 use crate::shred::{resolve as resolve_ranges, shred, whole};
 
@@ -304,18 +304,11 @@ impl LeafBuffer {
         value_bytes_max: usize,
     ) -> Result<Fit> {
         let bytes_of = |n: usize| extent::bytes(array, rows.start..rows.start + n, &self.path);
-        let (mut low, mut high) = (0, rows.len());
         // What all rows take decides most often.
-        if bytes_of(high) <= bytes_max {
-            low = high;
-        }
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            match bytes_of(middle) <= bytes_max {
-                true => low = middle,
-                false => high = middle - 1,
-            }
-        }
+        let mut low = match bytes_of(rows.len()) <= bytes_max {
+            true => rows.len(),
+            false => least(rows.len(), |n| bytes_of(n) > bytes_max).saturating_sub(1),
+        };
         if low == 0 && !rows.is_empty() {
             low = 1;
             // Garbage under nulls may count here, so only what surely is too large is refused; the rest is when it is

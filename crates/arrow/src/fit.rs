@@ -20,6 +20,19 @@ pub struct Fit {
     pub bytes: usize,
 }
 
+/// The least number that is enough, of those up to `n`, which is taken to be. More is enough where less is.
+pub(crate) fn least(n: usize, is_enough: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_enough(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
+}
+
 /// The longest run of `rows`, from their start, whose strings take at most `bytes_max` (what stands under nulls may
 /// count), and what they take.
 pub(crate) fn strings_within(array: &dyn Array, rows: Range<usize>, bytes_max: usize) -> Fit {

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use tarsia_codec::{Error, Result};
 
 use crate::collect::LeafBuffer;
-use crate::fit::Fit;
+use crate::fit::{Fit, least};
 use crate::path::LeafPath;
 use crate::reorder::reorder;
 
@@ -93,16 +93,8 @@ impl RowsHeld {
         if self.bytes_of(start..self.rows()) < bytes {
             return None;
         }
-        // Bytes rise with rows, so halving finds the first that reaches.
-        let (mut low, mut high) = (0, held);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.bytes_of(start..start + middle) < bytes {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        Some(low)
+        let reaches = |rows| self.bytes_of(start..start + rows) >= bytes;
+        Some(least(held, reaches))
     }
 
     /// Some of the rows in a buffer that holds nulls, too, and which of its rows they are.

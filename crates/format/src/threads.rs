@@ -59,8 +59,8 @@ impl Threads {
     }
 }
 
-/// Threads for readers and writers that are to share no others: of a thread per request, of processes that limit what
-/// each file may use. Cloning shares them.
+/// Threads for the readers and writers that are given them, and for no others: so a program limits how many threads
+/// each of its parts takes. Cloning shares them.
 ///
 /// ```
 /// let pool = tarsia::ThreadPool::new(2)?;

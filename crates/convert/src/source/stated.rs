@@ -54,13 +54,15 @@ pub(super) fn take(schema: &SchemaRef, known: Option<&HashMap<String, Vec<ArrayR
         }
         metadata.remove(key);
         let counts = |categories: &Categories| {
-            let known = known?.get(path).map_or(&[][..], Vec::as_slice);
-            let is_of_type = of_dictionary == Some(categories.values.data_type());
-            (is_of_type && !several.contains(path) && covers(&categories.values, known))
-                .then_some(())
+            of_dictionary == Some(categories.values.data_type())
+                && !several.contains(path)
+                && known.is_some_and(|known| {
+                    let parts = known.get(path).map_or(&[][..], Vec::as_slice);
+                    covers(&categories.values, parts)
+                })
         };
         match parsed {
-            Some(categories) if counts(&categories).is_some() => {
+            Some(categories) if counts(&categories) => {
                 stated.categories.insert(path.to_owned(), categories);
             }
             _ => {
@@ -79,7 +81,7 @@ pub(super) fn take(schema: &SchemaRef, known: Option<&HashMap<String, Vec<ArrayR
     stated
 }
 
-/// Paths that several fields have, one of them a dictionary: names hold dots, or occur twice.
+/// Paths that several dictionaries have: names hold dots, or occur twice.
 pub(super) fn several(schema: &Schema) -> HashSet<String> {
     let mut seen = HashSet::new();
     let mut several = HashSet::new();

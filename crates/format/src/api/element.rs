@@ -9,8 +9,8 @@ use super::path::{ElementPath, Pruned};
 use super::rows::{Counting, Order, Taken, take as take_rows};
 use crate::error::{ErrorKind, Result, while_reading};
 use crate::exec::{
-    Cancel, FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices,
-    prefetch_tables, reads_of_elements, rows_budget, too_many_values,
+    FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices, prefetch_tables,
+    reads_of_elements, rows_budget, too_many_values,
 };
 use crate::plan::Plan;
 use crate::table::{Column, retyped};
@@ -70,7 +70,7 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
         plans: &plans,
         blocks: &blocks,
         rows: rows.len(),
-        cancel: &Cancel::default(),
+        cancel: None,
     };
     let budget = rows_budget(&read);
     let read = columns.iter().zip(&plans).zip(&mut blocks);

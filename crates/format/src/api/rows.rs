@@ -5,7 +5,7 @@ use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
-    Cancel, FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
+    FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
     too_many_values,
 };
 use crate::options::Kernels;
@@ -132,7 +132,7 @@ pub(crate) fn take(
         plans: &plans,
         blocks: &blocks,
         rows: rows.len(),
-        cancel: &Cancel::default(),
+        cancel: None,
     };
     let budget = rows_budget(&read);
     let decoded = read.decode(parallel, &budget)?;

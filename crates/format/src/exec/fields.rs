@@ -34,8 +34,8 @@ pub(crate) struct FieldsRead<'a, B> {
     /// The bytes of each part of each plan.
     pub(crate) blocks: &'a [Vec<B>],
     pub(crate) rows: usize,
-    /// Whether somebody does not want it any more.
-    pub(crate) cancel: &'a Cancel,
+    /// Says whether somebody does not want it any more, if anybody can.
+    pub(crate) cancel: Option<&'a Cancel>,
 }
 
 /// A field, and the index of its first column among the columns of all fields.
@@ -65,7 +65,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
             at
         });
         let one = |field| {
-            self.cancel.check()?;
+            self.cancel.map_or(Ok(()), Cancel::check)?;
             self.decode_field(field, parallel, budget)
         };
         match parallel {

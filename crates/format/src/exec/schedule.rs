@@ -341,7 +341,7 @@ impl Job {
             plans: &plans,
             blocks: &blocks,
             rows: n_rows as usize,
-            cancel: &self.cancel,
+            cancel: Some(&self.cancel),
         };
         let mut decoded_bytes = 0;
         for index in 0..columns.len() {
