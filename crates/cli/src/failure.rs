@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 use tarsia::ErrorKind;
 use tarsia::compliance::certificate::is_unprintable;
 use tarsia_convert as convert;
@@ -49,6 +50,39 @@ impl Failure {
                 Some(format!("error: {}", one_line(text)))
             }
         }
+    }
+
+    /// A command line that makes no sense, on one line. `None` for help and version, which are no failures.
+    ///
+    /// ```
+    /// use clap::Parser;
+    /// use tarsia_cli::{args::Cli, failure::Failure};
+    /// let error = Cli::try_parse_from(["tarsia", "take", "a.tarsia"]).unwrap_err();
+    /// let line = Failure::of_usage(&error).and_then(|failure| failure.line());
+    /// let missing = "the following required arguments were not provided: --rows <5,1,1,99>";
+    /// assert_eq!(line, Some(format!("error: {missing}; try '--help'")));
+    /// ```
+    #[must_use]
+    pub fn of_usage(error: &clap::Error) -> Option<Failure> {
+        if !error.use_stderr() || error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
+            return None;
+        }
+        let text = error.render().to_string();
+        let mut line = String::new();
+        let parts = text.lines().map(str::trim);
+        let parts = parts.take_while(|part| {
+            !part.starts_with("Usage:") && !part.starts_with("For more information")
+        });
+        for part in parts.filter(|part| !part.is_empty()) {
+            match part.starts_with("tip:") {
+                _ if line.is_empty() => {}
+                true => line.push_str("; "),
+                false => line.push(' '),
+            }
+            line.push_str(part);
+        }
+        let line = line.strip_prefix("error: ").unwrap_or(&line);
+        Some(Failure::Usage(format!("{line}; try '--help'")))
     }
 
     /// `what` is wrong with the file at `path`.

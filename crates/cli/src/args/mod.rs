@@ -93,14 +93,16 @@ pub struct Encodings {
 Example:
   tarsia import trips.parquet trips.tarsia --preset compact
 
-Types: Parquet and Arrow files keep theirs, with all metadata; a value of metadata that is no UTF-8 becomes base64, and its
-key gets the suffix .base64. INT96 timestamps of Parquet become nanoseconds, or microseconds where nanoseconds do not
-reach; an INTERVAL has months, days and nanoseconds. What a file says and the table cannot hold is a note on the standard
-error. The types of CSV and JSON lines come from the first 10,000 rows (--infer-rows); a later value that does not fit,
-or a key that was not there, is an error with its line. Objects of JSON are structures, arrays are lists. CSV has a header
-line (--no-header: none); an empty field is null, \"\" an empty text; lines end as the first one does. Columns of CSV
-become Boolean, Int64, UInt64, Float64, Date32, Timestamp (microseconds; nanoseconds where needed; UTC where values have
-an offset) or Utf8; --types asks for another type. A column with leading zeros (00501) or plus signs (+49) is Utf8.
+Types: Parquet and Arrow files keep theirs, with all metadata; a value of metadata that is no UTF-8 becomes base64,
+and its key gets the suffix .base64; such a key becomes base64 behind base64:. INT96 timestamps of Parquet become
+nanoseconds, or microseconds where nanoseconds do not reach; an INTERVAL has months, days and nanoseconds. What a file
+says and the table cannot hold is a note on the standard error. The types of CSV and JSON lines come from the first
+10,000 rows (--infer-rows); a later value that does not fit, or a key that was not there, is an error with its line.
+Objects of JSON are structures, arrays are lists. CSV has a header line (--no-header: none); an empty field is null,
+\"\" an empty text, or null where the column is no text; lines end as the first one does. Columns of CSV become
+Boolean, Int64, UInt64, Float64, Date32, Timestamp (microseconds; nanoseconds where needed; UTC where values have an
+offset) or Utf8; --types asks for another type. A column with leading zeros (00501) or plus signs (+49) is Utf8. A
+file of JSON lines without rows has the columns that --types names.
 
 Numbers: an import never changes a whole number. A column is Utf8, with its numbers as they are written, where its first
 rows have a whole number of more than 64 bits, one that a Float64 does not hold exactly beside decimals (most beyond

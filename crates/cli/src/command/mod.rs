@@ -267,7 +267,7 @@ fn export(args: &Export) -> Result<(), Failure> {
         merge_dictionaries(args, &file, &mut plan, &merged)?;
         scan = build_scan(&args.input, &file, names, &args.rows)?;
     }
-    let notes = plan.notes().to_vec();
+    let mut notes = plan.notes().to_vec();
     let destination = Destination::open(&args.output, &args.input)?;
     let mut target = plan.write_to(destination).map_err(in_output)?;
     let total = selected_rows(&file, &args.rows);
@@ -278,6 +278,7 @@ fn export(args: &Export) -> Result<(), Failure> {
         rows += batch.num_rows() as u64;
         bar.set(rows, total, rows);
     }
+    notes.extend(target.notes());
     let (_, bytes_out) = target.finish().map_err(in_output)?;
     drop(bar);
     show_notes(&args.output, &notes);

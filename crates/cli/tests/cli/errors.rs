@@ -89,6 +89,24 @@ fn wrong_usage_exits_with_2() {
             "{args:?}: {done:?}"
         );
         assert!(!done.stderr.is_empty(), "{args:?}");
+        // Without a command there is help.
+        if !args.is_empty() {
+            let line = done.fails(2);
+            assert!(line.ends_with("; try '--help'\n"), "{line}");
+        }
+    }
+    for (args, expected) in [
+        (
+            &["import", "a.csv"][..],
+            "error: the following required arguments were not provided: <OUT.tarsia>; try '--help'\n",
+        ),
+        (
+            &["import", "a.csv", "a.tarsia", "--preset", "best\nUsage"],
+            "error: invalid value 'best Usage' for '--preset <PRESET>' [possible values: fast, balanced, compact]; try \
+             '--help'\n",
+        ),
+    ] {
+        assert_eq!(folder.run(args).fails(2), expected);
     }
     for args in [
         &["import", "a.txt", "a.tarsia"][..],

@@ -118,6 +118,28 @@ fn types_that_make_no_sense_exit_with_2() {
 }
 
 #[test]
+fn tables_without_rows_go_through_json_lines_with_their_types() {
+    let folder = Folder::default();
+    folder.write("a.csv", "z,a\n");
+    folder.run(&["import", "a.csv", "t.tarsia"]).ok();
+    let done = folder.run(&["export", "t.tarsia", "t.jsonl"]);
+    let what = "JSON lines without rows do not say the columns; an import needs --types for them";
+    assert_eq!(
+        (done.code, done.stderr),
+        (0, format!("note: t.jsonl: {what}\n"))
+    );
+    let line = folder.run(&["import", "t.jsonl", "o.tarsia"]).fails(1);
+    assert!(line.contains("--types COLUMN=TYPE names them"), "{line}");
+    let types = ["--types", "z=utf8", "--types", "a=int8"];
+    folder
+        .run(&[&["import", "t.jsonl", "o.tarsia"][..], &types].concat())
+        .ok();
+    let schema = folder.run(&["schema", "o.tarsia", "--json"]).json();
+    let names = [&schema["fields"][0]["name"], &schema["fields"][1]["name"]];
+    assert_eq!(names, ["z", "a"]);
+}
+
+#[test]
 fn every_type_that_can_be_asked_for_is_imported() {
     let folder = Folder::default();
     let types = [

@@ -1,16 +1,16 @@
 //! Dictionaries of a source: what they say beside the values of its rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
+use arrow_schema::DataType;
 
 use crate::categories::{BYTES_MAX, Categories, VALUES_MAX, key_of};
 use crate::merged::Merged;
 use crate::nested::{dictionary_fields, has_dictionary, with_dictionaries};
-use crate::source::stated::several;
+use crate::source::stated::Stated;
 use crate::{Error, Note};
 
 /// The dictionaries of all columns, by their paths.
@@ -33,6 +33,8 @@ enum State {
     Fine,
     /// Two dictionaries have the same values in another order.
     Contradicts,
+    /// A dictionary has a value twice, so that its values have no order.
+    Repeats,
     /// Too many values to keep.
     Beyond,
     /// Another field has the same path: names hold dots, or occur twice.
@@ -51,33 +53,35 @@ pub struct LateMetadata {
 }
 
 impl Tracker {
-    /// A tracker of the dictionaries of a schema. `known` are values that are known before, by path; `stated` are
-    /// categories that count instead of them.
-    pub(super) fn new(
-        schema: &SchemaRef,
-        known: &HashMap<String, Vec<ArrayRef>>,
-        stated: &HashMap<String, Categories>,
-    ) -> Tracker {
+    /// A tracker of the dictionaries of a schema. `known` are values that are known before, by path; stated categories
+    /// count instead of them.
+    pub(super) fn new(of_file: &Stated, known: &HashMap<String, Vec<ArrayRef>>) -> Tracker {
         let mut dictionaries = BTreeMap::new();
-        let several = several(schema);
-        for column in schema
+        for column in of_file
+            .schema
             .fields()
             .iter()
             .filter(|f| has_dictionary(f.data_type()))
         {
             dictionary_fields(column, &mut |path, field| {
-                let stated = stated.get(path);
+                let stated = of_file.categories.get(path);
                 let mut tracked = Tracked {
                     column: column.name().clone(),
                     ordered: field.dict_is_ordered() == Some(true)
                         || stated.is_some_and(|stated| stated.ordered),
                     merged: None,
                     are_known: known.contains_key(path) || stated.is_some(),
-                    state: match several.contains(path) {
+                    state: match of_file.several.contains(path) {
                         true => State::SharesItsPath,
                         false => State::Fine,
                     },
                 };
+                // The order of a dictionary is known also where no batch has it.
+                if let (true, DataType::Dictionary(_, values)) =
+                    (tracked.ordered, field.data_type())
+                {
+                    tracked.add(&new_empty_array(values));
+                }
                 match stated {
                     Some(stated) => tracked.add(&stated.values),
                     None => {
@@ -146,6 +150,9 @@ impl Tracker {
                 (State::Contradicts, true) => {
                     "the order of the dictionary is left out, since its parts have other orders"
                 }
+                (State::Repeats, true) => {
+                    "the order of the dictionary is left out, since it has a value twice"
+                }
                 (State::SharesItsPath, _) => {
                     "the order of the dictionary, and values that no row has, are left out, since several fields have \
                      this path"
@@ -197,7 +204,11 @@ impl Tracked {
             Ok(places) => {
                 let rising = places.windows(2).all(|pair| pair[0] < pair[1]);
                 if self.ordered && !rising {
-                    self.state = State::Contradicts;
+                    let distinct: HashSet<_> = places.iter().collect();
+                    self.state = match distinct.len() == places.len() {
+                        true => State::Contradicts,
+                        false => State::Repeats,
+                    };
                 }
             }
             Err(_) => self.state = State::Beyond,

@@ -1,8 +1,10 @@
 //! Files of other formats as a stream of Arrow record batches. No source holds a whole table in memory.
 
+mod binary_metadata;
 mod builders;
 mod categories;
 mod csv;
+mod foreign;
 pub(crate) mod ipc;
 mod json;
 mod limits;
@@ -211,6 +213,7 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
         return Err(what.into());
     }
     let mut file = File::open(path).map_err(|error| error.to_string())?;
+    foreign::check(&mut file, format)?;
     let bytes = metadata.len();
     let read_bytes = Rc::new(Cell::new(0));
     let mut position = Position::Bytes(Rc::clone(&read_bytes));
@@ -254,7 +257,7 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
     let is_export = matches!(&batches, Batches::Parquet(reader) if reader.is_of_arrow_rs());
     let stated = stated::take(&schema, is_export.then_some(&known));
     Ok(Source {
-        categories: Tracker::new(&stated.schema, &known, &stated.categories),
+        categories: Tracker::new(&stated, &known),
         path: path.to_owned(),
         schema: stated.schema,
         stated_notes: stated.notes,

@@ -21,6 +21,8 @@ pub(super) struct Stated {
     pub(super) schema: SchemaRef,
     /// Categories that count, by the path of their dictionary.
     pub(super) categories: HashMap<String, Categories>,
+    /// Paths that several dictionaries have: names hold dots, or occur twice.
+    pub(super) several: HashSet<String>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -28,18 +30,23 @@ pub(super) struct Stated {
 /// file whose own dictionaries say all.
 pub(super) fn take(schema: &SchemaRef, known: Option<&HashMap<String, Vec<ArrayRef>>>) -> Stated {
     let mut types: HashMap<String, DataType> = HashMap::new();
+    let mut several = HashSet::new();
     for field in schema.fields() {
         dictionary_fields(field, &mut |path, field| {
-            if let DataType::Dictionary(_, values) = field.data_type() {
-                types.insert(path.to_owned(), values.as_ref().clone());
+            if let DataType::Dictionary(_, values) = field.data_type()
+                && types
+                    .insert(path.to_owned(), values.as_ref().clone())
+                    .is_some()
+            {
+                several.insert(path.to_owned());
             }
         });
     }
-    let several = several(schema);
     let mut metadata = schema.metadata().clone();
     let mut stated = Stated {
         schema: schema.clone(),
         categories: HashMap::new(),
+        several,
         notes: Vec::new(),
     };
     let mut keys: Vec<_> = schema.metadata().iter().collect();
@@ -55,7 +62,7 @@ pub(super) fn take(schema: &SchemaRef, known: Option<&HashMap<String, Vec<ArrayR
         metadata.remove(key);
         let counts = |categories: &Categories| {
             of_dictionary == Some(categories.values.data_type())
-                && !several.contains(path)
+                && !stated.several.contains(path)
                 && known.is_some_and(|known| {
                     let parts = known.get(path).map_or(&[][..], Vec::as_slice);
                     covers(&categories.values, parts)
@@ -79,20 +86,6 @@ pub(super) fn take(schema: &SchemaRef, known: Option<&HashMap<String, Vec<ArrayR
         stated.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
     }
     stated
-}
-
-/// Paths that several dictionaries have: names hold dots, or occur twice.
-pub(super) fn several(schema: &Schema) -> HashSet<String> {
-    let mut seen = HashSet::new();
-    let mut several = HashSet::new();
-    for field in schema.fields() {
-        dictionary_fields(field, &mut |path, _| {
-            if !seen.insert(path.to_owned()) {
-                several.insert(path.to_owned());
-            }
-        });
-    }
-    several
 }
 
 /// Whether all of `parts` are among the values.

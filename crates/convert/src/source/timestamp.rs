@@ -1,6 +1,17 @@
 //! Dates and timestamps as text, in the ISO 8601 form of RFC 3339.
+//!
+//! A year has four digits. Years before 0 and beyond 9999 have a sign and as many digits as they need, at least four:
+//! `-0001`, `+10000`. Exports write them so; any other form is no year, so that text which looks like it stays text.
+
+use std::ops::RangeInclusive;
 
 use arrow_schema::TimeUnit;
+
+/// The years that exports have a text for.
+const YEARS: RangeInclusive<i64> = -262_143..=262_142;
+
+/// The most digits of a year.
+const YEAR_DIGITS_MAX: usize = 6;
 
 /// A point in time, read from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,22 +45,20 @@ impl Timestamp {
     }
 }
 
-/// Days since 1970-01-01 of `YYYY-MM-DD`.
+/// Days since 1970-01-01 of `YYYY-MM-DD`, in the Gregorian calendar. Years before 0 and beyond 9999 have a sign:
+/// `+10000-01-01`.
 pub fn parse_date(text: &str) -> Option<i32> {
-    let bytes = text.as_bytes();
-    if bytes.len() != 10 {
-        return None;
-    }
-    date(bytes)
+    let (days, rest) = date(text.as_bytes())?;
+    rest.is_empty().then_some(days)
 }
 
 /// `YYYY-MM-DDThh:mm:ss`, also with a space instead of `T`, with a fraction of up to nine digits, and with an offset:
-/// `Z`, `+hh:mm` or `+hhmm`. A date alone is midnight.
+/// `Z`, `+hh:mm` or `+hhmm`. A date alone is midnight. Years before 0 and beyond 9999 have a sign, as in
+/// [`parse_date`].
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let days = i64::from(date(bytes.get(..10)?)?);
-    let midnight = days * 86_400;
-    let Some((separator, time)) = bytes.get(10..)?.split_first() else {
+    let (days, rest) = date(text.as_bytes())?;
+    let midnight = i64::from(days) * 86_400;
+    let Some((separator, time)) = rest.split_first() else {
         return Some(Timestamp {
             seconds: midnight,
             nanos: 0,
@@ -111,16 +120,35 @@ fn number(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// Days since 1970-01-01 of ten bytes `YYYY-MM-DD`, in the Gregorian calendar.
-fn date(bytes: &[u8]) -> Option<i32> {
-    if bytes.get(4) != Some(&b'-') || bytes.get(7) != Some(&b'-') {
+/// The year at the start, and what follows it. A year that needs no sign has none.
+fn year(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (sign, unsigned) = match bytes {
+        [sign @ (b'+' | b'-'), rest @ ..] => (Some(*sign), rest),
+        _ => (None, bytes),
+    };
+    let n = unsigned.iter().take_while(|b| b.is_ascii_digit()).count();
+    if !(4..=YEAR_DIGITS_MAX).contains(&n) {
         return None;
     }
-    let (year, month, day) = (
-        number(bytes.get(..4)?)?,
-        number(bytes.get(5..7)?)?,
-        number(bytes.get(8..10)?)?,
-    );
+    let (digits, rest) = unsigned.split_at_checked(n)?;
+    let is_shortest = n == 4 || digits.first() != Some(&b'0');
+    let year = i64::from(number(digits)?);
+    let year = match sign {
+        None if n == 4 => year,
+        Some(b'+') if is_shortest && year > 9_999 => year,
+        Some(b'-') if is_shortest && year > 0 => -year,
+        _ => return None,
+    };
+    YEARS.contains(&year).then_some((year, rest))
+}
+
+/// Days since 1970-01-01 of the date at the start, and what follows it.
+fn date(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    let (year, rest) = year(bytes)?;
+    let [b'-', m1, m2, b'-', d1, d2, rest @ ..] = rest else {
+        return None;
+    };
+    let (month, day) = (number(&[*m1, *m2])?, number(&[*d1, *d2])?);
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days_of_month = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -134,15 +162,16 @@ fn date(bytes: &[u8]) -> Option<i32> {
     }
     // Years that start in March put the leap day at their end, and 400 of them always have 146,097 days.
     let (year, month) = if month > 2 {
-        (i64::from(year), month - 3)
+        (year, month - 3)
     } else {
-        (i64::from(year) - 1, month + 9)
+        (year - 1, month + 9)
     };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = i64::from((153 * month + 2) / 5 + day - 1);
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     // 719,468 days lie between 0000-03-01 and 1970-01-01.
-    i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
+    let days = i32::try_from(era * 146_097 + day_of_era - 719_468).ok()?;
+    Some((days, rest))
 }
 
 #[cfg(test)]
@@ -178,6 +207,38 @@ mod tests {
             "+024-01-01",
         ] {
             assert_eq!(parse_date(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn years_that_need_a_sign_have_one() {
+        let last = parse_date("9999-12-31").unwrap();
+        assert_eq!(parse_date("+10000-01-01"), Some(last + 1));
+        assert_eq!(parse_date("-0001-12-31"), Some(-719_529));
+        assert_eq!(parse_date("-0004-02-29"), Some(-719_529 - 365 * 3 - 306));
+        assert_eq!(parse_date("+262142-12-31"), Some(95_026_236));
+        assert_eq!(parse_date("-262143-01-01"), Some(-96_465_292));
+        let seconds = |text: &str| parse_timestamp(text).and_then(|t| t.in_unit(TimeUnit::Second));
+        assert_eq!(
+            seconds("+10000-01-01T01:00:00+01:00"),
+            Some((i64::from(last) + 1) * 86_400)
+        );
+        assert_eq!(seconds("-0001-12-31 23:59:59"), Some(-719_528 * 86_400 - 1));
+        for wrong in [
+            "+2024-01-01",
+            "-0000-01-01",
+            "+010000-01-01",
+            "-00001-01-01",
+            "-001-01-01",
+            "10000-01-01",
+            "+262143-01-01",
+            "-262144-12-31",
+            "+1000000-01-01",
+            "+",
+            "--0001-01-01",
+        ] {
+            assert_eq!(parse_date(wrong), None, "{wrong}");
+            assert_eq!(parse_timestamp(wrong), None, "{wrong}");
         }
     }
 

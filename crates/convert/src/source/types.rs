@@ -11,9 +11,14 @@ pub const TYPE_NAMES: &str = "bool, int8 to int64, uint8 to uint64, float32, flo
     timestamp-s, timestamp-ms, timestamp-us, timestamp-ns, the same with -utc, utf8";
 
 /// The types of columns by their names. A field inside JSON objects is named by its path: `user.age`; the name of a
-/// list is that of its items.
+/// list is that of its items. A name counts for each column and field that has it as its path, so that `a.b` means a
+/// column `a.b` as well as the field `b` of objects `a`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Types(BTreeMap<String, DataType>);
+pub struct Types {
+    by_name: BTreeMap<String, DataType>,
+    /// The names in the order in which they were given.
+    names: Vec<String>,
+}
 
 impl Types {
     /// The types of these columns.
@@ -23,23 +28,30 @@ impl Types {
     pub fn new<'a>(
         types: impl IntoIterator<Item = (&'a str, &'a DataType)>,
     ) -> Result<Types, Error> {
-        let mut all = BTreeMap::new();
+        let mut all = Types::default();
         for (column, data_type) in types {
-            if all.insert(column.to_owned(), data_type.clone()).is_some() {
+            let before = all.by_name.insert(column.to_owned(), data_type.clone());
+            if before.is_some() {
                 let what = format!("--types: column `{column}` is there twice");
                 return Err(Error::request(what));
             }
+            all.names.push(column.to_owned());
         }
-        Ok(Types(all))
+        Ok(all)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
+    }
+
+    /// The names in the order in which they were given.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// The type that is wanted for the values at a path.
     pub(super) fn get(&self, path: &str) -> Option<&DataType> {
-        self.0.get(path)
+        self.by_name.get(path)
     }
 
     /// Whether every name is that of a column, or of a field inside one.
@@ -47,7 +59,7 @@ impl Types {
     /// # Errors
     /// Names the first that is not.
     pub(super) fn check_names(&self, schema: &Schema) -> Result<(), Error> {
-        if let Some(name) = self.0.keys().find(|name| !has(schema.fields(), name)) {
+        if let Some(name) = self.by_name.keys().find(|name| !has(schema.fields(), name)) {
             return Err(Error::request(format!("--types: no column `{name}`")));
         }
         for field in schema.fields() {
@@ -59,7 +71,7 @@ impl Types {
     /// Checks that no type is for objects, which have those of their fields.
     fn check_objects(&self, path: &str, data_type: &DataType) -> Result<(), Error> {
         match data_type {
-            DataType::Struct(_) if self.0.contains_key(path) => Err(Error::request(format!(
+            DataType::Struct(_) if self.by_name.contains_key(path) => Err(Error::request(format!(
                 "--types: column `{path}` holds objects; name a field of them"
             ))),
             DataType::Struct(fields) => fields.iter().try_for_each(|field| {

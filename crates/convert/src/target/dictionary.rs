@@ -62,6 +62,11 @@ impl Dictionaries {
         Ok(())
     }
 
+    /// Whether any of them has a value.
+    pub(super) fn have_values(&self) -> bool {
+        self.0.values().any(|of_file| of_file.merged.len() > 0)
+    }
+
     /// Adds the dictionaries of an array, which is of this column of the file.
     ///
     /// # Errors

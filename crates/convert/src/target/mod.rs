@@ -159,6 +159,8 @@ impl Plan {
         Ok(Target {
             schema,
             writer: writer?,
+            n_batches: 0,
+            rows: 0,
         })
     }
 }
@@ -167,6 +169,8 @@ impl Plan {
 pub struct Target<S: Sink> {
     schema: SchemaRef,
     writer: Writer<S>,
+    n_batches: u64,
+    rows: u64,
 }
 
 impl<S: Sink> Target<S> {
@@ -183,6 +187,8 @@ impl<S: Sink> Target<S> {
     /// # Errors
     /// The file cannot be written; or the column has a value that the format cannot hold.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        self.n_batches += 1;
+        self.rows += batch.num_rows() as u64;
         match &mut self.writer {
             Writer::Parquet(writer) => writer.write(batch),
             Writer::Arrow {
@@ -197,11 +203,32 @@ impl<S: Sink> Target<S> {
         }
     }
 
+    /// Lists what the file does not say of the table because of its rows so far.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        let says_no_columns = matches!(self.writer, Writer::JsonLines { .. })
+            && self.rows == 0
+            && !self.schema.fields().is_empty();
+        let what =
+            "JSON lines without rows do not say the columns; an import needs --types for them";
+        says_no_columns
+            .then(|| Note::new(what))
+            .into_iter()
+            .collect()
+    }
+
     /// Completes the file, commits the sink, and returns it with the number of its bytes.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(self) -> Result<(S, u64), Error> {
+    pub fn finish(mut self) -> Result<(S, u64), Error> {
+        if self.n_batches == 0
+            && let Writer::Arrow { dictionaries, .. } = &self.writer
+            && dictionaries.have_values()
+        {
+            // Arrow files have the values of dictionaries beside batches alone.
+            self.write(&RecordBatch::new_empty(self.schema.clone()))?;
+        }
         let file = self.writer.complete()?;
         file.commit().map_err(text)
     }

@@ -89,8 +89,11 @@ pub(super) fn calendar<T: ArrowPrimitiveType<Native: std::fmt::Display>>(
                 TimeUnit::Microsecond => 1_000_000,
                 TimeUnit::Nanosecond => 1_000_000_000,
             };
-            let bound = ZONED_SECONDS.saturating_mul(per_second);
-            -bound..=bound
+            match ZONED_SECONDS.checked_mul(per_second) {
+                Some(bound) => -bound..=bound,
+                // All numbers of nanoseconds are years within.
+                None => i64::MIN..=i64::MAX,
+            }
         }
         _ => i64::MIN..=i64::MAX,
     };

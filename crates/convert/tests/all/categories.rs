@@ -143,6 +143,59 @@ fn order_and_unused_values_come_back_at_every_depth() {
     }
 }
 
+/// Values that no row has are there as well where a batch without rows has them.
+#[test]
+fn order_comes_back_without_rows() {
+    let folder = Folder::default();
+    let levels = ["lo", "mid", "hi"];
+    let flat = dictionary(vec![], &levels);
+    let (list, list_field) = list_of(&flat, true);
+    let schema = Arc::new(Schema::new(vec![field("c", &flat, true), list_field]));
+    let empty = RecordBatch::try_new(Arc::clone(&schema), vec![flat, list]).unwrap();
+    for (batches, expected) in [(&[][..], &[][..]), (&[empty], &levels)] {
+        let mut writer = StreamWriter::try_new(Vec::new(), &schema).unwrap();
+        batches
+            .iter()
+            .for_each(|batch| writer.write(batch).unwrap());
+        folder.write("x.arrow", writer.into_inner().unwrap());
+        let (imported_schema, _, notes) = imported(&folder.path("x.arrow"));
+        assert_eq!(notes, Vec::<String>::new());
+        let notes = export(&folder, "t.parquet", &imported_schema, &[]);
+        assert!(notes[0].contains("Parquet keeps no order"), "{notes:?}");
+        let (of_parquet, _, notes) = imported(&folder.path("t.parquet"));
+        assert_eq!(notes, Vec::<String>::new());
+        for schema in [imported_schema, of_parquet] {
+            let notes = export(&folder, "back.arrow", &schema, &[]);
+            assert_eq!(notes, Vec::<String>::new());
+            let (schema, batches) = crate::run::read_table(&folder.path("back.arrow"));
+            assert_eq!(schema.field(0).dict_is_ordered(), Some(true));
+            let DataType::List(item) = schema.field(1).data_type() else {
+                panic!("{schema}");
+            };
+            assert_eq!(item.dict_is_ordered(), Some(true));
+            let found = batches.iter().map(|batch| values(batch.column(0)));
+            assert_eq!(found.flatten().collect::<Vec<_>>(), expected);
+            assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+        }
+    }
+}
+
+#[test]
+fn values_that_are_there_twice_have_no_order() {
+    let folder = Folder::default();
+    let flat = dictionary(vec![Some(0), Some(2)], &["lo", "hi", "lo"]);
+    for ordered in [true, false] {
+        let schema = Arc::new(Schema::new(vec![field("c", &flat, ordered)]));
+        let batch = RecordBatch::try_new(schema, vec![flat.clone()]).unwrap();
+        folder.write("x.arrow", stream(&[batch]));
+        let (_, _, notes) = imported(&folder.path("x.arrow"));
+        let what =
+            "column `c`: the order of the dictionary is left out, since it has a value twice";
+        let expected: &[&str] = if ordered { &[what] } else { &[] };
+        assert_eq!(notes, expected);
+    }
+}
+
 #[test]
 fn dictionaries_that_rows_say_all_of_leave_no_metadata() {
     let folder = Folder::default();

@@ -3,6 +3,9 @@
 mod arrow_files;
 mod categories;
 mod files;
+mod parquet_files;
 mod parquet_types;
 mod run;
 mod stated;
+mod text_files;
+mod times;

@@ -343,6 +343,38 @@ mod tests {
     }
 
     #[test]
+    fn years_beyond_four_digits_are_dates_where_they_need_a_sign() {
+        use DataType::*;
+        assert_eq!(types("a\n+10000-01-01\n-0001-12-31\n"), [Date32]);
+        let micros = Timestamp(TimeUnit::Microsecond, None);
+        assert_eq!(types("a\n+262142-12-31T23:59:59.999999\n"), [micros]);
+        assert_eq!(types("a\n+2024-01-01\n"), [Utf8]);
+    }
+
+    #[test]
+    fn a_quoted_empty_field_is_a_text_in_columns_of_text_alone() {
+        let text = b"t,i,f,b,d,s\n\"\",\"\",\"\",\"\",\"\",\"\"\n,,,,,\nx,1,0.5,true,2024-01-01,2024-01-01T00:00:00\n";
+        let (schema, batches) = read(text).unwrap();
+        let texts = batches[0].column(0).as_string::<i32>();
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [Some(""), None, Some("x")]
+        );
+        for i in 1..6 {
+            assert_ne!(schema.field(i).data_type(), &DataType::Utf8);
+            let column = batches[0].column(i);
+            let valid: Vec<_> = (0..3).map(|row| column.is_valid(row)).collect();
+            assert_eq!(valid, [false, false, true], "{}", schema.field(i));
+        }
+        // What an export writes for both.
+        let (_, batches) = read(b"t,u\n\"\",\n,\"\"\n").unwrap();
+        for (i, expected) in [[Some(""), None], [None, Some("")]].into_iter().enumerate() {
+            let texts = batches[0].column(i).as_string::<i32>();
+            assert_eq!(texts.iter().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
     fn codes_are_text() {
         use DataType::*;
         for (text, expected) in [

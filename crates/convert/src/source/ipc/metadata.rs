@@ -1,21 +1,17 @@
 //! Flatbuffers of Arrow IPC: limits of their verification, and metadata that are no UTF-8.
 //!
-//! Values of metadata are strings by the format, but extension types of other programs, such as pyarrow's, put bytes
-//! there, and the verifier refuses the whole schema. Such a value is kept as base64 under its key with
-//! [`BINARY_SUFFIX`].
+//! The verifier refuses a whole schema for one key or value that is no UTF-8. Such ones are replaced by texts
+//! ([`binary_metadata`](crate::source::binary_metadata)).
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use flatbuffers::{ErrorTraceDetail, InvalidFlatbuffer, VerifierOptions};
 
-/// Ends the keys of metadata whose values are bytes in base64.
-const BINARY_SUFFIX: &str = ".base64";
+use crate::source::binary_metadata::{key_text, value_text};
 
-/// Values of bytes in one schema. Each takes a verification of the whole.
-const BINARY_VALUES_MAX: usize = 1_000;
+/// Keys and values of bytes in one schema. Each takes a verification of the whole.
+const BINARY_TEXTS_MAX: usize = 1_000;
 
 /// Tables inside each other. A column as deep as Tarsia stores it takes half of them.
 const DEPTH_MAX: usize = 128;
@@ -60,20 +56,20 @@ pub(super) fn keys_twice(schema: arrow_ipc::Schema<'_>) -> BTreeSet<String> {
     twice
 }
 
-/// Returns the flatbuffer with base64 for the values of metadata that are no UTF-8.
+/// Returns the flatbuffer with base64 for the keys and values of metadata that are no UTF-8.
 pub(super) fn readable(
     mut bytes: Vec<u8>,
     verify: impl Fn(&VerifierOptions, &[u8]) -> Result<(), InvalidFlatbuffer>,
 ) -> Result<Vec<u8>, String> {
-    for _ in 0..=BINARY_VALUES_MAX {
+    for _ in 0..=BINARY_TEXTS_MAX {
         let Err(error) = verify(&limits(&bytes), &bytes) else {
             return Ok(bytes);
         };
-        let value = BinaryValue::of(&error).ok_or_else(|| text_of(&error))?;
-        value.replace(&mut bytes).ok_or_else(|| text_of(&error))?;
+        let binary = BinaryText::of(&error).ok_or_else(|| text_of(&error))?;
+        binary.replace(&mut bytes).ok_or_else(|| text_of(&error))?;
     }
     Err(format!(
-        "more than {BINARY_VALUES_MAX} values of metadata are not UTF-8"
+        "more than {BINARY_TEXTS_MAX} keys and values of metadata are not UTF-8"
     ))
 }
 
@@ -99,18 +95,19 @@ pub(super) fn text_of(error: &InvalidFlatbuffer) -> String {
     }
 }
 
-/// A value of metadata that is no UTF-8.
-struct BinaryValue {
-    /// The bytes of the value.
+/// A key or a value of metadata that is no UTF-8.
+struct BinaryText {
+    is_key: bool,
+    /// Its bytes.
     start: usize,
     end: usize,
-    /// Where the offset of the value is.
-    value_slot: usize,
+    /// Where its offset is.
+    slot: usize,
     /// Where the offset of the table with key and value is.
     table_slot: usize,
 }
 
-impl BinaryValue {
+impl BinaryText {
     /// `None` for other errors, also in other strings.
     fn of(error: &InvalidFlatbuffer) -> Option<Self> {
         let InvalidFlatbuffer::Utf8Error {
@@ -121,8 +118,8 @@ impl BinaryValue {
         };
         let [
             ErrorTraceDetail::TableField {
-                field_name: value,
-                position: value_slot,
+                field_name: name,
+                position: slot,
             },
             ErrorTraceDetail::VectorElement {
                 position: table_slot,
@@ -136,17 +133,24 @@ impl BinaryValue {
         else {
             return None;
         };
-        (value == "value" && list == "custom_metadata").then_some(BinaryValue {
+        let is_key = name == "key";
+        ((is_key || name == "value") && list == "custom_metadata").then_some(BinaryText {
+            is_key,
             start: range.start,
             end: range.end,
-            value_slot: *value_slot,
+            slot: *slot,
             table_slot: *table_slot,
         })
     }
 
-    /// Appends key and value in their new form and points to them. Offsets of strings are forward ones.
+    /// Appends it in its new form, and a value's key, and points to them. Offsets of strings are forward ones. Keys are
+    /// verified before values.
     fn replace(&self, bytes: &mut Vec<u8>) -> Option<()> {
-        let value = STANDARD.encode(bytes.get(self.start..self.end)?);
+        let binary = bytes.get(self.start..self.end)?;
+        if self.is_key {
+            let key = key_text(binary).into_owned();
+            return append(bytes, self.slot, &key);
+        }
         let table = self
             .table_slot
             .checked_add(word(bytes, self.table_slot)? as usize)?;
@@ -158,9 +162,9 @@ impl BinaryValue {
         let key = key_slot.checked_add(word(bytes, key_slot)? as usize)?;
         let key_bytes = word(bytes, key)? as usize;
         let key = bytes.get(key.checked_add(4)?..)?.get(..key_bytes)?;
-        let key = format!("{}{BINARY_SUFFIX}", str::from_utf8(key).ok()?);
+        let (key, value) = value_text(str::from_utf8(key).ok()?, binary);
         append(bytes, key_slot, &key)?;
-        append(bytes, self.value_slot, &value)
+        append(bytes, self.slot, &value)
     }
 }
 

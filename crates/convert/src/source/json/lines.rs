@@ -22,6 +22,14 @@ pub(super) const DEPTH_MAX: usize = tarsia_codec::limits::SCHEMA_DEPTH_MAX - 1;
 /// Keys and values in their order.
 pub(super) type Members<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
+/// The error for a file that is one array.
+const IS_ARRAY: &str = "the file begins with a JSON array; JSON lines are one object in each line, without an array \
+    around them";
+
+/// The error for a file whose objects go over several lines.
+const IS_INDENTED: &str = "the file has a JSON value in several lines; JSON lines are one object in each line, so write \
+    each without line ends";
+
 /// A line's object.
 pub(super) struct Row<'a> {
     pub(super) values: Members<'a>,
@@ -65,10 +73,34 @@ struct Parser<'a> {
 struct Fault {
     what: String,
     index: usize,
+    /// Whether the line ends before its object does.
+    is_cut: bool,
+}
+
+impl Fault {
+    fn new(what: String, index: usize) -> Self {
+        Fault {
+            what,
+            index,
+            is_cut: false,
+        }
+    }
 }
 
 impl From<JiterError> for Fault {
     fn from(error: JiterError) -> Self {
+        use JsonErrorType::{
+            EofWhileParsingList, EofWhileParsingObject, EofWhileParsingString, EofWhileParsingValue,
+        };
+        let is_cut = matches!(
+            error.error_type,
+            JiterErrorType::JsonError(
+                EofWhileParsingList
+                    | EofWhileParsingObject
+                    | EofWhileParsingString
+                    | EofWhileParsingValue
+            )
+        );
         let what = match error.error_type {
             JiterErrorType::JsonError(JsonErrorType::NumberOutOfRange) => {
                 "a whole number of more than 4300 digits".to_owned()
@@ -86,8 +118,8 @@ impl From<JiterError> for Fault {
             },
         };
         Fault {
-            what,
-            index: error.index,
+            is_cut,
+            ..Fault::new(what, error.index)
         }
     }
 }
@@ -102,8 +134,7 @@ impl<'a> Parser<'a> {
         if peek != Peek::Object {
             let index = parser.tokens.current_index();
             let found = parser.value(peek, 0)?;
-            let what = format!("{found} is no object");
-            return Err(Fault { what, index });
+            return Err(Fault::new(format!("{found} is no object"), index));
         }
         let row = parser.object(0)?;
         parser.tokens.finish()?;
@@ -125,7 +156,7 @@ impl<'a> Parser<'a> {
             Peek::Array | Peek::Object if depth == DEPTH_MAX => {
                 let what = format!("nested deeper than {DEPTH_MAX} arrays and objects");
                 let index = self.tokens.current_index();
-                return Err(Fault { what, index });
+                return Err(Fault::new(what, index));
             }
             Peek::Array => {
                 let mut items = Vec::new();
@@ -163,12 +194,10 @@ impl<'a> Parser<'a> {
     fn unescaped(&self, raw: &'a [u8]) -> Result<Cow<'a, str>, Fault> {
         let start = offset(self.text, raw);
         if !raw.contains(&b'\\') {
-            return str::from_utf8(raw)
-                .map(Cow::Borrowed)
-                .map_err(|error| Fault {
-                    what: "a string that is not UTF-8".to_owned(),
-                    index: start + error.valid_up_to(),
-                });
+            return str::from_utf8(raw).map(Cow::Borrowed).map_err(|error| {
+                let what = "a string that is not UTF-8".to_owned();
+                Fault::new(what, start + error.valid_up_to())
+            });
         }
         let quote = start.saturating_sub(1);
         let with_quotes = self.text.get(quote..=start + raw.len());
@@ -199,6 +228,8 @@ pub(super) struct Lines<R> {
     text: Vec<u8>,
     /// Number of the current line, counted from 1.
     line: u64,
+    /// Whether a line had an object before.
+    is_begun: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -207,6 +238,7 @@ impl<R: BufRead> Lines<R> {
             input,
             text: Vec::new(),
             line: 0,
+            is_begun: false,
         }
     }
 
@@ -244,9 +276,36 @@ impl<R: BufRead> Lines<R> {
                 .unwrap_or(&self.text),
             _ => &self.text,
         };
-        let values = Parser::row(text).map_err(|Fault { what, index }| {
-            format!("line {}, byte {}: {what}", self.line, index + 1)
-        })?;
+        let values = match Parser::row(text) {
+            Ok(values) => values,
+            Err(fault) => {
+                // Other forms of JSON are known by their first line.
+                let is_first = !self.is_begun;
+                if is_first && text.trim_ascii_start().starts_with(b"[") {
+                    return Err(Error::new(IS_ARRAY).in_line(self.line));
+                }
+                if is_first && fault.is_cut && has_more(&mut self.input) {
+                    return Err(Error::new(IS_INDENTED).in_line(self.line));
+                }
+                let Fault { what, index, .. } = fault;
+                return Err(format!("line {}, byte {}: {what}", self.line, index + 1).into());
+            }
+        };
+        self.is_begun = true;
         Ok(Some((self.line, Row { values, bytes })))
+    }
+}
+
+/// Whether anything but white space follows.
+fn has_more(input: &mut impl BufRead) -> bool {
+    loop {
+        let Ok(bytes @ [_, ..]) = input.fill_buf() else {
+            return false;
+        };
+        if !bytes.iter().all(u8::is_ascii_whitespace) {
+            return true;
+        }
+        let n = bytes.len();
+        input.consume(n);
     }
 }

@@ -8,7 +8,8 @@
 //! `"-Infinity"`. Strings stay text, also where they look like dates. A key that was null in all of the first rows is a
 //! column of type Null. Empty lines are skipped.
 //!
-//! In a column whose type is asked for, numbers, strings, `true` and `false` are read by their text, as in CSV.
+//! In a column whose type is asked for, numbers, strings, `true` and `false` are read by their text, as in CSV. Where
+//! no row has a key, the columns are those that types are asked for.
 //!
 //! Objects are structs and arrays are lists, to any depth, by the same rules: a struct has the keys that any of the
 //! first rows have, and all items of a list have one type.
@@ -32,7 +33,8 @@ use crate::source::options::Options;
 use lines::{Lines, Members, Value};
 use seen::{Keys, Misfit, Seen, special};
 
-/// Reads the first rows and returns what they say of the columns.
+/// Reads the first rows and returns what they say of the columns. Where no row has a key, as in the export of a table
+/// without rows, the columns are those that types are asked for.
 ///
 /// # Errors
 /// A line is no JSON object, or its values do not fit those of earlier lines.
@@ -48,7 +50,11 @@ pub(super) fn infer(input: &mut impl BufRead, options: &Options) -> Result<Colum
             .map_err(|misfit| misfit.in_line(line))?;
     }
     if columns.names.is_empty() {
-        return Err("no JSON object with a key in it, so there are no columns".into());
+        if options.types.is_empty() {
+            let what = "no JSON object with a key in it, so there are no columns; --types COLUMN=TYPE names them";
+            return Err(what.into());
+        }
+        columns = Keys::of_types(&options.types)?;
     }
     Ok(Columns(columns))
 }
@@ -466,7 +472,7 @@ mod tests {
     fn errors_name_line_and_column() {
         assert_eq!(
             error(""),
-            "no JSON object with a key in it, so there are no columns"
+            "no JSON object with a key in it, so there are no columns; --types COLUMN=TYPE names them"
         );
         assert_eq!(
             error("{\"a\":1}\n[1]\n"),

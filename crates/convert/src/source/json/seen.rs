@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-use super::lines::{Members, Value};
+use super::lines::{DEPTH_MAX, Members, Value};
 use crate::Error;
 use crate::source::builders::as_text;
 use crate::source::number::{Number, Numbers};
@@ -70,21 +70,53 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// The columns that types are asked for, of a file whose rows say none. Dots lead into objects.
+    ///
+    /// # Errors
+    /// A name has more parts than objects may be inside each other.
+    pub(super) fn of_types(types: &Types) -> Result<Self, Error> {
+        let mut columns = Self::default();
+        for name in types.names() {
+            let parts: Vec<&str> = name.split('.').collect();
+            if parts.len() > DEPTH_MAX {
+                let what = format!("--types: objects nested deeper than {DEPTH_MAX}");
+                return Err(Error::request(what).in_column(name));
+            }
+            let mut keys = &mut columns;
+            for (n, part) in parts.iter().enumerate() {
+                let i = keys.place_of(part, types);
+                if n + 1 == parts.len() {
+                    break;
+                }
+                let seen = &mut keys.seen[i];
+                let path = format!("{}.", seen.path);
+                keys = seen.keys.get_or_insert_with(|| Keys {
+                    path,
+                    ..Keys::default()
+                });
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The place of a key, which is added if it is new.
+    fn place_of(&mut self, key: &str, types: &Types) -> usize {
+        if let Some(i) = self.index.get(key) {
+            return *i;
+        }
+        let place = self.names.len();
+        self.index.insert(key.to_owned(), place);
+        self.names.push(key.to_owned());
+        let path = format!("{}{key}", self.path);
+        self.seen.push(Seen::new(path, types));
+        self.last.push(0);
+        place
+    }
+
     pub(super) fn see(&mut self, members: &Members<'_>, types: &Types) -> Result<(), Misfit> {
         self.n_objects += 1;
         for (key, value) in members {
-            let i = match self.index.get(key.as_ref()) {
-                Some(i) => *i,
-                None => {
-                    self.index
-                        .insert(key.clone().into_owned(), self.names.len());
-                    self.names.push(key.clone().into_owned());
-                    let path = format!("{}{key}", self.path);
-                    self.seen.push(Seen::new(path, types));
-                    self.last.push(0);
-                    self.names.len() - 1
-                }
-            };
+            let i = self.place_of(key, types);
             if self.last[i] == self.n_objects {
                 return Err(Misfit::twice().under(key));
             }

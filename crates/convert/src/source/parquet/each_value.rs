@@ -1,12 +1,11 @@
 //! All values of a column, before its type is known.
 
-use std::fs::File;
-
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::RowGroupReader;
 
+use super::columns::Columns;
 use crate::Error;
 
 /// Records read at a time.
@@ -14,18 +13,18 @@ const RECORDS: usize = 8_192;
 
 /// Calls `see` with each value of a column that is not null, and its row.
 pub(super) fn each_value<T: DataType>(
-    reader: &SerializedFileReader<File>,
+    columns: &Columns<'_>,
     column: usize,
     mut see: impl FnMut(u64, &T::T) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut rows_begun = 0_u64;
     let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for group in 0..reader.num_row_groups() {
+    for group in 0..columns.metadata().num_row_groups() {
         let bad = |error: ParquetError| format!("row group {group}: {error}");
-        let pages = reader.get_row_group(group).map_err(bad)?;
+        let pages = columns.row_group(group).map_err(bad)?;
         let pages = pages.get_column_reader(column).map_err(bad)?;
         let mut pages = get_typed_column_reader::<T>(pages);
-        let descriptor = reader.metadata().row_group(group).column(column);
+        let descriptor = columns.metadata().row_group(group).column(column);
         let present = descriptor.column_descr().max_def_level();
         loop {
             definitions.clear();

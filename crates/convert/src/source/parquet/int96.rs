@@ -6,12 +6,10 @@
 //! used, since many writers leave them out or order the bytes wrongly, and no maximum says whether microseconds lose
 //! digits.
 
-use std::fs::File;
-
 use arrow_schema::TimeUnit;
 use parquet::data_type::{Int96, Int96Type};
-use parquet::file::reader::SerializedFileReader;
 
+use super::columns::Columns;
 use super::each_value::each_value;
 use crate::Error;
 
@@ -31,13 +29,13 @@ struct Candidate {
 /// # Errors
 /// A value fits no unit; the error says the row.
 pub(super) fn unit_that_holds(
-    reader: &SerializedFileReader<File>,
+    columns: &Columns<'_>,
     column: usize,
     stated: TimeUnit,
 ) -> Result<TimeUnit, Error> {
     let units = [stated, TimeUnit::Nanosecond, TimeUnit::Microsecond];
     let mut candidates = units.map(|unit| Candidate { unit, misfit: None });
-    each_value::<Int96Type>(reader, column, |row, value| {
+    each_value::<Int96Type>(columns, column, |row, value| {
         for candidate in candidates.iter_mut().filter(|c| c.misfit.is_none()) {
             candidate.misfit = (!holds(candidate.unit, value)).then_some(row);
         }

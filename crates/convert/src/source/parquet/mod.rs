@@ -1,12 +1,16 @@
 //! Parquet to Arrow, with what the reader of the `parquet` crate leaves unchecked: numbers of rows, values that do not
 //! fit, and Arrow schemas that are no longer those of the file.
 
+mod back_to_back;
+mod columns;
 mod each_value;
 mod encrypted;
+mod footer;
 mod int96;
 mod pages;
 mod scan;
 mod schema;
+mod thrift;
 mod values;
 
 use std::collections::HashMap;
@@ -20,6 +24,7 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::SchemaDescriptor;
 
@@ -27,10 +32,12 @@ use super::limits::{BATCH_BYTES, BATCH_ROWS};
 use crate::guarded::arrow_text;
 use crate::nested::converted;
 use crate::{Error, Note};
+use columns::Columns;
+use footer::Footer;
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct ParquetReader {
-    file: File,
+    file: Arc<File>,
     metadata: ArrowReaderMetadata,
     batches: ParquetRecordBatchReader,
     /// Rows of a batch.
@@ -43,18 +50,11 @@ pub(super) struct ParquetReader {
 
 impl ParquetReader {
     /// # Errors
-    /// The file is no Parquet file, its metadata contradict themselves, or a column of INT96 has no unit.
-    pub(super) fn new(mut file: File, bytes: u64) -> Result<ParquetReader, Error> {
-        let encrypted = encrypted::first_column(&mut file, bytes);
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
-        if let Some(column) = encrypted {
-            let of_file = metadata.as_ref().map(ParquetMetaData::file_metadata).ok();
-            let columns = of_file.map_or(&[][..], |file| file.schema_descr().columns());
-            let name = columns.get(column).map(|column| column.path().string());
-            let name = name.unwrap_or_else(|| format!("number {column}"));
-            return Err(Error::new("it is encrypted, which is not read").in_column(name));
-        }
-        let metadata = metadata.map_err(|error| error.to_string())?;
+    /// The file is no Parquet file, or two of them, its metadata contradict themselves, or a column of INT96 has no
+    /// unit.
+    pub(super) fn new(file: File, bytes: u64) -> Result<ParquetReader, Error> {
+        let file = Arc::new(file);
+        let metadata = footer_metadata(&file, bytes)?;
         let n_rows = rows_in_row_groups(&metadata)?;
         let mut notes = Vec::new();
         let embedded = schema::embedded(metadata.file_metadata(), &mut notes);
@@ -63,7 +63,7 @@ impl ParquetReader {
         let stored = Arc::new(stored);
         let plain = arrow_metadata(&metadata, &stored, None)?;
         let hint = embedded.hint.as_ref().map(Schema::fields);
-        let columns = scan::Columns::of(&file);
+        let columns = Columns::of(&file, &metadata);
         let plain_fields = plain.schema().fields();
         let resolved = schema::resolve(&original, plain_fields, hint, &columns, &mut notes)?;
         let metadata = match &resolved.read == plain_fields {
@@ -106,7 +106,8 @@ impl ParquetReader {
     /// # Errors
     /// A page is bad.
     pub(super) fn categories(&self) -> Result<HashMap<String, Vec<ArrayRef>>, Error> {
-        pages::categories(&self.file, &self.schema)
+        let columns = Columns::of(&self.file, self.metadata.metadata());
+        pages::categories(&columns, &self.schema)
     }
 
     pub(super) fn notes(&self) -> Vec<Note> {
@@ -164,6 +165,35 @@ impl ParquetReader {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
             .map_err(|error| error.to_string().into())
+    }
+}
+
+/// The metadata in the footer of a file.
+///
+/// # Errors
+/// The file has no footer, encrypted columns, or another file in front.
+fn footer_metadata(file: &File, bytes: u64) -> Result<ParquetMetaData, Error> {
+    let text = |error: ParquetError| error.to_string();
+    let Some(footer) = Footer::read(file, bytes) else {
+        // It says why there is none.
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(file);
+        return Ok(metadata.map_err(text)?);
+    };
+    let metadata = footer.metadata();
+    if let Some(column) = encrypted::first_column(&footer.bytes) {
+        let of_file = metadata.as_ref().map(ParquetMetaData::file_metadata).ok();
+        let columns = of_file.map_or(&[][..], |file| file.schema_descr().columns());
+        let name = columns.get(column).map(|column| column.path().string());
+        let name = name.unwrap_or_else(|| format!("number {column}"));
+        return Err(Error::new("it is encrypted, which is not read").in_column(name));
+    }
+    let metadata = metadata.map_err(text)?;
+    match back_to_back::second_start(file, &metadata, footer.start) {
+        None => Ok(metadata),
+        Some(second) => Err(Error::new(format!(
+            "two Parquet files lie back to back, the second from byte {second} on; a file holds one table, so take \
+             them apart"
+        ))),
     }
 }
 

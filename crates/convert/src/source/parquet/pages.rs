@@ -2,21 +2,21 @@
 //! numbers values anew where a batch has rows of two row groups.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::Page;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::RowGroupReader;
 
+use super::columns::Columns;
 use crate::Error;
 use crate::nested::has_dictionary;
 
 /// The values of the dictionaries of texts, by the path of the field; those of one row group after those of another.
 pub(super) fn categories(
-    file: &File,
+    of_file: &Columns<'_>,
     schema: &SchemaRef,
 ) -> Result<HashMap<String, Vec<ArrayRef>>, Error> {
     let mut leaves = Vec::new();
@@ -31,9 +31,8 @@ pub(super) fn categories(
     {
         return Ok(found);
     }
-    let file = file.try_clone().map_err(|error| error.to_string())?;
-    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
-    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let metadata = of_file.metadata();
+    let columns = metadata.file_metadata().schema_descr().columns();
     if columns.len() != leaves.len() {
         return Ok(found);
     }
@@ -45,11 +44,11 @@ pub(super) fn categories(
             continue;
         }
         let mut of_groups = Vec::new();
-        for group in 0..reader.num_row_groups() {
+        for group in 0..metadata.num_row_groups() {
             let bad = |error: parquet::errors::ParquetError| {
                 Error::new(format!("row group {group}: {error}")).in_column(path)
             };
-            let group = reader.get_row_group(group).map_err(bad)?;
+            let group = of_file.row_group(group).map_err(bad)?;
             let mut pages = group.get_column_page_reader(i).map_err(bad)?;
             let Some(Page::DictionaryPage {
                 buf,

@@ -1,13 +1,10 @@
 //! Columns that are read once before their type is known.
 
-use std::cell::OnceCell;
-use std::fs::File;
-
 use arrow_schema::TimeUnit;
 use parquet::basic::Type as Physical;
 use parquet::data_type::{Int32Type, Int64Type};
-use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use super::columns::Columns;
 use super::each_value::each_value;
 use super::int96::unit_that_holds;
 use crate::Error;
@@ -22,64 +19,37 @@ pub(super) trait Scan {
     fn unit(&self, column: usize, stated: TimeUnit) -> Result<TimeUnit, Error>;
 
     /// Whether the library that exports are written with has written the file.
-    fn is_of_own_writer(&self) -> Result<bool, Error>;
+    fn is_of_own_writer(&self) -> bool;
 
     /// Whether a column of milliseconds has whole seconds alone.
     fn has_whole_seconds(&self, column: usize) -> Result<bool, Error>;
 }
 
-/// The columns of a file.
-pub(super) struct Columns<'a> {
-    file: &'a File,
-    /// Its metadata are parsed once, not for each column.
-    reader: OnceCell<SerializedFileReader<File>>,
-}
-
-impl<'a> Columns<'a> {
-    pub(super) fn of(file: &'a File) -> Self {
-        let reader = OnceCell::new();
-        Self { file, reader }
-    }
-
-    fn reader(&self) -> Result<&SerializedFileReader<File>, Error> {
-        if let Some(reader) = self.reader.get() {
-            return Ok(reader);
-        }
-        let file = self.file.try_clone().map_err(|error| error.to_string())?;
-        let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
-        Ok(self.reader.get_or_init(|| reader))
-    }
-}
-
 impl Scan for Columns<'_> {
     fn unit(&self, column: usize, stated: TimeUnit) -> Result<TimeUnit, Error> {
-        let reader = self.reader()?;
-        let path = reader.metadata().file_metadata().schema_descr();
+        let path = self.metadata().file_metadata().schema_descr();
         let path = path.column(column).path().string();
-        unit_that_holds(reader, column, stated).map_err(|error| error.in_column(path))
+        unit_that_holds(self, column, stated).map_err(|error| error.in_column(path))
     }
 
-    fn is_of_own_writer(&self) -> Result<bool, Error> {
-        let reader = self.reader()?;
-        let name = reader.metadata().file_metadata().created_by();
-        Ok(name.is_some_and(|name| name.starts_with(OWN_WRITER)))
+    fn is_of_own_writer(&self) -> bool {
+        let name = self.metadata().file_metadata().created_by();
+        name.is_some_and(|name| name.starts_with(OWN_WRITER))
     }
 
     fn has_whole_seconds(&self, column: usize) -> Result<bool, Error> {
         // Other writers store milliseconds, and their readers give these.
-        if !self.is_of_own_writer()? {
+        if !self.is_of_own_writer() {
             return Ok(false);
         }
-        let reader = self.reader()?;
-        let file = reader.metadata().file_metadata();
-        let schema = file.schema_descr();
+        let schema = self.metadata().file_metadata().schema_descr();
         let mut are_whole = true;
         match schema.column(column).physical_type() {
-            Physical::INT32 => each_value::<Int32Type>(reader, column, |_, value| {
+            Physical::INT32 => each_value::<Int32Type>(self, column, |_, value| {
                 are_whole &= value % 1_000 == 0;
                 Ok(())
             })?,
-            Physical::INT64 => each_value::<Int64Type>(reader, column, |_, value| {
+            Physical::INT64 => each_value::<Int64Type>(self, column, |_, value| {
                 are_whole &= value % 1_000 == 0;
                 Ok(())
             })?,

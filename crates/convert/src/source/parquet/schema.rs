@@ -353,7 +353,7 @@ impl Resolver<'_> {
                 };
                 // Exports may name items by the rule of Parquet. Items of other files have the names that readers give.
                 let name = item_hint
-                    .filter(|_| self.is_of_own_writer())
+                    .filter(|_| self.columns.is_of_own_writer())
                     .map_or(pair.made.name(), |hint| hint.name())
                     .clone();
                 (list(pair.read), list(pair.made.with_name(name)))
@@ -451,14 +451,6 @@ impl Resolver<'_> {
             ));
         }
         (read, made)
-    }
-
-    /// Whether exports are written by what has written the file.
-    fn is_of_own_writer(&mut self) -> bool {
-        self.columns.is_of_own_writer().unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
-            false
-        })
     }
 
     fn has_whole_seconds(&mut self, leaf: usize) -> bool {
