@@ -9,8 +9,8 @@ use tarsia_codec::toolbox::ByteReader;
 use tarsia_compliance::{Change, FileState, JOURNAL_FIRST_PLACE, Journal, RowSet};
 use tarsia_metadata::{
     BlockTable, Bucket, Buckets, ColumnMeta, ColumnSource, FileBounds, Footer, Header, MovedBlock,
-    NodeRecord, PageDescriptor, Postscript, Records, SlotView, crc32c, limits, moved_blocks,
-    moved_to_bytes, n_leaves, read_field, read_schema, write_schema,
+    NodeRecord, PageDescriptor, PageMeta, Postscript, Records, SlotView, crc32c, limits,
+    moved_blocks, moved_to_bytes, n_leaves, read_field, read_schema, write_schema,
 };
 use tarsia_structure::Meta;
 use tarsia_testkit::fuzzing::{Input, accepted};
@@ -61,12 +61,22 @@ impl MetadataParts {
         }
         let schema = read_schema(&records, records_range.start, parsed.n_nodes).expect("schema");
         let (mut columns, mut tables) = (Vec::new(), Vec::new());
+        let mut metas: Vec<_> = parsed.metas.iter().map(|meta| meta.bytes.clone()).collect();
         for record in &schema.columns {
-            if let ColumnSource::Meta { place, length, .. } = record.source {
-                columns.push(cut(place..place + u64::from(length)));
+            match record.source {
+                ColumnSource::Meta { place, length, .. } => {
+                    columns.push(cut(place..place + u64::from(length)));
+                }
+                ColumnSource::Inside { bytes } => columns.push(bytes.to_vec()),
+                ColumnSource::Page { .. } | ColumnSource::Empty => {}
             }
             let read = |range| Ok::<_, tarsia_metadata::Error>(cut(range));
             let meta = ColumnMeta::load(record, &bounds, read).expect("column");
+            for description in &meta.descriptions {
+                if let PageMeta::Own(blob) = &description.meta {
+                    metas.push(blob.bytes.clone());
+                }
+            }
             for page in meta.pages.iter().chain(&meta.shared_pages) {
                 tables.push((page.table_range().map(cut).unwrap_or_default(), *page));
             }
@@ -76,7 +86,7 @@ impl MetadataParts {
             header: bytes[..limits::HEADER_BYTES].to_vec(),
             records_place: records_range.start,
             bucket: cut(buckets.bucket_range(0)),
-            metas: parsed.metas.into_iter().map(|meta| meta.bytes).collect(),
+            metas,
             n_nodes: parsed.n_nodes,
             postscript_bytes,
             postscript,
@@ -564,10 +574,13 @@ fn check_pages(meta: &ColumnMeta, bounds: &FileBounds) {
     for page in &meta.pages {
         assert_eq!(page.first_row, row, "pages follow each other");
         row += u64::from(page.rows);
-        let shared = meta.shared_of(page);
-        assert_eq!(shared.is_empty(), page.shared.is_none());
+        let description = meta.description_of(page).expect("a description");
         let n_shared = meta.shared_pages.len();
-        assert!(shared.iter().all(|it| usize::from(*it) < n_shared));
+        let mut shared = description.shared.iter();
+        assert!(shared.all(|it| (*it as usize) < n_shared));
+        if let PageMeta::Common(index) = description.meta {
+            assert!(u32::from(index) < bounds.n_metas);
+        }
     }
     assert!(
         meta.pages.is_empty() || row == bounds.rows,
@@ -575,7 +588,6 @@ fn check_pages(meta: &ColumnMeta, bounds: &FileBounds) {
         bounds.rows
     );
     for page in meta.pages.iter().chain(&meta.shared_pages) {
-        assert!(u32::from(page.meta) < bounds.n_metas);
         let range = page.range();
         assert!(
             range.start >= limits::HEADER_BYTES as u64 && range.end <= bounds.meta_place,

@@ -1,10 +1,6 @@
-//! Reading many ranges with few requests.
+//! Plans of few requests for many ranges.
 
-use std::io;
 use std::ops::Range;
-use std::sync::Arc;
-
-use crate::read::{ReadAt, ReadBytes, check_inside};
 
 /// Which ranges are joined into one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,15 +20,33 @@ impl ReadOptions {
         request_bytes_max: 8 << 20,
     };
 
-    /// For object stores: a request waits for tens of milliseconds, in which about a MiB would arrive.
-    pub const REMOTE: Self = Self {
+    /// For takes from object stores. A request waits for tens of milliseconds, in which about a MiB would arrive. But
+    /// requests of a take run at the same time, so a gap costs bandwidth and saves no time; 64 KiB is what Lance joins.
+    /// Requests have at most 8 MiB, as AWS advises (8 to 16 MiB), since larger ones keep others from running beside.
+    pub const REMOTE_TAKE: Self = Self {
+        gap_bytes: 64 << 10,
+        request_bytes_max: 8 << 20,
+    };
+
+    /// For scans of object stores, which have more requests than may run at the same time, so that each one that is
+    /// saved saves its wait: gaps of 1 MiB, as object_store and Vortex have.
+    pub const REMOTE_SCAN: Self = Self {
         gap_bytes: 1 << 20,
-        request_bytes_max: 16 << 20,
+        request_bytes_max: 8 << 20,
     };
 }
 
-/// [`read_once`] copies up to this many bytes.
-const COPIED_BYTES_MAX: u64 = 4 << 10;
+/// How ranges are spread over a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Some rows: short ranges, far from each other.
+    Take,
+    /// All rows, or most: long ranges, near each other.
+    Scan,
+}
+
+/// [`read_once`](crate::read_once) copies up to this many bytes.
+pub(crate) const COPIED_BYTES_MAX: u64 = 4 << 10;
 
 /// Bytes that Linux maps around an address at the first access to it.
 const MAPPED_AROUND_BYTES: u64 = 64 << 10;
@@ -77,76 +91,9 @@ pub fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead>
     reads
 }
 
-/// Reads all `ranges` and returns their bytes in the same order. The bytes are borrowed if the reader has its content
-/// in memory ([`ReadAt::mapped`]). Otherwise they are copied, and neighbours share requests and buffers as [`coalesce`]
-/// plans.
-///
-/// # Errors
-/// [`io::ErrorKind::UnexpectedEof`] for a range beyond the end (before anything is read),
-/// [`io::ErrorKind::InvalidInput`] for one whose end is before its start, [`io::ErrorKind::OutOfMemory`] if there is no
-/// memory for a request, and errors of the reader.
-pub fn read_ranges<'a, R: ReadAt + ?Sized>(
-    reader: &'a R,
-    ranges: &[Range<u64>],
-    options: ReadOptions,
-) -> io::Result<Vec<ReadBytes<'a>>> {
-    let len = reader.len();
-    for range in ranges {
-        check_inside(range.start, range_bytes(range)?, len)?;
-    }
-    if let Some(content) = reader.mapped() {
-        return ranges.iter().map(|range| borrow(content, range)).collect();
-    }
-    let mut parts = vec![ReadBytes::borrowed(&[]); ranges.len()];
-    for read in coalesce(ranges, options.gap_bytes, options.request_bytes_max) {
-        let buffer = Arc::new(read_buffer(reader, &read.range)?);
-        for member in read.members {
-            if let (Some(part), Some(range)) = (parts.get_mut(member), ranges.get(member)) {
-                let start = in_memory(range.start - read.range.start)?;
-                let end = in_memory(range.end - read.range.start)?;
-                *part = ReadBytes::shared(Arc::clone(&buffer), start..end)?;
-            }
-        }
-    }
-    Ok(parts)
-}
-
-/// Reads one range.
-///
-/// # Errors
-/// As [`read_ranges`].
-pub fn read_range<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Result<ReadBytes<'_>> {
-    let n_bytes = range_bytes(&range)?;
-    check_inside(range.start, n_bytes, reader.len())?;
-    match reader.mapped() {
-        Some(content) => borrow(content, &range),
-        None => {
-            let buffer = read_buffer(reader, &range)?;
-            let len = buffer.len();
-            ReadBytes::shared(Arc::new(buffer), 0..len)
-        }
-    }
-}
-
-/// Reads one range that is used only once. A range of at most 4 KiB is copied even if the reader is mapped: a
-/// positioned read costs less than the first access to a page of a map.
-///
-/// # Errors
-/// As [`read_ranges`].
-pub fn read_once<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Result<ReadBytes<'_>> {
-    let n_bytes = range_bytes(&range)?;
-    if n_bytes > COPIED_BYTES_MAX {
-        return read_range(reader, range);
-    }
-    check_inside(range.start, n_bytes, reader.len())?;
-    let buffer = read_buffer(reader, &range)?;
-    let len = buffer.len();
-    ReadBytes::shared(Arc::new(buffer), 0..len)
-}
-
-/// For each of `ranges`: true if it is short and no other range is near, so that [`read_once`] costs less than an
-/// access to a map. The first access to a page also maps its neighbours (on Linux 64 KiB), so ranges that are near each
-/// other cost little in a map.
+/// For each of `ranges`: true if it is short and no other range is near, so that [`read_once`](crate::read_once)
+/// costs less than an access to a map. The first access to a page also maps its neighbours (on Linux 64 KiB), so ranges
+/// that are near each other cost little in a map.
 pub fn lie_alone(ranges: &[Range<u64>]) -> Vec<bool> {
     let mut alone = vec![false; ranges.len()];
     for read in coalesce(ranges, MAPPED_AROUND_BYTES, u64::MAX) {
@@ -157,43 +104,6 @@ pub fn lie_alone(ranges: &[Range<u64>]) -> Vec<bool> {
         }
     }
     alone
-}
-
-fn range_bytes(range: &Range<u64>) -> io::Result<u64> {
-    range.end.checked_sub(range.start).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("the range {range:?} ends before it starts"),
-        )
-    })
-}
-
-fn borrow<'a>(content: &'a [u8], range: &Range<u64>) -> io::Result<ReadBytes<'a>> {
-    crate::read::inside(content, range.start, range_bytes(range)?).map(ReadBytes::borrowed)
-}
-
-/// Reads a range into a new buffer. The caller has compared it with the length of the file.
-fn read_buffer<R: ReadAt + ?Sized>(reader: &R, range: &Range<u64>) -> io::Result<Vec<u8>> {
-    let len = in_memory(range_bytes(range)?)?;
-    let mut buffer = Vec::new();
-    // A sparse file may be larger than memory; that is an error, not the end of the process.
-    if buffer.try_reserve_exact(len).is_err() {
-        return Err(no_memory(len as u64));
-    }
-    buffer.resize(len, 0);
-    reader.read_at(range.start, &mut buffer)?;
-    Ok(buffer)
-}
-
-fn in_memory(n_bytes: u64) -> io::Result<usize> {
-    usize::try_from(n_bytes).map_err(|_| no_memory(n_bytes))
-}
-
-fn no_memory(n_bytes: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::OutOfMemory,
-        format!("no memory for a read of {n_bytes} bytes"),
-    )
 }
 
 #[cfg(test)]

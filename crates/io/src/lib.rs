@@ -20,6 +20,9 @@
 //!
 //! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.
 //!
+//! [`Store`] is for objects in a bucket, on a server or in a folder, which are read in ranges and written whole, with
+//! futures that need no runtime; [`block_on`] waits for one. The stores themselves are in `tarsia-store`.
+//!
 //! # Example
 //! ```
 //! use tarsia_io::{MemoryFile, ReadOptions, read_ranges};
@@ -36,7 +39,7 @@
 //! A read is compared with the length of the file before memory is allocated for it.
 //!
 //! # What this crate does not do
-//! It knows nothing of pages, blocks or footers, caches nothing, starts no thread, and is not asynchronous.
+//! It knows nothing of pages, blocks or footers, caches nothing, starts no thread, and has no asynchronous runtime.
 //! `unsafe` is the one call that makes a memory map, in `mapped.rs`.
 #![deny(unsafe_code)]
 
@@ -55,11 +58,11 @@ mod patched;
 mod read;
 mod seek;
 mod sink;
+mod store;
+mod store_error;
 
 pub use change::ChangeAt;
-pub use coalesce::{
-    CoalescedRead, ReadOptions, coalesce, lie_alone, read_once, read_range, read_ranges,
-};
+pub use coalesce::{Access, CoalescedRead, ReadOptions, coalesce, lie_alone};
 pub use conflict::Conflict;
 pub use counting::{CountingReader, IoStats};
 #[cfg(any(unix, windows))]
@@ -70,6 +73,8 @@ pub use local::LocalFile;
 pub use mapped::MappedFile;
 pub use memory::MemoryFile;
 pub use patched::{Patch, PatchedReader};
-pub use read::{ReadAt, ReadBytes, check_inside};
+pub use read::{ReadAt, ReadBytes, check_inside, read_once, read_range, read_ranges};
 pub use seek::SeekFile;
 pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};
+pub use store::{Get, GetRange, Got, ObjectMeta, Priority, Store, StoreFuture, Upload, block_on};
+pub use store_error::{StoreError, StoreErrorKind};

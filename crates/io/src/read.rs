@@ -1,9 +1,11 @@
-//! The trait of readers, and bytes that were read.
+//! The trait of readers, bytes that were read, and reading ranges.
 
 use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+
+use crate::coalesce::{Access, COPIED_BYTES_MAX, ReadOptions, coalesce};
 
 /// A file that is read by position, by many threads at once. Its length never changes while the reader lives,
 /// unless its owner changes it by [`ChangeAt`](crate::ChangeAt).
@@ -28,6 +30,26 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
+    /// Reads many ranges and returns their bytes in the same order, as [`read_ranges`](crate::read_ranges) says. A
+    /// source whose requests wait long, such as an object store, makes them at the same time. It joins at least the
+    /// ranges that its own [`ReadAt::read_options`] for takes would join, and makes no larger requests than these.
+    ///
+    /// # Errors
+    /// As [`read_ranges`](crate::read_ranges).
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &[Range<u64>],
+        options: ReadOptions,
+    ) -> io::Result<Vec<ReadBytes<'a>>> {
+        read_in_turn(self, ranges, options)
+    }
+
+    /// Returns the options with which ranges of this source are best read: how far apart ranges may be to share a
+    /// request is a property of the source.
+    fn read_options(&self, _access: Access) -> ReadOptions {
+        ReadOptions::LOCAL
+    }
+
     /// Announces ranges that will be read soon, so that a slow source can fetch all of them at the same time. It is a
     /// hint: it may wait for a few of the ranges, promises nothing, and ignores ranges beyond the end.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
@@ -43,6 +65,12 @@ pub trait ReadAt: Send + Sync {
     /// [`Conflict::Changed`](crate::Conflict::Changed), or what the system reports.
     fn check_unchanged(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Whether all that is read is of one version of the content, or an error: no program changes in place what this
+    /// reader reads. So it is with objects of a store, of which each request names the version that it wants.
+    fn is_one_version(&self) -> bool {
+        false
     }
 }
 
@@ -61,12 +89,28 @@ macro_rules! forward_read_at {
                 (**self).mapped()
             }
 
+            fn read_ranges<'a>(
+                &'a self,
+                ranges: &[Range<u64>],
+                options: ReadOptions,
+            ) -> io::Result<Vec<ReadBytes<'a>>> {
+                (**self).read_ranges(ranges, options)
+            }
+
+            fn read_options(&self, access: Access) -> ReadOptions {
+                (**self).read_options(access)
+            }
+
             fn prefetch(&self, ranges: &[Range<u64>]) {
                 (**self).prefetch(ranges);
             }
 
             fn check_unchanged(&self) -> io::Result<()> {
                 (**self).check_unchanged()
+            }
+
+            fn is_one_version(&self) -> bool {
+                (**self).is_one_version()
             }
         }
     )*};
@@ -190,4 +234,117 @@ impl fmt::Debug for ReadBytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReadBytes({} bytes)", self.len())
     }
+}
+
+/// Reads all `ranges` and returns their bytes in the same order. The bytes are borrowed if the reader has its content
+/// in memory ([`ReadAt::mapped`]). Otherwise they are copied, and neighbours share requests and buffers as [`coalesce`]
+/// plans. It is [`ReadAt::read_ranges`]: a reader of a slow source makes the requests at the same time.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] for a range beyond the end (before anything is read),
+/// [`io::ErrorKind::InvalidInput`] for one whose end is before its start, [`io::ErrorKind::OutOfMemory`] if there is no
+/// memory for a request, and errors of the reader.
+pub fn read_ranges<'a, R: ReadAt + ?Sized>(
+    reader: &'a R,
+    ranges: &[Range<u64>],
+    options: ReadOptions,
+) -> io::Result<Vec<ReadBytes<'a>>> {
+    reader.read_ranges(ranges, options)
+}
+
+/// Reads ranges with one request after the other.
+fn read_in_turn<'a, R: ReadAt + ?Sized>(
+    reader: &'a R,
+    ranges: &[Range<u64>],
+    options: ReadOptions,
+) -> io::Result<Vec<ReadBytes<'a>>> {
+    let len = reader.len();
+    for range in ranges {
+        check_inside(range.start, range_bytes(range)?, len)?;
+    }
+    if let Some(content) = reader.mapped() {
+        return ranges.iter().map(|range| borrow(content, range)).collect();
+    }
+    let mut parts = vec![ReadBytes::borrowed(&[]); ranges.len()];
+    for read in coalesce(ranges, options.gap_bytes, options.request_bytes_max) {
+        let buffer = Arc::new(read_buffer(reader, &read.range)?);
+        for member in read.members {
+            if let (Some(part), Some(range)) = (parts.get_mut(member), ranges.get(member)) {
+                let start = in_memory(range.start - read.range.start)?;
+                let end = in_memory(range.end - read.range.start)?;
+                *part = ReadBytes::shared(Arc::clone(&buffer), start..end)?;
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Reads one range.
+///
+/// # Errors
+/// As [`read_ranges`].
+pub fn read_range<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Result<ReadBytes<'_>> {
+    let n_bytes = range_bytes(&range)?;
+    check_inside(range.start, n_bytes, reader.len())?;
+    match reader.mapped() {
+        Some(content) => borrow(content, &range),
+        None => {
+            let buffer = read_buffer(reader, &range)?;
+            let len = buffer.len();
+            ReadBytes::shared(Arc::new(buffer), 0..len)
+        }
+    }
+}
+
+/// Reads one range that is used only once. A range of at most 4 KiB is copied even if the reader is mapped: a
+/// positioned read costs less than the first access to a page of a map.
+///
+/// # Errors
+/// As [`read_ranges`].
+pub fn read_once<R: ReadAt + ?Sized>(reader: &R, range: Range<u64>) -> io::Result<ReadBytes<'_>> {
+    let n_bytes = range_bytes(&range)?;
+    if n_bytes > COPIED_BYTES_MAX {
+        return read_range(reader, range);
+    }
+    check_inside(range.start, n_bytes, reader.len())?;
+    let buffer = read_buffer(reader, &range)?;
+    let len = buffer.len();
+    ReadBytes::shared(Arc::new(buffer), 0..len)
+}
+
+fn range_bytes(range: &Range<u64>) -> io::Result<u64> {
+    range.end.checked_sub(range.start).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("the range {range:?} ends before it starts"),
+        )
+    })
+}
+
+fn borrow<'a>(content: &'a [u8], range: &Range<u64>) -> io::Result<ReadBytes<'a>> {
+    inside(content, range.start, range_bytes(range)?).map(ReadBytes::borrowed)
+}
+
+/// Reads a range into a new buffer. The caller has compared it with the length of the file.
+fn read_buffer<R: ReadAt + ?Sized>(reader: &R, range: &Range<u64>) -> io::Result<Vec<u8>> {
+    let len = in_memory(range_bytes(range)?)?;
+    let mut buffer = Vec::new();
+    // A sparse file may be larger than memory; that is an error, not the end of the process.
+    if buffer.try_reserve_exact(len).is_err() {
+        return Err(no_memory(len as u64));
+    }
+    buffer.resize(len, 0);
+    reader.read_at(range.start, &mut buffer)?;
+    Ok(buffer)
+}
+
+fn in_memory(n_bytes: u64) -> io::Result<usize> {
+    usize::try_from(n_bytes).map_err(|_| no_memory(n_bytes))
+}
+
+fn no_memory(n_bytes: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::OutOfMemory,
+        format!("no memory for a read of {n_bytes} bytes"),
+    )
 }

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 16;
-/// Stands in an entry for a record length that is too large for it: the record has it.
+/// Stands in an entry for a length that is too large for it: the record has it.
 const LONG_RECORD: u16 = u16::MAX;
 
 /// The first 8 bytes of BLAKE3 over an encoded path ([`crate::encode_path`]).
@@ -36,23 +36,26 @@ pub struct BucketEntry {
     pub hash: u64,
     /// Offset of the node's record.
     pub place: u64,
-    /// Bytes of the record. `None` if its length does not fit in the entry: then its first 4 bytes have it.
-    pub record_bytes: Option<u32>,
+    /// Bytes of the record and, behind it, of the records of all its descendants, but for the root, whose descendants
+    /// do not count. `None` if they do not fit in the entry: then the first 4 bytes of the record have its own length.
+    pub range_bytes: Option<u32>,
 }
 
 impl BucketEntry {
-    /// The entry of a record of `record_bytes` bytes, a multiple of 8.
-    pub fn new(hash: u64, place: u64, record_bytes: u32) -> Self {
-        let in_entry = u64::from(record_bytes) / 8 <= RECORD_WORDS_IN_ENTRY_MAX;
+    /// The entry of a record that has, with its descendants, `range_bytes` bytes, a multiple of 8, if that is known.
+    pub fn new(hash: u64, place: u64, range_bytes: Option<u64>) -> Self {
+        let in_entry = |bytes: &u64| bytes / 8 <= RECORD_WORDS_IN_ENTRY_MAX;
+        let range_bytes = range_bytes.filter(in_entry);
         Self {
             hash,
             place,
-            record_bytes: in_entry.then_some(record_bytes),
+            // It has at most 19 bits.
+            range_bytes: range_bytes.map(|bytes| bytes as u32),
         }
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
-        let words = match self.record_bytes {
+        let words = match self.range_bytes {
             None => LONG_RECORD,
             Some(bytes) => match u16::try_from(bytes / 8) {
                 Ok(words)
@@ -79,7 +82,7 @@ impl BucketEntry {
         Self {
             hash: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
             place: u64::from_le_bytes([p0, p1, p2, p3, p4, p5, 0, 0]),
-            record_bytes: (words != LONG_RECORD).then_some(u32::from(words) * 8),
+            range_bytes: (words != LONG_RECORD).then_some(u32::from(words) * 8),
         }
     }
 }
@@ -287,7 +290,7 @@ impl<'a> Bucket<'a> {
             }
             last = Some(key);
             let short = entry
-                .record_bytes
+                .range_bytes
                 .is_some_and(|bytes| (bytes as usize) < RECORD_HEADER_BYTES);
             if short || !entry.place.is_multiple_of(8) || entry.place >= buckets.place {
                 return Err(Error::corrupt(
@@ -329,7 +332,7 @@ mod tests {
         (0..n)
             .map(|i| {
                 let path = encode_path([format!("feature_{i}").as_str()]).unwrap();
-                BucketEntry::new(path_hash(&path), 192 + 112 * i as u64, 112)
+                BucketEntry::new(path_hash(&path), 192 + 112 * i as u64, Some(112))
             })
             .collect()
     }
@@ -386,7 +389,7 @@ mod tests {
     #[test]
     fn a_bucket_of_one_path_or_of_made_up_hashes_is_refused() {
         let same: Vec<_> = (0..256)
-            .map(|i| BucketEntry::new(7, 192 + 8 * i, 24))
+            .map(|i| BucketEntry::new(7, 192 + 8 * i, Some(24)))
             .collect();
         assert!(Buckets::build(same[..255].to_vec()).is_ok());
         assert_eq!(
@@ -399,7 +402,7 @@ mod tests {
         );
         // Only 2^24 buckets of 4 KiB would put these hashes in different buckets.
         let close = (0..256)
-            .map(|i| BucketEntry::new(i << 40, 192 + 8 * i, 24))
+            .map(|i| BucketEntry::new(i << 40, 192 + 8 * i, Some(24)))
             .collect();
         assert!(matches!(
             Buckets::build(close),
@@ -409,15 +412,17 @@ mod tests {
 
     #[test]
     fn long_records_are_marked() {
-        let limit = RECORD_WORDS_IN_ENTRY_MAX as u32 * 8;
-        assert_eq!(BucketEntry::new(0, 0, limit).record_bytes, Some(limit));
-        assert_eq!(BucketEntry::new(0, 0, limit + 8).record_bytes, None);
-        let long = vec![BucketEntry::new(0, 192, limit + 8)];
+        let limit = RECORD_WORDS_IN_ENTRY_MAX * 8;
+        let length_of = |bytes| BucketEntry::new(0, 0, bytes).range_bytes;
+        assert_eq!(length_of(Some(limit)), Some(limit as u32));
+        assert_eq!(length_of(Some(limit + 8)), None);
+        assert_eq!(length_of(None), None);
+        let long = vec![BucketEntry::new(0, 192, Some(limit + 8))];
         let (_, bytes) = Buckets::build(long).unwrap();
         assert_eq!(bytes[30..32], [0xff, 0xff]);
         let buckets = Buckets::new(0, PLACE, PLACE + bytes.len() as u64).unwrap();
         let bucket = Bucket::parse(&bytes, &buckets, 0).unwrap();
-        assert_eq!(bucket.lookup(0).next().unwrap().record_bytes, None);
+        assert_eq!(bucket.lookup(0).next().unwrap().range_bytes, None);
     }
 
     #[test]
@@ -444,7 +449,7 @@ mod tests {
             let buckets = Buckets::new(0, PLACE, PLACE + bytes.len() as u64).unwrap();
             Bucket::parse(&bytes, &buckets, 0).map(|bucket| bucket.entries().len())
         };
-        let at = |hash, place| BucketEntry::new(hash, place, 24);
+        let at = |hash, place| BucketEntry::new(hash, place, Some(24));
         assert_eq!(parse(&[at(1, 200), at(1, 208), at(2, 192)]), Ok(3));
         assert!(parse(&[at(2, 200), at(1, 208)]).is_err());
         assert!(parse(&[at(1, 208), at(1, 200)]).is_err());

@@ -9,16 +9,16 @@ use tarsia_codec::{Tree, Version, limits::ENCODING_ID_BYTES_MAX};
 use crate::bytes::pad;
 use crate::generated::footer as fb;
 use crate::limits::{
-    CREATED_BY_BYTES_MAX, FOOTER_BYTES_MAX, HEADER_BYTES, METAS_MAX, POSTSCRIPT_BYTES,
-    RECORD_CHILDREN_BYTES, RECORD_HEADER_BYTES,
+    CREATED_BY_BYTES_MAX, FOOTER_BYTES_MAX, HEADER_BYTES, POSTSCRIPT_BYTES, RECORD_CHILDREN_BYTES,
+    RECORD_HEADER_BYTES,
 };
 use crate::{Buckets, Error, FeatureWords, FileBounds, Header, Postscript, Result};
 
 const FLAG_REQUIRED: u32 = 1;
 const FLAG_HOLDS_VALUES: u32 = 2;
 
-/// An encoding that a tree of the file names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// An encoding that a tree of the file names. They are ordered as the footer lists them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EncodingUse {
     /// `tarsia.bitpack`, `org.example.leco`.
     pub id: String,
@@ -38,7 +38,7 @@ impl EncodingUse {
                 });
             });
         }
-        list.sort_by(|a, b| a.key().cmp(&b.key()));
+        list.sort();
         list.dedup();
         list
     }
@@ -73,7 +73,7 @@ pub const SECTIONS_KNOWN: [u32; 5] = [
 ];
 
 /// The META of pages, and the kernel that decodes them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct MetaBlob {
     /// META, as the page writer made it.
     pub bytes: Vec<u8>,
@@ -112,7 +112,7 @@ pub struct Section {
 pub struct Footer {
     /// Sorted, each once; [`EncodingUse::of_trees`] makes the list.
     pub encodings: Vec<EncodingUse>,
-    /// META blobs in the order of first use, each once.
+    /// META blobs that many columns share, in the order of first use, each once. Others lie beside their column.
     pub metas: Vec<MetaBlob>,
     /// Sorted by offset.
     pub sections: Vec<Section>,
@@ -126,6 +126,8 @@ pub struct Footer {
     pub n_nodes: u32,
     /// Schema nodes that have a column.
     pub n_leaves: u32,
+    /// Top-level fields.
+    pub n_columns: u32,
     /// Offset of the root's record.
     pub root_place: u64,
     /// Bytes of the root's record.
@@ -192,6 +194,7 @@ impl Footer {
             tree_place: footer.tree_place(),
             n_nodes: footer.n_nodes(),
             n_leaves: footer.n_leaves(),
+            n_columns: footer.n_columns(),
             root_place: footer.root_place(),
             root_bytes: footer.root_length(),
             created_by: footer.created_by().unwrap_or_default().to_owned(),
@@ -214,7 +217,7 @@ impl Footer {
     /// [`Footer::check`], once that is known.
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`] for a footer of more than 512 KiB.
+    /// [`Error::LimitExceeded`] for a footer of more than [`FOOTER_BYTES_MAX`].
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut builder = FlatBufferBuilder::new();
         let encodings: Vec<_> = self
@@ -273,6 +276,7 @@ impl Footer {
                 root_place: self.root_place,
                 root_length: self.root_bytes,
                 created_by,
+                n_columns: self.n_columns,
             },
         );
         builder.finish(root, None);
@@ -347,6 +351,13 @@ impl Footer {
                 "nodes whose records fit the file",
             );
         }
+        if self.n_columns >= self.n_nodes {
+            return bad(
+                "footer.n_columns",
+                self.n_columns.into(),
+                "fewer than the nodes",
+            );
+        }
         if self.n_leaves >= self.n_nodes {
             return bad(
                 "footer.n_leaves",
@@ -369,13 +380,6 @@ impl Footer {
         }
         if !self.encodings.is_sorted_by(|a, b| a.key() < b.key()) {
             return bad("footer.encodings", 0, "sorted by id and version, each once");
-        }
-        if self.metas.len() > METAS_MAX {
-            return Err(Error::limit(
-                "METAS_MAX",
-                self.metas.len() as u64,
-                METAS_MAX as u64,
-            ));
         }
         let mut seen = HashSet::new();
         if !self.metas.iter().all(|meta| seen.insert(&*meta.bytes)) {
@@ -445,12 +449,13 @@ impl Footer {
         ))
     }
 
-    /// The bounds for offsets, rows and META indices of pages.
+    /// The bounds for offsets, rows, kernels and META indices of pages.
     pub fn bounds(&self, postscript: &Postscript) -> FileBounds {
         FileBounds {
             rows: postscript.rows,
-            // At most `METAS_MAX`.
+            // A footer has at most 16 KiB.
             n_metas: self.metas.len() as u32,
+            n_kernels: self.sections_of(SECTION_KERNEL).count() as u32,
             meta_place: self.meta_place,
             tree_place: self.tree_place,
         }
@@ -616,6 +621,7 @@ mod tests {
             tree_place: 12_000,
             n_nodes: 3,
             n_leaves: 2,
+            n_columns: 2,
             root_place: 11_600,
             root_bytes: 56,
             created_by: "tarsia 0.1.0".into(),
@@ -696,6 +702,7 @@ mod tests {
             ("no nodes", |f| f.n_nodes = 0),
             ("more nodes than fit", |f| f.n_nodes = 15),
             ("as many leaves as nodes", |f| f.n_leaves = 3),
+            ("as many columns as nodes", |f| f.n_columns = 3),
             ("encodings out of order", |f| f.encodings.reverse()),
             ("encoding twice", |f| {
                 f.encodings[1] = f.encodings[0].clone()

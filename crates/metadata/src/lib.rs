@@ -55,8 +55,8 @@ pub use bucket::{Bucket, BucketEntry, Buckets, path_hash};
 pub use bytes::{crc32c, crc32c_of};
 pub use child_range::ChildRange;
 pub use column::{
-    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, FileBounds, PageDescriptor, page_align,
-    shared_list,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, FileBounds, MetaRef, PageDescription,
+    PageDescriptor, PageMeta, page_align,
 };
 pub use error::{Error, FeatureWord, Result};
 pub use footer::{
@@ -79,5 +79,7 @@ pub use reserved::{
     LAYOUT_FULL_ZIP, LAYOUT_KEY, LAYOUT_MINI_BLOCK, LAYOUT_PACKED, RESERVED_KEY_PREFIX, is_packed,
     is_reserved_key,
 };
-pub use schema::{EncodedSchema, FieldColumns, TableSchema, read_field, read_schema, write_schema};
+pub use schema::{
+    EncodedSchema, FieldColumns, TableSchema, check_schema, read_field, read_schema, write_schema,
+};
 pub use types::{children, format_string, parse_type};

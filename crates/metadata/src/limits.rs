@@ -17,14 +17,29 @@ pub const POSTSCRIPT_BYTES: usize = 64;
 /// Largest number of 48 bits. Offsets are stored in 48 bits, so this is also the limit of a file's length.
 pub const U48_MAX: u64 = (1 << 48) - 1;
 
-/// Longest footer in bytes: its length is stored in 8-byte words in 16 bits.
-pub const FOOTER_BYTES_MAX: usize = u16::MAX as usize * 8;
+/// Longest footer in bytes, of a table of any size: a reader that fetches the last 64 KiB of a file has it whole.
+pub const FOOTER_BYTES_MAX: usize = 16 << 10;
 
-/// Most META blobs, so that an index fits in 16 bits.
-pub const METAS_MAX: usize = 1 << 16;
+/// Most bytes of META in the footer, [`META_OVERHEAD_BYTES`] counted for each. Other META lies beside the column.
+pub const COMMON_METAS_BYTES_MAX: usize = 8 << 10;
 
-/// Most shared pages of a column; 65,535 stands for none.
-pub const SHARED_PAGES_MAX: usize = u16::MAX as usize;
+/// Estimate of the bytes that the footer needs for a META beside it.
+pub const META_OVERHEAD_BYTES: usize = 24;
+
+/// Most bytes of the ids of the encodings that a file uses, [`ENCODING_OVERHEAD_BYTES`] counted for each.
+pub const ENCODINGS_BYTES_MAX: usize = 4 << 10;
+
+/// Estimate of the bytes that the footer needs for an encoding beside its id.
+pub const ENCODING_OVERHEAD_BYTES: usize = 24;
+
+/// Most kernels that a file carries.
+pub const KERNELS_MAX: usize = 16;
+
+/// Longest list of pages that is stored in the record of its column; a longer one has a place of its own.
+pub const COLUMN_META_INSIDE_BYTES_MAX: usize = 1 << 10;
+
+/// Most pages of a column, and most shared pages: digests number both in 31 bits.
+pub const PAGES_MAX: usize = 1 << 31;
 
 /// Longest name of a writer in bytes.
 pub const CREATED_BY_BYTES_MAX: usize = 256;
@@ -45,7 +60,7 @@ pub const BUCKETS_LOG2_MAX: u8 = 24;
 /// per 150 entries or so; only names made to collide need more.
 pub const BUCKET_ENTRIES_MEAN_MIN: usize = 16;
 
-/// Most 8-byte words of a record whose length is stored in the bucket's entry.
+/// Most 8-byte words of a record and its descendants, if the bucket's entry is to store their length.
 pub const RECORD_WORDS_IN_ENTRY_MAX: u64 = u16::MAX as u64 - 1;
 
 /// Bytes of the first part of a record, before children, column and strings.

@@ -48,7 +48,8 @@ pub fn check_buckets(
         n_expected += 1;
         let length = NodeRecord::length(slice(records, at..records.len(), "record")?)?;
         let place = place.saturating_add(at as u64);
-        let entry = BucketEntry::new(path_hash(record.path), place, length);
+        let range_bytes = record.range_bytes(length);
+        let entry = BucketEntry::new(path_hash(record.path), place, range_bytes);
         if found.binary_search(&entry).is_err() {
             let path = display_path(record.path);
             return Err(Error::Unfindable { path, place });

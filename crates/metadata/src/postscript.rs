@@ -72,12 +72,16 @@ impl Postscript {
         let end = committed_bytes.checked_sub(POSTSCRIPT_BYTES as u64);
         let start = end.and_then(|end| end.checked_sub(u64::from(words) * 8));
         match (start, end) {
-            (Some(start), Some(end)) if start >= HEADER_BYTES as u64 => Ok(start..end),
+            (Some(start), Some(end))
+                if start >= HEADER_BYTES as u64 && end - start <= FOOTER_BYTES_MAX as u64 =>
+            {
+                Ok(start..end)
+            }
             _ => Err(Error::corrupt(
                 "postscript.footer_length",
                 FOOTER_WORDS_AT,
                 words,
-                "words between header and postscript",
+                "at most 2,048 words between header and postscript",
             )),
         }
     }
@@ -170,7 +174,9 @@ impl Postscript {
                 "a footer is padded to a multiple of 8 bytes",
             ));
         }
-        let words = u16::try_from(footer.len() / 8).map_err(|_| {
+        let bytes = Some(footer.len()).filter(|bytes| *bytes <= FOOTER_BYTES_MAX);
+        let words = bytes.and_then(|bytes| u16::try_from(bytes / 8).ok());
+        let words = words.ok_or_else(|| {
             Error::limit(
                 "FOOTER_BYTES_MAX",
                 footer.len() as u64,

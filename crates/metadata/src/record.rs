@@ -49,7 +49,7 @@ pub struct NodeRecord<'a> {
     /// Number of the node's column, counted over the whole schema in pre-order; `Some` exactly where `column` is.
     pub leaf: Option<u32>,
     /// Where the node's column is, of a node that stores one.
-    pub column: Option<ColumnRecord>,
+    pub column: Option<ColumnRecord<'a>>,
     /// The type without its children, as [`crate::format_string`] spells it; `+s` for the root.
     pub format: &'a str,
     /// As [`crate::encode_path`] writes it; empty for the root.
@@ -255,17 +255,22 @@ impl<'a> NodeRecord<'a> {
     }
 
     /// The record at the start of `bytes` with another column record, for programs that change a file in place: as long
-    /// as before.
+    /// as before, and with as many bytes inside.
     ///
     /// # Errors
     /// As [`NodeRecord::parse`]; [`Error::InvalidInput`] for a node without a column.
-    pub fn with_column(bytes: &[u8], column: &ColumnRecord) -> Result<Vec<u8>> {
-        let at = NodeRecord::parse(bytes)?.column_at();
-        let at = at.ok_or_else(|| Error::invalid("a node without a column"))?;
+    pub fn with_column(bytes: &[u8], column: &ColumnRecord<'_>) -> Result<Vec<u8>> {
+        let old = NodeRecord::parse(bytes)?;
+        let (Some(at), Some(old)) = (old.column_at(), old.column) else {
+            return Err(Error::invalid("a node without a column"));
+        };
+        if old.inside().len() != column.inside().len() {
+            return Err(Error::invalid("a column record of another length"));
+        }
         let length = NodeRecord::length(bytes)? as usize;
         let mut out = slice(bytes, 0..length, "record")?.to_vec();
         let mut record = Vec::new();
-        column.write_to(&mut record);
+        column.write_to(&mut record)?;
         if let Some(to) = out.get_mut(at..at + record.len()) {
             to.copy_from_slice(&record);
         }
@@ -283,13 +288,33 @@ impl<'a> NodeRecord<'a> {
             + self.children.map_or(0, |_| RECORD_CHILDREN_BYTES)
             + self.stored_leaf().map_or(0, |_| RECORD_LEAF_BYTES)
             + self.column.map_or(0, |_| COLUMN_RECORD_BYTES);
-        let strings = [self.format.len(), self.path.len(), self.metadata.len()];
-        let bytes = strings.into_iter().fold(fixed, usize::saturating_add);
+        let inside = self.column.map_or(0, |column| column.inside().len());
+        let parts = [
+            inside,
+            self.format.len(),
+            self.path.len(),
+            self.metadata.len(),
+        ];
+        let bytes = parts.into_iter().fold(fixed, usize::saturating_add);
         // A saturated length is refused here.
         len_u32(
             bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX),
             "record.length",
         )
+    }
+
+    /// Bytes of the record, which has `own` of them, and of its descendants; `None` where the record does not say how
+    /// many these have. Those of the root do not count.
+    pub(crate) fn range_bytes(&self, own: u32) -> Option<u64> {
+        let below = match self.children {
+            None => 0,
+            Some(ChildRange {
+                descendants_bytes: DESCENDANTS_LONG,
+                ..
+            }) => return None,
+            Some(children) => children.descendants_bytes,
+        };
+        Some(u64::from(own).saturating_add(below.into()))
     }
 
     /// The byte range of the records of all descendants, to be read at once for [`crate::read_field`]. `None` if there
@@ -352,7 +377,7 @@ impl<'a> NodeRecord<'a> {
             record.extend_from_slice(&[0; 4]);
         }
         if let Some(column) = &self.column {
-            column.write_to(&mut record);
+            column.write_to(&mut record)?;
         }
         record.extend_from_slice(self.format.as_bytes());
         record.extend_from_slice(self.path);
@@ -434,7 +459,7 @@ mod tests {
     use crate::{ColumnSource, ErasureLevel, encode_metadata, encode_path, unique_record};
     use proptest::prelude::*;
 
-    const COLUMN: ColumnRecord = ColumnRecord {
+    const COLUMN: ColumnRecord<'static> = ColumnRecord {
         level: ErasureLevel::Hide,
         source: ColumnSource::Meta {
             place: 4096,

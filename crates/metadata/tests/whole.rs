@@ -5,7 +5,13 @@ use tarsia_codec::{Tree, Version};
 use tarsia_metadata::limits::{HEADER_BYTES, POSTSCRIPT_BYTES};
 use tarsia_metadata::{
     Bucket, Buckets, ColumnMeta, ColumnRecord, EncodingUse, Footer, Header, NodeRecord,
-    PageDescriptor, Postscript, encode_path, path_hash, read_schema, unique_record, write_schema,
+    PageDescription, PageDescriptor, PageMeta, Postscript, encode_path, path_hash, read_schema,
+    unique_record, write_schema,
+};
+
+static COMMON: PageDescription = PageDescription {
+    meta: PageMeta::Common(0),
+    shared: Vec::new(),
 };
 
 const META: &[u8] = b"a META blob, opaque here";
@@ -28,12 +34,11 @@ fn write_file(schema: &Schema) -> Vec<u8> {
             n_blocks: 1,
             side_length: 0,
             null_count: 0,
-            meta: 0,
-            shared: None,
+            description: 0,
             digest: [i as u8; 32],
         };
         file.resize(file.len() + PAGE_BYTES as usize, 0);
-        columns.push(ColumnRecord::of_page(&page).unwrap());
+        columns.push(ColumnRecord::of_page(&page, &COMMON).unwrap());
     }
     let meta_place = file.len() as u64;
     let encoded = write_schema(schema, &columns, meta_place).unwrap();
@@ -56,6 +61,7 @@ fn write_file(schema: &Schema) -> Vec<u8> {
         tree_place,
         n_nodes: encoded.n_nodes,
         n_leaves: encoded.n_leaves,
+        n_columns: schema.fields().len() as u32,
         root_place: meta_place,
         root_bytes: encoded.root_bytes,
         created_by: "tarsia 0.1.0".into(),
@@ -102,7 +108,7 @@ fn find(file: &[u8], name: &str) -> Option<(u32, u64)> {
     let bucket = at(file, buckets.range(hash));
     let bucket = Bucket::parse(bucket, &buckets, buckets.index(hash)).unwrap();
     let records = bucket.lookup(hash).map(|entry| {
-        let bytes = u64::from(entry.record_bytes.unwrap());
+        let bytes = u64::from(entry.range_bytes.unwrap());
         NodeRecord::parse(at(file, entry.place..entry.place + bytes)).unwrap()
     });
     let record = unique_record(&path, records).unwrap()?;

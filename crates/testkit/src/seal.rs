@@ -136,7 +136,7 @@ impl Seals {
         &mut self,
         bytes: &[u8],
         column: u32,
-        record: &ColumnRecord,
+        record: &ColumnRecord<'_>,
         record_place: usize,
         bounds: &tarsia_metadata::FileBounds,
     ) {
@@ -153,7 +153,12 @@ impl Seals {
                     .push((record_place + CRC_AT, [range.clone(), 0..0]));
                 Some(range)
             }
-            _ => None,
+            // The record's checksum covers it.
+            ColumnSource::Inside { bytes } => {
+                let start = record_place + limits::COLUMN_RECORD_BYTES;
+                Some(start..start + bytes.len())
+            }
+            ColumnSource::Page { .. } | ColumnSource::Empty => None,
         };
         let first = self.pages.len();
         for (number, page) in (0..).zip(&meta.pages) {

@@ -14,7 +14,7 @@ use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ErasureLevel, Footer, Header, MovedBlock, NodeRecord,
-    PageDescriptor, Postscript, Records, limits,
+    PageDescriptor, PageMeta, Postscript, Records, limits,
 };
 use tarsia_page_writer::{BlockContext, Survivors, decode_survivors};
 use tarsia_structure::{BlockHeader, Meta};
@@ -37,7 +37,7 @@ pub(crate) struct WalkedColumn {
     pub(crate) leaf: u32,
     pub(crate) name: String,
     pub(crate) record_place: u64,
-    pub(crate) record: ColumnRecord,
+    pub(crate) level: ErasureLevel,
     pub(crate) meta: ColumnMeta,
     pub(crate) pages: Vec<WalkedPage>,
     pub(crate) shared_pages: Vec<WalkedPage>,
@@ -48,7 +48,7 @@ pub(crate) struct WalkedPage {
     pub(crate) descriptor: PageDescriptor,
     pub(crate) meta: Meta,
     /// Indices of its shared pages.
-    pub(crate) shared: Vec<u16>,
+    pub(crate) shared: Vec<u32>,
     pub(crate) blocks: Vec<WalkedBlock>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct WalkedBlock {
 
 impl WalkedColumn {
     pub(crate) fn is_erasable(&self) -> bool {
-        self.record.level == ErasureLevel::Erase
+        self.level == ErasureLevel::Erase
     }
 
     /// Whether a file with this metadata says that erasures leave nothing of the column.
@@ -177,7 +177,7 @@ impl<'a> Walked<'a> {
         &self,
         leaf: u32,
         node: &NodeRecord<'_>,
-        record: ColumnRecord,
+        record: ColumnRecord<'_>,
         record_place: u64,
     ) -> Result<WalkedColumn, String> {
         let bounds = self.footer.bounds(&self.postscript);
@@ -190,7 +190,7 @@ impl<'a> Walked<'a> {
             leaf,
             name: node.display_path(),
             record_place,
-            record,
+            level: record.level,
             pages: Vec::new(),
             shared_pages: Vec::new(),
             meta,
@@ -220,11 +220,17 @@ impl<'a> Walked<'a> {
         descriptor: PageDescriptor,
         entries: &[Arc<OwnedValues>],
     ) -> Result<WalkedPage, String> {
-        let blob = self.footer.metas.get(usize::from(descriptor.meta));
-        let blob = blob.ok_or("a page without a description")?;
+        let description = column.meta.description_of(&descriptor).map_err(text)?;
+        let blob = match &description.meta {
+            PageMeta::Own(blob) => blob,
+            PageMeta::Common(index) => {
+                let found = self.footer.metas.get(usize::from(*index));
+                found.ok_or("a page without a description")?
+            }
+        };
         let meta = Meta::parse(&blob.bytes).map_err(text)?;
-        let shared = column.meta.shared_of(&descriptor).to_vec();
-        let buffers = shared.iter().map(|index| entries.get(usize::from(*index)));
+        let shared = description.shared.clone();
+        let buffers = shared.iter().map(|index| entries.get(*index as usize));
         let buffers: Option<Vec<_>> = buffers.map(|entries| entries.cloned()).collect();
         let buffers = buffers.ok_or("a shared page that is not there")?;
         let table = descriptor.table_range().unwrap_or(0..0);

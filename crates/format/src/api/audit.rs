@@ -109,7 +109,7 @@ pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
     let (deleted_rows, erased_rows) = (changes.deleted.len(), changes.erased.len());
     let mut columns = Vec::new();
     let mut dead_bytes = 0;
-    for column in file.catalog.all_columns(&file.source)? {
+    for column in file.all_columns()? {
         let data = (0..column.pages.len()).map(PageNumber::Data);
         let shared = (0..column.shared_pages.len()).map(PageNumber::Shared);
         for number in data.chain(shared) {
@@ -139,7 +139,7 @@ pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
                 true => encodings_that_keep_values(file, &column)?,
                 false => Vec::new(),
             },
-            strict: is_strict(file, &column),
+            strict: is_strict(file, &column)?,
             residue: match is_erased {
                 true => residue_of(file, &column)?,
                 false => Vec::new(),

@@ -13,8 +13,8 @@ use crate::write::{CapturedColumn, CapturedLayout};
 /// The layout of all columns. Reads metadata alone.
 pub(super) fn layout(file: &OpenFile) -> Result<CapturedLayout> {
     let mut columns = HashMap::new();
-    for column in file.catalog.all_columns(&file.source)? {
-        if let Some(captured) = self::column(file, &column)? {
+    for column in file.all_columns()? {
+        if let Some(captured) = self::column(&column)? {
             columns.insert(column.name().to_owned(), captured);
         }
     }
@@ -22,10 +22,10 @@ pub(super) fn layout(file: &OpenFile) -> Result<CapturedLayout> {
 }
 
 /// Returns what most rows of a column have; of equals what comes first. `None` without pages of values.
-fn column(file: &OpenFile, column: &Column) -> Result<Option<CapturedColumn>> {
+fn column(column: &Column) -> Result<Option<CapturedColumn>> {
     let mut found: Vec<(CapturedColumn, u64)> = Vec::new();
     for page in &column.pages {
-        let meta = file.catalog.metas().get(page.descriptor.meta)?;
+        let meta = page.description.meta()?;
         // The second tree, if there is one, holds what the first cannot.
         let Some(tree) = meta.trees.first() else {
             continue;

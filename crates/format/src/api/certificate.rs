@@ -35,7 +35,7 @@ pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<C
     let why = match finished(file).and_then(|()| identity(file, certificate)) {
         Err(why) => why,
         Ok(is_current) => {
-            let columns = file.catalog.all_columns(&file.source)?;
+            let columns = file.all_columns()?;
             let depth = match is_current {
                 true => Depth::Values,
                 false => Depth::Digests,

@@ -9,10 +9,9 @@ use super::path::{ElementPath, Pruned};
 use super::rows::{Counting, Order, Taken, take as take_rows};
 use crate::error::{ErrorKind, Result, while_reading};
 use crate::exec::{
-    FieldsRead, OpenFile, decode_elements, fetch_elements, narrow, plan_indices, prefetch_tables,
-    reads_of_elements, rows_budget, too_many_values,
+    FieldsRead, OpenFile, Wanted, decode_elements, fetch_elements, narrow, plan_all,
+    prefetch_tables, reads_of_elements, rows_budget, too_many_values,
 };
-use crate::plan::Plan;
 use crate::table::{Column, retyped};
 
 /// Whether there is a type without values, of which Arrow cannot make a null.
@@ -43,7 +42,7 @@ fn take_packed(
 pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<Taken> {
     let order = Order::of(file, rows)?;
     let before = file.source.reads::<Vec<_>>(&[]);
-    let field = file.catalog.field(&file.source, path.column())?;
+    let field = file.field(path.column())?;
     let pruned = path.pruned(field.field.data_type())?;
     if field.columns.iter().any(|column| column.packing.is_some()) {
         return take_packed(file, rows, path, &pruned);
@@ -58,10 +57,8 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
         return Err(path.refused(ErrorKind::InvalidInput, what));
     }
     prefetch_tables(file, columns, &order.sorted);
-    let plans: Vec<Plan> = columns
-        .iter()
-        .map(|column| plan_indices(file, column, &order.sorted))
-        .collect::<Result<_>>()?;
+    let wanted = Wanted::Indices(&order.sorted);
+    let plans = plan_all(file, columns.iter().map(|column| (&**column, wanted)))?;
     let mut blocks = fetch_elements(file, columns, &plans)?;
     let read = FieldsRead {
         file,

@@ -133,11 +133,19 @@ impl File {
     ) -> Result<Self> {
         let mut attempt = 1;
         loop {
+            let open = |reader: Arc<dyn ReadAt>| {
+                let source = Source::new(reader, name.to_owned());
+                OpenFile::open(source, Session::new(options), options.views())
+            };
             let opened = reader().and_then(|reader| {
-                while_unchanged(&*reader.clone(), || {
-                    let source = Source::new(as_committed(reader)?, name.to_owned());
-                    OpenFile::open(source, Session::new(options), options.views())
-                })
+                // Nobody changes it meanwhile, so its header need not be read more than once.
+                if reader.is_one_version()
+                    && let Ok(file) = open(reader.clone())
+                    && !file.catalog.erasure_is_pending()
+                {
+                    return Ok(file);
+                }
+                while_unchanged(&*reader.clone(), || open(as_committed(reader)?))
             });
             match opened {
                 Err(error)
@@ -195,7 +203,7 @@ impl File {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt),
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.unchanged(self.file.catalog.schema(&self.file.source).cloned())
+        self.unchanged(self.file.schema().cloned())
     }
 
     /// Finds what the file still holds of deleted rows, and where. Reads the metadata of all columns; [`File::verify`]
@@ -307,7 +315,7 @@ impl File {
     /// [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn), and what reading may meet.
     pub fn inspect_columns(&self, name: &str) -> Result<Vec<ColumnInspection>> {
         let inspect = || {
-            let columns = self.file.catalog.columns_of(&self.file.source, name)?;
+            let columns = self.file.columns_of(name)?;
             let columns = columns.iter();
             columns
                 .map(|column| inspect::column(&self.file, column))
@@ -363,7 +371,7 @@ impl File {
     /// # Errors
     /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange).
     pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
-        let column = self.file.catalog.column(&self.file.source, name);
+        let column = self.file.column(name);
         let page = column.and_then(|column| verify::page(&self.file, &column, page, Depth::Values));
         self.unchanged(page)
     }

@@ -102,8 +102,7 @@ impl ColumnInspection {
 /// The whole file.
 pub(crate) fn file(file: &OpenFile) -> Result<Inspection> {
     let columns = file
-        .catalog
-        .all_columns(&file.source)?
+        .all_columns()?
         .iter()
         .map(|column| self::column(file, column))
         .collect::<Result<_>>()?;
@@ -117,7 +116,7 @@ pub(crate) fn file(file: &OpenFile) -> Result<Inspection> {
 
 /// Describes the kernels in the file without running them.
 fn kernels(file: &OpenFile) -> Result<Vec<KernelInspection>> {
-    let metas = file.catalog.metas();
+    let descriptions = file.catalog.descriptions();
     let sections = file.catalog.kernel_sections().enumerate();
     let kernels = sections.map(|(number, section)| {
         let bytes = file.source.read(section.range.clone())?;
@@ -129,7 +128,7 @@ fn kernels(file: &OpenFile) -> Result<Vec<KernelInspection>> {
             name: known.map(|known| known.name.to_string()),
             bytes: section.range.end - section.range.start,
             raw_bytes: kernel.raw_bytes,
-            descriptions: (metas.naming(number) as u64, metas.len() as u64),
+            descriptions: descriptions.naming(number),
         })
     });
     kernels.collect()
@@ -148,7 +147,7 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
     for (number, page) in column.pages.iter().enumerate() {
         search_cache_bytes +=
             blocks_of(file, column, PageNumber::Data(number))?.memory_bytes() as u64;
-        search_cache_bytes += page.index_bytes(file.catalog.metas(), file.source.is_mapped());
+        search_cache_bytes += page.index_bytes(file.source.is_mapped());
     }
     let mut shared_cache_bytes = 0;
     for number in 0..column.shared_pages.len() {
@@ -187,9 +186,9 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
     let rounding = format!("{ROUNDED_KEY_PREFIX}{}", column.name());
     Ok(ColumnInspection {
         name: column.name().to_owned(),
-        rounding: file.catalog.schema_metadata().get(&rounding).cloned(),
+        rounding: file.schema_metadata()?.get(&rounding).cloned(),
         level: column.level,
-        strict: is_strict(file, column),
+        strict: is_strict(file, column)?,
         data_type: match column.packing {
             None => column.data_type.to_string(),
             Some(_) => format!("packed {}", column.data_type),
@@ -242,7 +241,7 @@ fn page_blocks(
     counts: &mut Counts,
 ) -> Result<()> {
     let page = column.page(number)?;
-    let meta = file.catalog.metas().get(page.descriptor.meta)?;
+    let meta = page.description.meta()?;
     let blocks = blocks_of(file, column, PageNumber::Data(number))?;
     let mut of_trees = vec![0u64; meta.trees.len()];
     for block in 0..page.descriptor.n_blocks {

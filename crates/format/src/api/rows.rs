@@ -5,13 +5,12 @@ use tarsia_arrow::{ArrayParts, reorder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{
-    FieldsRead, OpenFile, batch, plan_in_order, plan_indices, prefetch_tables, rows_budget,
+    FieldsRead, OpenFile, Wanted, batch, plan_and_fetch, prefetch_tables, rows_budget,
     too_many_values,
 };
 use crate::options::Kernels;
 use crate::plan::Plan;
 use crate::source::Reads;
-use crate::table::Projection;
 
 /// Fewer blocks are decoded before other threads would have begun: each takes a quarter of a microsecond.
 const PARALLEL_BLOCKS_MIN: usize = 256;
@@ -103,24 +102,25 @@ pub(crate) fn take(
     };
     let before = reads(&[]);
     let order = Order::of(file, rows)?;
-    let projection = Projection::new(&file.catalog, &file.source, columns)?;
+    let projection = file.projection(columns)?;
     prefetch_tables(file, &projection.columns, &order.sorted);
     // Long rows had better not be copied once more to be in order. To a kernel each run of rows would be a request.
     let may_be_in_order = order.places.is_some() && file.session.kernels != Kernels::Forced;
     let mut in_order = Vec::with_capacity(projection.fields.len());
-    let mut plans = Vec::with_capacity(projection.columns.len());
+    let mut wanted = Vec::with_capacity(projection.columns.len());
     for field in &projection.fields {
         let is_in_order = may_be_in_order && field.is_long();
         in_order.push(is_in_order);
         for column in &field.columns {
-            plans.push(match is_in_order {
-                true => plan_in_order(file, column, rows)?,
-                false => plan_indices(file, column, &order.sorted)?,
-            });
+            let of_column = match is_in_order {
+                true => Wanted::InOrder(rows),
+                false => Wanted::Indices(&order.sorted),
+            };
+            wanted.push((&**column, of_column));
         }
     }
+    let (plans, blocks): (Vec<_>, Vec<_>) = plan_and_fetch(file, wanted)?.into_iter().unzip();
     let of_blocks = reads(&plans);
-    let blocks = file.source.fetch_all(&plans)?;
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
     let parallel = file.session.threads.are_several()
         && projection.columns.len() > 1

@@ -8,7 +8,6 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Cancel, OpenFile, Schedule, batch_rows};
-use crate::table::Projection;
 
 /// A scan being described. Without more it yields all rows of all columns.
 #[must_use = "a scan does nothing before it is built"]
@@ -87,7 +86,7 @@ impl ScanBuilder {
             ));
         }
         let columns = self.columns.as_deref();
-        let projection = Projection::new(&file.catalog, &file.source, columns)?;
+        let projection = file.projection(columns)?;
         let batch_rows = match self.batch_rows {
             Some(0) => {
                 return Err(Error::new(ErrorKind::InvalidInput, "batches of no rows"));

@@ -12,14 +12,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{BlockPart, PageParts, Plan};
 use crate::session::Session;
 use crate::source::Source;
-use crate::table::{Column, Metas, Page};
+use crate::table::{Column, Page};
 
 /// The parts of an open file that decoding needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoding<'a> {
     /// For zero-copy buffers alone: nothing is read.
     pub(crate) source: &'a Source,
-    pub(crate) metas: &'a Metas,
     pub(crate) session: &'a Session,
     pub(crate) decoders: &'a DecoderCache,
 }
@@ -43,8 +42,7 @@ impl Decoding<'_> {
 
     /// Makes the decoders of a data page, whose shared buffers and kernel were read.
     pub(crate) fn prepare(&self, column: &Column, page: &Page) -> Result<()> {
-        let index = page.descriptor.meta;
-        let meta = self.metas.get(index)?;
+        let meta = page.description.meta()?;
         let corrupt = |what: &str| Err(Error::new(ErrorKind::Corrupt, what));
         if meta.value_type != column.value_type {
             return corrupt("the page's values are not of the column's type");
@@ -60,16 +58,16 @@ impl Decoding<'_> {
 
     /// The decoders of a page whose shared buffers were read.
     pub(crate) fn make_decoder(&self, column: &Column, page: &Page) -> Result<Arc<Decoder>> {
-        let (metas, session, meta) = (self.metas, self.session, page.descriptor.meta);
-        let list = column.shared_of(page);
+        let (session, description) = (self.session, &page.description);
+        let list = page.shared();
         if list.is_empty() {
-            return self.decoders.without_shared(metas, session, meta);
+            return self.decoders.without_shared(description, session);
         }
         let shared = list
             .iter()
-            .map(|number| column.shared_page((*number).into()).and_then(values_of))
+            .map(|number| column.shared_page(*number as usize).and_then(values_of))
             .collect::<Result<Vec<_>>>()?;
-        self.decoders.make(metas, session, meta, &shared)
+        self.decoders.make(description, session, &shared)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decoders of the blocks of a page: this build's own decoders, or a kernel that the file carries.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 #[cfg(feature = "kernels")]
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::parts::PageRun;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::session::Session;
-use crate::table::Metas;
+use crate::table::Description;
 
 /// The prepared decoders of a page.
 pub(crate) enum Decoder {
@@ -36,10 +36,9 @@ pub struct DecoderCounts {
     pub kernel: u64,
 }
 
-/// The decoders and kernels of an open file, each made once.
+/// The kernels of an open file, each loaded once, and counts of its decoders, which lie with descriptions and pages.
+#[derive(Default)]
 pub(crate) struct DecoderCache {
-    /// Decoders of pages without shared buffers, by page description: all columns share them.
-    by_meta: Vec<OnceLock<Arc<Decoder>>>,
     /// The kernels that were loaded, with their numbers.
     #[cfg(feature = "kernels")]
     kernels: Mutex<Vec<(u16, Arc<Kernel>)>>,
@@ -48,17 +47,6 @@ pub(crate) struct DecoderCache {
 }
 
 impl DecoderCache {
-    /// For a file with so many page descriptions.
-    pub(crate) fn new(n_metas: usize) -> Self {
-        Self {
-            by_meta: (0..n_metas).map(|_| OnceLock::new()).collect(),
-            #[cfg(feature = "kernels")]
-            kernels: Mutex::default(),
-            n_native: AtomicU64::new(0),
-            n_kernel: AtomicU64::new(0),
-        }
-    }
-
     pub(crate) fn counts(&self) -> DecoderCounts {
         DecoderCounts {
             native: self.n_native.load(Ordering::Relaxed),
@@ -82,32 +70,29 @@ impl DecoderCache {
         kernels.push((number, kernel));
     }
 
-    /// The decoders of pages with this description that name no shared buffers.
+    /// The decoders of pages with this description that name no shared buffers: all columns share them.
     pub(crate) fn without_shared(
         &self,
-        metas: &Metas,
+        description: &Description,
         session: &Session,
-        meta: u16,
     ) -> Result<Arc<Decoder>> {
-        let none = || Error::new(ErrorKind::Corrupt, format!("page description {meta}"));
-        let cell = self.by_meta.get(usize::from(meta)).ok_or_else(none)?;
-        if let Some(decoder) = cell.get() {
+        if let Some(decoder) = description.kept.get::<Arc<Decoder>>() {
             return Ok(decoder.clone());
         }
-        let decoder = self.make(metas, session, meta, &[])?;
-        Ok(cell.get_or_init(|| decoder).clone())
+        let decoder = self.make(description, session, &[])?;
+        description.kept.set(decoder.clone());
+        Ok(decoder)
     }
 
     /// Decoders of pages with this description and these shared buffers. A kernel that the pages need has been loaded.
     pub(crate) fn make(
         &self,
-        metas: &Metas,
+        description: &Description,
         session: &Session,
-        index: u16,
         shared: &[Arc<OwnedValues>],
     ) -> Result<Arc<Decoder>> {
-        let meta = metas.get(index)?;
-        let kernel = metas.kernel(index);
+        let meta = description.meta()?;
+        let kernel = description.kernel();
         if session.decodes_natively(meta, kernel.is_some()) {
             let decoder = PageDecoder::new(&session.registry, meta, shared);
             let decoder = Decoder::Native(Box::new(decoder.map_err(while_reading)?));
@@ -119,7 +104,7 @@ impl DecoderCache {
             let kernel = kernel.and_then(|number| self.kernel(number));
             let none = || Error::new(ErrorKind::Unsupported, "a kernel that was not loaded");
             let kernel = kernel.ok_or_else(none)?;
-            let decoder = KernelDecoder::new(kernel, meta, metas.bytes(index)?, shared)?;
+            let decoder = KernelDecoder::new(kernel, meta, description.bytes(), shared)?;
             self.n_kernel.fetch_add(1, Ordering::Relaxed);
             Ok(Arc::new(Decoder::Kernel(decoder)))
         }

@@ -29,7 +29,7 @@ pub(crate) fn decode_shared<B: AsRef<[u8]>>(
     read: &SharedRead<'_, B>,
 ) -> Result<()> {
     let page = read.page;
-    let meta = decoding.metas.get(page.descriptor.meta)?;
+    let meta = page.description.meta()?;
     let flat = meta.layers.is_empty() && meta.levels.is_empty();
     let (Some(value_type), true) = (meta.value_type, flat) else {
         let what = "a shared page with nulls or levels";

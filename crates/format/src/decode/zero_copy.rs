@@ -203,7 +203,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         }
         for part in &plan.parts {
             let page = column.page(part.page as usize)?;
-            if part.lone_rows.is_none() || !page.is_indexed(self.decoding.metas) {
+            if part.lone_rows.is_none() || !page.is_indexed() {
                 return Ok(None);
             }
         }

@@ -86,10 +86,10 @@ impl OpenPage<'_> {
 
     /// Notes the entries of each of its shared buffers that a block refers to no more.
     fn add_candidates(&self, unreferred: Vec<Vec<usize>>, candidates: &mut Candidates) {
-        let shared = self.column.shared_of(self.page).iter();
+        let shared = self.page.shared().iter();
         for (shared, entries) in shared.zip(unreferred) {
             if !entries.is_empty() {
-                let known = candidates.entry((*shared).into()).or_default();
+                let known = candidates.entry(*shared as usize).or_default();
                 known.extend(entries);
             }
         }
@@ -335,14 +335,14 @@ impl Erasing<'_> {
         let shared_pages = (shared + 1..column.shared_pages.len()).map(PageNumber::Shared);
         for number in data.chain(shared_pages) {
             let page = number.of(column)?;
-            let list = column.shared_of(page);
-            if !list.iter().any(|it| usize::from(*it) == shared) {
+            let list = page.shared();
+            if !list.iter().any(|it| *it as usize == shared) {
                 continue;
             }
             let open = self.open(column, number)?;
             let mut used = open.none_used();
             for (used, it) in used.iter_mut().zip(list) {
-                if usize::from(*it) == shared {
+                if *it as usize == shared {
                     *used = of_shared.clone();
                 }
             }
@@ -473,9 +473,9 @@ impl Erasing<'_> {
     /// The kind that the pages of a column say a shared page has; `None` where no page names it.
     fn kind_of(&self, column: &Column, shared: usize) -> Result<Option<tarsia_codec::SharedKind>> {
         for page in column.pages.iter().chain(&column.shared_pages) {
-            let mut list = column.shared_of(page).iter();
-            if let Some(at) = list.position(|number| usize::from(*number) == shared) {
-                let meta = self.file.catalog.metas().get(page.descriptor.meta)?;
+            let mut list = page.shared().iter();
+            if let Some(at) = list.position(|number| *number as usize == shared) {
+                let meta = page.description.meta()?;
                 return Ok(meta.shared.get(at).map(|spec| spec.kind));
             }
         }

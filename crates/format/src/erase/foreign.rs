@@ -40,7 +40,7 @@ impl Erasing<'_> {
             if self.erase.count(page.rows()) > 0 {
                 touched.insert(number, false);
             }
-            if !column.shared_of(page).is_empty() && !self.reads_all_trees(page)? {
+            if !page.shared().is_empty() && !self.reads_all_trees(page)? {
                 unclear.push(number);
             }
         }
@@ -50,11 +50,11 @@ impl Erasing<'_> {
             before = unclear.len();
             let mut referred = BTreeSet::new();
             for number in touched.keys() {
-                referred.extend(self.dictionaries_of(column, column.page(*number)?)?);
+                referred.extend(dictionaries_of(column.page(*number)?)?);
             }
             let mut left = Vec::new();
             for number in unclear {
-                let dictionaries = self.dictionaries_of(column, column.page(number)?)?;
+                let dictionaries = dictionaries_of(column.page(number)?)?;
                 if dictionaries.iter().any(|it| referred.contains(it)) {
                     touched.insert(number, true);
                 } else {
@@ -71,16 +71,6 @@ impl Erasing<'_> {
         Ok(touched.collect())
     }
 
-    /// The shared pages of a page that are wiped entry by entry.
-    fn dictionaries_of(&self, column: &Column, page: &Page) -> Result<Vec<u16>> {
-        let shared = column
-            .shared_of(page)
-            .iter()
-            .zip(&self.meta_of(page)?.shared);
-        let dictionaries = shared.filter(|(_, spec)| spec.kind.has_entries());
-        Ok(dictionaries.map(|(number, _)| *number).collect())
-    }
-
     /// Whether this build decodes all that a block is encoded with.
     pub(super) fn is_readable(&self, open: &OpenPage<'_>, block: &[u8], rows: u32) -> Result<bool> {
         if open.reads_all_trees {
@@ -88,6 +78,13 @@ impl Erasing<'_> {
         }
         is_readable(&self.context(open), block, rows).map_err(while_reading)
     }
+}
+
+/// The shared pages of a page that are wiped entry by entry.
+fn dictionaries_of(page: &Page) -> Result<Vec<u32>> {
+    let shared = page.shared().iter().zip(&page.description.meta()?.shared);
+    let dictionaries = shared.filter(|(_, spec)| spec.kind.has_entries());
+    Ok(dictionaries.map(|(number, _)| *number).collect())
 }
 
 impl OpenPage<'_> {

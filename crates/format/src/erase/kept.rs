@@ -12,7 +12,7 @@ pub(crate) fn encodings_that_keep_values(file: &OpenFile, column: &Column) -> Re
     let mut keep = Vec::new();
     for number in data.chain(shared) {
         let page = number.of(column)?;
-        for tree in file.catalog.metas().get(page.descriptor.meta)?.all_trees() {
+        for tree in page.description.meta()?.all_trees() {
             tree.visit(&mut |node| {
                 let writers = file.session.registry.writers();
                 let mut known = writers.iter().filter(|known| known.writer.id() == node.id);

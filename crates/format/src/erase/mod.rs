@@ -215,7 +215,7 @@ mod tests {
                 erase: &none,
                 salts: &Salts::new([0; 32]),
             };
-            for column in file.catalog.all_columns(&file.source).unwrap() {
+            for column in file.all_columns().unwrap() {
                 for shared in 0..column.shared_pages.len() {
                     n_shared += 1;
                     assert!(

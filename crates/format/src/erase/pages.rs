@@ -16,7 +16,7 @@ use crate::table::{Blocks, Column, Page};
 
 /// A page's number as digests have it.
 pub(super) fn bound(page: PageNumber) -> u32 {
-    // A column has fewer than 2^31 pages, and fewer than 2^16 shared ones.
+    // A column has fewer than 2^31 pages, and fewer than 2^31 shared ones.
     match page {
         PageNumber::Data(number) => number as u32,
         PageNumber::Shared(number) => SHARED_PAGE_FIRST + number as u32,
@@ -54,8 +54,8 @@ impl Erasing<'_> {
         number: PageNumber,
     ) -> Result<OpenPage<'a>> {
         let page = number.of(column)?;
-        let shared = column.shared_of(page).iter();
-        let shared = shared.map(|shared| prepare_shared(self.file, column, (*shared).into()));
+        let shared = page.shared().iter();
+        let shared = shared.map(|shared| prepare_shared(self.file, column, *shared as usize));
         let shared = shared.collect::<Result<_>>()?;
         let foreign = match number {
             PageNumber::Data(_) => foreign_decoder(self.file, column, page)?,
@@ -66,7 +66,7 @@ impl Erasing<'_> {
             number,
             page,
             blocks: blocks_of(self.file, column, number)?,
-            meta: self.file.catalog.metas().get(page.descriptor.meta)?,
+            meta: page.description.meta()?,
             shared,
             foreign,
             reads_all_trees: self.reads_all_trees(page)?,
@@ -76,14 +76,8 @@ impl Erasing<'_> {
     /// Whether this build decodes all trees of a page.
     pub(super) fn reads_all_trees(&self, page: &Page) -> Result<bool> {
         let registry = &self.file.session.registry;
-        Ok(self
-            .meta_of(page)?
-            .all_trees()
-            .all(|tree| registry.reads(tree)))
-    }
-
-    pub(super) fn meta_of(&self, page: &Page) -> Result<&Meta> {
-        Ok(self.file.catalog.metas().get(page.descriptor.meta)?)
+        let mut trees = page.description.meta()?.all_trees();
+        Ok(trees.all(|tree| registry.reads(tree)))
     }
 
     /// The bytes of a block's place, and its rows.

@@ -9,7 +9,7 @@ use tarsia_compliance::{Change, LEAF_BYTES, RowSet, Salts};
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, History, MovedBlock, NodeRecord,
-    PageDescriptor, PastState, Section,
+    PageDescription, PageDescriptor, PastState, Section,
 };
 use tarsia_page_writer::Outcome;
 
@@ -83,7 +83,6 @@ pub(super) struct Asked<'a> {
 struct Record {
     place: u64,
     bytes: Vec<u8>,
-    column: ColumnRecord,
 }
 
 /// A plan as it grows.
@@ -109,7 +108,7 @@ pub(super) fn plan(file: &OpenFile, asked: &Asked<'_>) -> Result<ErasurePlan> {
         let what = format!("row {row} of {}", file.rows());
         return Err(Error::new(ErrorKind::OutOfRange, what));
     }
-    let columns = catalog.all_columns(&file.source)?;
+    let columns = file.all_columns()?;
     let least = match asked.level {
         ErasureLevel::Immutable => return Err(refused("rows are erased at level 1 or 2")),
         level => level,
@@ -204,14 +203,13 @@ fn records(file: &OpenFile) -> Result<BTreeMap<u32, Record>> {
             return Ok(found);
         };
         let record = record?;
-        if let (Some(leaf), Some(column)) = (record.leaf, record.column) {
+        if let Some(leaf) = record.leaf {
             let bytes = bytes.get(at..records.position()).unwrap_or_default();
             found.insert(
                 leaf,
                 Record {
                     place: start + at as u64,
                     bytes: bytes.to_vec(),
-                    column,
                 },
             );
         }
@@ -254,7 +252,8 @@ impl<'a> Draft<'a> {
         let mut meta = ColumnMeta {
             pages: descriptors(&column.pages),
             shared_pages: descriptors(&column.shared_pages),
-            shared_lists: column.shared_lists.clone(),
+            // These are not patched.
+            descriptions: Vec::new(),
         };
         let mut erased = Vec::new();
         for page in new {
@@ -274,8 +273,11 @@ impl<'a> Draft<'a> {
             &digests(&meta.pages),
             &digests(&meta.shared_pages),
         );
-        let level = record.column.level;
-        let changed = match record.column.source {
+        let stored = NodeRecord::parse(&record.bytes)?.column;
+        let none = || Error::new(ErrorKind::Corrupt, "a record without a column");
+        let stored = stored.ok_or_else(none)?;
+        let (patched, description);
+        let changed = match stored.source {
             ColumnSource::Meta { place, length, .. } => {
                 let old = self.file.source.read(place..place + u64::from(length))?;
                 let patched = meta.patched(&old)?;
@@ -283,15 +285,21 @@ impl<'a> Draft<'a> {
                 self.patches.write(place, patched);
                 record
             }
-            ColumnSource::Page { .. } | ColumnSource::Empty => match meta.pages.as_slice() {
-                [page] => ColumnRecord::of_page(page)?,
-                _ => {
-                    let what = "other pages than the column's record has";
-                    return Err(Error::new(ErrorKind::Corrupt, what));
-                }
-            },
+            ColumnSource::Inside { bytes } => {
+                patched = meta.patched(bytes)?;
+                ColumnRecord::of_meta_inside(&patched, digest)?
+            }
+            ColumnSource::Page { meta: of_page, .. } if meta.pages.len() == 1 => {
+                description = PageDescription::of_meta(of_page.to_owned());
+                ColumnRecord::of_page(&meta.pages[0], &description)?
+            }
+            ColumnSource::Page { .. } | ColumnSource::Empty => {
+                let what = "other pages than the column's record has";
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            }
         };
-        let bytes = NodeRecord::with_column(&record.bytes, &changed.with_level(level))?;
+        let changed = changed.with_level(stored.level);
+        let bytes = NodeRecord::with_column(&record.bytes, &changed)?;
         self.patches.write(record.place, bytes);
         self.blocks.insert(column.leaf, erased);
         Ok(())

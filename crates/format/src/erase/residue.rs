@@ -31,10 +31,11 @@ impl Residue {
 }
 
 /// Whether a file says that erasures leave nothing of a column.
-pub(crate) fn is_strict(file: &OpenFile, column: &Column) -> bool {
+pub(crate) fn is_strict(file: &OpenFile, column: &Column) -> Result<bool> {
     let key = format!("{STRICT_KEY_PREFIX}{}", column.name());
-    let said = file.catalog.schema_metadata().get(&key);
-    column.level == ErasureLevel::Erase && said.is_some_and(|value| value == STRICT_VALUE)
+    let said = file.schema_metadata()?.get(&key);
+    let is_said = said.is_some_and(|value| value == STRICT_VALUE);
+    Ok(column.level == ErasureLevel::Erase && is_said)
 }
 
 /// Finds what erasures leave of a column at level 2, each thing once; nothing of a strict column that is stored as
@@ -44,7 +45,7 @@ pub(crate) fn residue_of(file: &OpenFile, column: &Column) -> Result<Vec<Residue
         return Ok(Vec::new());
     }
     let mut left = Vec::new();
-    match is_strict(file, column) {
+    match is_strict(file, column)? {
         true if is_stored_strictly(file, column)? => return Ok(left),
         true => left.push(Residue::new(
             "pages",
@@ -61,7 +62,7 @@ pub(crate) fn residue_of(file: &OpenFile, column: &Column) -> Result<Vec<Residue
     let shared = (0..column.shared_pages.len()).map(PageNumber::Shared);
     for number in data.chain(shared) {
         let page = number.of(column)?;
-        let meta = file.catalog.metas().get(page.descriptor.meta)?;
+        let meta = page.description.meta()?;
         has_sizes |= meta.layout == Layout::MiniBlock;
         of_trees(meta, &file.session.registry, &mut left);
     }
@@ -111,7 +112,7 @@ fn is_stored_strictly(file: &OpenFile, column: &Column) -> Result<bool> {
     }
     for number in (0..column.pages.len()).map(PageNumber::Data) {
         let page = number.of(column)?;
-        let meta = file.catalog.metas().get(page.descriptor.meta)?;
+        let meta = page.description.meta()?;
         let writes = meta.all_trees().all(|tree| registry.writes(tree));
         if !writes || !page.moved().is_empty() {
             return Ok(false);

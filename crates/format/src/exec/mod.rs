@@ -20,7 +20,7 @@ pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub(crate) use narrow::narrow;
 pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{
-    blocks_of, foreign_decoder, plan_in_order, plan_indices, plan_rows, prefetch_tables,
+    Wanted, blocks_of, foreign_decoder, plan_all, plan_and_fetch, plan_rows, prefetch_tables,
     prepare_shared,
 };
 pub(crate) use schedule::{Schedule, batch_rows, batch_rows_of};

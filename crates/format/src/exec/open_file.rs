@@ -1,6 +1,9 @@
 //! An open file: its bytes, its metadata, its decoders, and how it is read.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
 
 use tarsia_compliance::RowSet;
 
@@ -8,8 +11,8 @@ use crate::decode::{ColumnRead, DecoderCache, Decoding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Plan, Planner};
 use crate::session::Session;
-use crate::source::Source;
-use crate::table::{Catalog, Column, Estimates};
+use crate::source::{Source, run};
+use crate::table::{Catalog, Column, Estimates, Projection, TableField};
 
 /// The four parts of an open file, each of which its own layer knows.
 pub(crate) struct OpenFile {
@@ -22,9 +25,9 @@ pub(crate) struct OpenFile {
 impl OpenFile {
     /// Reads the file's metadata. With `views`, strings are read as views.
     pub(crate) fn open(source: Source, session: Session, views: bool) -> Result<Self> {
-        let catalog = Catalog::open(&source, views)?;
+        let catalog = run(&source, |hand| Catalog::open(hand, source.len(), views))?;
         Ok(Self {
-            decoders: DecoderCache::new(catalog.metas().len()),
+            decoders: DecoderCache::default(),
             source,
             catalog,
             session,
@@ -33,7 +36,6 @@ impl OpenFile {
 
     pub(crate) fn planner(&self) -> Planner<'_> {
         Planner {
-            metas: self.catalog.metas(),
             mapped: self.source.mapped(),
             session: &self.session,
         }
@@ -42,15 +44,13 @@ impl OpenFile {
     pub(crate) fn decoding(&self) -> Decoding<'_> {
         Decoding {
             source: &self.source,
-            metas: self.catalog.metas(),
             session: &self.session,
             decoders: &self.decoders,
         }
     }
 
-    pub(crate) fn estimates(&self) -> Estimates<'_> {
+    pub(crate) fn estimates(&self) -> Estimates {
         Estimates {
-            metas: self.catalog.metas(),
             is_mapped: self.source.is_mapped(),
             checksums: self.session.checksums,
         }
@@ -69,6 +69,48 @@ impl OpenFile {
             plan,
             blocks,
         }
+    }
+
+    /// The field of a name.
+    pub(crate) fn field(&self, name: &str) -> Result<Arc<TableField>> {
+        run(&self.source, |hand| self.catalog.field(hand, name))
+    }
+
+    /// The leaf column of a name: see [`Catalog::column`].
+    pub(crate) fn column(&self, name: &str) -> Result<Arc<Column>> {
+        run(&self.source, |hand| self.catalog.column(hand, name))
+    }
+
+    /// The leaf columns of a field, or one by its own name.
+    pub(crate) fn columns_of(&self, name: &str) -> Result<Vec<Arc<Column>>> {
+        run(&self.source, |hand| self.catalog.columns_of(hand, name))
+    }
+
+    /// All fields in order.
+    pub(crate) fn all_fields(&self) -> Result<&[Arc<TableField>]> {
+        run(&self.source, |hand| self.catalog.all_fields(hand))
+    }
+
+    /// All leaf columns in order.
+    pub(crate) fn all_columns(&self) -> Result<Vec<Arc<Column>>> {
+        run(&self.source, |hand| self.catalog.all_columns(hand))
+    }
+
+    /// The columns of these names, or of the whole table.
+    pub(crate) fn projection(&self, names: Option<&[String]>) -> Result<Projection> {
+        run(&self.source, |hand| {
+            Projection::new(&self.catalog, hand, names)
+        })
+    }
+
+    /// The whole schema.
+    pub(crate) fn schema(&self) -> Result<&SchemaRef> {
+        run(&self.source, |hand| self.catalog.schema(hand))
+    }
+
+    /// The metadata of the schema.
+    pub(crate) fn schema_metadata(&self) -> Result<&HashMap<String, String>> {
+        run(&self.source, |hand| self.catalog.schema_metadata(hand))
     }
 
     /// Checks that the file was not changed since it was opened.

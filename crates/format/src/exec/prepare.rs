@@ -4,71 +4,156 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tarsia_codec::OwnedValues;
+use tarsia_io::ReadBytes;
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use super::open_file::OpenFile;
 use crate::decode::{Decoder, SharedRead, decode_shared, decoder_of, values_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Need, PageNumber, Plan, Planned, Planner};
-use crate::source::Ranges;
+use crate::source::{AtHand, Ranges, Step, Stop, all, run, run_all};
 use crate::table::{Blocks, Column, Page};
 
-/// Completes a plan. While the planner needs block tables or indexes, they are read, and it is asked again.
-fn drive(
+/// The rows that a plan is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// The rows of a range of the table.
+    Range(&'a Range<u64>),
+    /// Rows of a range that are not deleted; the list has them if it is not all of them.
+    Live(&'a Range<u64>, Option<&'a [u64]>),
+    /// Rising rows, repeats allowed.
+    Indices(&'a [u64]),
+    /// Rows in the given order.
+    InOrder(&'a [u64]),
+}
+
+impl Wanted<'_> {
+    /// The pages of a column that hold some of the rows, in order.
+    fn pages(self, column: &Column) -> Vec<usize> {
+        let of = |row: u64| column.page_of(row).ok();
+        let mut pages = match self {
+            Self::Range(rows) | Self::Live(rows, None) => {
+                let (first, last) = (of(rows.start), of(rows.end.saturating_sub(1)));
+                let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+                (first..=last).collect()
+            }
+            Self::Live(_, Some(rows)) | Self::Indices(rows) | Self::InOrder(rows) => {
+                let mut pages = Vec::new();
+                let mut held = 0..0;
+                for row in rows {
+                    if held.contains(row) {
+                        continue;
+                    }
+                    let Some(index) = of(*row) else { continue };
+                    held = column.pages.get(index).map_or(0..0, Page::rows);
+                    pages.push(index);
+                }
+                pages
+            }
+        };
+        pages.sort_unstable();
+        pages.dedup();
+        pages
+    }
+
+    fn plan(self, planner: &Planner<'_>, column: &Column) -> Result<Planned> {
+        match self {
+            Self::Range(rows) => planner.rows(column, rows.clone()),
+            Self::Live(rows, Some(live)) if column.n_present(rows.clone()) != live.len() as u64 => {
+                Ok(match planner.indices(column, live)? {
+                    Planned::Ready(plan) => Planned::Ready(Plan {
+                        may_be_cut: true,
+                        ..plan
+                    }),
+                    needs => needs,
+                })
+            }
+            // What the column still holds is what is wanted.
+            Self::Live(rows, _) => planner.rows(column, rows.clone()),
+            Self::Indices(sorted) => planner.indices(column, sorted),
+            Self::InOrder(rows) => planner.in_order(column, rows),
+        }
+    }
+}
+
+/// Completes a plan. While the planner needs block tables or indexes, they are supplied, and it is asked again.
+fn completed(
     file: &OpenFile,
+    hand: &AtHand<'_>,
     column: &Column,
     plan: impl Fn(&Planner<'_>) -> Result<Planned>,
-) -> Result<Plan> {
+) -> Step<Plan> {
     let planner = file.planner();
     loop {
         match plan(&planner)? {
             Planned::Ready(plan) => return Ok(plan),
-            Planned::Needs(needs) => supply(file, column, &needs)?,
+            Planned::Needs(needs) => supply(file, hand, column, &needs)?,
         }
     }
 }
 
-fn supply(file: &OpenFile, column: &Column, needs: &[Need]) -> Result<()> {
-    for need in needs {
-        let bytes = file.source.read_metadata(need.range.clone())?;
-        file.planner().supply(column, need, &bytes)?;
+fn supply(file: &OpenFile, hand: &AtHand<'_>, column: &Column, needs: &[Need]) -> Step<()> {
+    let supplied = needs.iter().map(|need| {
+        let bytes = hand.get(need.range.clone())?;
+        Ok(file.planner().supply(column, need, &bytes)?)
+    });
+    all(supplied).map(drop)
+}
+
+/// Plans to read some rows, one for each of these columns. What they need is read in waves for all of them; of files
+/// that are not in memory shared pages and kernels, too, so that decoding does not wait for them one by one.
+pub(crate) fn plan_all<'c>(
+    file: &OpenFile,
+    columns: impl IntoIterator<Item = (&'c Column, Wanted<'c>)>,
+) -> Result<Vec<Plan>> {
+    let columns: Vec<_> = columns.into_iter().collect();
+    run_all(&file.source, &columns, |hand, (column, wanted)| {
+        let plan = planned(file, hand, column, *wanted)?;
+        if !hand.is_all() {
+            prepared(file, hand, column, &plan)?;
+        }
+        Ok(plan)
+    })
+}
+
+/// Plans to read some rows of these columns, and the bytes of the blocks of each plan. Of a file that is not in memory
+/// they come in one wave with what decoding them needs.
+pub(crate) fn plan_and_fetch<'f, 'c>(
+    file: &'f OpenFile,
+    columns: impl IntoIterator<Item = (&'c Column, Wanted<'c>)>,
+) -> Result<Vec<(Plan, Vec<ReadBytes<'f>>)>> {
+    if file.source.is_mapped() {
+        let plans = plan_all(file, columns)?;
+        let blocks = file.source.fetch_all(&plans)?;
+        return Ok(plans.into_iter().zip(blocks).collect());
     }
-    Ok(())
+    let columns: Vec<_> = columns.into_iter().collect();
+    run_all(&file.source, &columns, |hand, (column, wanted)| {
+        let plan = planned(file, hand, column, *wanted)?;
+        let prepared = prepared(file, hand, column, &plan);
+        let blocks = all(plan.ranges().map(|range| hand.get_block(range)));
+        prepared?;
+        Ok((plan, blocks?))
+    })
+}
+
+/// A plan; if it is not complete, all that completing and decoding it needs is noted.
+fn planned(file: &OpenFile, hand: &AtHand<'_>, column: &Column, wanted: Wanted<'_>) -> Step<Plan> {
+    let planned = completed(file, hand, column, |planner| wanted.plan(planner, column));
+    if planned.is_err() && !hand.is_all() {
+        let mut ranges = Vec::new();
+        let pages = wanted.pages(column).into_iter();
+        file.planner().push_tables(column, pages, &mut ranges);
+        hand.want(ranges);
+    }
+    planned
 }
 
 /// A plan to read the rows `rows` of the table.
 pub(crate) fn plan_rows(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<Plan> {
-    drive(file, column, |planner| planner.rows(column, rows.clone()))
-}
-
-/// A plan to read those of `rows` that are not deleted, which `live` lists if it is not all of them.
-pub(crate) fn plan_live(
-    file: &OpenFile,
-    column: &Column,
-    rows: &Range<u64>,
-    live: Option<&[u64]>,
-) -> Result<Plan> {
-    match live {
-        // What the column still holds is what is wanted.
-        Some(live) if column.n_present(rows.clone()) != live.len() as u64 => {
-            let plan = plan_indices(file, column, live)?;
-            Ok(Plan {
-                may_be_cut: true,
-                ..plan
-            })
-        }
-        _ => plan_rows(file, column, rows.clone()),
-    }
-}
-
-/// A plan to read the rows `sorted` (rising, repeats allowed).
-pub(crate) fn plan_indices(file: &OpenFile, column: &Column, sorted: &[u64]) -> Result<Plan> {
-    drive(file, column, |planner| planner.indices(column, sorted))
-}
-
-/// A plan to read `rows` in the given order.
-pub(crate) fn plan_in_order(file: &OpenFile, column: &Column, rows: &[u64]) -> Result<Plan> {
-    drive(file, column, |planner| planner.in_order(column, rows))
+    let plans = plan_all(file, [(column, Wanted::Range(&rows))])?;
+    let none = || Error::new(ErrorKind::InvalidInput, "no plan");
+    plans.into_iter().next().ok_or_else(none)
 }
 
 /// The block table of a page.
@@ -77,7 +162,10 @@ pub(crate) fn blocks_of<'c>(
     column: &'c Column,
     page: PageNumber,
 ) -> Result<&'c Blocks> {
-    supply(file, column, &file.planner().block_table(column, page)?)?;
+    let needs = file.planner().block_table(column, page)?;
+    if !needs.is_empty() {
+        run(&file.source, |hand| supply(file, hand, column, &needs))?;
+    }
     let none = || Error::new(ErrorKind::Corrupt, "a page without its block table");
     page.of(column)?.blocks()?.ok_or_else(none)
 }
@@ -90,7 +178,8 @@ pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: 
     let planner = file.planner();
     let mut ranges = Vec::new();
     for column in columns {
-        planner.push_tables(column, sorted, &mut ranges);
+        let pages = Wanted::Indices(sorted).pages(column).into_iter();
+        planner.push_tables(column, pages, &mut ranges);
     }
     if !ranges.is_empty() {
         file.source.prefetch(&ranges);
@@ -99,20 +188,29 @@ pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: 
 
 /// Makes the decoders of all pages of a plan. This reads and decodes the pages' shared pages and loads their kernels.
 pub(crate) fn prepare(file: &OpenFile, column: &Column, plan: &Plan) -> Result<()> {
-    for index in plan.page_indexes() {
+    let is_prepared = |index| column.page(index).is_ok_and(|page| page.kept.is_set());
+    if plan.page_indexes().all(is_prepared) {
+        return Ok(());
+    }
+    run(&file.source, |hand| prepared(file, hand, column, plan))
+}
+
+fn prepared(file: &OpenFile, hand: &AtHand<'_>, column: &Column, plan: &Plan) -> Step<()> {
+    let pages = plan.page_indexes().map(|index| {
         let page = column.page(index)?;
         if page.kept.is_set() {
-            continue;
+            return Ok(());
         }
-        prepare_page(file, column, page).map_err(|error| column.at(error, index))?;
-    }
-    Ok(())
+        let done = prepare_page(file, hand, column, page);
+        done.map_err(|stop| stop.map(|error| column.at(error, index)))
+    });
+    all(pages).map(drop)
 }
 
 /// Makes the decoders of one data page.
-fn prepare_page(file: &OpenFile, column: &Column, page: &Page) -> Result<()> {
-    load_what_it_names(file, column, page, 0)?;
-    file.decoding().prepare(column, page)
+fn prepare_page(file: &OpenFile, hand: &AtHand<'_>, column: &Column, page: &Page) -> Step<()> {
+    load_what_it_names(file, hand, column, page, 0)?;
+    Ok(file.decoding().prepare(column, page)?)
 }
 
 /// The decoders of a data page that this build does not decode by itself.
@@ -121,34 +219,39 @@ pub(crate) fn foreign_decoder<'c>(
     column: &'c Column,
     page: &'c Page,
 ) -> Result<Option<&'c Arc<Decoder>>> {
-    let (metas, index) = (file.catalog.metas(), page.descriptor.meta);
-    let names_kernel = metas.kernel(index).is_some();
-    if file
-        .session
-        .decodes_natively(metas.get(index)?, names_kernel)
-    {
+    let names_kernel = page.description.kernel().is_some();
+    let meta = page.description.meta()?;
+    if file.session.decodes_natively(meta, names_kernel) {
         return Ok(None);
     }
     if !page.kept.is_set() {
-        prepare_page(file, column, page)?;
+        run(&file.source, |hand| prepare_page(file, hand, column, page))?;
     }
     decoder_of(page).map(Some)
 }
 
 /// Reads the shared pages and the kernel that the decoders of a page need. `depth` is 0 for a data page, and for a
 /// shared page one more than for the page that names it.
-fn load_what_it_names(file: &OpenFile, column: &Column, page: &Page, depth: u32) -> Result<()> {
-    let list = column.shared_of(page);
+fn load_what_it_names(
+    file: &OpenFile,
+    hand: &AtHand<'_>,
+    column: &Column,
+    page: &Page,
+    depth: u32,
+) -> Step<()> {
+    let list = page.shared();
     if !list.is_empty() && depth > SHARED_DEPTH_MAX {
         return Err(Error::new(
             ErrorKind::LimitExceeded,
             format!("shared buffers of shared buffers more than {SHARED_DEPTH_MAX} deep"),
-        ));
+        )
+        .into());
     }
-    for number in list {
-        load_shared(file, column, (*number).into(), depth)?;
-    }
-    load_kernel(file, page)
+    let numbers = list.iter().map(|number| *number as usize);
+    let shared = numbers.map(|number| load_shared(file, hand, column, number, depth));
+    let (shared, kernel) = (all(shared), load_kernel(file, hand, page));
+    shared?;
+    kernel
 }
 
 /// The decoded values of a shared page, which are read and decoded once.
@@ -157,56 +260,63 @@ pub(crate) fn prepare_shared(
     column: &Column,
     number: usize,
 ) -> Result<Arc<OwnedValues>> {
-    load_shared(file, column, number, 0)?;
+    run(&file.source, |hand| {
+        load_shared(file, hand, column, number, 0)
+    })?;
     values_of(column.shared_page(number)?)
 }
 
-fn load_shared(file: &OpenFile, column: &Column, number: usize, depth: u32) -> Result<()> {
+fn load_shared(
+    file: &OpenFile,
+    hand: &AtHand<'_>,
+    column: &Column,
+    number: usize,
+    depth: u32,
+) -> Step<()> {
     let page = column.shared_page(number)?;
     if page.kept.is_set() {
         return Ok(());
     }
     let load = || {
-        load_what_it_names(file, column, page, depth + 1)?;
-        let plan = drive(file, column, |planner| planner.shared(column, number))?;
-        let blocks = file.source.fetch(&plan)?;
-        file.source.count_metadata(&plan.extent());
+        load_what_it_names(file, hand, column, page, depth + 1)?;
+        let plan = completed(file, hand, column, |planner| planner.shared(column, number))?;
+        // All blocks of the page, which lie together unless an erasure has moved some.
+        hand.want([plan.extent()]);
+        let blocks = all(plan.ranges().map(|range| hand.get(range)))?;
         let read = SharedRead {
             column,
             page,
             plan: &plan,
             blocks: &blocks,
         };
-        decode_shared(file.decoding(), &read)
+        Ok(decode_shared(file.decoding(), &read)?)
     };
-    load().map_err(|error: Error| error.prefixed(&format!("shared page {number}")))
+    load().map_err(|stop: Stop| stop.map(|error| error.prefixed(&format!("shared page {number}"))))
 }
 
 /// Loads the kernel that decodes a page, if one does.
 #[cfg(feature = "kernels")]
-fn load_kernel(file: &OpenFile, page: &Page) -> Result<()> {
-    let metas = file.catalog.metas();
-    let index = page.descriptor.meta;
-    let (meta, kernel) = (metas.get(index)?, metas.kernel(index));
+fn load_kernel(file: &OpenFile, hand: &AtHand<'_>, page: &Page) -> Step<()> {
+    let (meta, kernel) = (page.description.meta()?, page.description.kernel());
     if file.session.decodes_natively(meta, kernel.is_some()) {
         return Ok(());
     }
     let Some(number) = kernel else {
         let what = "the file carries no kernel for these pages";
-        return Err(Error::new(ErrorKind::Unsupported, what));
+        return Err(Error::new(ErrorKind::Unsupported, what).into());
     };
     if file.decoders.kernel(number).is_some() {
         return Ok(());
     }
     let section = file.catalog.kernel_sections().nth(number.into());
     let none = || Error::new(ErrorKind::Corrupt, format!("kernel {number}"));
-    let section = file.source.read(section.ok_or_else(none)?.range.clone())?;
+    let section = hand.get(section.ok_or_else(none)?.range.clone())?;
     let kernel = crate::decode::load_kernel(&section, &file.session.trusted_kernels)?;
     file.decoders.keep_kernel(number, kernel);
     Ok(())
 }
 
 #[cfg(not(feature = "kernels"))]
-fn load_kernel(_: &OpenFile, _: &Page) -> Result<()> {
+fn load_kernel(_: &OpenFile, _: &AtHand<'_>, _: &Page) -> Step<()> {
     Ok(())
 }

@@ -14,12 +14,16 @@ use super::budget::{batch_budget, rows_budget};
 use super::cancel::Cancel;
 use super::fields::FieldsRead;
 use super::open_file::OpenFile;
-use super::prepare::plan_live;
+use super::prepare::{Wanted, plan_all};
 use crate::error::{ErrorKind, Result};
 use crate::table::Projection;
 
-/// A batch that would decode to more bytes is cut.
+/// A batch that would decode to more bytes is cut, unless it has many columns.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
+
+/// A batch of many columns may have so many bytes per column: what a block decodes to, so that no block is decoded
+/// twice.
+const BATCH_COLUMN_BYTES_MAX: u64 = 16 << 10;
 
 /// Batches are multiples of this many rows, so that they align with blocks.
 const BATCH_ROWS_MULTIPLE: usize = 8192;
@@ -77,9 +81,20 @@ pub(crate) fn batch_rows_of(row_bytes: usize, n_columns: usize) -> usize {
     let of_columns = BATCH_COLUMN_BYTES_TARGET.saturating_mul(n_columns) / row_bytes;
     // A batch that turns out too large is planned and fetched again in halves, which takes long in tables of many
     // columns.
-    let rows_max = BATCH_ROWS_MULTIPLE.min(BATCH_BYTES_MAX as usize / row_bytes);
+    let rows_max = BATCH_ROWS_MULTIPLE.min(bytes_max(n_columns) as usize / row_bytes);
     let rows = rows.max(of_columns).clamp(1, rows_max.max(1));
     1 << rows.ilog2()
+}
+
+/// Most bytes that a batch of so many columns decodes to, as far as its rows can be cut.
+fn bytes_max(n_columns: usize) -> u64 {
+    BATCH_BYTES_MAX.max(BATCH_COLUMN_BYTES_MAX.saturating_mul(n_columns as u64))
+}
+
+/// The rows that are decoded at once, for batches of `batch_rows`: as many batches as the default has rows for, so that
+/// small batches do not decode a block again and again.
+fn task_rows(batch_rows: usize, by_default: usize) -> usize {
+    (by_default / batch_rows).max(1).saturating_mul(batch_rows)
 }
 
 /// The batches of some rows and columns, in row order.
@@ -90,6 +105,8 @@ pub(crate) struct Schedule {
     next_row: u64,
     rows: Range<u64>,
     batch_rows: usize,
+    /// Rows that are decoded at once.
+    task_rows: usize,
     /// Batches that are begun before the caller asks for them.
     ahead: usize,
     failed: bool,
@@ -183,7 +200,8 @@ impl Schedule {
         batch_rows: usize,
     ) -> Self {
         let batch_rows = batch_rows.max(1);
-        let n_batches = (rows.end - rows.start).div_ceil(batch_rows as u64);
+        let task_rows = task_rows(batch_rows, self::batch_rows(&projection));
+        let n_batches = (rows.end - rows.start).div_ceil(task_rows as u64);
         let threads = file.session.threads.count();
         let mut job = Job {
             split_columns: n_batches < 2 * threads as u64 && projection.columns.len() > 1,
@@ -209,6 +227,7 @@ impl Schedule {
             next_row: rows.start,
             rows,
             batch_rows,
+            task_rows,
             failed: false,
         }
     }
@@ -228,7 +247,7 @@ impl Schedule {
 
     fn fill(&mut self) {
         while self.pending.len() < self.ahead && self.next_row < self.rows.end {
-            let end = (self.next_row + self.batch_rows as u64).min(self.rows.end);
+            let end = (self.next_row + self.task_rows as u64).min(self.rows.end);
             let task = Arc::new(Task {
                 rows: self.next_row..end,
                 state: Mutex::new(State::Waiting),
@@ -266,7 +285,11 @@ impl Iterator for Schedule {
             // gap.
             self.failed = true;
             match task.take(&self.job) {
-                Ok(batches) => self.ready.extend(batches),
+                Ok(batches) => {
+                    for batch in batches {
+                        self.ready.extend(cut(batch, self.batch_rows));
+                    }
+                }
                 Err(error) => return Some(Err(error)),
             }
             self.failed = false;
@@ -326,13 +349,9 @@ impl Job {
             Some(live) => live.len() as u64,
             None => rows.end - rows.start,
         };
-        let plans = columns
-            .iter()
-            .map(|column| {
-                self.cancel.check()?;
-                plan_live(file, column, &rows, live.as_deref())
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let wanted = Wanted::Live(&rows, live.as_deref());
+        let plans = plan_all(file, columns.iter().map(|column| (&**column, wanted)))?;
+        self.cancel.check()?;
         let blocks = file.source.fetch_once(&plans)?;
         let read = FieldsRead {
             file,
@@ -356,7 +375,7 @@ impl Job {
             batches.extend(self.decode(middle..rows.end)?);
             Ok(batches)
         };
-        if decoded_bytes > BATCH_BYTES_MAX && n_rows > 1 {
+        if decoded_bytes > bytes_max(columns.len()) && n_rows > 1 {
             drop(blocks);
             return halves();
         }
@@ -377,6 +396,16 @@ impl Job {
         file.check_unchanged()?;
         batches(&self.projection.schema, columns, n_rows as usize)
     }
+}
+
+/// A batch in pieces of at most `rows` rows.
+fn cut(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    let n_rows = batch.num_rows();
+    let starts = (0..n_rows.max(1)).step_by(rows);
+    starts.map(move |start| match n_rows <= rows {
+        true => batch.clone(),
+        false => batch.slice(start, rows.min(n_rows - start)),
+    })
 }
 
 /// The rows without some, if some of those are among them.

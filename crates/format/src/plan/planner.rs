@@ -5,16 +5,16 @@ use std::ops::Range;
 use tarsia_codec::ValueType;
 use tarsia_compliance::RowSet;
 use tarsia_metadata::ErasureLevel;
-use tarsia_structure::FullZipForm;
 use tarsia_structure::block::header_bytes;
 use tarsia_structure::full_zip::IndexFront;
+use tarsia_structure::{FullZipForm, SHARED_DEPTH_MAX};
 
 use super::{BlockPart, LoneRows, Plan, Selected};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::{Checksums, Kernels};
 use crate::session::Session;
 use crate::source::slice_of;
-use crate::table::{Blocks, Column, IndexOfRows, IndexedRows, Metas, Page, Present};
+use crate::table::{Blocks, Column, IndexOfRows, IndexedRows, Page, Present};
 
 /// Rows of byte strings that are handed to a kernel together.
 const KERNEL_PIECE_BYTES: u32 = 64 << 10;
@@ -74,7 +74,6 @@ enum NeedKind {
 /// Plans reads of columns, of what is in memory alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Planner<'a> {
-    pub(crate) metas: &'a Metas,
     /// All bytes of a file in memory.
     pub(crate) mapped: Option<&'a [u8]>,
     pub(crate) session: &'a Session,
@@ -222,7 +221,7 @@ impl<'a> Planner<'a> {
             NeedKind::BlockTable => page.keep_blocks(bytes.to_vec()).map(drop),
             NeedKind::IndexOfRows(block) => {
                 let keep = || {
-                    let meta = self.metas.get(page.descriptor.meta)?;
+                    let meta = page.description.meta()?;
                     let form = FullZipForm::of(meta).map_err(while_reading)?;
                     let (Some(form), Some(blocks)) = (form, page.blocks()?) else {
                         let what = "an index of rows where there is none";
@@ -246,39 +245,41 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Adds what a plan for the rows `sorted` (rising) is going to need and read beside its blocks, as far as it is not
+    /// Adds what plans for some pages of a column are going to need and read beside their blocks, as far as it is not
     /// known: block tables, indexes of rows, and shared pages, of pages that were not touched before.
     pub(crate) fn push_tables(
         &self,
         column: &Column,
-        sorted: &[u64],
+        pages: impl Iterator<Item = usize>,
         ranges: &mut Vec<Range<u64>>,
     ) {
-        let mut at = 0;
-        while let Some(row) = sorted.get(at) {
-            let Ok(index) = column.page_of(*row) else {
-                return;
-            };
-            let Some(page) = column.pages.get(index) else {
-                return;
-            };
-            if !page.has_blocks() {
-                let table = page.descriptor.table_range();
-                if table.is_none() && page.is_indexed(self.metas) {
-                    let Range { start, end } = page.descriptor.range();
-                    let front = IndexFront::bytes_max(page.descriptor.rows);
-                    ranges.push(start..end.min(start + front));
-                }
-                ranges.extend(table);
-                for number in column.shared_of(page) {
-                    let shared = column.shared_pages.get(usize::from(*number));
-                    if let Some(shared) = shared.filter(|page| !page.kept.is_set()) {
-                        ranges.extend(shared.descriptor.table_range());
-                        ranges.push(shared.descriptor.range());
-                    }
-                }
+        for page in pages.filter_map(|index| column.pages.get(index)) {
+            if page.has_blocks() {
+                continue;
             }
-            at += sorted[at..].partition_point(|row| *row < page.rows().end);
+            let table = page.descriptor.table_range();
+            if table.is_none() && page.is_indexed() {
+                let Range { start, end } = page.descriptor.range();
+                let front = IndexFront::bytes_max(page.descriptor.rows);
+                ranges.push(start..end.min(start + front));
+            }
+            ranges.extend(table);
+            self.push_shared(column, page, SHARED_DEPTH_MAX, ranges);
+        }
+    }
+
+    /// Adds the shared pages that a page is decoded with, and those that these are decoded with, up to a depth.
+    fn push_shared(&self, column: &Column, page: &Page, depth: u32, ranges: &mut Vec<Range<u64>>) {
+        for number in page.shared() {
+            let shared = column.shared_pages.get(*number as usize);
+            let Some(shared) = shared.filter(|page| !page.kept.is_set()) else {
+                continue;
+            };
+            ranges.extend(shared.descriptor.table_range());
+            ranges.push(shared.descriptor.range());
+            if depth > 0 {
+                self.push_shared(column, shared, depth - 1, ranges);
+            }
         }
     }
 
@@ -296,10 +297,9 @@ impl<'a> Planner<'a> {
         if column.is_flat() && column.value_type != Some(ValueType::Bytes) {
             return Ok(None);
         }
-        let index = page.descriptor.meta;
-        let meta = self.metas.get(index)?;
+        let meta = page.description.meta()?;
         let form = FullZipForm::of(meta).map_err(while_reading)?;
-        let names_kernel = self.metas.kernel(index).is_some();
+        let names_kernel = page.description.kernel().is_some();
         // A kernel is given whole blocks of rows of a fixed width.
         Ok(form
             .filter(|form| form.is_indexed() || self.session.decodes_natively(meta, names_kernel)))

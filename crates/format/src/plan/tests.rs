@@ -1,17 +1,18 @@
 //! Plans made, asked for their ranges and fed by hand: there is no file.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use tarsia_arrow::leaf_paths;
 use tarsia_codec::ValueType;
-use tarsia_metadata::{ErasureLevel, PageDescriptor, Rows, build_block_table};
+use tarsia_metadata::{ErasureLevel, MetaBlob, PageDescriptor, Rows, build_block_table};
 
 use super::{Need, PageNumber, Plan, Planned, Planner, Selected};
 use crate::error::ErrorKind;
 use crate::options::OpenOptions;
 use crate::session::Session;
-use crate::table::{Column, Metas, Page};
+use crate::table::{Column, Description, Page, PageKind};
 
 const BLOCK_ROWS: u32 = 1024;
 const BLOCK_BYTES: u64 = 4096;
@@ -39,9 +40,12 @@ fn page(first_row: u64, place: u64, n_blocks: u32) -> Page {
                 _ => table_bytes + digest_bytes,
             },
             null_count: 0,
-            meta: 0,
-            shared: None,
+            description: 0,
             digest: [0; 32],
+        },
+        &PageKind {
+            description: Arc::new(Description::new(MetaBlob::default())),
+            shared: None,
         },
         Vec::new(),
     )
@@ -75,7 +79,6 @@ fn column() -> Column {
         erased: None,
         pages: vec![page(0, 256, 4), page(4096, 65_536, 1)],
         shared_pages: Vec::new(),
-        shared_lists: Vec::new(),
         digest: [0; 32],
         metadata_bytes: 0,
     }
@@ -85,7 +88,6 @@ fn column() -> Column {
 fn with_planner(test: impl FnOnce(&Planner<'_>, &Column)) {
     let session = Session::new(&OpenOptions::default());
     let planner = Planner {
-        metas: &Metas::new(Vec::new()),
         mapped: None,
         session: &session,
     };

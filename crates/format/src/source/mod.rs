@@ -1,14 +1,18 @@
 //! The bytes of an open file. This is the only layer that reads; all others say which ranges they want.
 
+mod at_hand;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
 use tarsia_arrow::borrowed_buffer;
-use tarsia_io::{ReadAt, ReadBytes, ReadOptions};
+use tarsia_io::{Access, ReadAt, ReadBytes, ReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
+
+pub(crate) use at_hand::{AtHand, Step, Stop, all, run, run_all};
 
 /// Reads of a take: the requests that positional reads make (a memory-mapped file needs none; then it is what they
 /// would have made). Neighbouring blocks are read together. The 192 bytes that say whether the file was changed
@@ -113,6 +117,11 @@ impl Source {
         })
     }
 
+    /// Whether all that is read is of one version of the file.
+    pub(crate) fn is_one_version(&self) -> bool {
+        self.reader.is_one_version()
+    }
+
     /// Checks that the file is as it was when it was opened, as far as that can be known without reading it.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         Ok(self.reader.check_unchanged()?)
@@ -144,6 +153,23 @@ impl Source {
         let bytes = range.end.saturating_sub(range.start);
         self.metadata_requests.fetch_add(1, Ordering::Relaxed);
         self.metadata_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Reads the ranges of a wave, sorted and apart, all together. `of_metadata` are those that are counted.
+    fn read_wave(
+        &self,
+        ranges: &[Range<u64>],
+        of_metadata: &[Range<u64>],
+    ) -> Result<Vec<ReadBytes<'_>>> {
+        let options = self.reader.read_options(Access::Take);
+        let ReadOptions {
+            gap_bytes,
+            request_bytes_max,
+        } = options;
+        for read in tarsia_io::coalesce(of_metadata, gap_bytes, request_bytes_max) {
+            self.count_metadata(&read.range);
+        }
+        Ok(tarsia_io::read_ranges(&*self.reader, ranges, options)?)
     }
 
     /// The bytes of each range of one group.

@@ -1,6 +1,8 @@
-//! The metadata of a file: header, postscript, footer, and the fields that its records describe. Opening reads the
-//! header, the postscript, the footer and the root record. The records of a field are read when it is first used.
+//! The metadata of a file: header, postscript, footer, and the fields that its records describe. Opening takes the
+//! header, the postscript and the footer. The records of a field are taken when it is first used. Nothing here reads:
+//! steps take bytes that are at hand, and stop where there are none.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,18 +13,18 @@ use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_io::ReadBytes;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, Header, NodeRecord,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, Header, MetaRef, NodeRecord,
     PageDescriptor, Postscript, Section, SlotState, limits,
 };
 
 use super::changes::Changes;
 use super::column::{Column, Stored, TableField};
-use super::metas::Metas;
-use super::page::Page;
+use super::description::Descriptions;
+use super::page::{Page, PageKind};
 use super::views;
 use crate::end;
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::Source;
+use crate::source::{AtHand, Source, Step, Stop, all};
 
 /// The metadata of a whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,13 +75,6 @@ pub struct Region {
 /// The region that only files have of which rows were deleted.
 const REGION_ERASURES: &str = "erasures";
 
-/// Bytes at the end of a file that are prefetched at once when it is opened, since the metadata is expected there.
-const TAIL_BYTES: u64 = 64 << 10;
-
-/// A file of at most this many bytes is prefetched as a whole. A disk reads it in the time of a few requests, and to
-/// take a row of a few columns needs as many requests.
-const SMALL_FILE_BYTES: u64 = 128 << 10;
-
 /// The parsed metadata of an open file.
 pub(crate) struct Catalog {
     header_bytes: Vec<u8>,
@@ -89,29 +84,21 @@ pub(crate) struct Catalog {
     footer: Footer,
     postscript: Postscript,
     bounds: metadata::FileBounds,
-    root: Root,
+    schema_metadata: OnceLock<HashMap<String, String>>,
     /// Whether strings are read as views.
     views: bool,
-    metas: Metas,
+    descriptions: Descriptions,
     changes: Changes,
     fields: Mutex<HashMap<String, Arc<TableField>>>,
     all_fields: OnceLock<Vec<Arc<TableField>>>,
     schema: OnceLock<SchemaRef>,
 }
 
-/// The root record.
-struct Root {
-    /// Top-level fields.
-    n_columns: u32,
-    /// The schema's metadata.
-    metadata: HashMap<String, String>,
-}
-
 /// A field as its records describe it, before its columns are made.
 struct FieldRecords<'a> {
     first_leaf: u32,
     field: Field,
-    columns: &'a [ColumnRecord],
+    columns: &'a [ColumnRecord<'a>],
 }
 
 /// A leaf of a field, and where the file says its pages are.
@@ -121,27 +108,23 @@ struct LeafRecord<'a> {
     field: &'a str,
     stored: &'a Stored,
     path: LeafPath,
-    record: &'a ColumnRecord,
+    record: &'a ColumnRecord<'a>,
 }
 
 impl Catalog {
-    /// Reads and checks the metadata of a file. With `views`, strings are read as views.
-    pub(crate) fn open(source: &Source, views: bool) -> Result<Self> {
-        let file_bytes = source.len();
+    /// Checks the metadata of a file of `file_bytes` bytes. With `views`, strings are read as views.
+    pub(crate) fn open(hand: &AtHand<'_>, file_bytes: u64, views: bool) -> Step<Self> {
         let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
         if file_bytes < least {
             let what = format!("{file_bytes} bytes are too few for a file of this format");
-            return Err(Error::new(ErrorKind::Corrupt, what));
+            return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
-        let read = |range: Range<u64>| source.read_once(range).map(|bytes| bytes.to_vec());
-        let tail_start = match file_bytes {
-            ..=SMALL_FILE_BYTES => 0,
-            _ => file_bytes - TAIL_BYTES,
-        };
-        source.prefetch(&[0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
+        let tail_start = hand.tail_start(file_bytes);
+        hand.want([0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
+        let read = |range: Range<u64>| hand.get(range).map(|bytes| bytes.to_vec());
         let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
         if !header_bytes.starts_with(&metadata::MAGIC) {
-            return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file"));
+            return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file").into());
         }
         let header = Header::parse(&header_bytes)?;
         let committed = header.committed(file_bytes)?;
@@ -161,9 +144,9 @@ impl Catalog {
         let mut footer = Footer::parse(&footer_bytes, &postscript, &metadata::SECTIONS_KNOWN)?;
         footer.check_header(&header)?;
         let bounds = footer.bounds(&postscript);
-        let metas = Metas::new(std::mem::take(&mut footer.metas));
-        let changes = Changes::read(source, &footer, &postscript, committed.epoch)?;
-        let mut catalog = Self {
+        let descriptions = Descriptions::new(std::mem::take(&mut footer.metas));
+        let changes = Changes::read(hand, &footer, &postscript, committed.epoch)?;
+        Ok(Self {
             header_bytes,
             header,
             epoch: committed.epoch,
@@ -171,30 +154,39 @@ impl Catalog {
             footer_bytes,
             footer,
             postscript,
-            root: Root {
-                n_columns: 0,
-                metadata: HashMap::new(),
-            },
+            schema_metadata: OnceLock::new(),
             views,
-            metas,
+            descriptions,
             changes,
             fields: Mutex::new(HashMap::new()),
             all_fields: OnceLock::new(),
             schema: OnceLock::new(),
-        };
-        catalog.root = catalog.read_root(source)?;
-        Ok(catalog)
+        })
     }
 
-    fn read_root(&self, source: &Source) -> Result<Root> {
+    /// The metadata of the schema, which the root record has. It is read once.
+    pub(crate) fn schema_metadata(&self, hand: &AtHand<'_>) -> Step<&HashMap<String, String>> {
+        if let Some(metadata) = self.schema_metadata.get() {
+            return Ok(metadata);
+        }
         let (place, length) = (self.footer.root_place, Some(self.footer.root_bytes));
-        let bytes = self.record_bytes(source, place, length)?;
+        let bytes = self.record_bytes(hand, place, length)?;
         let record = NodeRecord::parse(&bytes).map_err(|error| error.at(place))?;
-        let children = record.children.as_ref();
-        Ok(Root {
-            n_columns: children.map_or(0, |children| children.n_children),
-            metadata: record.metadata_map(),
-        })
+        let n_columns = record.children.map_or(0, |children| children.n_children);
+        self.check_n_columns(n_columns)?;
+        Ok(self.schema_metadata.get_or_init(|| record.metadata_map()))
+    }
+
+    /// Checks what the footer says of the number of columns against the records.
+    fn check_n_columns(&self, of_root: u32) -> Result<()> {
+        match self.n_columns() == of_root {
+            true => Ok(()),
+            false => {
+                let stated = self.n_columns();
+                let what = format!("footer: {stated} top-level columns, the schema has {of_root}");
+                Err(Error::new(ErrorKind::Corrupt, what))
+            }
+        }
     }
 
     /// Rows of the table.
@@ -204,7 +196,7 @@ impl Catalog {
 
     /// Top-level fields.
     pub(crate) fn n_columns(&self) -> u32 {
-        self.root.n_columns
+        self.footer.n_columns
     }
 
     /// Returns what erasures have changed.
@@ -250,9 +242,9 @@ impl Catalog {
         self.footer.n_nodes
     }
 
-    /// The page descriptions.
-    pub(crate) fn metas(&self) -> &Metas {
-        &self.metas
+    /// The page descriptions that were met so far: those of the footer, and of columns that were read.
+    pub(crate) fn descriptions(&self) -> &Descriptions {
+        &self.descriptions
     }
 
     pub(crate) fn file_metadata(&self, file_bytes: u64) -> FileMetadata {
@@ -286,6 +278,9 @@ impl Catalog {
         if !source.is_mapped() {
             source.check_unchanged()?;
         }
+        if source.is_one_version() {
+            return Ok(());
+        }
         let now = source.read(0..limits::HEADER_BYTES as u64)?;
         match *now == *self.header_bytes {
             true => Ok(()),
@@ -312,11 +307,12 @@ impl Catalog {
     }
 
     /// Checks that the buckets lead to all records.
-    pub(crate) fn check_buckets(&self, source: &Source) -> Result<()> {
+    pub(crate) fn check_buckets(&self, hand: &AtHand<'_>) -> Step<()> {
         let buckets = self.footer.buckets(&self.postscript)?;
         let range = self.footer.records_range(&self.postscript);
-        let records = source.read(range.clone())?;
-        let bytes = source.read(range.end..self.footer.tree_place)?;
+        let buckets_range = range.end..self.footer.tree_place;
+        let (records, bytes) = (hand.get(range.clone()), hand.get(buckets_range));
+        let (records, bytes) = (records?, bytes?);
         let n_nodes = self.footer.n_nodes;
         Ok(metadata::check_buckets(
             &records,
@@ -332,9 +328,9 @@ impl Catalog {
         &self.footer.sections
     }
 
-    /// The field of a name. The first call for a field reads one bucket, the field's record, the records below it and,
-    /// for each column with several pages, their list.
-    pub(crate) fn field(&self, source: &Source, name: &str) -> Result<Arc<TableField>> {
+    /// The field of a name. It takes a bucket, then the field's record and those below it and then, for each column
+    /// with many pages, their list.
+    pub(crate) fn field(&self, hand: &AtHand<'_>, name: &str) -> Step<Arc<TableField>> {
         let lock = || self.fields.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(field) = lock().get(name) {
             return Ok(field.clone());
@@ -342,25 +338,32 @@ impl Catalog {
         let path = metadata::encode_path([name])?;
         let hash = metadata::path_hash(&path);
         let buckets = self.footer.buckets(&self.postscript)?;
-        let bytes = source.read_metadata(buckets.range(hash))?;
+        let bytes = hand.get(buckets.range(hash))?;
         let bucket = metadata::Bucket::parse(&bytes, &buckets, buckets.index(hash))
             .map_err(|error| Error::from(error).prefixed("bucket"))?;
-        let records = bucket
-            .lookup(hash)
-            .map(|entry| {
-                let bytes = self.record_bytes(source, entry.place, entry.record_bytes)?;
-                Ok((entry.place, bytes))
-            })
-            .collect::<Result<Vec<_>>>()?;
+        // The record, and in most cases its descendants, in one range.
+        let records = all(bucket.lookup(hash).map(|entry| {
+            let bytes = self.record_bytes(hand, entry.place, entry.range_bytes)?;
+            Ok((entry.place, bytes))
+        }))?;
         let parsed = records
             .iter()
             .map(|(place, bytes)| NodeRecord::parse(bytes).map_err(|error| error.at(*place)))
             .collect::<metadata::Result<Vec<_>>>()?;
         let record = metadata::unique_record(&path, parsed)?.ok_or_else(|| no_such_column(name))?;
-        let (place, below) = match record.descendants_range() {
-            Some(range) => (range.start, Some(self.records(source, range)?)),
-            None => (0, None),
-        };
+        let range = record.descendants_range();
+        let mut below = None;
+        let place = range.as_ref().map_or(0, |range| range.start);
+        if let Some(range) = range {
+            let of_record = records.iter().find_map(|(start, bytes)| {
+                let at = |place: u64| place.checked_sub(*start)?.try_into().ok();
+                bytes.get(at(range.start)?..at(range.end)?)
+            });
+            below = match of_record {
+                Some(bytes) => Some(Cow::Borrowed(bytes)),
+                None => Some(Cow::Owned(self.records(hand, range)?.to_vec())),
+            };
+        }
         let below = below.as_deref().unwrap_or_default();
         let found = metadata::read_field(&record, below, place)?;
         let field = match self.views {
@@ -372,43 +375,43 @@ impl Catalog {
             field,
             columns: &found.columns,
         };
-        let field = Arc::new(self.make_field(source, records)?);
+        let field = Arc::new(self.make_field(hand, records)?);
         lock().insert(name.to_owned(), field.clone());
         Ok(field)
     }
 
     /// The leaf columns of a field, or one by its own name.
-    pub(crate) fn columns_of(&self, source: &Source, name: &str) -> Result<Vec<Arc<Column>>> {
-        match self.field(source, name) {
+    pub(crate) fn columns_of(&self, hand: &AtHand<'_>, name: &str) -> Step<Vec<Arc<Column>>> {
+        match self.field(hand, name) {
             Ok(field) => Ok(field.columns.clone()),
-            Err(error) if error.kind() == ErrorKind::NoSuchColumn => {
-                Ok(vec![self.column(source, name)?])
-            }
-            Err(error) => Err(error),
+            Err(stop) if is_missing(&stop) => Ok(vec![self.column(hand, name)?]),
+            Err(stop) => Err(stop),
         }
     }
 
     /// The leaf column of a name: the name of a field with one column, or the names from a top-level field down to the
     /// leaf, joined by dots.
-    pub(crate) fn column(&self, source: &Source, name: &str) -> Result<Arc<Column>> {
+    pub(crate) fn column(&self, hand: &AtHand<'_>, name: &str) -> Step<Arc<Column>> {
         let several = |field: &TableField| {
             let names: Vec<_> = field.columns.iter().map(|column| column.name()).collect();
             let what = format!("`{name}` has several columns: {}", names.join(", "));
             Error::new(ErrorKind::InvalidInput, what)
         };
-        let missing = match self.field(source, name) {
+        let missing = match self.field(hand, name) {
             Ok(field) => {
                 return match field.columns.as_slice() {
                     [column] => Ok(column.clone()),
-                    _ => Err(several(&field)),
+                    _ => Err(several(&field).into()),
                 };
             }
-            Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
-            Err(error) => return Err(error),
+            Err(stop) if is_missing(&stop) => stop,
+            Err(stop) => return Err(stop),
         };
         for (dot, _) in name.match_indices('.') {
-            let Ok(field) = self.field(source, &name[..dot]) else {
-                continue;
+            let field = match self.field(hand, &name[..dot]) {
+                Ok(field) => field,
+                Err(Stop::Needs) => return Err(Stop::Needs),
+                Err(Stop::Failed(_)) => continue,
             };
             let mut columns = field.columns.iter();
             if let Some(column) = columns.find(|column| column.name() == name) {
@@ -421,30 +424,28 @@ impl Catalog {
     /// The bytes of a record. If its length is not known, it is read first.
     fn record_bytes<'s>(
         &self,
-        source: &'s Source,
+        hand: &AtHand<'s>,
         place: u64,
         known: Option<u32>,
-    ) -> Result<ReadBytes<'s>> {
+    ) -> Step<ReadBytes<'s>> {
         let length = match known {
             Some(length) => length,
-            None => NodeRecord::length(&source.read_metadata(place..place.saturating_add(4))?)?,
+            None => NodeRecord::length(&hand.get(place..place.saturating_add(4))?)?,
         };
-        self.records(source, place..place.saturating_add(length.into()))
+        self.records(hand, place..place.saturating_add(length.into()))
     }
 
     /// The bytes of records.
-    fn records<'s>(&self, source: &'s Source, range: Range<u64>) -> Result<ReadBytes<'s>> {
+    fn records<'s>(&self, hand: &AtHand<'s>, range: Range<u64>) -> Step<ReadBytes<'s>> {
         let records = self.footer.records_range(&self.postscript);
         if range.start < records.start || range.end > records.end {
-            return Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("a bucket leads to byte {}, where no record is", range.start),
-            ));
+            let what = format!("a bucket leads to byte {}, where no record is", range.start);
+            return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
-        source.read_metadata(range)
+        hand.get(range)
     }
 
-    fn make_field(&self, source: &Source, records: FieldRecords<'_>) -> Result<TableField> {
+    fn make_field(&self, hand: &AtHand<'_>, records: FieldRecords<'_>) -> Step<TableField> {
         let FieldRecords {
             first_leaf,
             field,
@@ -460,28 +461,28 @@ impl Catalog {
                 ErrorKind::Corrupt,
                 "other columns than those of the field's type",
             )
-            .in_column(field.name()));
+            .in_column(field.name())
+            .into());
         }
         let columns = paths.into_iter().zip(records).zip(first_leaf..);
-        let columns = columns
-            .map(|((path, record), leaf)| {
-                let record = LeafRecord {
-                    leaf,
-                    field: field.name(),
-                    stored: &stored,
-                    path,
-                    record,
-                };
-                Ok(Arc::new(self.make_column(source, record)?))
-            })
-            .collect::<Result<_>>()?;
+        let columns = columns.map(|((path, record), leaf)| {
+            let record = LeafRecord {
+                leaf,
+                field: field.name(),
+                stored: &stored,
+                path,
+                record,
+            };
+            Ok(Arc::new(self.make_column(hand, record)?))
+        });
+        let columns = all(columns)?;
         Ok(TableField {
             field: Arc::new(field),
             columns,
         })
     }
 
-    fn make_column(&self, source: &Source, leaf: LeafRecord<'_>) -> Result<Column> {
+    fn make_column(&self, hand: &AtHand<'_>, leaf: LeafRecord<'_>) -> Step<Column> {
         let LeafRecord {
             leaf,
             field,
@@ -494,32 +495,54 @@ impl Catalog {
         let name = name.collect::<Vec<_>>().join(".");
         let value_type = path.value_type();
         let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, what).in_column(&name);
-        let meta = ColumnMeta::load(record, &self.bounds, |range| source.read_metadata(range))
-            .map_err(|error: Error| error.in_column(&name))?;
+        let meta = ColumnMeta::load(record, &self.bounds, |range| hand.get(range))
+            .map_err(|stop: Stop| stop.map(|error| error.in_column(&name)))?;
         if value_type.is_some() && meta.pages.is_empty() && self.rows() > 0 {
-            return Err(corrupt("a column without pages in a file with rows"));
+            return Err(corrupt("a column without pages in a file with rows").into());
         }
         if value_type.is_none() && !meta.pages.is_empty() {
-            return Err(corrupt("a column of type Null with pages"));
+            return Err(corrupt("a column of type Null with pages").into());
         }
         // Below lists there may be more items than rows.
         let too_many = |page: &&PageDescriptor| page.null_count > page.rows;
         if path.forms().is_empty() && meta.pages.iter().any(|page| too_many(&page)) {
-            return Err(corrupt("a page with more nulls than rows"));
+            return Err(corrupt("a page with more nulls than rows").into());
         }
         let listed = match record.source {
             ColumnSource::Meta { length, .. } => u64::from(length),
-            _ => 0,
+            ColumnSource::Inside { bytes } => bytes.len() as u64,
+            ColumnSource::Page {
+                meta: MetaRef::Own { bytes, .. },
+                ..
+            } => bytes.len() as u64,
+            ColumnSource::Page { .. } | ColumnSource::Empty => 0,
         };
+        let kinds = meta.descriptions.into_iter().map(|description| {
+            let shared = description.shared;
+            Ok(PageKind {
+                description: self.descriptions.resolve(description.meta)?,
+                shared: (!shared.is_empty()).then(|| shared.into()),
+            })
+        });
+        let kinds = kinds.collect::<Result<Vec<_>>>();
+        let kinds = kinds.map_err(|error| error.in_column(&name))?;
         let pages = meta.pages.iter().chain(&meta.shared_pages);
         let sides: u64 = pages.map(|page| u64::from(page.side_length)).sum();
-        let pages = |descriptors: Vec<PageDescriptor>, first: u32| -> Vec<Page> {
+        let pages = |descriptors: Vec<PageDescriptor>, first: u32| -> Result<Vec<Page>> {
             let moved = |number| self.changes.moved_of(leaf, number);
             let pages = descriptors.into_iter().zip(first..);
             pages
-                .map(|(descriptor, number)| Page::new(descriptor, moved(number)))
+                .map(|(descriptor, number)| {
+                    let kind = kinds.get(descriptor.description as usize);
+                    let kind = kind.ok_or_else(|| corrupt("a page without a description"))?;
+                    Ok(Page::new(descriptor, kind, moved(number)))
+                })
                 .collect()
         };
+        let (data_pages, shared_pages) = (
+            pages(meta.pages, 0)?,
+            pages(meta.shared_pages, SHARED_PAGE_FIRST)?,
+        );
         Ok(Column {
             leaf,
             data_type: match path.is_flat() {
@@ -537,23 +560,23 @@ impl Catalog {
                 }
                 _ => None,
             },
-            pages: pages(meta.pages, 0),
-            shared_pages: pages(meta.shared_pages, SHARED_PAGE_FIRST),
-            shared_lists: meta.shared_lists,
+            pages: data_pages,
+            shared_pages,
             digest: record.digest,
             metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
         })
     }
 
-    /// All fields in order. Reads all records, once.
-    pub(crate) fn all_fields(&self, source: &Source) -> Result<&[Arc<TableField>]> {
+    /// All fields in order. It takes all records, once.
+    pub(crate) fn all_fields(&self, hand: &AtHand<'_>) -> Step<&[Arc<TableField>]> {
         if let Some(fields) = self.all_fields.get() {
             return Ok(fields);
         }
-        let table = self.read_schema(source)?;
-        let mut fields = Vec::with_capacity(table.schema.fields().len());
+        let range = self.footer.records_range(&self.postscript);
+        let bytes = hand.get(range.clone())?;
+        let table = self.parse_schema(&bytes, range.start)?;
         let mut first_leaf = 0;
-        for field in table.schema.fields() {
+        let fields = table.schema.fields().iter().map(|field| {
             let n_leaves = metadata::n_leaves(field);
             let records = table.columns.get(first_leaf as usize..);
             let records = records.and_then(|records| records.get(..n_leaves as usize));
@@ -562,23 +585,25 @@ impl Catalog {
                 field: field.as_ref().clone(),
                 columns: records.unwrap_or_default(),
             };
-            fields.push(Arc::new(self.make_field(source, records)?));
             first_leaf += n_leaves;
-        }
+            Ok(Arc::new(self.make_field(hand, records)?))
+        });
+        let fields = all(fields)?;
         Ok(self.all_fields.get_or_init(|| fields))
     }
 
     /// All leaf columns in order.
-    pub(crate) fn all_columns(&self, source: &Source) -> Result<Vec<Arc<Column>>> {
-        let fields = self.all_fields(source)?.iter();
+    pub(crate) fn all_columns(&self, hand: &AtHand<'_>) -> Step<Vec<Arc<Column>>> {
+        let fields = self.all_fields(hand)?.iter();
         let columns = fields.flat_map(|field| field.columns.iter().cloned());
         Ok(columns.collect())
     }
 
-    fn read_schema(&self, source: &Source) -> Result<metadata::TableSchema> {
-        let range = self.footer.records_range(&self.postscript);
-        let bytes = source.read(range.clone())?;
-        let mut table = metadata::read_schema(&bytes, range.start, self.footer.n_nodes)?;
+    /// The schema of the records that lie at `place`, which is kept, and where its columns are.
+    fn parse_schema<'a>(&self, records: &'a [u8], place: u64) -> Result<metadata::TableSchema<'a>> {
+        let mut table = metadata::read_schema(records, place, self.footer.n_nodes)?;
+        // A schema has fewer fields than nodes, which are counted in 32 bits.
+        self.check_n_columns(table.schema.fields().len() as u32)?;
         if self.views {
             let fields = table.schema.fields().iter().map(views::field);
             let fields: Fields = fields.collect();
@@ -589,17 +614,13 @@ impl Catalog {
     }
 
     /// The whole schema.
-    pub(crate) fn schema(&self, source: &Source) -> Result<&SchemaRef> {
+    pub(crate) fn schema(&self, hand: &AtHand<'_>) -> Step<&SchemaRef> {
         if self.schema.get().is_none() {
-            self.read_schema(source)?;
+            let range = self.footer.records_range(&self.postscript);
+            self.parse_schema(&hand.get(range.clone())?, range.start)?;
         }
-        let none = || Error::new(ErrorKind::Corrupt, "no schema");
+        let none = || Error::new(ErrorKind::Corrupt, "no schema").into();
         self.schema.get().ok_or_else(none)
-    }
-
-    /// The metadata of the schema.
-    pub(crate) fn schema_metadata(&self) -> &HashMap<String, String> {
-        &self.root.metadata
     }
 
     pub(crate) fn header_bytes(&self) -> &[u8] {
@@ -669,6 +690,11 @@ impl Catalog {
             .filter(|region| region.bytes > 0 || region.name != REGION_ERASURES)
             .collect()
     }
+}
+
+/// Whether a step has found that there is no such column.
+pub(super) fn is_missing(stop: &Stop) -> bool {
+    matches!(stop, Stop::Failed(error) if error.kind() == ErrorKind::NoSuchColumn)
 }
 
 fn no_such_column(name: &str) -> Error {

@@ -9,7 +9,15 @@ use tarsia_metadata as metadata;
 use tarsia_metadata::{Footer, History, MovedBlock, PastState, Postscript, Section};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::Source;
+use crate::source::{AtHand, Step};
+
+/// The sections that erasures write.
+const CHANGES: [u32; 4] = [
+    metadata::SECTION_DELETED,
+    metadata::SECTION_ERASED,
+    metadata::SECTION_MOVED,
+    metadata::SECTION_HISTORY,
+];
 
 /// Changes by erasures, and what there is to tell the file's states apart.
 #[derive(Default)]
@@ -25,30 +33,37 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Reads the sections that erasures write, of a file whose state is of this epoch.
+    /// The sections that erasures write, of a file whose state is of this epoch.
     pub(crate) fn read(
-        source: &Source,
+        hand: &AtHand<'_>,
         footer: &Footer,
         postscript: &Postscript,
         epoch: u64,
-    ) -> Result<Self> {
+    ) -> Step<Self> {
         let rows = postscript.rows;
         let mut changes = Self::default();
-        if let Some(bytes) = section(source, footer, metadata::SECTION_DELETED)? {
+        hand.want(
+            footer
+                .sections
+                .iter()
+                .filter(|it| CHANGES.contains(&it.id))
+                .map(|it| it.range.clone()),
+        );
+        if let Some(bytes) = section(hand, footer, metadata::SECTION_DELETED)? {
             changes.deleted = Arc::new(row_set(&bytes, rows, "deleted rows")?);
         }
-        if let Some(bytes) = section(source, footer, metadata::SECTION_ERASED)? {
+        if let Some(bytes) = section(hand, footer, metadata::SECTION_ERASED)? {
             changes.erased = Arc::new(row_set(&bytes, rows, "erased rows")?);
         }
-        if let Some(bytes) = section(source, footer, metadata::SECTION_MOVED)? {
+        if let Some(bytes) = section(hand, footer, metadata::SECTION_MOVED)? {
             changes.moved = metadata::moved_blocks(&bytes, footer.late_range(postscript))?;
         }
-        if let Some(bytes) = section(source, footer, metadata::SECTION_HISTORY)? {
+        if let Some(bytes) = section(hand, footer, metadata::SECTION_HISTORY)? {
             changes.history = Some(history(&bytes, epoch)?);
         }
         if !changes.erased.is_subset(&changes.deleted) {
             let what = "rows that are erased and not deleted";
-            return Err(Error::new(ErrorKind::Corrupt, what));
+            return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
         Ok(changes)
     }
@@ -66,28 +81,28 @@ impl Changes {
 }
 
 /// The bytes of the one section with an id, compared with their digest.
-fn section(source: &Source, footer: &Footer, id: u32) -> Result<Option<Vec<u8>>> {
+fn section(hand: &AtHand<'_>, footer: &Footer, id: u32) -> Step<Option<Vec<u8>>> {
     let mut found: Option<&Section> = None;
     for section in footer.sections_of(id) {
         if found.replace(section).is_some() {
             let what = format!("two sections with the id {id}");
-            return Err(Error::new(ErrorKind::Corrupt, what));
+            return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
     }
     let Some(section) = found else {
         return Ok(None);
     };
-    let bytes = source.read_metadata(section.range.clone())?;
+    let bytes = hand.get(section.range.clone())?;
     let place = section.range.start;
     if section.version.major != 1 {
         let what = format!("section {id} version {}", section.version);
-        return Err(Error::new(ErrorKind::Unsupported, what));
+        return Err(Error::new(ErrorKind::Unsupported, what).into());
     }
     match section_digest(id, &bytes) == section.digest {
         true => Ok(Some(bytes.to_vec())),
         false => {
             let what = format!("section at byte {place}: digest");
-            Err(Error::new(ErrorKind::Corrupt, what))
+            Err(Error::new(ErrorKind::Corrupt, what).into())
         }
     }
 }

@@ -10,7 +10,6 @@ use tarsia_codec::toolbox::VIEW_BYTES;
 use tarsia_compliance::RowSet;
 use tarsia_metadata::ErasureLevel;
 
-use super::metas::Metas;
 use super::page::Page;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Checksums;
@@ -80,8 +79,6 @@ pub(crate) struct Column {
     pub(crate) erased: Option<Arc<RowSet>>,
     pub(crate) pages: Vec<Page>,
     pub(crate) shared_pages: Vec<Page>,
-    /// See `ColumnMeta::shared_lists`.
-    pub(crate) shared_lists: Vec<u16>,
     /// Digest over the column, for `verify`.
     pub(crate) digest: [u8; 32],
     /// Bytes of metadata: record, FlatBuffer, block tables and digests.
@@ -90,8 +87,7 @@ pub(crate) struct Column {
 
 /// Numbers that estimates of a column depend on.
 #[derive(Clone, Copy)]
-pub(crate) struct Estimates<'a> {
-    pub(crate) metas: &'a Metas,
+pub(crate) struct Estimates {
     pub(crate) is_mapped: bool,
     pub(crate) checksums: Checksums,
 }
@@ -156,11 +152,6 @@ impl Column {
         })
     }
 
-    /// The numbers of the shared pages that a page names.
-    pub(crate) fn shared_of(&self, page: &Page) -> &[u16] {
-        tarsia_metadata::shared_list(&self.shared_lists, &page.descriptor)
-    }
-
     /// How many of these rows of the table it still holds.
     pub(crate) fn n_present(&self, rows: Range<u64>) -> u64 {
         let erased = self.erased.as_ref();
@@ -190,7 +181,7 @@ impl Column {
     }
 
     /// Estimate of the bytes that are written when a row is decoded. For a zero-copy column these are its views.
-    pub(crate) fn written_row_bytes(&self, estimates: Estimates<'_>) -> usize {
+    pub(crate) fn written_row_bytes(&self, estimates: Estimates) -> usize {
         match self.is_flat() && self.is_zero_copy(estimates) {
             true => VIEW_BYTES,
             false => self.row_bytes(),
@@ -211,9 +202,8 @@ impl Column {
     }
 
     /// Whether its byte strings are not copied.
-    fn is_zero_copy(&self, estimates: Estimates<'_>) -> bool {
-        let metas = estimates.metas;
-        let lies_row_by_row = || self.pages.iter().all(|page| page.is_indexed(metas));
+    fn is_zero_copy(&self, estimates: Estimates) -> bool {
+        let lies_row_by_row = || self.pages.iter().all(Page::is_indexed);
         self.has_views(estimates.is_mapped)
             || self.borrows_runs(estimates.is_mapped) && lies_row_by_row()
     }
@@ -227,7 +217,7 @@ impl Column {
 
     /// Bytes of the pages that hold some of `rows`. Of zero-copy pages that were checked before, the bytes are counted
     /// that are read to find the values.
-    pub(crate) fn encoded_bytes(&self, estimates: Estimates<'_>, rows: &Range<u64>) -> u64 {
+    pub(crate) fn encoded_bytes(&self, estimates: Estimates, rows: &Range<u64>) -> u64 {
         let is_zero_copy = self.is_zero_copy(estimates);
         let bytes = |page: &Page| match is_zero_copy && page.is_checked(estimates.checksums) {
             true => LINE_BYTES * u64::from(page.descriptor.n_blocks),

@@ -1,8 +1,7 @@
 //! One page of an open file, and what was read of it so far.
 
-use std::any::Any;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tarsia_codec::ValueType;
 use tarsia_metadata::{BlockTable, PageDescriptor};
@@ -10,7 +9,8 @@ use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::{FullZipForm, Layout, ROW_ENTRY_BYTES};
 
 use super::checks::{Checked, check_covered};
-use super::metas::Metas;
+use super::description::Description;
+use super::once_any::OnceAny;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::Checksums;
 use crate::source::slice_of;
@@ -21,6 +21,10 @@ pub(crate) type Blocks = BlockTable<Vec<u8>>;
 /// One page: its descriptor, and what was read of it.
 pub(crate) struct Page {
     pub(crate) descriptor: PageDescriptor,
+    /// META, and the kernel.
+    pub(crate) description: Arc<Description>,
+    /// Numbers of the shared pages that it is decoded with; `None` if there are none.
+    shared: Option<Arc<[u32]>>,
     /// The blocks that lie elsewhere, in order.
     moved: Vec<(u32, Range<u64>)>,
     blocks: OnceLock<Blocks>,
@@ -34,25 +38,10 @@ pub(crate) struct Page {
     pub(crate) kept: OnceAny,
 }
 
-/// A value of any type that a layer above keeps here. It is set once and never changed.
-#[derive(Default)]
-pub(crate) struct OnceAny(OnceLock<Box<dyn Any + Send + Sync>>);
-
-impl OnceAny {
-    /// The value, if it is a `T`.
-    pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.0.get()?.downcast_ref()
-    }
-
-    /// Sets the value, unless another thread did so before.
-    pub(crate) fn set<T: Any + Send + Sync>(&self, value: T) {
-        let _ = self.0.set(Box::new(value));
-    }
-
-    /// Whether the value is set.
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.get().is_some()
-    }
+/// Things that pages of a column have in common if they are decoded in the same way.
+pub(crate) struct PageKind {
+    pub(crate) description: Arc<Description>,
+    pub(crate) shared: Option<Arc<[u32]>>,
 }
 
 /// How many rows a block with an index has, and how many of them are left.
@@ -116,9 +105,16 @@ impl IndexOfRows {
 }
 
 impl Page {
-    pub(crate) fn new(descriptor: PageDescriptor, moved: Vec<(u32, Range<u64>)>) -> Self {
+    /// A page of which nothing was read so far.
+    pub(crate) fn new(
+        descriptor: PageDescriptor,
+        kind: &PageKind,
+        moved: Vec<(u32, Range<u64>)>,
+    ) -> Self {
         Self {
             descriptor,
+            description: kind.description.clone(),
+            shared: kind.shared.clone(),
             moved,
             blocks: OnceLock::new(),
             indexes: OnceLock::new(),
@@ -126,6 +122,11 @@ impl Page {
             checked_rows: Checked::default(),
             kept: OnceAny::default(),
         }
+    }
+
+    /// The numbers of the shared pages that it is decoded with.
+    pub(crate) fn shared(&self) -> &[u32] {
+        self.shared.as_deref().unwrap_or_default()
     }
 
     /// Its rows in the table.
@@ -187,8 +188,8 @@ impl Page {
     }
 
     /// Bytes that the page's indexes take when all of them are read.
-    pub(crate) fn index_bytes(&self, metas: &Metas, is_mapped: bool) -> u64 {
-        let is_kept = !is_mapped && self.is_indexed(metas);
+    pub(crate) fn index_bytes(&self, is_mapped: bool) -> u64 {
+        let is_kept = !is_mapped && self.is_indexed();
         u64::from(is_kept) * u64::from(self.descriptor.rows) * ROW_ENTRY_BYTES as u64
     }
 
@@ -206,8 +207,8 @@ impl Page {
     }
 
     /// Whether it is a full-zip page of byte strings: each block has an index of its rows.
-    pub(crate) fn is_indexed(&self, metas: &Metas) -> bool {
-        let meta = metas.get(self.descriptor.meta);
+    pub(crate) fn is_indexed(&self) -> bool {
+        let meta = self.description.meta();
         meta.is_ok_and(|meta| {
             meta.layout == Layout::FullZip && meta.value_type == Some(ValueType::Bytes)
         })

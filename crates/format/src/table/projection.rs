@@ -7,10 +7,9 @@ use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_K
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use tarsia_arrow::leaf_paths;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, is_missing};
 use super::column::{Column, TableField};
-use crate::error::{ErrorKind, Result};
-use crate::source::Source;
+use crate::source::{AtHand, Step, all};
 
 /// The columns of a read, and the schema of its batches.
 pub(crate) struct Projection {
@@ -24,17 +23,17 @@ impl Projection {
     /// The columns of these names, or of the whole table.
     pub(crate) fn new(
         catalog: &Catalog,
-        source: &Source,
+        hand: &AtHand<'_>,
         names: Option<&[String]>,
-    ) -> Result<Self> {
+    ) -> Step<Self> {
         let (fields, metadata) = match names {
             Some(names) => {
-                let fields = named(catalog, source, names)?;
-                (fields, catalog.schema_metadata().clone())
+                let metadata = catalog.schema_metadata(hand);
+                (named(catalog, hand, names)?, metadata?.clone())
             }
             None => (
-                catalog.all_fields(source)?.to_vec(),
-                catalog.schema(source)?.metadata().clone(),
+                catalog.all_fields(hand)?.to_vec(),
+                catalog.schema(hand)?.metadata().clone(),
             ),
         };
         Ok(Self::of(fields, metadata))
@@ -61,9 +60,8 @@ impl Projection {
 
 /// The fields that names lead to. If several names lead into one field, it is there once, at the position of the first
 /// name, with all that the names select.
-fn named(catalog: &Catalog, source: &Source, names: &[String]) -> Result<Vec<Arc<TableField>>> {
-    let found = names.iter().map(|name| found(catalog, source, name));
-    let found = found.collect::<Result<Vec<_>>>()?;
+fn named(catalog: &Catalog, hand: &AtHand<'_>, names: &[String]) -> Step<Vec<Arc<TableField>>> {
+    let found = all(names.iter().map(|name| found(catalog, hand, name)))?;
     if found.iter().all(|(_, part)| *part == Part::All) {
         // If a name is given twice, its column is there twice.
         return Ok(found.into_iter().map(|(field, _)| field).collect());
@@ -85,17 +83,17 @@ fn named(catalog: &Catalog, source: &Source, names: &[String]) -> Result<Vec<Arc
 }
 
 /// The field that a name is, or leads into.
-fn found(catalog: &Catalog, source: &Source, name: &str) -> Result<(Arc<TableField>, Part)> {
-    let missing = match catalog.field(source, name) {
+fn found(catalog: &Catalog, hand: &AtHand<'_>, name: &str) -> Step<(Arc<TableField>, Part)> {
+    let missing = match catalog.field(hand, name) {
         Ok(field) => return Ok((field, Part::All)),
-        Err(error) if error.kind() == ErrorKind::NoSuchColumn => error,
-        Err(error) => return Err(error),
+        Err(stop) if is_missing(&stop) => stop,
+        Err(stop) => return Err(stop),
     };
     for (dot, _) in name.match_indices('.') {
-        let field = match catalog.field(source, &name[..dot]) {
+        let field = match catalog.field(hand, &name[..dot]) {
             Ok(field) => field,
-            Err(error) if error.kind() == ErrorKind::NoSuchColumn => continue,
-            Err(error) => return Err(error),
+            Err(stop) if is_missing(&stop) => continue,
+            Err(stop) => return Err(stop),
         };
         if let Some(part) = Part::at(field.field.data_type(), &name[dot + 1..]) {
             return Ok((field, part));

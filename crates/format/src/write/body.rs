@@ -16,22 +16,24 @@ pub(super) struct Body<S: ?Sized> {
 
 /// A page that is in the sink already; its side data waits for the metadata region.
 pub(super) struct WrittenPage {
+    /// Its description is the index among all of the file; it becomes that among the column's.
     pub(super) descriptor: PageDescriptor,
+    /// Numbers of its shared pages.
+    pub(super) shared: Vec<u32>,
     /// Block table and block digests; empty for one block.
     pub(super) side: Vec<u8>,
 }
 
 impl<S: Sink + ?Sized> Body<S> {
-    /// Appends a page of the rows from `first_row` on. `shared` is where the list of its shared pages starts in its
-    /// column.
+    /// Appends a page of the rows from `first_row` on. `shared` are the numbers of its shared pages.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for a page of 4 GiB or more and too many descriptions.
+    /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for a page of 4 GiB or more.
     pub(super) fn append_page(
         &mut self,
         sealed: SealedPage,
         first_row: u64,
-        shared: Option<u16>,
+        shared: Vec<u32>,
     ) -> Result<WrittenPage> {
         let page = sealed.page;
         self.output.pad_to(page_align(page.bytes.len() as u64))?;
@@ -48,13 +50,13 @@ impl<S: Sink + ?Sized> Body<S> {
             n_blocks: length(page.starts.len())?,
             side_length: length(sealed.side.len())?,
             null_count: length(page.null_count as usize)?,
-            meta: self.metas.index_of(&page.meta)?,
-            shared,
+            description: self.metas.index_of(&page.meta)?,
             digest: sealed.digest,
         };
         self.output.append(&page.bytes)?;
         Ok(WrittenPage {
             descriptor,
+            shared,
             side: sealed.side,
         })
     }

@@ -12,9 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 const COMBINED_MAX: usize = 12;
 
 /// Needs of decoding the pages of one description.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Needs {
-    encodings: Vec<EncodingUse>,
+    pub(super) encodings: Vec<EncodingUse>,
     nested: bool,
 }
 

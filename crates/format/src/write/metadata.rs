@@ -1,16 +1,21 @@
 //! Everything behind the pages: metadata region and digest tree, and then the [end](crate::end).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::Schema;
 use tarsia_compliance as compliance;
+use tarsia_compliance::Digest;
 use tarsia_io::Sink;
 use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
-use tarsia_metadata::{ColumnMeta, ColumnRecord, FileBounds, PageDescriptor, Section};
+use tarsia_metadata::limits::COLUMN_META_INSIDE_BYTES_MAX;
+use tarsia_metadata::{
+    ColumnMeta, ColumnRecord, FileBounds, PageDescription, PageDescriptor, PageMeta, Section,
+};
 
 use crate::end::{EndParts, Growing};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::write::body::{Body, WrittenPage};
 use crate::write::column::ColumnWriter;
 
@@ -41,7 +46,8 @@ pub(super) fn append(
     body: &mut Body<dyn Sink + '_>,
 ) -> Result<Committed> {
     body.output.pad_to(8)?;
-    let footer_parts = body.metas.finish()?;
+    let uses = uses(columns, body.metas.len());
+    let footer_parts = body.metas.finish(&uses)?;
     // It is small beside the pages, and its digest tree needs it whole.
     let mut region = Growing::at(body.output.position());
     let meta_place = region.end();
@@ -51,16 +57,21 @@ pub(super) fn append(
     }
     let bounds = FileBounds {
         rows: table.rows,
-        n_metas: footer_parts.metas.len() as u32,
+        n_metas: footer_parts.common.len() as u32,
+        n_kernels: footer_parts.kernels.len() as u32,
         meta_place,
         // Not known yet; only an upper bound is needed for the check of places.
         tree_place: u64::MAX,
     };
-    let mut records = Vec::with_capacity(columns.len());
+    let mut stored = Vec::with_capacity(columns.len());
     for column in columns {
-        let record = push_column(column, &mut region, &bounds)
+        let pages = push_column(column, &mut region, &bounds, &footer_parts.of)
             .map_err(|error| error.in_column(column.field.name()))?;
-        records.push(record.with_level(column.level));
+        stored.push((pages, column.level));
+    }
+    let mut records = Vec::with_capacity(stored.len());
+    for (pages, level) in &stored {
+        records.push(pages.record()?.with_level(*level));
     }
     let root_place = region.end();
     let encoded = metadata::write_schema(table.schema, &records, root_place)?;
@@ -72,13 +83,15 @@ pub(super) fn append(
     let tree = compliance::DigestTree::build(region.bytes());
     let footer = metadata::Footer {
         encodings: footer_parts.encodings,
-        metas: footer_parts.metas,
+        metas: footer_parts.common,
         sections,
         features: metadata::FeatureWords::default(),
         meta_place,
         tree_place,
         n_nodes: encoded.n_nodes,
         n_leaves: encoded.n_leaves,
+        // There are no more of them than nodes.
+        n_columns: table.schema.fields().len() as u32,
         root_place,
         root_bytes: encoded.root_bytes,
         created_by: concat!("tarsia ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -124,39 +137,132 @@ fn push_history(salt: [u8; 32], region: &mut Growing) -> Result<Section> {
     Ok(region.push_section(metadata::SECTION_HISTORY, &bytes))
 }
 
-/// Appends block tables, digests and, if there are several pages, their list; returns the column's record.
+/// How many columns name each of `n` descriptions.
+fn uses(columns: &[ColumnWriter], n: usize) -> Vec<u32> {
+    let mut uses = vec![0u32; n];
+    let mut of_column = Vec::new();
+    for column in columns {
+        let pages = column.pages.iter().chain(&column.shared.pages);
+        of_column.extend(pages.map(|page| page.descriptor.description));
+        of_column.sort_unstable();
+        of_column.dedup();
+        for description in of_column.drain(..) {
+            if let Some(uses) = uses.get_mut(description as usize) {
+                *uses = uses.saturating_add(1);
+            }
+        }
+    }
+    uses
+}
+
+/// How the pages of a column are stored.
+enum StoredPages {
+    None,
+    /// One, which the record describes.
+    One(PageDescriptor, PageDescription),
+    /// A list that lies inside the record.
+    Inside {
+        list: Vec<u8>,
+        digest: Digest,
+    },
+    /// A list that has a place of its own, which is in the region.
+    Outside(ColumnRecord<'static>),
+}
+
+impl StoredPages {
+    fn record(&self) -> Result<ColumnRecord<'_>> {
+        Ok(match self {
+            Self::None => ColumnRecord::EMPTY,
+            Self::One(page, description) => ColumnRecord::of_page(page, description)?,
+            Self::Inside { list, digest } => ColumnRecord::of_meta_inside(list, *digest)?,
+            Self::Outside(record) => *record,
+        })
+    }
+}
+
+/// Appends block tables, digests and, if it is long, the list of pages. `metas` are the descriptions of the file.
 fn push_column(
     column: &mut ColumnWriter,
     region: &mut Growing,
     bounds: &FileBounds,
-) -> Result<ColumnRecord> {
+    metas: &[PageMeta],
+) -> Result<StoredPages> {
     if column.pages.is_empty() {
-        return Ok(ColumnRecord::EMPTY);
+        return Ok(StoredPages::None);
     }
     let all_pages = column.pages.iter_mut().chain(&mut column.shared.pages);
     for page in all_pages.filter(|page| !page.side.is_empty()) {
         page.descriptor.side_place = region.push(&std::mem::take(&mut page.side));
     }
-    if let ([page], []) = (column.pages.as_slice(), column.shared.pages.as_slice()) {
-        return Ok(ColumnRecord::of_page(&page.descriptor)?);
+    let mut described = Described::new(metas);
+    let pages = described.all(&column.pages)?;
+    let shared_pages = described.all(&column.shared.pages)?;
+    let mut descriptions = described.descriptions;
+    if let ([page], [], 1) = (&*pages, &*shared_pages, descriptions.len())
+        && let Some(description) = descriptions.pop()
+    {
+        return Ok(StoredPages::One(*page, description));
     }
-    let digests = |pages: &[WrittenPage]| -> Vec<[u8; 32]> {
-        pages.iter().map(|page| page.descriptor.digest).collect()
+    let digests = |pages: &[PageDescriptor]| -> Vec<[u8; 32]> {
+        pages.iter().map(|page| page.digest).collect()
     };
-    let digest = compliance::column_digest(
-        column.leaf,
-        &digests(&column.pages),
-        &digests(&column.shared.pages),
-    );
-    let descriptors = |pages: &[WrittenPage]| -> Vec<PageDescriptor> {
-        pages.iter().map(|page| page.descriptor).collect()
-    };
-    let meta = ColumnMeta {
-        pages: descriptors(&column.pages),
-        shared_pages: descriptors(&column.shared.pages),
-        shared_lists: std::mem::take(&mut column.shared.lists),
+    let digest = compliance::column_digest(column.leaf, &digests(&pages), &digests(&shared_pages));
+    let list = ColumnMeta {
+        pages,
+        shared_pages,
+        descriptions,
     }
     .to_bytes(bounds)?;
-    let place = region.push(&meta);
-    Ok(ColumnRecord::of_meta(place, &meta, digest)?)
+    if list.len() <= COLUMN_META_INSIDE_BYTES_MAX {
+        return Ok(StoredPages::Inside { list, digest });
+    }
+    let place = region.push(&list);
+    Ok(StoredPages::Outside(ColumnRecord::of_meta(
+        place, &list, digest,
+    )?))
+}
+
+/// The descriptions of a column's pages, each once.
+struct Described<'a> {
+    metas: &'a [PageMeta],
+    descriptions: Vec<PageDescription>,
+    numbers: HashMap<(u32, Vec<u32>), u32>,
+}
+
+impl<'a> Described<'a> {
+    fn new(metas: &'a [PageMeta]) -> Self {
+        Self {
+            metas,
+            descriptions: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// These pages, with the numbers of their descriptions in the column.
+    fn all(&mut self, pages: &[WrittenPage]) -> Result<Vec<PageDescriptor>> {
+        let mut descriptors = Vec::with_capacity(pages.len());
+        for page in pages {
+            let mut descriptor = page.descriptor;
+            let key = (descriptor.description, page.shared.clone());
+            descriptor.description = match self.numbers.get(&key) {
+                Some(number) => *number,
+                None => self.describe(key.0, key.1)?,
+            };
+            descriptors.push(descriptor);
+        }
+        Ok(descriptors)
+    }
+
+    fn describe(&mut self, description: u32, shared: Vec<u32>) -> Result<u32> {
+        let meta = self.metas.get(description as usize);
+        let none = || Error::new(ErrorKind::InvalidInput, "a page without a description");
+        // A column has fewer than 2^31 pages.
+        let number = self.descriptions.len() as u32;
+        self.descriptions.push(PageDescription {
+            meta: meta.ok_or_else(none)?.clone(),
+            shared: shared.clone(),
+        });
+        self.numbers.insert((description, shared), number);
+        Ok(number)
+    }
 }

@@ -52,7 +52,7 @@ use crate::random::random;
 use crate::write::body::Body;
 use crate::write::columns::{Columns, STEP_ROWS};
 use crate::write::metadata::Table;
-use crate::write::metas::Metas;
+use crate::write::metas::{Metas, check_footer};
 use crate::write::output::Output;
 
 pub(crate) use captured::CapturedColumn;
@@ -210,6 +210,9 @@ impl<W: Sink> Writer<W> {
             EmbedKernels::Embed => Some(kernels::candidates(options.kernels())),
             EmbedKernels::Omit => None,
         };
+        // A table that a reader would refuse is refused before a byte of it is written.
+        check_footer(options.registry(), candidates.as_deref())?;
+        tarsia_metadata::check_schema(&schema)?;
         let mut output = Output::new(sink);
         output.append(&Header::new(file_id).to_bytes()?)?;
         Ok(Self {

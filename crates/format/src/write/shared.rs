@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tarsia_codec::UsedEntries;
 use tarsia_compliance as compliance;
 use tarsia_io::Sink;
-use tarsia_metadata::ColumnMeta;
-use tarsia_metadata::limits::SHARED_PAGES_MAX;
+use tarsia_metadata::limits::PAGES_MAX;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::write::body::{Body, WrittenPage};
@@ -17,15 +16,13 @@ use crate::write::page::{PageContext, PageId, SharedPage, UsedOf, seal};
 #[derive(Default)]
 pub(super) struct SharedPages {
     pub(super) pages: Vec<WrittenPage>,
-    /// See [`ColumnMeta::shared_lists`].
-    pub(super) lists: Vec<u16>,
     /// Numbers of pages by what they hold.
     numbers: HashMap<Content, Vec<Known>>,
 }
 
 /// A page that is in the file.
 struct Known {
-    number: u16,
+    number: u32,
     /// The entries that it still has, where others are wiped.
     used: Option<Arc<UsedEntries>>,
 }
@@ -49,15 +46,14 @@ struct Content {
     /// Digest of its blocks alone, since the page's own digest depends on its number; of all entries, where some are
     /// wiped.
     blocks_digest: [u8; 32],
-    meta: u16,
+    description: u32,
     rows: u64,
     /// Its own shared pages.
-    list: Option<u16>,
+    list: Vec<u32>,
 }
 
 impl SharedPages {
-    /// Appends pages, each unless the column has one like it. Returns where their list
-    /// starts, `None` if there are none.
+    /// Appends pages, each unless the column has one like it. Returns their numbers.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::LimitExceeded`] for more than a column may have.
@@ -66,7 +62,7 @@ impl SharedPages {
         context: &PageContext<'_>,
         pages: Vec<SharedPage>,
         body: &mut Body<dyn Sink + '_>,
-    ) -> Result<Option<u16>> {
+    ) -> Result<Vec<u32>> {
         let mut numbers = Vec::with_capacity(pages.len());
         for SharedPage {
             page,
@@ -86,9 +82,9 @@ impl SharedPages {
             // Pages that differ in what is wiped have other blocks, and other shared pages.
             let wiped = all.map(|all| Content {
                 blocks_digest: all,
-                meta: 0,
+                description: 0,
                 rows: page.rows,
-                list: None,
+                list: Vec::new(),
             });
             if let Some(known) = wiped.as_ref().and_then(|content| find(self, content)) {
                 numbers.push(known);
@@ -99,9 +95,9 @@ impl SharedPages {
                 Some(content) => content,
                 None => Content {
                     blocks_digest: compliance::section_digest(0, &page.bytes),
-                    meta: body.metas.index_of(&page.meta)?,
+                    description: body.metas.index_of(&page.meta)?,
                     rows: page.rows,
-                    list,
+                    list: list.clone(),
                 },
             };
             if let Some(known) = find(self, &content) {
@@ -112,7 +108,7 @@ impl SharedPages {
             let context = PageContext {
                 id: PageId {
                     leaf: context.id.leaf,
-                    number: compliance::SHARED_PAGE_FIRST + u32::from(number),
+                    number: compliance::SHARED_PAGE_FIRST + number,
                 },
                 ..*context
             };
@@ -122,14 +118,14 @@ impl SharedPages {
             known.push(Known { number, used });
             numbers.push(number);
         }
-        Ok(ColumnMeta::push_list(&mut self.lists, &numbers)?)
+        Ok(numbers)
     }
 
-    fn next_number(&self) -> Result<u16> {
+    fn next_number(&self) -> Result<u32> {
         let n = self.pages.len();
-        let number = u16::try_from(n).ok().filter(|_| n < SHARED_PAGES_MAX);
+        let number = u32::try_from(n).ok().filter(|_| n < PAGES_MAX);
         number.ok_or_else(|| {
-            let what = format!("more than {SHARED_PAGES_MAX} shared pages in a column");
+            let what = format!("more than {PAGES_MAX} shared pages in a column");
             Error::new(ErrorKind::LimitExceeded, what)
         })
     }

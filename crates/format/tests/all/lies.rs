@@ -231,7 +231,7 @@ fn null_counts_of_pages_and_blocks() {
             let (column_at, name) = (column_at.unwrap(), path.join("."));
             // In the record of a column of one page, else in the list of pages.
             let of_page = match lies.bytes[column_at] {
-                1 => column_at + 20,
+                1 | 3 => column_at + 20,
                 _ => lies.find(0..lies.bytes.len(), &page.digest) - 8,
             };
             let place = format!("column `{name}`, page 0");
@@ -325,9 +325,11 @@ fn columns_that_were_never_rounded() {
 fn a_column_of_nulls_with_pages() {
     let nulls: ArrayRef = Arc::new(NullArray::new(3));
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    // Two columns with the same META: it lies in the footer.
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("nulls", nulls, true),
-        ("numbers", numbers, true),
+        ("numbers", numbers.clone(), true),
+        ("more", numbers, true),
     ])
     .unwrap();
     let lies = Lies::of_table(&batch, deterministic());
@@ -545,17 +547,18 @@ fn dictionaries_that_no_page_has() {
     let lies = Lies::of_table(&one_column(array), options);
     let meta = lies.pages(&["x"]);
     let (first, second) = (meta.pages[0], meta.pages[1]);
-    let of_first = first.shared.unwrap().to_le_bytes();
-    let of_nobody = meta.shared_of(&second)[0];
-    assert!(!meta.shared_of(&first).contains(&of_nobody));
-    let list_at = lies.find(0..lies.bytes.len(), &second.digest) - 2;
-    let told = lies.told(|bytes| bytes[list_at..list_at + 2].copy_from_slice(&of_first));
+    let of_first = first.description.to_le_bytes();
+    let shared_of = |page| &meta.description_of(page).unwrap().shared;
+    let of_nobody = shared_of(&second)[0];
+    assert!(!shared_of(&first).contains(&of_nobody));
+    let list_at = lies.find(0..lies.bytes.len(), &second.digest) - 4;
+    let told = lies.told(|bytes| bytes[list_at..list_at + 4].copy_from_slice(&of_first));
     let verified = open(&told).unwrap().verify();
     verified.expect("other words, but words");
     let text = lies.refused(|bytes| {
-        bytes[list_at..list_at + 2].copy_from_slice(&of_first);
+        bytes[list_at..list_at + 4].copy_from_slice(&of_first);
         // The tree of its block.
-        bytes[meta.shared_pages[usize::from(of_nobody)].place as usize + 4] = 77;
+        bytes[meta.shared_pages[of_nobody as usize].place as usize + 4] = 77;
     });
     let place = format!("column `x`, block 0: shared page {of_nobody}: block.tree");
     assert!(text.contains(&place), "{text}");
@@ -647,7 +650,7 @@ mod of_kernels {
             bytes[length_at..length_at + 8].copy_from_slice(&(core.len() as u64).to_le_bytes());
         });
         assert!(
-            text.contains("page description 0 names a kernel that does not"),
+            text.contains("column `x.item`: page description: names a kernel that does not"),
             "{text}"
         );
     }

@@ -43,5 +43,6 @@ mod sparse;
 mod strict;
 mod threads;
 mod views;
+mod waves;
 mod windows;
 mod writer;

@@ -83,14 +83,14 @@ fn opening_reads_no_column() {
         (opened, reader.stats())
     };
     let ((open_few, take_few), (open_many, take_many)) = (bytes_read(10), bytes_read(5000));
-    assert_eq!(
-        open_few, open_many,
-        "opening depends on the number of columns"
-    );
-    assert!(open_few.bytes < 2048, "{open_few:?}");
-    // A bucket, the record, the block, the root's record, and the header before and after.
+    // A short file is read as a whole; of others the header and the end, and the header before and after.
+    for opened in [open_few, open_many] {
+        assert!(opened.bytes < 6 << 10, "{opened:?}");
+        assert!(opened.requests <= 5, "{opened:?}");
+    }
+    // A bucket, the record, the root's record, the block, and the header.
     assert!(
-        take_many.bytes < take_few.bytes + 4096,
+        take_many.bytes < take_few.bytes + 8192,
         "{take_few:?} {take_many:?}"
     );
     assert!(take_many.requests <= 8, "{take_many:?}");

@@ -6,11 +6,12 @@ use std::io::{self, Cursor, ErrorKind};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use tarsia_io::{
-    Conflict, CountingReader, IoStats, LocalFile, MappedFile, MemoryFile, ReadAt, ReadBytes,
-    ReadOptions, SeekFile, coalesce, lie_alone, read_once, read_range, read_ranges,
+    Access, Conflict, CountingReader, IoStats, LocalFile, MappedFile, MemoryFile, ReadAt,
+    ReadBytes, ReadOptions, SeekFile, coalesce, lie_alone, read_once, read_range, read_ranges,
 };
 
 fn content(len: usize) -> Vec<u8> {
@@ -351,4 +352,49 @@ fn what_is_read_once_is_copied_where_it_is_short() {
     ];
     assert_eq!(lie_alone(&places), [true, false, false, false, true]);
     assert!(lie_alone(&[]).is_empty());
+}
+
+/// Counts calls that read many ranges.
+struct Waves(MemoryFile, AtomicUsize);
+
+impl ReadAt for Waves {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(place, buf)
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &[Range<u64>],
+        options: ReadOptions,
+    ) -> io::Result<Vec<ReadBytes<'a>>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read_ranges(ranges, options)
+    }
+
+    fn read_options(&self, access: Access) -> ReadOptions {
+        match access {
+            Access::Take => ReadOptions::REMOTE_TAKE,
+            Access::Scan => ReadOptions::REMOTE_SCAN,
+        }
+    }
+}
+
+#[test]
+fn a_reader_reads_many_ranges_in_its_own_way_behind_every_pointer() {
+    let reader = Arc::new(Waves(MemoryFile::new(content(2000)), 0.into()));
+    let boxed: Box<dyn ReadAt> = Box::new(Arc::clone(&reader));
+    let ranges = [5..10, 1_000..1_005];
+    for reader in [&*boxed, &&*boxed] {
+        let parts = read_ranges(reader, &ranges, ReadOptions::LOCAL).unwrap();
+        assert_eq!(*parts[1], content(2000)[1_000..1_005]);
+        assert_eq!(reader.read_options(Access::Scan), ReadOptions::REMOTE_SCAN);
+    }
+    assert_eq!(reader.1.load(Ordering::Relaxed), 2);
+    // Others read one request after the other, as local files are best read.
+    let local = MemoryFile::new(Vec::new());
+    assert_eq!(local.read_options(Access::Scan), ReadOptions::LOCAL);
 }

@@ -2,17 +2,15 @@
 
 use std::ops::Range;
 
-use flatbuffers::{FlatBufferBuilder, VerifierOptions};
+use flatbuffers::{FlatBufferBuilder, VerifierOptions, WIPOffset};
 
+use super::description::{MetaRef, PageDescription};
 use super::page::{FileBounds, PageDescriptor};
 use super::record::{ColumnRecord, ColumnSource};
 use crate::bytes::{check_crc, pad};
 use crate::generated::column as fb;
-use crate::limits::{PAGE_STRUCT_BYTES, SHARED_PAGES_MAX};
+use crate::limits::{PAGE_STRUCT_BYTES, PAGES_MAX};
 use crate::{Error, Result};
-
-/// In the FlatBuffer, a page without shared buffers.
-const NO_LIST: u16 = u16::MAX;
 
 const _: () = assert!(size_of::<fb::Page>() == PAGE_STRUCT_BYTES);
 
@@ -23,9 +21,8 @@ pub struct ColumnMeta {
     pub pages: Vec<PageDescriptor>,
     /// Shared pages, in the order of their indices.
     pub shared_pages: Vec<PageDescriptor>,
-    /// Lists of indices of shared pages. The lists lie one after the other, each after its length.
-    /// [`ColumnMeta::push_list`] makes them.
-    pub shared_lists: Vec<u16>,
+    /// Descriptions of all pages, which name them by their index.
+    pub descriptions: Vec<PageDescription>,
 }
 
 impl ColumnMeta {
@@ -34,7 +31,7 @@ impl ColumnMeta {
     /// # Errors
     /// What `read` returns, and as [`ColumnMeta::parse`].
     pub fn load<B, E>(
-        record: &ColumnRecord,
+        record: &ColumnRecord<'_>,
         bounds: &FileBounds,
         read: impl FnOnce(Range<u64>) -> Result<B, E>,
     ) -> Result<Self, E>
@@ -55,44 +52,24 @@ impl ColumnMeta {
             let bytes = read(range)?;
             return Ok(Self::parse(bytes.as_ref(), crc, bounds).map_err(|error| error.at(place))?);
         }
+        if let ColumnSource::Inside { bytes } = record.source {
+            return Ok(Self::parse_inside(bytes, bounds)?);
+        }
+        let (pages, descriptions) = record.page(bounds)?.into_iter().unzip();
         Ok(Self {
-            pages: record.page(bounds)?.into_iter().collect(),
+            pages,
+            descriptions,
             ..Self::default()
         })
     }
 
-    /// Adds a list of shared pages unless there is an equal one, and returns its [`PageDescriptor::shared`]; `None` for
-    /// an empty list.
+    /// The description of a page.
     ///
     /// # Errors
-    /// [`Error::LimitExceeded`] for more than a column may have.
-    pub fn push_list(lists: &mut Vec<u16>, pages: &[u16]) -> Result<Option<u16>> {
-        if pages.is_empty() {
-            return Ok(None);
-        }
-        let mut start = 0;
-        while let Some(found) = list_at(lists, start) {
-            if found == pages {
-                return Ok(Some(start as u16));
-            }
-            start += 1 + found.len();
-        }
-        let too_many = |found: usize| {
-            let max = u64::from(NO_LIST);
-            Error::limit("SHARED_LISTS_MAX", found as u64, max)
-        };
-        let len = u16::try_from(pages.len()).map_err(|_| too_many(pages.len()))?;
-        let at = u16::try_from(lists.len()).ok();
-        let at = at.filter(|at| *at < NO_LIST);
-        let at = at.ok_or_else(|| too_many(lists.len()))?;
-        lists.push(len);
-        lists.extend_from_slice(pages);
-        Ok(Some(at))
-    }
-
-    /// The shared pages of a page, in the order of its META's shared buffers.
-    pub fn shared_of(&self, page: &PageDescriptor) -> &[u16] {
-        shared_list(&self.shared_lists, page)
+    /// [`Error::InvalidInput`] for a page of another column.
+    pub fn description_of(&self, page: &PageDescriptor) -> Result<&PageDescription> {
+        let found = self.descriptions.get(page.description as usize);
+        found.ok_or_else(|| Error::invalid("a page of another column"))
     }
 
     /// Reads the FlatBuffer of `fbs/column.fbs` with its padding.
@@ -102,11 +79,18 @@ impl ColumnMeta {
     /// the file.
     pub fn parse(bytes: &[u8], stored_crc: u32, bounds: &FileBounds) -> Result<Self> {
         check_crc("column metadata", 0, stored_crc, &[bytes])?;
+        Self::parse_inside(bytes, bounds)
+    }
+
+    /// Reads the FlatBuffer of a record, whose checksum was compared.
+    fn parse_inside(bytes: &[u8], bounds: &FileBounds) -> Result<Self> {
         let options = VerifierOptions {
             max_depth: 4,
-            max_tables: 4,
-            // The vectors lie one after the other; none is stored once and used twice.
-            max_apparent_size: bytes.len().saturating_mul(2).saturating_add(1024),
+            // Each table takes at least 4 bytes in the vector that refers to it.
+            max_tables: bytes.len() / 4,
+            // Limits how much of the bytes is read more than once: descriptions that share one META would copy it many
+            // times. Writers share vtables only.
+            max_apparent_size: bytes.len().saturating_mul(4).saturating_add(1024),
             ignore_missing_null_terminator: false,
         };
         let meta = flatbuffers::root_with_opts::<fb::ColumnMeta<'_>>(&options, bytes).map_err(
@@ -122,11 +106,11 @@ impl ColumnMeta {
                 .iter()
                 .flat_map(|pages| pages.iter().map(from_fb))
                 .collect(),
-            shared_lists: meta
-                .shared_lists()
+            descriptions: meta
+                .descriptions()
                 .iter()
-                .flat_map(|lists| lists.iter())
-                .collect(),
+                .map(|description| description_from_fb(&description))
+                .collect::<Result<_>>()?,
         };
         parsed.check(bounds)?;
         Ok(parsed)
@@ -139,8 +123,12 @@ impl ColumnMeta {
     pub fn to_bytes(&self, bounds: &FileBounds) -> Result<Vec<u8>> {
         self.check(bounds)?;
         let mut builder = FlatBufferBuilder::new();
-        let lists = &self.shared_lists;
-        let shared_lists = (!lists.is_empty()).then(|| builder.create_vector(lists));
+        let descriptions: Vec<_> = self
+            .descriptions
+            .iter()
+            .map(|description| description_to_fb(description, &mut builder))
+            .collect();
+        let descriptions = builder.create_vector(&descriptions);
         let shared_pages: Vec<_> = self.shared_pages.iter().map(to_fb).collect();
         let shared_pages = (!shared_pages.is_empty()).then(|| builder.create_vector(&shared_pages));
         let pages: Vec<_> = self.pages.iter().map(to_fb).collect();
@@ -150,7 +138,7 @@ impl ColumnMeta {
             &fb::ColumnMetaArgs {
                 pages: Some(pages),
                 shared_pages,
-                shared_lists,
+                descriptions: Some(descriptions),
             },
         );
         builder.finish(root, None);
@@ -223,9 +211,13 @@ impl ColumnMeta {
 
     fn check(&self, bounds: &FileBounds) -> Result<()> {
         let n_shared = self.shared_pages.len();
-        if n_shared > SHARED_PAGES_MAX {
-            let max = SHARED_PAGES_MAX as u64;
-            return Err(Error::limit("SHARED_PAGES_MAX", n_shared as u64, max));
+        for n_pages in [n_shared, self.pages.len()] {
+            if n_pages > PAGES_MAX {
+                return Err(Error::limit("PAGES_MAX", n_pages as u64, PAGES_MAX as u64));
+            }
+        }
+        for description in &self.descriptions {
+            description.check(bounds)?;
         }
         let mut next_row = 0;
         for page in &self.pages {
@@ -239,7 +231,7 @@ impl ColumnMeta {
                 ));
             }
             next_row = page.row_range().end;
-            self.check_list(page, n_shared)?;
+            self.check_description(page, n_shared)?;
         }
         if next_row != bounds.rows || self.pages.is_empty() {
             return Err(Error::corrupt(
@@ -260,43 +252,68 @@ impl ColumnMeta {
                 ));
             }
             // The shared pages that a shared page is decoded with come before it, so that no page needs itself.
-            self.check_list(page, number)?;
+            self.check_description(page, number)?;
         }
         Ok(())
     }
 
-    /// Checks that a page's list exists and names only shared pages with an index below `end`.
-    fn check_list(&self, page: &PageDescriptor, end: usize) -> Result<()> {
-        let Some(start) = page.shared else {
-            return Ok(());
-        };
-        let list = list_at(&self.shared_lists, start.into()).unwrap_or_default();
-        let fits = !list.is_empty()
-            && list.len() <= tarsia_codec::limits::SHARED_BUFFERS_MAX
-            && list.iter().all(|number| usize::from(*number) < end);
-        match fits {
-            true => Ok(()),
-            false => Err(Error::corrupt(
-                "page.shared",
-                0,
-                start,
-                "a list of 1 ..= 32 shared pages that come before the page",
-            )),
+    /// Checks that a page's description exists and names only shared pages with an index below `end`.
+    fn check_description(&self, page: &PageDescriptor, end: usize) -> Result<()> {
+        match self.descriptions.get(page.description as usize) {
+            Some(description) => description.check_shared(end),
+            None => {
+                let allowed = "descriptions of the column";
+                Err(Error::corrupt(
+                    "page.description",
+                    0,
+                    page.description,
+                    allowed,
+                ))
+            }
         }
     }
 }
 
-/// The list of a page in `lists`, which are [`ColumnMeta::shared_lists`]; empty for a page without shared pages.
-pub fn shared_list<'a>(lists: &'a [u16], page: &PageDescriptor) -> &'a [u16] {
-    let start = page.shared.map(usize::from);
-    let list = start.and_then(|start| list_at(lists, start));
-    list.unwrap_or_default()
+fn description_from_fb(description: &fb::Description<'_>) -> Result<PageDescription> {
+    let meta = match description.meta() {
+        Some(meta) if description.common() == 0 => MetaRef::Own {
+            bytes: meta.bytes(),
+            kernel: description.kernel().checked_sub(1),
+        },
+        None if description.kernel() == 0 => MetaRef::Common(description.common()),
+        _ => {
+            let found = description.common().max(description.kernel());
+            let allowed = "an index without META, a kernel with META";
+            return Err(Error::corrupt("page.meta", 0, found, allowed));
+        }
+    };
+    Ok(PageDescription {
+        meta: meta.to_owned(),
+        shared: description.shared().iter().flatten().collect(),
+    })
 }
 
-/// The list that starts at `start`, without its length.
-fn list_at(lists: &[u16], start: usize) -> Option<&[u16]> {
-    let (len, rest) = lists.get(start..)?.split_first()?;
-    rest.get(..usize::from(*len))
+fn description_to_fb<'b>(
+    description: &PageDescription,
+    builder: &mut FlatBufferBuilder<'b>,
+) -> WIPOffset<fb::Description<'b>> {
+    let shared = &description.shared;
+    let shared = (!shared.is_empty()).then(|| builder.create_vector(shared));
+    let args = match description.meta.as_ref() {
+        MetaRef::Common(common) => fb::DescriptionArgs {
+            common,
+            shared,
+            ..Default::default()
+        },
+        MetaRef::Own { bytes, kernel } => fb::DescriptionArgs {
+            meta: Some(builder.create_vector(bytes)),
+            // 65,535 kernels or more were refused by the check.
+            kernel: kernel.map_or(0, |kernel| kernel.saturating_add(1)),
+            shared,
+            ..Default::default()
+        },
+    };
+    fb::Description::create(builder, &args)
 }
 
 fn from_fb(page: &fb::Page) -> PageDescriptor {
@@ -310,8 +327,7 @@ fn from_fb(page: &fb::Page) -> PageDescriptor {
         n_blocks: page.n_blocks(),
         side_length: page.side_length(),
         null_count: page.null_count(),
-        meta: page.meta(),
-        shared: (page.shared() != NO_LIST).then_some(page.shared()),
+        description: page.description(),
         digest: page.digest().into(),
     }
 }
@@ -327,8 +343,7 @@ fn to_fb(page: &PageDescriptor) -> fb::Page {
         page.n_blocks,
         page.side_length,
         page.null_count,
-        page.meta,
-        page.shared.unwrap_or(NO_LIST),
+        page.description,
         &page.digest,
     )
 }
@@ -338,25 +353,40 @@ mod tests {
     use super::super::page::made_up::{BOUNDS, page};
     use super::*;
     use crate::bytes::crc32c;
+    use crate::{MetaBlob, PageMeta};
+
+    fn own(shared: &[u32]) -> PageDescription {
+        PageDescription {
+            meta: PageMeta::Own(MetaBlob {
+                bytes: vec![7, 8, 9],
+                kernel: Some(0),
+            }),
+            shared: shared.to_vec(),
+        }
+    }
 
     fn sample() -> ColumnMeta {
         ColumnMeta {
             pages: vec![
                 PageDescriptor {
-                    shared: Some(2),
+                    description: 2,
                     ..page(0, 1024)
                 },
                 page(1024, 1976),
             ],
-            shared_pages: vec![shared_page(None), shared_page(Some(0)), shared_page(None)],
-            shared_lists: vec![1, 0, 3, 2, 1, 1],
+            shared_pages: vec![shared_page(0), shared_page(1), shared_page(0)],
+            descriptions: vec![
+                PageDescription::of_meta(PageMeta::Common(1)),
+                own(&[0]),
+                own(&[2, 1, 1]),
+            ],
         }
     }
 
-    fn shared_page(shared: Option<u16>) -> PageDescriptor {
+    fn shared_page(description: u32) -> PageDescriptor {
         PageDescriptor {
             null_count: 0,
-            shared,
+            description,
             ..page(0, 50)
         }
     }
@@ -380,44 +410,56 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_shared_pages_are_found_again() {
-        let mut lists = vec![];
-        assert_eq!(ColumnMeta::push_list(&mut lists, &[]), Ok(None));
-        for (pages, at) in [
-            (&[5][..], 0),
-            (&[5, 1], 2),
-            (&[5], 0),
-            (&[1, 5], 5),
-            (&[5, 1], 2),
-        ] {
-            assert_eq!(ColumnMeta::push_list(&mut lists, pages), Ok(Some(at)));
-        }
-        assert_eq!(lists, [1, 5, 2, 5, 1, 2, 1, 5]);
-        let meta = sample();
-        assert_eq!(meta.shared_of(&meta.pages[0]), [2, 1, 1]);
-        assert!(meta.shared_of(&meta.pages[1]).is_empty());
-        let mut full: Vec<u16> = [1, 7].repeat(usize::from(NO_LIST) / 2 + 1);
-        assert!(ColumnMeta::push_list(&mut full, &[9]).is_err());
-        assert_eq!(ColumnMeta::push_list(&mut full, &[7]), Ok(Some(0)));
-    }
-
-    #[test]
-    fn lists_that_lead_nowhere_or_in_circles_are_refused() {
+    fn descriptions_that_lead_nowhere_or_in_circles_are_refused() {
         let check = |change: fn(&mut ColumnMeta)| {
             let mut meta = sample();
             change(&mut meta);
             let got = meta.to_bytes(&BOUNDS);
             assert!(matches!(got, Err(Error::Corrupt { .. })), "{meta:?}");
         };
-        // Beyond the end, cut short, of nothing, of a page that is not there.
-        check(|meta| meta.pages[1].shared = Some(6));
-        check(|meta| meta.shared_lists.truncate(5));
-        check(|meta| meta.shared_lists[2] = 0);
-        check(|meta| meta.shared_lists[3] = 3);
+        // A description that is not there, META and a kernel that are not, a shared page that is not.
+        check(|meta| meta.pages[1].description = 3);
+        check(|meta| meta.descriptions.truncate(2));
+        check(|meta| meta.descriptions[0].meta = PageMeta::Common(2));
+        check(|meta| {
+            meta.descriptions[2].meta = PageMeta::Own(MetaBlob {
+                bytes: Vec::new(),
+                kernel: Some(1),
+            });
+        });
+        check(|meta| meta.descriptions[2].shared[0] = 3);
+        check(|meta| meta.descriptions[2].shared = vec![0; 33]);
         // Of itself, and of a later one.
-        check(|meta| meta.shared_pages[0].shared = Some(0));
-        check(|meta| meta.shared_pages[0].shared = Some(2));
+        check(|meta| meta.shared_pages[0].description = 1);
+        check(|meta| meta.shared_pages[0].description = 2);
         check(|meta| meta.shared_pages[1].first_row = 1);
+    }
+
+    /// Descriptions that all use the bytes of one META.
+    #[test]
+    fn meta_that_many_descriptions_share_is_refused() {
+        let mut builder = FlatBufferBuilder::new();
+        let blob = builder.create_vector(&vec![0u8; 10_000]);
+        let descriptions: Vec<_> = (0..1000)
+            .map(|_| {
+                let args = fb::DescriptionArgs {
+                    meta: Some(blob),
+                    ..Default::default()
+                };
+                fb::Description::create(&mut builder, &args)
+            })
+            .collect();
+        let descriptions = builder.create_vector(&descriptions);
+        let pages = builder.create_vector(&[to_fb(&page(0, 3000))]);
+        let args = fb::ColumnMetaArgs {
+            pages: Some(pages),
+            descriptions: Some(descriptions),
+            ..Default::default()
+        };
+        let root = fb::ColumnMeta::create(&mut builder, &args);
+        builder.finish(root, None);
+        let got = ColumnMeta::parse_inside(builder.finished_data(), &BOUNDS);
+        assert!(matches!(got, Err(Error::FlatBuffer { .. })), "{got:?}");
     }
 
     #[test]
@@ -426,6 +468,7 @@ mod tests {
             sample(),
             ColumnMeta {
                 pages: vec![page(0, 3000)],
+                descriptions: vec![PageDescription::of_meta(PageMeta::Common(0))],
                 ..ColumnMeta::default()
             },
         ] {
@@ -439,6 +482,11 @@ mod tests {
             let loaded = ColumnMeta::load(&record, &BOUNDS, |range| {
                 assert_eq!(range, 150_000..150_000 + bytes.len() as u64);
                 Ok::<_, Error>(&bytes)
+            });
+            assert_eq!(loaded, Ok(meta.clone()));
+            let record = ColumnRecord::of_meta_inside(&bytes, [1; 32]).unwrap();
+            let loaded = ColumnMeta::load(&record, &BOUNDS, |_| -> Result<Vec<u8>> {
+                panic!("the bytes are there")
             });
             assert_eq!(loaded, Ok(meta));
         }
@@ -476,7 +524,10 @@ mod tests {
                 place: u64::MAX - 63,
                 ..good
             },
-            PageDescriptor { meta: 2, ..good },
+            PageDescriptor {
+                description: 1,
+                ..good
+            },
             PageDescriptor {
                 n_blocks: 1,
                 ..good
@@ -498,10 +549,6 @@ mod tests {
                 ..good
             },
             PageDescriptor {
-                shared: Some(0),
-                ..good
-            },
-            PageDescriptor {
                 first_row: 1,
                 ..good
             },
@@ -510,6 +557,7 @@ mod tests {
         for page in refused {
             let meta = ColumnMeta {
                 pages: vec![page],
+                descriptions: sample().descriptions[..1].to_vec(),
                 ..ColumnMeta::default()
             };
             assert!(

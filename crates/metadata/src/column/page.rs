@@ -9,13 +9,15 @@ use crate::limits::{
 };
 use crate::{Error, Result};
 
-/// The bounds that offsets, rows and META indices of pages must lie in; [`crate::Footer::bounds`] makes it.
+/// The bounds that offsets, rows, kernels and META indices of pages must lie in; [`crate::Footer::bounds`] makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileBounds {
     /// Rows of the table.
     pub rows: u64,
-    /// Number of META blobs.
+    /// Number of META blobs in the footer.
     pub n_metas: u32,
+    /// Number of kernels.
+    pub n_kernels: u32,
     /// Where pages end and the metadata region starts.
     pub meta_place: u64,
     /// Where the metadata region ends.
@@ -43,10 +45,8 @@ pub struct PageDescriptor {
     pub side_length: u32,
     /// Null items.
     pub null_count: u32,
-    /// Index of the META blob.
-    pub meta: u16,
-    /// Where in [`crate::ColumnMeta::shared_lists`] the page's list of shared buffers starts; `None` if it has none.
-    pub shared: Option<u16>,
+    /// Index in [`crate::ColumnMeta::descriptions`].
+    pub description: u32,
     /// The page's digest.
     pub digest: [u8; 32],
 }
@@ -122,9 +122,6 @@ impl PageDescriptor {
                 "aligned places between header and metadata",
             );
         }
-        if u32::from(self.meta) >= bounds.n_metas {
-            return bad("page.meta", self.meta.into(), "the file's META blobs");
-        }
         let side_length = u64::from(self.side_length);
         if n_blocks == 1 {
             if self.side_place != 0 || side_length != 0 {
@@ -166,6 +163,7 @@ pub(crate) mod made_up {
     pub(crate) const BOUNDS: FileBounds = FileBounds {
         rows: 3000,
         n_metas: 2,
+        n_kernels: 1,
         meta_place: 100_000,
         tree_place: 200_000,
     };
@@ -181,8 +179,7 @@ pub(crate) mod made_up {
             n_blocks: 4,
             side_length: 128,
             null_count: 5,
-            meta: 1,
-            shared: None,
+            description: 0,
             digest: [3; 32],
         }
     }

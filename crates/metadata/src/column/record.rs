@@ -2,13 +2,19 @@
 
 use tarsia_codec::toolbox::ByteReader;
 
+use super::description::{MetaRef, PageDescription};
 use super::page::{FileBounds, PageDescriptor};
 use crate::bytes::{crc32c, len_u32};
+use crate::path::to_usize;
 use crate::{Error, Result};
 
 const KIND_EMPTY: u8 = 0;
 const KIND_PAGE: u8 = 1;
 const KIND_META: u8 = 2;
+/// As [`KIND_PAGE`], with META behind the column record.
+const KIND_PAGE_OWN: u8 = 3;
+/// As [`KIND_META`], with the list of pages behind the column record.
+const KIND_META_INSIDE: u8 = 4;
 
 /// The level of a column: what an erasure may do with its values. A column has its level from the time it is written.
 ///
@@ -49,11 +55,11 @@ impl std::fmt::Display for ErasureLevel {
     }
 }
 
-/// The part of a node's record that says where its column is; it has a fixed size.
+/// The part of a node's record that says where its column is: 72 bytes, and those that its source has *inside*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ColumnRecord {
+pub struct ColumnRecord<'a> {
     /// The pages, or where they are listed.
-    pub source: ColumnSource,
+    pub source: ColumnSource<'a>,
     /// The erasure level of the column.
     pub level: ErasureLevel,
     /// The column's digest; zero for [`ColumnSource::Empty`].
@@ -62,13 +68,13 @@ pub struct ColumnRecord {
 
 /// Where the pages of a column are described.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnSource {
+pub enum ColumnSource<'a> {
     /// No pages: no rows, or of type Null.
     Empty,
     /// One page with all rows, and no shared buffers.
     Page {
-        /// Index of the META blob.
-        meta: u16,
+        /// META, and the kernel. META of the column's own lies inside the record.
+        meta: MetaRef<'a>,
         /// Blocks.
         n_blocks: u32,
         /// Offset of the first block.
@@ -91,9 +97,14 @@ pub enum ColumnSource {
         /// CRC-32C of those bytes.
         crc: u32,
     },
+    /// The pages are listed by a [`crate::ColumnMeta`] inside the record.
+    Inside {
+        /// Its FlatBuffer, padding counted.
+        bytes: &'a [u8],
+    },
 }
 
-impl ColumnRecord {
+impl<'a> ColumnRecord<'a> {
     /// The record of a column without pages.
     pub const EMPTY: Self = Self {
         source: ColumnSource::Empty,
@@ -112,13 +123,13 @@ impl ColumnRecord {
     /// # Errors
     /// [`Error::InvalidInput`] for a page whose first row is not 0 or that has shared buffers: that needs a
     /// [`crate::ColumnMeta`].
-    pub fn of_page(page: &PageDescriptor) -> Result<Self> {
-        if page.first_row != 0 || page.shared.is_some() {
+    pub fn of_page(page: &PageDescriptor, description: &'a PageDescription) -> Result<Self> {
+        if page.first_row != 0 || !description.shared.is_empty() {
             return Err(Error::invalid("a page that does not fit a column record"));
         }
         Ok(Self {
             source: ColumnSource::Page {
-                meta: page.meta,
+                meta: description.meta.as_ref(),
                 n_blocks: page.n_blocks,
                 place: page.place,
                 length: page.length,
@@ -147,11 +158,43 @@ impl ColumnRecord {
         })
     }
 
-    /// The page of a [`ColumnSource::Page`]; `None` for another source.
+    /// The record of a column whose [`crate::ColumnMeta`] is stored as `bytes` inside of it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for bytes that are not padded to a multiple of 8.
+    pub fn of_meta_inside(bytes: &'a [u8], digest: [u8; 32]) -> Result<Self> {
+        if !bytes.len().is_multiple_of(8) {
+            return Err(Error::invalid("a list of pages that is not padded"));
+        }
+        Ok(Self {
+            source: ColumnSource::Inside { bytes },
+            level: ErasureLevel::default(),
+            digest,
+        })
+    }
+
+    /// The bytes that lie inside the record, behind its fixed part.
+    pub(crate) fn inside(&self) -> &'a [u8] {
+        match self.source {
+            ColumnSource::Inside { bytes }
+            | ColumnSource::Page {
+                meta: MetaRef::Own { bytes, .. },
+                ..
+            } => bytes,
+            ColumnSource::Page {
+                meta: MetaRef::Common(_),
+                ..
+            }
+            | ColumnSource::Empty
+            | ColumnSource::Meta { .. } => &[],
+        }
+    }
+
+    /// The page of a [`ColumnSource::Page`] and its description; `None` for another source.
     ///
     /// # Errors
     /// [`Error::Corrupt`] where the page does not fit the file.
-    pub fn page(&self, bounds: &FileBounds) -> Result<Option<PageDescriptor>> {
+    pub fn page(&self, bounds: &FileBounds) -> Result<Option<(PageDescriptor, PageDescription)>> {
         let ColumnSource::Page {
             meta,
             n_blocks,
@@ -182,130 +225,211 @@ impl ColumnRecord {
             n_blocks,
             side_length,
             null_count,
-            meta,
-            shared: None,
+            description: 0,
             digest: self.digest,
         };
         page.check(bounds, 0)?;
-        Ok(Some(page))
+        meta.check(bounds, 2)?;
+        Ok(Some((page, PageDescription::of_meta(meta.to_owned()))))
     }
 
-    /// Appends the 72 bytes.
-    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
-        let (kind, meta, n_blocks, place, length, nulls, side_place, side_length, crc) =
-            match self.source {
-                ColumnSource::Empty => (KIND_EMPTY, 0, 0, 0, 0, 0, 0, 0, 0),
-                ColumnSource::Page {
-                    meta,
-                    n_blocks,
-                    place,
-                    length,
-                    null_count,
-                    side_place,
-                    side_length,
-                } => (
-                    KIND_PAGE,
-                    meta,
-                    n_blocks,
-                    place,
-                    length,
-                    null_count,
-                    side_place,
-                    side_length,
-                    0,
-                ),
-                ColumnSource::Meta { place, length, crc } => {
-                    (KIND_META, 0, 0, place, length, 0, 0, 0, crc)
+    /// Appends the fixed part, and what lies inside.
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let mut fixed = Fixed {
+            level: self.level.number(),
+            digest: self.digest,
+            ..Fixed::default()
+        };
+        match self.source {
+            ColumnSource::Empty => fixed.kind = KIND_EMPTY,
+            ColumnSource::Page {
+                meta,
+                n_blocks,
+                place,
+                length,
+                null_count,
+                side_place,
+                side_length,
+            } => {
+                match meta {
+                    MetaRef::Common(index) => (fixed.kind, fixed.meta) = (KIND_PAGE, index),
+                    MetaRef::Own { bytes, kernel } => {
+                        fixed.kind = KIND_PAGE_OWN;
+                        // 65,535 kernels or more are refused by the check of the META.
+                        fixed.meta = kernel.map_or(0, |kernel| kernel.saturating_add(1));
+                        fixed.last = len_u32(bytes.len(), "column.meta_length")?;
+                    }
                 }
-            };
-        out.extend_from_slice(&[kind, self.level.number()]);
-        out.extend_from_slice(&meta.to_le_bytes());
-        out.extend_from_slice(&n_blocks.to_le_bytes());
-        out.extend_from_slice(&place.to_le_bytes());
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(&nulls.to_le_bytes());
-        out.extend_from_slice(&side_place.to_le_bytes());
-        out.extend_from_slice(&side_length.to_le_bytes());
-        out.extend_from_slice(&crc.to_le_bytes());
-        out.extend_from_slice(&self.digest);
+                fixed.n_blocks = n_blocks;
+                fixed.place = place;
+                fixed.length = length;
+                fixed.null_count = null_count;
+                fixed.side_place = side_place;
+                fixed.side_length = side_length;
+            }
+            ColumnSource::Meta { place, length, crc } => {
+                fixed.kind = KIND_META;
+                (fixed.place, fixed.length, fixed.last) = (place, length, crc);
+            }
+            ColumnSource::Inside { bytes } => {
+                fixed.kind = KIND_META_INSIDE;
+                fixed.length = len_u32(bytes.len(), "column.length")?;
+            }
+        }
+        fixed.write_to(out);
+        out.extend_from_slice(self.inside());
+        Ok(())
     }
 
-    /// Reads the 72 bytes. Whether offsets fit the file is checked when they are used.
-    pub(crate) fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
+    /// Reads the fixed part, and what lies inside. Whether offsets fit the file is checked when they are used.
+    pub(crate) fn parse(reader: &mut ByteReader<'a>) -> Result<Self> {
         let start = reader.position();
         let bad = |field, at: usize, found: u64, allowed| {
             Err(Error::corrupt(field, start + at, found, allowed))
         };
-        let kind = reader.u8("column.kind")?;
-        let level = reader.u8("column.level")?;
-        let meta = reader.u16("column.meta")?;
-        let n_blocks = reader.u32("column.n_blocks")?;
-        let place = reader.u64("column.place")?;
-        let length = reader.u32("column.length")?;
-        let null_count = reader.u32("column.null_count")?;
-        let side_place = reader.u64("column.side_place")?;
-        let side_length = reader.u32("column.side_length")?;
-        let crc = reader.u32("column.crc")?;
-        let mut digest = [0; 32];
-        digest.copy_from_slice(reader.take(32, "column.digest")?);
-        let Some(level) = ErasureLevel::of_number(level) else {
-            return bad("column.level", 1, level.into(), "0, 1, 2");
+        let fixed = Fixed::parse(reader)?;
+        let Some(level) = ErasureLevel::of_number(fixed.level) else {
+            return bad("column.level", 1, fixed.level.into(), "0, 1, 2");
         };
-        let page_fields = u64::from(meta) | u64::from(n_blocks) | u64::from(null_count);
-        let page_fields = page_fields | side_place | u64::from(side_length);
-        let source = match kind {
+        let page = |meta| ColumnSource::Page {
+            meta,
+            n_blocks: fixed.n_blocks,
+            place: fixed.place,
+            length: fixed.length,
+            null_count: fixed.null_count,
+            side_place: fixed.side_place,
+            side_length: fixed.side_length,
+        };
+        let source = match fixed.kind {
             KIND_EMPTY => {
-                let fields = page_fields | place | u64::from(length) | u64::from(crc);
-                if fields != 0 || digest != [0; 32] {
-                    return bad(
-                        "column.kind",
-                        0,
-                        kind.into(),
-                        "a kind whose fields are used",
-                    );
+                let fields = fixed.page_fields() | fixed.place | u64::from(fixed.length);
+                if fields | u64::from(fixed.last) != 0 || fixed.digest != [0; 32] {
+                    let allowed = "a kind whose fields are used";
+                    return bad("column.kind", 0, fixed.kind.into(), allowed);
                 }
                 ColumnSource::Empty
             }
-            KIND_PAGE => {
-                if crc != 0 {
-                    return bad("column.crc", 36, crc.into(), "zero for kind 1");
+            KIND_PAGE if fixed.last != 0 => {
+                return bad("column.crc", 36, fixed.last.into(), "zero for kind 1");
+            }
+            KIND_PAGE => page(MetaRef::Common(fixed.meta)),
+            KIND_PAGE_OWN => page(MetaRef::Own {
+                bytes: reader.take(inside_len(fixed.last)?, "column.meta")?,
+                kernel: fixed.meta.checked_sub(1),
+            }),
+            KIND_META | KIND_META_INSIDE if fixed.page_fields() != 0 => {
+                let allowed = "zero for kinds 2 and 4";
+                return bad("column.meta", 2, fixed.page_fields(), allowed);
+            }
+            KIND_META => ColumnSource::Meta {
+                place: fixed.place,
+                length: fixed.length,
+                crc: fixed.last,
+            },
+            KIND_META_INSIDE => {
+                if fixed.place != 0 || fixed.last != 0 || !fixed.length.is_multiple_of(8) {
+                    let allowed = "no place and no checksum for kind 4, and a multiple of 8 bytes";
+                    return bad("column.length", 16, fixed.length.into(), allowed);
                 }
-                ColumnSource::Page {
-                    meta,
-                    n_blocks,
-                    place,
-                    length,
-                    null_count,
-                    side_place,
-                    side_length,
+                ColumnSource::Inside {
+                    bytes: reader.take(inside_len(fixed.length)?, "column.pages")?,
                 }
             }
-            KIND_META => {
-                if page_fields != 0 {
-                    return bad("column.meta", 2, page_fields, "zero for kind 2");
-                }
-                ColumnSource::Meta { place, length, crc }
-            }
-            _ => return bad("column.kind", 0, kind.into(), "0, 1, 2"),
+            kind => return bad("column.kind", 0, kind.into(), "0, 1, 2, 3, 4"),
         };
         Ok(Self {
             source,
             level,
-            digest,
+            digest: fixed.digest,
         })
+    }
+}
+
+fn inside_len(bytes: u32) -> Result<usize> {
+    to_usize(bytes, "column.length")
+}
+
+/// The fixed part of a column record, field by field.
+#[derive(Default)]
+struct Fixed {
+    kind: u8,
+    level: u8,
+    meta: u16,
+    n_blocks: u32,
+    place: u64,
+    length: u32,
+    null_count: u32,
+    side_place: u64,
+    side_length: u32,
+    /// A checksum, or the length of META.
+    last: u32,
+    digest: [u8; 32],
+}
+
+impl Fixed {
+    /// Zero if all fields are that kinds 2 and 4 do not use.
+    fn page_fields(&self) -> u64 {
+        let fields = u64::from(self.meta) | u64::from(self.n_blocks) | u64::from(self.null_count);
+        fields | self.side_place | u64::from(self.side_length)
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.kind, self.level]);
+        out.extend_from_slice(&self.meta.to_le_bytes());
+        out.extend_from_slice(&self.n_blocks.to_le_bytes());
+        out.extend_from_slice(&self.place.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.extend_from_slice(&self.null_count.to_le_bytes());
+        out.extend_from_slice(&self.side_place.to_le_bytes());
+        out.extend_from_slice(&self.side_length.to_le_bytes());
+        out.extend_from_slice(&self.last.to_le_bytes());
+        out.extend_from_slice(&self.digest);
+    }
+
+    fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
+        let mut fixed = Self {
+            kind: reader.u8("column.kind")?,
+            level: reader.u8("column.level")?,
+            meta: reader.u16("column.meta")?,
+            n_blocks: reader.u32("column.n_blocks")?,
+            place: reader.u64("column.place")?,
+            length: reader.u32("column.length")?,
+            null_count: reader.u32("column.null_count")?,
+            side_place: reader.u64("column.side_place")?,
+            side_length: reader.u32("column.side_length")?,
+            last: reader.u32("column.crc")?,
+            digest: [0; 32],
+        };
+        let digest = reader.take(32, "column.digest")?;
+        fixed.digest.copy_from_slice(digest);
+        Ok(fixed)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::description::PageMeta;
     use super::super::page::made_up::{BOUNDS, page};
     use super::*;
+    use crate::MetaBlob;
     use crate::limits::{BLOCK_ROWS_MAX, COLUMN_RECORD_BYTES};
 
-    fn record_bytes(record: &ColumnRecord) -> Vec<u8> {
+    static COMMON: PageDescription = PageDescription {
+        meta: PageMeta::Common(1),
+        shared: Vec::new(),
+    };
+
+    fn own() -> PageDescription {
+        PageDescription::of_meta(PageMeta::Own(MetaBlob {
+            bytes: vec![1, 2, 3],
+            kernel: Some(0),
+        }))
+    }
+
+    fn record_bytes(record: &ColumnRecord<'_>) -> Vec<u8> {
         let mut out = Vec::new();
-        record.write_to(&mut out);
-        assert_eq!(out.len(), COLUMN_RECORD_BYTES);
+        record.write_to(&mut out).unwrap();
+        assert_eq!(out.len(), COLUMN_RECORD_BYTES + record.inside().len());
         out
     }
 
@@ -315,10 +439,13 @@ mod tests {
             epoch: 0,
             ..page(0, 3000)
         };
+        let own = own();
         let records = [
             ColumnRecord::EMPTY,
-            ColumnRecord::of_page(&one_page).unwrap(),
+            ColumnRecord::of_page(&one_page, &COMMON).unwrap(),
+            ColumnRecord::of_page(&one_page, &own).unwrap(),
             ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap(),
+            ColumnRecord::of_meta_inside(b"12345678", [1; 32]).unwrap(),
         ];
         for record in records {
             let bytes = record_bytes(&record);
@@ -329,20 +456,47 @@ mod tests {
                 assert!(matches!(got, Err(Error::Truncated { .. })), "{len}");
             }
         }
-        assert_eq!(records[1].page(&BOUNDS), Ok(Some(one_page)));
+        assert_eq!(
+            records[1].page(&BOUNDS),
+            Ok(Some((one_page, COMMON.clone())))
+        );
+        assert_eq!(records[2].page(&BOUNDS), Ok(Some((one_page, own.clone()))));
         assert_eq!(records[0].page(&BOUNDS), Ok(None));
-        assert!(ColumnRecord::of_page(&page(1, 10)).is_err());
+        assert!(ColumnRecord::of_page(&page(1, 10), &COMMON).is_err());
+        assert!(ColumnRecord::of_meta_inside(b"1234567", [1; 32]).is_err());
+        let with_shared = PageDescription {
+            shared: vec![0],
+            ..COMMON.clone()
+        };
+        assert!(ColumnRecord::of_page(&one_page, &with_shared).is_err());
+        // META and kernels that the file does not have.
+        for bounds in [
+            FileBounds {
+                n_metas: 1,
+                ..BOUNDS
+            },
+            FileBounds {
+                n_kernels: 0,
+                ..BOUNDS
+            },
+        ] {
+            let refused = records[1..3].iter().filter(|it| it.page(&bounds).is_err());
+            assert_eq!(refused.count(), 1, "{bounds:?}");
+        }
     }
 
     #[test]
     fn records_refuse_fields_of_another_kind() {
-        let page = record_bytes(&ColumnRecord::of_page(&page(0, 3000)).unwrap());
+        let page = record_bytes(&ColumnRecord::of_page(&page(0, 3000), &COMMON).unwrap());
+        let inside = ColumnRecord::of_meta_inside(b"12345678", [1; 32]).unwrap();
+        let inside = record_bytes(&inside);
         let meta = record_bytes(&ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap());
         let empty = record_bytes(&ColumnRecord::EMPTY);
         for (bytes, at) in [
             (&empty, vec![2, 4, 8, 16, 20, 24, 32, 36, 40]),
             (&page, vec![36]),
             (&meta, vec![2, 4, 20, 24, 32]),
+            (&inside, vec![2, 4, 8, 16, 20, 24, 32, 36]),
         ] {
             for at in at {
                 let mut bad = bytes.clone();
@@ -361,7 +515,7 @@ mod tests {
         bad[1] = 3;
         assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
         let mut bad = page;
-        bad[0] = 3;
+        bad[0] = 5;
         assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
     }
 
@@ -373,7 +527,7 @@ mod tests {
             ..BOUNDS
         };
         assert!(
-            ColumnRecord::of_page(&good)
+            ColumnRecord::of_page(&good, &COMMON)
                 .unwrap()
                 .page(&many_rows)
                 .is_err()
@@ -383,7 +537,7 @@ mod tests {
             ..BOUNDS
         };
         assert!(
-            ColumnRecord::of_page(&good)
+            ColumnRecord::of_page(&good, &COMMON)
                 .unwrap()
                 .page(&too_many_rows)
                 .is_err()

@@ -10,4 +10,4 @@ mod tests;
 mod write;
 
 pub use read::{FieldColumns, TableSchema, read_field, read_schema};
-pub use write::{EncodedSchema, write_schema};
+pub use write::{EncodedSchema, check_schema, write_schema};

@@ -16,11 +16,11 @@ use crate::types::{KeysOrdered, NodeType};
 
 /// A schema and where its columns are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableSchema {
+pub struct TableSchema<'a> {
     /// All fields in order, with all metadata.
     pub schema: Schema,
     /// One per leaf in pre-order: each field has as many as [`crate::n_leaves`] says.
-    pub columns: Vec<ColumnRecord>,
+    pub columns: Vec<ColumnRecord<'a>>,
 }
 
 /// Rebuilds the schema from all records. `bytes` lie at the offset `place` ([`crate::Footer::records_range`]).
@@ -29,7 +29,7 @@ pub struct TableSchema {
 /// [`Error::Truncated`], [`Error::Crc`], [`Error::Corrupt`] with offsets in the file, [`Error::LimitExceeded`] for
 /// nesting deeper than [`crate::limits::SCHEMA_DEPTH_MAX`], [`Error::Unsupported`] for types of a later version, with
 /// the field's path.
-pub fn read_schema(bytes: &[u8], place: u64, n_nodes: u32) -> Result<TableSchema> {
+pub fn read_schema(bytes: &[u8], place: u64, n_nodes: u32) -> Result<TableSchema<'_>> {
     let mut walk = Walk {
         records: Records::new(bytes, n_nodes),
         place,
@@ -64,13 +64,13 @@ pub fn read_schema(bytes: &[u8], place: u64, n_nodes: u32) -> Result<TableSchema
 
 /// A field at any depth, and where its columns are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldColumns {
+pub struct FieldColumns<'a> {
     /// The field with all its descendants, with all metadata.
     pub field: Field,
     /// Number of the first of its columns, counted over the whole schema in pre-order; 0 for run ends, which have none.
     pub first_leaf: u32,
     /// Its columns in pre-order, as many as [`crate::n_leaves`] says; none for run ends.
-    pub columns: Vec<ColumnRecord>,
+    pub columns: Vec<ColumnRecord<'a>>,
 }
 
 /// Rebuilds the field of one node. `descendants` are the records of all its descendants, empty where it has none, and
@@ -79,7 +79,11 @@ pub struct FieldColumns {
 /// # Errors
 /// As [`read_schema`]; [`Error::InvalidInput`] for the root, and if `descendants` or `place` are not those of the
 /// node's descendants.
-pub fn read_field(record: &NodeRecord<'_>, descendants: &[u8], place: u64) -> Result<FieldColumns> {
+pub fn read_field<'a>(
+    record: &NodeRecord<'a>,
+    descendants: &'a [u8],
+    place: u64,
+) -> Result<FieldColumns<'a>> {
     if record.ordinal == 0 {
         return Err(Error::invalid("the root is a schema, not a field"));
     }
@@ -137,12 +141,12 @@ impl NodeRecord<'_> {
 const LEAF_BYTES_MIN: usize = RECORD_HEADER_BYTES + COLUMN_RECORD_BYTES;
 
 /// A node whose children come next.
-struct Parent<'a> {
-    record: &'a NodeRecord<'a>,
+struct Parent<'p, 'a> {
+    record: &'p NodeRecord<'a>,
     /// Offset of its record.
     place: u64,
     /// `None` for the root.
-    node: Option<&'a NodeType>,
+    node: Option<&'p NodeType>,
     /// True if the children can have columns.
     is_stored: bool,
 }
@@ -154,7 +158,7 @@ struct Walk<'a> {
     place: u64,
     /// Number of the next column.
     first_leaf: u32,
-    columns: Vec<ColumnRecord>,
+    columns: Vec<ColumnRecord<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -180,7 +184,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The fields of a node's children, whose records come next.
-    fn children(&mut self, parent: &Parent<'_>, range: &ChildRange) -> Result<Vec<FieldRef>> {
+    fn children(&mut self, parent: &Parent<'_, '_>, range: &ChildRange) -> Result<Vec<FieldRef>> {
         let bad = |field, at, found: u64, allowed| {
             Err(Error::corrupt(field, RECORD_HEADER_BYTES + at, found, allowed).at(parent.place))
         };
@@ -242,7 +246,7 @@ impl<'a> Walk<'a> {
     ///
     /// Recursion ends: a path has at most [`crate::limits::SCHEMA_DEPTH_MAX`] components, and that of a child has one
     /// more.
-    fn field(&mut self, record: &NodeRecord<'_>, place: u64, is_stored: bool) -> Result<Field> {
+    fn field(&mut self, record: &NodeRecord<'a>, place: u64, is_stored: bool) -> Result<Field> {
         let node = NodeType::parse(record.format).map_err(|error| in_field(record.path, error))?;
         let n_children = record.children.map_or(0, |range| range.n_children);
         let is_packed = record.is_packed();

@@ -12,8 +12,8 @@ use crate::limits::SCHEMA_DEPTH_MAX;
 use crate::reserved::{LAYOUT_KEY, LAYOUT_PACKED};
 use crate::types::{FIXED, children};
 use crate::{
-    Bucket, Buckets, ChildRange, ColumnRecord, ColumnSource, Error, NodeRecord, Records, Result,
-    crc32c, encode_path, n_leaves, path_hash, unique_record,
+    Bucket, Buckets, ChildRange, ColumnRecord, ColumnSource, Error, MetaRef, NodeRecord, Records,
+    Result, crc32c, encode_path, n_leaves, path_hash, unique_record,
 };
 
 const PLACE: u64 = 8192;
@@ -37,12 +37,12 @@ fn sample() -> Schema {
     )
 }
 
-fn columns(n: usize) -> Vec<ColumnRecord> {
+fn columns(n: usize) -> Vec<ColumnRecord<'static>> {
     (0..n)
         .map(|i| ColumnRecord {
             level: Default::default(),
             source: ColumnSource::Page {
-                meta: 0,
+                meta: MetaRef::Common(0),
                 n_blocks: 1,
                 place: 192 + i as u64 * 48,
                 length: 48,
@@ -93,7 +93,7 @@ fn fields_are_found_by_path_and_a_shared_path_is_ambiguous() {
     let find = |path: &[u8]| {
         let records = bucket.lookup(path_hash(path)).map(|entry| {
             let start = (entry.place - PLACE) as usize;
-            let end = start + entry.record_bytes.unwrap() as usize;
+            let end = start + entry.range_bytes.unwrap() as usize;
             NodeRecord::parse(&encoded.records[start..end]).unwrap()
         });
         unique_record(path, records).map(|found| found.map(|record| record.ordinal))
@@ -304,7 +304,7 @@ fn check_round_trip(schema: &Schema) {
         if let Some(column) = record.column {
             let column_at = at + record.column_at().unwrap();
             let mut bytes = Vec::new();
-            column.write_to(&mut bytes);
+            column.write_to(&mut bytes).unwrap();
             assert_eq!(encoded.records[column_at..][..bytes.len()], bytes);
             assert_eq!(record.leaf, Some(leaf));
             leaf += 1;

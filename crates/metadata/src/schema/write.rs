@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
-use crate::bucket::{BucketEntry, path_hash};
+use crate::bucket::{BucketEntry, Buckets, path_hash};
 use crate::child_range::ChildRange;
 use crate::column::ColumnRecord;
 use crate::error::{Error, Result};
-use crate::limits::ENTRIES_OF_ONE_PATH_MAX;
+use crate::leaves::n_leaves;
+use crate::limits::{ENTRIES_OF_ONE_PATH_MAX, HEADER_BYTES};
 use crate::path::{check_depth, encode_metadata, push_string};
 use crate::record::NodeRecord;
 use crate::reserved::is_packed;
@@ -39,7 +40,7 @@ pub struct EncodedSchema {
 /// [`Error::LimitExceeded`] for strings of 4 GiB and nesting deeper than [`crate::limits::SCHEMA_DEPTH_MAX`].
 pub fn write_schema(
     schema: &Schema,
-    columns: &[ColumnRecord],
+    columns: &[ColumnRecord<'_>],
     place: u64,
 ) -> Result<EncodedSchema> {
     if !place.is_multiple_of(8) {
@@ -77,6 +78,17 @@ pub fn write_schema(
     Ok(writer.encoded)
 }
 
+/// Checks that a table with this schema can be written, before any of it is.
+///
+/// # Errors
+/// As [`write_schema`] and [`Buckets::build`].
+pub fn check_schema(schema: &Schema) -> Result<()> {
+    let n_leaves = schema.fields().iter().map(|field| n_leaves(field) as usize);
+    let columns = vec![ColumnRecord::EMPTY; n_leaves.sum()];
+    let encoded = write_schema(schema, &columns, HEADER_BYTES as u64)?;
+    Buckets::build(encoded.entries).map(drop)
+}
+
 const NO_CHILDREN: ChildRange = ChildRange {
     n_children: 0,
     first_leaf: 0,
@@ -102,7 +114,7 @@ struct Writer<'a> {
     encoded: EncodedSchema,
     /// Nodes of each path so far.
     of_path: HashMap<Box<[u8]>, u32>,
-    columns: &'a [ColumnRecord],
+    columns: &'a [ColumnRecord<'a>],
     place: u64,
 }
 
@@ -127,12 +139,12 @@ impl Writer<'_> {
         let bytes = record.stored_bytes()?;
         let start = self.encoded.records.len();
         let own_place = self.place.saturating_add(start as u64);
-        let entry = BucketEntry::new(path_hash(record.path), own_place, bytes);
         let of_path = self.of_path.entry(record.path.into()).or_default();
         *of_path = of_path.saturating_add(1);
-        if *of_path <= ENTRIES_OF_ONE_PATH_MAX {
-            self.encoded.entries.push(entry);
-        }
+        let entry_at = (*of_path <= ENTRIES_OF_ONE_PATH_MAX).then_some(self.encoded.entries.len());
+        // The length is known once all descendants are written.
+        let entry = BucketEntry::new(path_hash(record.path), own_place, None);
+        self.encoded.entries.extend(entry_at.map(|_| entry));
         // Room for the record. It is written after those of its descendants, which it describes.
         let behind = start.saturating_add(bytes as usize);
         self.encoded.records.resize(behind, 0);
@@ -160,6 +172,9 @@ impl Writer<'_> {
                 },
                 first_child_place: own_place.saturating_add(bytes.into()),
             };
+        }
+        if let Some(entry) = entry_at.and_then(|at| self.encoded.entries.get_mut(at)) {
+            *entry = BucketEntry::new(entry.hash, entry.place, record.range_bytes(bytes));
         }
         let mut written = Vec::with_capacity(bytes as usize);
         record.write_to(&mut written)?;

@@ -9,14 +9,16 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tarsia_compliance as compliance;
 use tarsia_compliance::DigestTree;
-use tarsia_metadata::{ColumnRecord, ColumnSource, NodeRecord, Postscript, Section, limits};
+use tarsia_metadata::{
+    ColumnMeta, ColumnRecord, ColumnSource, NodeRecord, Postscript, Section, limits,
+};
 use tarsia_testkit::rng::Rng;
 
 use super::context::Context;
 use crate::outcome::Outcome;
 use crate::tool::Tool;
 use crate::users::Users;
-use crate::walk::Walked;
+use crate::walk::{Walked, WalkedColumn};
 
 /// Sections that an erasure adds or writes anew. The history before had a salt that nobody has any more.
 const ADDED_SECTIONS: [u32; 4] = [5, 6, 7, 8];
@@ -203,20 +205,7 @@ impl<'a> Before<'a> {
             };
             let (data, shared) = (digests(&meta.pages), digests(&meta.shared_pages));
             let digest = compliance::column_digest(column.leaf, &data, &shared);
-            let record = match column.record.source {
-                ColumnSource::Meta { place, length, .. } => {
-                    let at = (place - start) as usize;
-                    let old = &region[at..at + length as usize];
-                    let patched = meta.patched(old).map_err(text)?;
-                    region[at..at + patched.len()].copy_from_slice(&patched);
-                    ColumnRecord::of_meta(place, &patched, digest).map_err(text)?
-                }
-                _ => ColumnRecord::of_page(&meta.pages[0]).map_err(text)?,
-            };
-            let at = (column.record_place - start) as usize;
-            let record = record.with_level(column.record.level);
-            let node = NodeRecord::with_column(&region[at..], &record).map_err(text)?;
-            region[at..at + node.len()].copy_from_slice(&node);
+            reseal_record(&mut region, start, column, &meta, digest)?;
         }
         let mut footer = walked.footer.clone();
         footer
@@ -251,6 +240,43 @@ impl<'a> Before<'a> {
 }
 
 /// A guess is held against a root that its file had, so the attack works where it can.
+/// Writes a column's record anew, with what a list of pages says now. `region` lies at `start`.
+fn reseal_record(
+    region: &mut [u8],
+    start: u64,
+    column: &WalkedColumn,
+    meta: &ColumnMeta,
+    digest: [u8; 32],
+) -> Result<(), String> {
+    let text = |error: tarsia_metadata::Error| error.to_string();
+    let at = (column.record_place - start) as usize;
+    let stored = region[at..].to_vec();
+    let stored = NodeRecord::parse(&stored).map_err(text)?.column;
+    let stored = stored.ok_or("a record without a column")?;
+    let (patched, description);
+    let record = match stored.source {
+        ColumnSource::Meta { place, length, .. } => {
+            let at = (place - start) as usize;
+            let old = &region[at..at + length as usize];
+            let patched = meta.patched(old).map_err(text)?;
+            region[at..at + patched.len()].copy_from_slice(&patched);
+            ColumnRecord::of_meta(place, &patched, digest).map_err(text)?
+        }
+        ColumnSource::Inside { bytes } => {
+            patched = meta.patched(bytes).map_err(text)?;
+            ColumnRecord::of_meta_inside(&patched, digest).map_err(text)?
+        }
+        ColumnSource::Page { .. } | ColumnSource::Empty => {
+            description = meta.description_of(&meta.pages[0]).map_err(text)?;
+            ColumnRecord::of_page(&meta.pages[0], description).map_err(text)?
+        }
+    };
+    let record = record.with_level(column.level);
+    let node = NodeRecord::with_column(&region[at..], &record).map_err(text)?;
+    region[at..at + node.len()].copy_from_slice(&node);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

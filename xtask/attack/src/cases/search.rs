@@ -87,7 +87,7 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
 fn kinds_of(column: &WalkedColumn, number: usize) -> Vec<SharedKind> {
     let is_of = |page: &WalkedPage| {
         let mut shared = page.shared.iter();
-        let at = shared.position(|index| usize::from(*index) == number);
+        let at = shared.position(|index| *index as usize == number);
         let kind = at.and_then(|at| page.meta.shared.get(at));
         kind.map(|spec| spec.kind)
     };

@@ -172,7 +172,7 @@ fn order(page: &WalkedPage) -> Vec<Vec<u8>> {
 /// Which pages refer to a shared page: number, first row, rows, first tree.
 fn users(column: &WalkedColumn, number: usize) -> Vec<(usize, u64, u32, String)> {
     let pages = column.pages.iter().chain(&column.shared_pages).enumerate();
-    let of = pages.filter(|(_, page)| page.shared.iter().any(|at| usize::from(*at) == number));
+    let of = pages.filter(|(_, page)| page.shared.iter().any(|at| *at as usize == number));
     of.map(|(at, page)| {
         let tree = page
             .meta
@@ -187,7 +187,7 @@ fn users(column: &WalkedColumn, number: usize) -> Vec<(usize, u64, u32, String)>
 fn is_dictionary(column: &WalkedColumn, number: usize) -> bool {
     let pages = column.pages.iter().chain(&column.shared_pages);
     let mut kinds = pages.flat_map(|page| page.shared.iter().zip(&page.meta.shared));
-    kinds.any(|(at, spec)| usize::from(*at) == number && spec.kind == SharedKind::Dictionary)
+    kinds.any(|(at, spec)| *at as usize == number && spec.kind == SharedKind::Dictionary)
 }
 
 /// Compares the dictionaries of two columns, and what their metadata say of pages.
@@ -265,8 +265,8 @@ fn blocks(
         let has_same_buffers = || {
             one_page.shared.iter().all(|at| {
                 let pages = (
-                    one.shared_pages.get(usize::from(*at)),
-                    other.shared_pages.get(usize::from(*at)),
+                    one.shared_pages.get(*at as usize),
+                    other.shared_pages.get(*at as usize),
                 );
                 matches!(pages, (Some(one), Some(other)) if entries(one) == entries(other))
             })

@@ -28,7 +28,7 @@ pub(super) fn check(
 ) -> Result<CheckedBlocks> {
     let descriptor = &page.descriptor;
     let stored = stored_digests(file, descriptor)?;
-    let meta = file.catalog.metas().get(descriptor.meta)?;
+    let meta = page.description.meta()?;
     let form = FullZipForm::of(meta).map_err(while_reading)?;
     let check = |&block: &u32| {
         let check = || {

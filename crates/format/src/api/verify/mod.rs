@@ -37,13 +37,13 @@ pub(crate) enum Depth {
 /// Every byte of the file outside the state slots.
 pub(crate) fn all(file: &Arc<OpenFile>, depth: Depth) -> Result<VerifyReport> {
     let mut report = metadata(file)?;
-    let columns = &file.catalog.all_columns(&file.source)?;
+    let columns = &file.all_columns()?;
     if depth == Depth::Values {
         statements::check(file, columns)?;
     }
     report = report.add(of_columns(file, columns, depth)?);
     if depth == Depth::Values {
-        for field in file.catalog.all_fields(&file.source)? {
+        for field in file.all_fields()? {
             if !field.is_flat() {
                 nested(file, field)?;
             }
@@ -94,9 +94,9 @@ fn of_columns(file: &OpenFile, columns: &[Arc<Column>], depth: Depth) -> Result<
 
 /// The columns of a name: of a field or of a leaf.
 pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
-    let columns = file.catalog.columns_of(&file.source, name)?;
+    let columns = file.columns_of(name)?;
     let report = of_columns(file, &columns, Depth::Values)?;
-    match file.catalog.field(&file.source, name) {
+    match file.field(name) {
         Ok(field) if !field.is_flat() => nested(file, &field)?,
         // What else is wrong with the name has been said.
         _ => {}

@@ -39,7 +39,7 @@ pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u
 /// a block are null does not show in the rows of several.
 fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result<Vec<Range<u64>>> {
     let rows = page.descriptor.row_range();
-    let meta = file.catalog.metas().get(page.descriptor.meta)?;
+    let meta = page.description.meta()?;
     if column.is_flat() || meta.layers.is_empty() {
         let step_rows = batch_rows_of(column.row_bytes(), 1);
         let starts = rows.clone().step_by(step_rows);

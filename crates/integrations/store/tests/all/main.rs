@@ -1,0 +1,10 @@
+//! The tests of this crate, linked as one program.
+
+mod allocator;
+mod faults;
+mod memory;
+mod moto;
+mod reading;
+mod server;
+mod tables;
+mod writing;
