@@ -262,10 +262,9 @@ mod tests {
 
     use super::*;
 
-    fn source() -> (
-        Source,
-        Arc<CountingReader<SeekFile<std::io::Cursor<Vec<u8>>>>>,
-    ) {
+    type Counted = CountingReader<SeekFile<std::io::Cursor<Vec<u8>>>>;
+
+    fn source() -> (Source, Arc<Counted>) {
         let content: Vec<u8> = (0..=255).cycle().take(300_000).collect();
         let reader = SeekFile::new(std::io::Cursor::new(content)).unwrap();
         let reader = Arc::new(CountingReader::new(reader));

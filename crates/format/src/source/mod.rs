@@ -185,14 +185,14 @@ impl Source {
             self.reader.prefetch(&all_ranges(groups));
             return groups.iter().map(|group| self.fetch(group)).collect();
         }
-        self.fetch_joined(groups)
+        self.fetch_joined(groups, Access::Take)
     }
 
     /// Fetches for a scan, which comes to each place once: a group that lies alone is copied, where touching a map
     /// would cost more.
     pub(crate) fn fetch_once<G: Ranges>(&self, groups: &[G]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         if !self.is_mapped() {
-            return self.fetch_joined(groups);
+            return self.fetch_joined(groups, Access::Scan);
         }
         let extents: Vec<_> = groups.iter().map(Ranges::extent).collect();
         let lies_alone = tarsia_io::lie_alone(&extents);
@@ -213,9 +213,14 @@ impl Source {
         fetched.collect()
     }
 
-    fn fetch_joined<G: Ranges>(&self, groups: &[G]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
+    fn fetch_joined<G: Ranges>(
+        &self,
+        groups: &[G],
+        access: Access,
+    ) -> Result<Vec<Vec<ReadBytes<'_>>>> {
         let ranges = all_ranges(groups);
-        let fetched = tarsia_io::read_ranges(&*self.reader, &ranges, ReadOptions::LOCAL)?;
+        let options = self.reader.read_options(access);
+        let fetched = tarsia_io::read_ranges(&*self.reader, &ranges, options)?;
         let mut fetched = fetched.into_iter();
         let groups = groups.iter();
         let groups = groups.map(|group| fetched.by_ref().take(group.ranges().count()).collect());
@@ -227,7 +232,7 @@ impl Source {
         let ReadOptions {
             gap_bytes,
             request_bytes_max,
-        } = ReadOptions::LOCAL;
+        } = self.reader.read_options(Access::Take);
         let requests = tarsia_io::coalesce(&all_ranges(groups), gap_bytes, request_bytes_max);
         let bytes = requests
             .iter()
