@@ -81,7 +81,8 @@ impl DecoderCache {
         }
         let decoder = self.make(description, session, &[])?;
         description.kept.set(decoder.clone());
-        Ok(decoder)
+        // Another thread may have been faster.
+        Ok(description.kept.get().cloned().unwrap_or(decoder))
     }
 
     /// Decoders of pages with this description and these shared buffers. A kernel that the pages need has been loaded.

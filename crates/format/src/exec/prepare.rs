@@ -280,8 +280,6 @@ fn load_shared(
     let load = || {
         load_what_it_names(file, hand, column, page, depth + 1)?;
         let plan = completed(file, hand, column, |planner| planner.shared(column, number))?;
-        // All blocks of the page, which lie together unless an erasure has moved some.
-        hand.want([plan.extent()]);
         let blocks = all(plan.ranges().map(|range| hand.get(range)))?;
         let read = SharedRead {
             column,

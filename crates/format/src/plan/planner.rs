@@ -19,6 +19,9 @@ use crate::table::{Blocks, Column, IndexOfRows, IndexedRows, Page, Present};
 /// Rows of byte strings that are handed to a kernel together.
 const KERNEL_PIECE_BYTES: u32 = 64 << 10;
 
+/// A shared page of more bytes is not read ahead: a file may say that it has one of 4 GiB.
+const SHARED_AHEAD_BYTES_MAX: u32 = 16 << 20;
+
 /// Result of planning.
 #[derive(Debug)]
 pub(crate) enum Planned {
@@ -276,7 +279,9 @@ impl<'a> Planner<'a> {
                 continue;
             };
             ranges.extend(shared.descriptor.table_range());
-            ranges.push(shared.descriptor.range());
+            if shared.descriptor.length <= SHARED_AHEAD_BYTES_MAX {
+                ranges.push(shared.descriptor.range());
+            }
             if depth > 0 {
                 self.push_shared(column, shared, depth - 1, ranges);
             }
