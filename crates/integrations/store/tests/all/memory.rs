@@ -31,8 +31,9 @@ fn a_file_is_written_with_six_parts_in_memory() {
         sink.commit().unwrap();
     });
     assert_eq!(store.counts().written_bytes, (n_pieces * 3 * MIB) as u64);
-    // The first part, the one that is filled, and four on their way; and buffers of connections.
-    let limit = (policy.parts_in_flight_max + 2) * policy.part_bytes + 6 * MIB;
+    // The first part, the one that is filled, and four on their way; and buffers of connections, on both sides: the
+    // server is in this process, and a slow build fills them.
+    let limit = (policy.parts_in_flight_max + 2) * policy.part_bytes + 16 * MIB;
     assert!(most < limit, "{} MiB", most / MIB);
     println!("writing 150 MiB took {} MiB", most / MIB);
 }
