@@ -119,7 +119,7 @@ pub(crate) fn take(
             wanted.push((&**column, of_column));
         }
     }
-    let (plans, blocks): (Vec<_>, Vec<_>) = plan_and_fetch(file, wanted)?.into_iter().unzip();
+    let (plans, blocks) = plan_and_fetch(file, wanted)?;
     let of_blocks = reads(&plans);
     let n_blocks: usize = plans.iter().map(|plan| plan.parts.len()).sum();
     let parallel = file.session.threads.are_several()

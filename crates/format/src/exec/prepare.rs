@@ -31,24 +31,14 @@ impl Wanted<'_> {
     /// The pages of a column that hold some of the rows, in order.
     fn pages(self, column: &Column) -> Vec<usize> {
         let of = |row: u64| column.page_of(row).ok();
-        let mut pages = match self {
+        let mut pages: Vec<usize> = match self {
             Self::Range(rows) | Self::Live(rows, None) => {
                 let (first, last) = (of(rows.start), of(rows.end.saturating_sub(1)));
                 let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
                 (first..=last).collect()
             }
             Self::Live(_, Some(rows)) | Self::Indices(rows) | Self::InOrder(rows) => {
-                let mut pages = Vec::new();
-                let mut held = 0..0;
-                for row in rows {
-                    if held.contains(row) {
-                        continue;
-                    }
-                    let Some(index) = of(*row) else { continue };
-                    held = column.pages.get(index).map_or(0..0, Page::rows);
-                    pages.push(index);
-                }
-                pages
+                pages_of_rows(column, rows).collect()
             }
         };
         pages.sort_unstable();
@@ -74,6 +64,19 @@ impl Wanted<'_> {
             Self::InOrder(rows) => planner.in_order(column, rows),
         }
     }
+}
+
+/// The pages that hold rows of a column, one for each run of rows in one page.
+fn pages_of_rows<'c>(column: &'c Column, rows: &'c [u64]) -> impl Iterator<Item = usize> + 'c {
+    let mut held = 0..0;
+    rows.iter().filter_map(move |row| {
+        if held.contains(row) {
+            return None;
+        }
+        let index = column.page_of(*row).ok()?;
+        held = column.pages.get(index).map_or(0..0, Page::rows);
+        Some(index)
+    })
 }
 
 /// Completes a plan. While the planner needs block tables or indexes, they are supplied, and it is asked again.
@@ -106,35 +109,51 @@ pub(crate) fn plan_all<'c>(
     file: &OpenFile,
     columns: impl IntoIterator<Item = (&'c Column, Wanted<'c>)>,
 ) -> Result<Vec<Plan>> {
+    if file.source.is_mapped() {
+        return plan_mapped(file, columns);
+    }
     let columns: Vec<_> = columns.into_iter().collect();
     run_all(&file.source, &columns, |hand, (column, wanted)| {
         let plan = planned(file, hand, column, *wanted)?;
-        if !hand.is_all() {
-            prepared(file, hand, column, &plan)?;
-        }
+        prepared(file, hand, column, &plan)?;
         Ok(plan)
     })
 }
+
+/// Plans for a file in memory, where no step waits: one column after the other.
+fn plan_mapped<'c>(
+    file: &OpenFile,
+    columns: impl IntoIterator<Item = (&'c Column, Wanted<'c>)>,
+) -> Result<Vec<Plan>> {
+    let plans = columns
+        .into_iter()
+        .map(|(column, wanted)| run(&file.source, |hand| planned(file, hand, column, wanted)));
+    plans.collect()
+}
+
+/// Plans, and the bytes of the blocks of each.
+pub(crate) type Fetched<'f> = (Vec<Plan>, Vec<Vec<ReadBytes<'f>>>);
 
 /// Plans to read some rows of these columns, and the bytes of the blocks of each plan. Of a file that is not in memory
 /// they come in one wave with what decoding them needs.
 pub(crate) fn plan_and_fetch<'f, 'c>(
     file: &'f OpenFile,
     columns: impl IntoIterator<Item = (&'c Column, Wanted<'c>)>,
-) -> Result<Vec<(Plan, Vec<ReadBytes<'f>>)>> {
+) -> Result<Fetched<'f>> {
     if file.source.is_mapped() {
-        let plans = plan_all(file, columns)?;
+        let plans = plan_mapped(file, columns)?;
         let blocks = file.source.fetch_all(&plans)?;
-        return Ok(plans.into_iter().zip(blocks).collect());
+        return Ok((plans, blocks));
     }
     let columns: Vec<_> = columns.into_iter().collect();
-    run_all(&file.source, &columns, |hand, (column, wanted)| {
+    let fetched = run_all(&file.source, &columns, |hand, (column, wanted)| {
         let plan = planned(file, hand, column, *wanted)?;
         let prepared = prepared(file, hand, column, &plan);
         let blocks = all(plan.ranges().map(|range| hand.get_block(range)));
         prepared?;
         Ok((plan, blocks?))
-    })
+    })?;
+    Ok(fetched.into_iter().unzip())
 }
 
 /// A plan; if it is not complete, all that completing and decoding it needs is noted.
@@ -178,8 +197,7 @@ pub(crate) fn prefetch_tables(file: &OpenFile, columns: &[Arc<Column>], sorted: 
     let planner = file.planner();
     let mut ranges = Vec::new();
     for column in columns {
-        let pages = Wanted::Indices(sorted).pages(column).into_iter();
-        planner.push_tables(column, pages, &mut ranges);
+        planner.push_tables(column, pages_of_rows(column, sorted), &mut ranges);
     }
     if !ranges.is_empty() {
         file.source.prefetch(&ranges);

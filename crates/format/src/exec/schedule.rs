@@ -287,7 +287,10 @@ impl Iterator for Schedule {
             match task.take(&self.job) {
                 Ok(batches) => {
                     for batch in batches {
-                        self.ready.extend(cut(batch, self.batch_rows));
+                        match batch.num_rows() <= self.batch_rows {
+                            true => self.ready.push_back(batch),
+                            false => self.ready.extend(cut(&batch, self.batch_rows)),
+                        }
                     }
                 }
                 Err(error) => return Some(Err(error)),
@@ -399,13 +402,10 @@ impl Job {
 }
 
 /// A batch in pieces of at most `rows` rows.
-fn cut(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+fn cut(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
     let n_rows = batch.num_rows();
-    let starts = (0..n_rows.max(1)).step_by(rows);
-    starts.map(move |start| match n_rows <= rows {
-        true => batch.clone(),
-        false => batch.slice(start, rows.min(n_rows - start)),
-    })
+    let starts = (0..n_rows).step_by(rows);
+    starts.map(move |start| batch.slice(start, rows.min(n_rows - start)))
 }
 
 /// The rows without some, if some of those are among them.
