@@ -21,6 +21,7 @@
 //! | `assemble` | reading | the array of a nested field ([`assemble()`]) |
 //! | `decimals` | both | numbers that the precision of their type cannot hold ([`beyond_precision`]) |
 //! | `packed` | both | structs as values of one flat column ([`Packing`]) |
+//! | [`timestamp`] | texts | dates and timestamps as text, for imports and for conditions on rows |
 //!
 //! # What this crate does not do
 //! It neither cuts nor encodes pages (`tarsia-page-writer`), decodes no blocks (`tarsia-structure`), and reads and
@@ -46,6 +47,7 @@ mod row_bytes;
 mod rows_held;
 mod runs;
 mod shred;
+pub mod timestamp;
 mod types;
 
 pub use assemble::{BorrowedItems, LeafParts, assemble};

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | the command line: commands, options, lists of rows and columns |
 //! | [`failure`] | why a command stops, and with which exit code |
-//! | [`predicate`] | conditions on rows: text to rows of a file |
+//! | [`matching`] | the rows of a file that pass a condition |
 //! | [`budget`] | how much memory and time reading them may take |
 //! | [`destination`] | where files are written: regular files, pipes, the standard output |
 //! | [`shown`] | one Arrow value in a table on a terminal |
@@ -26,7 +26,7 @@ pub mod args;
 pub mod budget;
 pub mod destination;
 pub mod failure;
-pub mod predicate;
+pub mod matching;
 pub mod shown;
 
 pub mod command;

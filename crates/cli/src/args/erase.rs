@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use tarsia_filter::{Expr, FilterError};
 
 use super::selections::{RowItems, file_name, parse_row_items};
 use super::trust::Trust;
 use crate::failure::Failure;
-use crate::predicate::{Predicate, PredicateError};
 
 /// Arguments of `tarsia erase`.
 #[derive(Debug, Args)]
@@ -24,11 +24,13 @@ Example:
   tarsia erase users.tarsia --rows @rows.txt
   tarsia erase users.tarsia --where @condition.txt
 
-A condition is column = value, column IN (value, value), column BETWEEN value AND value, column IS NULL or column IS
-NOT NULL; several are joined by AND. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for
-bytes; dates, times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word
-stands in double quotes. Columns are flat. A value that the column's type does not hold is an error. @FILE reads the
-condition from a file, where lines may end anywhere between its words.
+A condition compares columns with values: =, <>, <, <=, >, >=, [NOT] IN (value, value), [NOT] BETWEEN value AND value,
+[NOT] LIKE 'a%' (% is any text, _ one character, and a character after \\ is itself), IS [NOT] NULL. AND, OR, NOT and
+parentheses join comparisons. Values are numbers, 'text' ('' is a quote inside), true, false and X'0aff' for bytes; dates,
+times and timestamps are text: '2026-01-31', '23:59:59', '2026-01-31T23:59:59Z'. A name that is no word stands in double
+quotes. Columns are flat, or flat fields of structs: address.city. A value that the column's type does not hold is an
+error. Null passes IS NULL alone, and neither a comparison nor its NOT; nor does NaN. @FILE reads the condition from a
+file, where lines may end anywhere between its words.
 
 The file is changed in place. A crash leaves it as it was, or leaves a journal with which the next reader or `tarsia
 recover` completes the erasure. Copies, snapshots and backups of the file are not changed. An erasure that adds nothing
@@ -116,10 +118,10 @@ pub struct ToErase {
 }
 
 /// A condition, or the file that it is in. No condition starts with `@`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// On the command line.
-    Given(Predicate),
+    Given(Expr),
     /// In a text file.
     File(PathBuf),
 }
@@ -129,7 +131,7 @@ impl Condition {
     ///
     /// # Errors
     /// [`Failure::Bad`] for a file that cannot be read, that has more than 256 MiB, or that holds no condition.
-    pub fn read(&self) -> Result<Cow<'_, Predicate>, Failure> {
+    pub fn read(&self) -> Result<Cow<'_, Expr>, Failure> {
         /// A million ids take 20 MB at most.
         const BYTES_MAX: u64 = 256 << 20;
         let path = match self {
@@ -149,7 +151,7 @@ impl Condition {
         let condition = text.parse();
         condition
             .map(Cow::Owned)
-            .map_err(|error: PredicateError| Failure::bad(path, error))
+            .map_err(|error: FilterError| Failure::bad(path, error))
     }
 }
 
@@ -162,7 +164,7 @@ fn parse_condition(text: OsString) -> Result<Condition, String> {
     let text = text.to_str().ok_or("the condition is not UTF-8")?;
     let condition = text
         .parse()
-        .map_err(|error: PredicateError| error.to_string())?;
+        .map_err(|error: FilterError| error.to_string())?;
     Ok(Condition::Given(condition))
 }
 

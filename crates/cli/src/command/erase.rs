@@ -10,7 +10,7 @@ use tarsia::{Eraser, ErasurePlan, ErasureReport, Recovery, RowSet};
 use crate::args::{Certificate, Condition, Erase, EraseLevel, Recover, RowItems};
 use crate::destination::{Destination, is_standard_output, refuse_same};
 use crate::failure::Failure;
-use crate::predicate::matching_rows;
+use crate::matching::matching_rows;
 
 use super::certifying::{Certifying, Existing};
 use super::open::{open_with, trusting};

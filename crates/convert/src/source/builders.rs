@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::number::{parse_decimal, parse_float32, parse_float64};
-use super::timestamp::{parse_date, parse_timestamp};
+use tarsia_arrow::timestamp::{parse_date, parse_timestamp};
 
 /// A column being read. The variants are all the types that [`Column::new`] knows.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ mod number;
 mod options;
 mod parquet;
 mod stated;
-mod timestamp;
 mod types;
 
 use std::cell::Cell;
@@ -30,7 +29,7 @@ use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
 pub use categories::LateMetadata;
 pub use limits::INFERENCE_ROWS;
 pub use options::Options;
-pub use timestamp::{Timestamp, parse_date, parse_timestamp};
+pub use tarsia_arrow::timestamp::{Timestamp, parse_date, parse_timestamp};
 pub use types::{TYPE_NAMES, Types, parse_type};
 
 use crate::guarded::guarded;

@@ -21,7 +21,7 @@ pub struct Timestamp {
     /// 0 ..= 999,999,999, after `seconds`.
     nanos: u32,
     /// Digits of the fraction, 0 ..= 9.
-    pub(super) digits: u8,
+    pub digits: u8,
     /// Whether the text has an offset from UTC.
     pub has_offset: bool,
 }

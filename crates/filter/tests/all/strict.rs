@@ -1,26 +1,27 @@
-//! Conditions on batches and files: cases, and a comparison with a naive evaluation.
+//! Conditions that are bound strictly: cases, and a comparison with a naive evaluation.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::{Float16Type, Int8Type, Int32Type};
 use arrow_array::*;
 use arrow_buffer::{IntervalMonthDayNano, i256};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field};
 use half::f16;
 use proptest::prelude::*;
 
-use super::*;
+use tarsia_filter::{Expr, FilterError};
 
 /// The rows of the batch that pass the tests, or the error.
 fn rows(batch: &RecordBatch, condition: &str) -> Result<Vec<usize>, String> {
-    let predicate: Predicate = condition
+    let expr: Expr = condition
         .parse()
-        .map_err(|it: PredicateError| it.to_string())?;
-    let matcher = Matcher::new(&predicate, &batch.schema()).map_err(|it| it.to_string())?;
-    let matches = matcher.matches(batch).map_err(|it| it.to_string())?;
+        .map_err(|it: FilterError| it.to_string())?;
+    let filter = expr
+        .bind_strict(&batch.schema())
+        .map_err(|it| it.to_string())?;
+    let matches = filter.matches(batch).map_err(|it| it.to_string())?;
     assert_eq!(matches.len(), batch.num_rows());
     Ok(matches.set_indices().collect())
 }
@@ -360,95 +361,6 @@ fn other_types_are_tested_for_null_alone() {
     }
 }
 
-/// A file in memory with batches of this column.
-fn file(arrays: &[ArrayRef]) -> tarsia::File {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.tarsia");
-    let structs = StructArray::from(vec![(
-        Arc::new(Field::new("b", DataType::Int8, true)),
-        Arc::new(Int8Array::from(vec![1])) as ArrayRef,
-    )]);
-    let batches: Vec<_> = arrays
-        .iter()
-        .map(|array| {
-            let n_rows = array.len();
-            let indices = UInt32Array::from(vec![0; n_rows]);
-            let structs = arrow_select::take::take(&structs, &indices, None).unwrap();
-            let words: StringArray = (0..n_rows).map(|i| Some(["a", "b"][i % 2])).collect();
-            batch(vec![
-                ("n", array.clone()),
-                ("s", structs),
-                ("t.u", Arc::new(words)),
-            ])
-        })
-        .collect();
-    let sink = tarsia::io::FileSink::create(&path).unwrap();
-    let options = tarsia::WriteOptions::new().with_embed_kernels(tarsia::EmbedKernels::Omit);
-    let mut writer = tarsia::Writer::new(sink, batches[0].schema(), options).unwrap();
-    for batch in &batches {
-        writer.write(batch).unwrap();
-    }
-    writer.finish().unwrap();
-    tarsia::File::from_bytes(std::fs::read(&path).unwrap(), tarsia::OpenOptions::new()).unwrap()
-}
-
-fn found(file: &tarsia::File, condition: &str) -> Result<Vec<Range<u64>>, Failure> {
-    let condition = condition.parse().unwrap();
-    matching_rows(Path::new("t.tarsia"), file, &condition, ErasureLevel::Hide)
-}
-
-#[test]
-fn rows_of_a_file_are_rising_ranges() {
-    let n_rows = 300_000_i64;
-    let numbers = Int64Array::from_iter_values((0..n_rows).map(|i| i / 100_000));
-    let file = file(&[Arc::new(numbers)]);
-    assert_eq!(found(&file, "n = 1"), Ok(vec![100_000..200_000]));
-    assert_eq!(
-        found(&file, "n IN (0, 2)"),
-        Ok(vec![0..100_000, 200_000..300_000])
-    );
-    assert_eq!(found(&file, "n IS NOT NULL"), Ok(vec![0..300_000]));
-    assert_eq!(found(&file, "n = 7"), Ok(vec![]));
-    let odd = found(&file, "\"t.u\" = 'b' AND n = 1 AND \"t.u\" IS NOT NULL").unwrap();
-    assert_eq!(odd.len(), 50_000);
-    assert_eq!(
-        (&odd[0], &odd[49_999]),
-        (&(100_001..100_002), &(199_999..200_000))
-    );
-}
-
-#[test]
-fn conditions_that_do_not_suit_a_file_are_usage_errors() {
-    let file = file(&[Arc::new(UInt8Array::from(vec![1, 2, 3]))]);
-    for (condition, what) in [
-        (
-            "n = 1 AND m = 1",
-            "t.tarsia: condition: character 11: no column `m`",
-        ),
-        (
-            "\"s.b\" = 1",
-            "t.tarsia: condition: character 1: `s.b` is a field of column `s`; only flat columns can be tested",
-        ),
-        (
-            "\"n.b\" = 1",
-            "t.tarsia: condition: character 1: no column `n.b`",
-        ),
-        ("N = 1", "t.tarsia: condition: character 1: no column `N`"),
-        (
-            "n = 256",
-            "t.tarsia: condition: character 5: column `n` has the type UInt8, which does not hold 256",
-        ),
-    ] {
-        assert_eq!(found(&file, condition), Err(Failure::Usage(what.into())));
-    }
-    let nested = found(&file, "s IS NULL").unwrap_err();
-    assert_eq!(nested.exit_code(), 2);
-    assert!(
-        nested.line().unwrap().contains("column `s` is nested"),
-        "{nested:?}"
-    );
-}
-
 /// A value of any column, or of a literal.
 #[derive(Debug, Clone, PartialEq)]
 enum Plain {
@@ -643,22 +555,4 @@ proptest! {
             .collect();
         prop_assert_eq!(rows(&batch, &condition), Ok(expected), "{}", condition);
     }
-
-    #[test]
-    fn no_text_panics(text in "[a-z'\"=(),.<>0-9eEX +-]{0,24}|\\PC{0,12}") {
-        let _ = text.parse::<Predicate>();
-    }
-}
-
-#[test]
-fn schemas_are_those_of_the_columns_that_are_named() {
-    let file = file(&[Arc::new(UInt8Array::from(vec![1]))]);
-    let schema = schema_of(&file, &"n = 1 AND n = 2 AND \"t.u\" = 'a'".parse().unwrap());
-    let names = schema.ok().map(|it: Schema| {
-        it.fields()
-            .iter()
-            .map(|it| it.name().clone())
-            .collect::<Vec<_>>()
-    });
-    assert_eq!(names, Some(vec!["n".to_owned(), "t.u".to_owned()]));
 }

@@ -1,0 +1,145 @@
+//! Patterns of `LIKE`: `%` stands for any characters, `_` for one, and a character after `\` for itself.
+
+use memchr::memmem::Finder;
+
+/// A pattern, made ready.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    /// What the text begins with. If there is no `%`, the text is that and nothing more.
+    first: Piece,
+    /// What follows the first `%`; `None` if there is none.
+    rest: Option<Rest>,
+}
+
+/// What follows the first `%` of a pattern.
+#[derive(Debug)]
+struct Rest {
+    /// Pieces between two `%`, none of them empty.
+    inner: Vec<Piece>,
+    /// What the text ends with.
+    last: Piece,
+}
+
+/// A part of a pattern without `%`.
+#[derive(Debug)]
+enum Piece {
+    Text(Finder<'static>),
+    /// With at least one `_`.
+    Characters(Vec<One>),
+}
+
+/// A character of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum One {
+    Any,
+    Exactly(char),
+}
+
+impl Pattern {
+    pub(crate) fn new(pattern: &str) -> Pattern {
+        let mut pieces = vec![Vec::new()];
+        let mut add = |one: Option<One>| match (one, pieces.last_mut()) {
+            (Some(one), Some(piece)) => piece.push(one),
+            _ => pieces.push(Vec::new()),
+        };
+        let mut characters = pattern.chars();
+        while let Some(c) = characters.next() {
+            add(match c {
+                '%' => None,
+                '_' => Some(One::Any),
+                // At the end, it stands for itself.
+                '\\' => Some(One::Exactly(characters.next().unwrap_or('\\'))),
+                other => Some(One::Exactly(other)),
+            });
+        }
+        let mut pieces = pieces.into_iter();
+        let first = Piece::new(pieces.next().unwrap_or_default());
+        let rest = pieces.next_back().map(|last| Rest {
+            inner: pieces.filter(|it| !it.is_empty()).map(Piece::new).collect(),
+            last: Piece::new(last),
+        });
+        Pattern { first, rest }
+    }
+
+    /// True if the text is like the pattern.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let Some(mut left) = self.first.strip_prefix(text) else {
+            return false;
+        };
+        let Some(rest) = &self.rest else {
+            return left.is_empty();
+        };
+        // Each piece has a fixed number of characters, so the first place at which it is leaves most to the others.
+        for piece in &rest.inner {
+            match piece.after_first(left) {
+                Some(after) => left = after,
+                None => return false,
+            }
+        }
+        rest.last.is_suffix_of(left)
+    }
+}
+
+impl Piece {
+    fn new(ones: Vec<One>) -> Piece {
+        let text: Option<String> = ones
+            .iter()
+            .map(|one| match one {
+                One::Any => None,
+                One::Exactly(c) => Some(*c),
+            })
+            .collect();
+        match text {
+            Some(text) => Piece::Text(Finder::new(text.as_bytes()).into_owned()),
+            None => Piece::Characters(ones),
+        }
+    }
+
+    /// What follows the piece, if the text begins with it.
+    fn strip_prefix<'a>(&self, text: &'a str) -> Option<&'a str> {
+        match self {
+            Piece::Text(finder) => {
+                let needle = finder.needle();
+                let starts = text.as_bytes().starts_with(needle);
+                starts.then(|| text.get(needle.len()..)).flatten()
+            }
+            Piece::Characters(ones) => {
+                let mut characters = text.chars();
+                let is_prefix = ones.iter().all(|one| match (one, characters.next()) {
+                    (One::Any, Some(_)) => true,
+                    (One::Exactly(wanted), Some(c)) => *wanted == c,
+                    (_, None) => false,
+                });
+                is_prefix.then_some(characters.as_str())
+            }
+        }
+    }
+
+    /// What follows the first place at which the piece is in the text.
+    fn after_first<'a>(&self, text: &'a str) -> Option<&'a str> {
+        match self {
+            Piece::Text(finder) => {
+                let start = finder.find(text.as_bytes())?;
+                text.get(start + finder.needle().len()..)
+            }
+            Piece::Characters(_) => {
+                let mut starts = text.char_indices();
+                starts.find_map(|(start, _)| self.strip_prefix(text.get(start..)?))
+            }
+        }
+    }
+
+    fn is_suffix_of(&self, text: &str) -> bool {
+        match self {
+            Piece::Text(finder) => text.as_bytes().ends_with(finder.needle()),
+            Piece::Characters(ones) => {
+                let mut characters = text.chars().rev();
+                ones.iter().rev().all(|one| match (one, characters.next()) {
+                    (One::Any, Some(_)) => true,
+                    (One::Exactly(wanted), Some(c)) => *wanted == c,
+                    (_, None) => false,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Cases of single columns.
+
+use std::sync::Arc;
+
+use arrow_array::*;
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use tarsia_filter::{Expr, Literal, col};
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+/// A batch of one column `c`.
+fn column(array: impl Array + 'static) -> RecordBatch {
+    batch(vec![("c", Arc::new(array))])
+}
+
+#[track_caller]
+fn check(batch: &RecordBatch, expr: Expr, expected: &[usize]) {
+    let filter = expr.bind(&batch.schema()).unwrap();
+    let rows = filter.matches(batch).unwrap();
+    assert_eq!(rows.len(), batch.num_rows());
+    let rows: Vec<usize> = rows.set_indices().collect();
+    assert_eq!(rows, expected, "{expr}");
+}
+
+fn refused(batch: &RecordBatch, expr: Expr) -> String {
+    expr.bind(&batch.schema()).unwrap_err().to_string()
+}
+
+#[test]
+fn numbers_beyond_a_type_have_a_place_among_its_values() {
+    let bytes = column(UInt8Array::from(vec![Some(0), None, Some(3), Some(255)]));
+    for (expr, expected) in [
+        (col("c").lt(300), &[0, 2, 3][..]),
+        (col("c").lt_eq(300), &[0, 2, 3]),
+        (col("c").gt(300), &[]),
+        (col("c").ne(300), &[0, 2, 3]),
+        (col("c").eq(300), &[]),
+        (col("c").eq(300).not(), &[0, 2, 3]),
+        (col("c").gt_eq(-1), &[0, 2, 3]),
+        (col("c").gt_eq(-0.5), &[0, 2, 3]),
+        (col("c").lt(-0.5), &[]),
+        (col("c").eq(3.5), &[]),
+        (col("c").gt(2.5), &[2, 3]),
+        (col("c").gt(3.5), &[3]),
+        (col("c").lt_eq(3.5), &[0, 2]),
+        (col("c").is_in([3.5, 3.0, 1e300]), &[2]),
+        (col("c").is_in([3.5]).not(), &[0, 2, 3]),
+        (col("c").between(2.5, 254.5), &[2]),
+        (col("c").lt(f64::INFINITY), &[0, 2, 3]),
+        (col("c").gt(f64::NEG_INFINITY), &[0, 2, 3]),
+    ] {
+        check(&bytes, expr, expected);
+    }
+}
+
+#[test]
+fn nulls_are_unknown_until_the_top() {
+    let n = column(Int32Array::from(vec![Some(1), None, Some(2)]));
+    let null = Literal::null;
+    for (expr, expected) in [
+        (col("c").eq(1).not(), &[2][..]),
+        (col("c").is_null(), &[1]),
+        (col("c").is_not_null(), &[0, 2]),
+        (col("c").eq(1).or(col("c").eq(1).not()), &[0, 2]),
+        (col("c").eq(1).and(col("c").is_null()).not(), &[0, 2]),
+        (col("c").eq(null()), &[]),
+        (col("c").eq(null()).not(), &[]),
+        (col("c").eq(null()).or(col("c").eq(1)), &[0]),
+        (col("c").is_in([Literal::from(1), null()]), &[0]),
+        (col("c").is_in([Literal::from(1), null()]).not(), &[]),
+        (col("c").is_in([null()]).not(), &[]),
+        (Expr::And(vec![]), &[0, 1, 2]),
+        (Expr::Or(vec![]), &[]),
+        (Expr::Or(vec![]).not(), &[0, 1, 2]),
+    ] {
+        check(&n, expr, expected);
+    }
+}
+
+#[test]
+fn fields_of_structs() {
+    let numbers = Int32Array::from(vec![Some(1), Some(2), None, Some(1)]);
+    let field = Field::new("b.x", DataType::Int32, true);
+    let nulls = NullBuffer::from(vec![true, true, true, false]);
+    let structs = StructArray::new(vec![field].into(), vec![Arc::new(numbers)], Some(nulls));
+    let batch = batch(vec![("a", Arc::new(structs))]);
+    check(&batch, col("a.b.x").eq(1), &[0]);
+    check(&batch, col("a.b.x").ne(1), &[1]);
+    check(&batch, col("a.b.x").is_null(), &[2, 3]);
+    check(&batch, col("a.b.x").is_not_null(), &[0, 1]);
+    assert_eq!(refused(&batch, col("a.b").eq(1)), "no column `a.b`");
+    assert!(refused(&batch, col("a").is_null()).contains("is nested (Struct("));
+    let conjuncts = col("a.b.x").eq(1).bind(&batch.schema()).unwrap();
+    assert_eq!(conjuncts.conjuncts()[0].fields(), [0]);
+    assert_eq!(conjuncts.conjuncts()[0].to_string(), "a.b.x = 1");
+    let empty = Schema::empty();
+    assert!(col("a").eq(1).bind(&empty).is_err());
+}

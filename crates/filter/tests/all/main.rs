@@ -1,0 +1,9 @@
+//! Tests of conditions.
+
+mod cases;
+#[cfg(feature = "sql")]
+mod exprs;
+#[cfg(feature = "sql")]
+mod strict;
+#[cfg(feature = "sql")]
+mod text;
