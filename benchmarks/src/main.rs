@@ -5,6 +5,7 @@
 
 mod encodings;
 mod erasure;
+mod filters;
 mod kernels;
 mod machine;
 mod over_tables;
@@ -44,6 +45,8 @@ enum Benchmark {
     Presets(over_tables::Arguments),
     /// Cost of files that rows can be erased from, and of erasing them, beside Parquet written anew.
     Erasure(erasure::Arguments),
+    /// Rows by a condition, beside Vortex's and Parquet's filters.
+    Filters(filters::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`, then `types`.
@@ -63,6 +66,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Erasure(arguments) => erasure::run(&arguments),
+        Benchmark::Filters(arguments) => filters::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

@@ -67,7 +67,7 @@ impl Filter {
                 let what = "a batch without a column of the condition";
                 ArrowError::SchemaError(what.to_owned())
             })?;
-            all = &all & &conjunct.rows(&columns, n_rows)?;
+            all = &all & &conjunct.evaluate(&columns, n_rows)?;
         }
         Ok(all)
     }
@@ -81,16 +81,15 @@ impl Conjunct {
     }
 
     /// Finds the rows for which it is true, one bit per row. `columns` are the arrays of [`Conjunct::fields`], in their
-    /// order, all of one length.
+    /// order, all of `n_rows` rows. A dictionary array or runs may stand for an array of their values.
     ///
     /// # Errors
-    /// Another number of columns, columns of different lengths, and columns of other types than those that were bound.
-    pub fn evaluate(&self, columns: &[ArrayRef]) -> Result<BooleanBuffer, ArrowError> {
-        let n_rows = columns.first().map_or(0, |it| it.len());
-        self.rows(columns, n_rows)
-    }
-
-    fn rows(&self, columns: &[ArrayRef], n_rows: usize) -> Result<BooleanBuffer, ArrowError> {
+    /// Another number of columns, columns of other lengths, and columns of other types than those that were bound.
+    pub fn evaluate(
+        &self,
+        columns: &[ArrayRef],
+        n_rows: usize,
+    ) -> Result<BooleanBuffer, ArrowError> {
         if columns.len() != self.fields.len() || columns.iter().any(|it| it.len() != n_rows) {
             return Err(ArrowError::InvalidArgumentError(format!(
                 "a condition on {} columns needs as many, of one length",

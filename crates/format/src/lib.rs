@@ -63,6 +63,28 @@
 //! # }
 //! ```
 //!
+//! A scan may have a [filter], and read selected rows ([`RowSelection`]):
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tarsia::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+//! use tarsia::filter::col;
+//! use tarsia::{File, OpenOptions, WriteOptions, Writer};
+//!
+//! let country: ArrayRef = Arc::new(StringArray::from(vec!["NL", "BE", "NL", "DE"]));
+//! let clicks: ArrayRef = Arc::new(Int64Array::from(vec![3, 9, 12, 40]));
+//! let batch = RecordBatch::try_from_iter([("country", country), ("clicks", clicks)])?;
+//! let mut writer = Writer::new(Vec::new(), batch.schema(), WriteOptions::new())?;
+//! writer.write(&batch)?;
+//! let file = File::from_bytes(writer.finish_into()?.0, OpenOptions::new())?;
+//!
+//! let filter = col("country").is_in(["NL", "BE"]).and(col("clicks").gt(5));
+//! assert_eq!(file.scan().filter(filter.clone()).count()?, 2);
+//! let rows = file.scan().filter(filter).matching_rows()?;
+//! assert_eq!(rows.runs().collect::<Vec<_>>(), [1..3]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | what | where the bytes are specified |
 //! |---|---|
 //! | header, footer, records, digests | `docs/spec/file.md` |
@@ -83,8 +105,8 @@
 //! fields.
 //!
 //! # What this crate does not do
-//! It knows nothing of tables made of several files, it filters nothing, it is not asynchronous. Dictionaries of
-//! dictionaries are refused by name.
+//! It knows nothing of tables made of several files, it is not asynchronous, and its files have no statistics: a filter
+//! reads all blocks of the columns that it looks at. Dictionaries of dictionaries are refused by name.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -120,7 +142,9 @@ pub use erase::{
     RowsOfErasure,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{ConjunctCounts, ROW_NUMBER};
 pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions};
+pub use plan::RowSelection;
 pub use registry::{kernels, registry};
 pub use source::Reads;
 pub use table::{FileMetadata, Region};
@@ -136,6 +160,8 @@ pub use tarsia_codec::{Registry, Tree};
 /// Sets of rows, digests.
 pub use tarsia_compliance as compliance;
 pub use tarsia_compliance::RowSet;
+/// Conditions on rows.
+pub use tarsia_filter as filter;
 /// Readers and sinks of bytes.
 pub use tarsia_io as io;
 pub use tarsia_kernels::{Kernel, KernelEncoding};

@@ -10,8 +10,9 @@ use super::rows::{Counting, Order, Taken, take as take_rows};
 use crate::error::{ErrorKind, Result, while_reading};
 use crate::exec::{
     FieldsRead, OpenFile, Wanted, decode_elements, fetch_elements, narrow, plan_all,
-    prefetch_tables, reads_of_elements, rows_budget, too_many_values,
+    prefetch_tables, rows_budget, too_many_values,
 };
+use crate::source::Reads;
 use crate::table::{Column, retyped};
 
 /// Whether there is a type without values, of which Arrow cannot make a null.
@@ -59,7 +60,8 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
     prefetch_tables(file, columns, &order.sorted);
     let wanted = Wanted::Indices(&order.sorted);
     let plans = plan_all(file, columns.iter().map(|column| (&**column, wanted)))?;
-    let mut blocks = fetch_elements(file, columns, &plans)?;
+    let mut reads = Reads::default();
+    let mut blocks = fetch_elements(file, columns, &plans, &mut reads)?;
     let read = FieldsRead {
         file,
         fields: &[],
@@ -67,16 +69,24 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
         plans: &plans,
         blocks: &blocks,
         rows: rows.len(),
+        as_entries: false,
         cancel: None,
     };
     let budget = rows_budget(&read);
     let read = columns.iter().zip(&plans).zip(&mut blocks);
     let leaves = read
         .map(|((column, plan), blocks)| {
-            decode_elements(file, column, plan, blocks, &pruned.cuts, &budget)
+            decode_elements(
+                file,
+                column,
+                plan,
+                blocks,
+                &pruned.cuts,
+                &budget,
+                &mut reads,
+            )
         })
         .collect::<Result<Vec<_>>>()?;
-    let reads = reads_of_elements(file, &plans, &blocks);
     let of_field = retyped(&field.field, pruned.data_type);
     let array = assemble(&of_field, leaves, rows.len(), &file.session.pool, &budget)
         .map_err(|error| while_reading(error).in_column(path.column()))?

@@ -132,6 +132,7 @@ pub(crate) fn take(
         plans: &plans,
         blocks: &blocks,
         rows: rows.len(),
+        as_entries: false,
         cancel: None,
     };
     let budget = rows_budget(&read);

@@ -3,11 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use tarsia_filter::Expr;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cancel, OpenFile, Schedule, batch_rows};
+use crate::exec::{Cancel, ConjunctCounts, OpenFile, RowFilter, Schedule, Wish};
+use crate::plan::RowSelection;
 
 /// A scan being described. Without more it yields all rows of all columns.
 #[must_use = "a scan does nothing before it is built"]
@@ -16,8 +20,21 @@ pub struct ScanBuilder {
     file: Arc<OpenFile>,
     columns: Option<Vec<String>>,
     rows: Option<Range<u64>>,
+    selection: Option<RowSelection>,
+    filter: Option<(Expr, Rules)>,
+    limit: Option<u64>,
     batch_rows: Option<usize>,
     hidden: bool,
+    row_numbers: bool,
+}
+
+/// How a filter's literals are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rules {
+    /// As engines do.
+    Usual,
+    /// As values of the column's type alone.
+    Strict,
 }
 
 impl ScanBuilder {
@@ -26,8 +43,12 @@ impl ScanBuilder {
             file,
             columns: None,
             rows: None,
+            selection: None,
+            filter: None,
+            limit: None,
             batch_rows: None,
             hidden: false,
+            row_numbers: false,
         }
     }
 
@@ -43,6 +64,52 @@ impl ScanBuilder {
     /// Only these rows, half-open.
     pub fn rows(mut self, range: Range<u64>) -> Self {
         self.rows = Some(range);
+        self
+    }
+
+    /// Only these rows, and of them those in the range of [`ScanBuilder::rows`], if that is given.
+    pub fn selection(mut self, rows: RowSelection) -> Self {
+        self.selection = Some(rows);
+        self
+    }
+
+    /// Only rows that pass a filter: for which it is true, not false or null. It may name columns that are not read.
+    /// Numbers are compared as they are written, with all their digits; floating-point numbers by IEEE 754's
+    /// `totalOrder`, in which NaN is above all others. Rows that do not pass are decoded as far as that is faster than to
+    /// pass over them, or the filter looks at them.
+    ///
+    /// ```no_run
+    /// use tarsia::filter::col;
+    ///
+    /// let file = tarsia::File::open("ads.tarsia")?;
+    /// let filter = col("label").eq(1).and(col("country").is_in(["NL", "BE"]));
+    /// for batch in file.scan().columns(&["user_id"]).filter(filter).build()? {
+    ///     println!("{} rows", batch?.num_rows());
+    /// }
+    /// # Ok::<(), tarsia::Error>(())
+    /// ```
+    pub fn filter(mut self, filter: Expr) -> Self {
+        self.filter = Some((filter, Rules::Usual));
+        self
+    }
+
+    /// As [`ScanBuilder::filter`], for filters that must not be misunderstood since they choose what is erased: each
+    /// literal must be a value of its column's type, both zeros are equal, and NaN passes nothing but `IS NOT NULL`.
+    pub fn strict_filter(mut self, filter: Expr) -> Self {
+        self.filter = Some((filter, Rules::Strict));
+        self
+    }
+
+    /// At most so many rows: the first.
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Adds a last column, [`ROW_NUMBER`](crate::ROW_NUMBER), of type UInt64: the number of each row in the file, from
+    /// 0, as [`File::take`](crate::File::take) takes it. Deleted rows are counted, too.
+    pub fn with_row_numbers(mut self) -> Self {
+        self.row_numbers = true;
         self
     }
 
@@ -66,13 +133,47 @@ impl ScanBuilder {
     /// Resolves the columns and checks the rows. Reads no data yet.
     ///
     /// # Errors
-    /// [`ErrorKind::NoSuchColumn`], [`ErrorKind::OutOfRange`], [`ErrorKind::InvalidInput`] for batches of no rows, and
-    /// what reading metadata may meet.
+    /// [`ErrorKind::NoSuchColumn`], [`ErrorKind::OutOfRange`], [`ErrorKind::InvalidInput`] for batches of no rows and
+    /// for a filter that does not suit its columns, and what reading metadata may meet.
     pub fn build(self) -> Result<Scan> {
         let file = self.file.clone();
         let scan = self.schedule();
         scan.map(|batches| Scan { batches })
             .map_err(|error| file.explain(error))
+    }
+
+    /// How many rows the scan has. Columns that the filter does not look at are not read.
+    ///
+    /// # Errors
+    /// As [`ScanBuilder::build`] and a [`Scan`].
+    pub fn count(mut self) -> Result<u64> {
+        self.columns = Some(Vec::new());
+        self.row_numbers = false;
+        let mut scan = self.build()?;
+        let n_rows = scan.try_fold(0, |n_rows, batch| {
+            batch.map(|batch| n_rows + batch.num_rows() as u64)
+        });
+        Ok(n_rows?)
+    }
+
+    /// The rows of the scan. Columns that the filter does not look at are not read.
+    ///
+    /// # Errors
+    /// As [`ScanBuilder::build`] and a [`Scan`].
+    pub fn matching_rows(mut self) -> Result<RowSelection> {
+        self.columns = Some(Vec::new());
+        self.row_numbers = true;
+        let of_batch = |batch: Result<RecordBatch, ArrowError>| -> Result<RowSelection> {
+            let batch = batch?;
+            let numbers = batch
+                .columns()
+                .last()
+                .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+            let numbers = numbers.map_or(&[][..], |numbers| numbers.values());
+            RowSelection::from_rows(numbers.iter().copied())
+        };
+        let found = self.build()?.map(of_batch).collect::<Result<Vec<_>>>()?;
+        Ok(RowSelection::concat(&found))
     }
 
     fn schedule(self) -> Result<Schedule> {
@@ -85,20 +186,37 @@ impl ScanBuilder {
                 format!("rows {}..{} of {n_rows}", rows.start, rows.end),
             ));
         }
-        let columns = self.columns.as_deref();
-        let projection = file.projection(columns)?;
+        let rows = match self.selection {
+            Some(selection) if selection.end() > n_rows => {
+                let what = format!("row {} of {n_rows}", selection.end() - 1);
+                return Err(Error::new(ErrorKind::OutOfRange, what));
+            }
+            Some(selection) => selection.within(rows),
+            None => RowSelection::from(rows),
+        };
         let batch_rows = match self.batch_rows {
             Some(0) => {
                 return Err(Error::new(ErrorKind::InvalidInput, "batches of no rows"));
             }
-            Some(rows) => rows.min(1 << 30),
-            None => batch_rows(&projection),
+            Some(rows) => Some(rows.min(1 << 30)),
+            None => None,
         };
-        let without = match self.hidden {
-            true => file.erased().clone(),
-            false => file.deleted().clone(),
-        };
-        Ok(Schedule::new(file, projection, rows, without, batch_rows))
+        let filter = self
+            .filter
+            .map(|(filter, rules)| RowFilter::new(&file, &filter, rules == Rules::Strict));
+        Ok(Schedule::new(Wish {
+            projection: file.projection(self.columns.as_deref())?,
+            rows,
+            without: match self.hidden {
+                true => file.erased().clone(),
+                false => file.deleted().clone(),
+            },
+            filter: filter.transpose()?,
+            limit: self.limit,
+            batch_rows,
+            row_numbers: self.row_numbers,
+            file,
+        }))
     }
 }
 
@@ -108,6 +226,7 @@ impl std::fmt::Debug for ScanBuilder {
             .field("file", &self.file.source.name())
             .field("columns", &self.columns)
             .field("rows", &self.rows)
+            .field("filter", &self.filter)
             .field("batch_rows", &self.batch_rows)
             .field("hidden", &self.hidden)
             .finish()
@@ -134,6 +253,12 @@ impl Scan {
         ScanCancel {
             cancel: self.batches.cancel().clone(),
         }
+    }
+
+    /// How many rows each conjunct of the filter (its parts joined by AND) looked at so far, and let pass. They are
+    /// evaluated in the order that took least time before, each for the rows that those before it left open.
+    pub fn filter_counts(&self) -> Vec<ConjunctCounts> {
+        self.batches.filter_counts()
     }
 
     /// All batches at once, with errors of this crate.

@@ -74,9 +74,6 @@ pub(crate) struct Partial<'f> {
     /// Most bytes that the items that were read decode to, of byte strings; `None` where that is not known.
     data_bytes: Option<u64>,
     checks: Checks,
-    /// Reads, in requests that positional reads make.
-    pub(crate) requests: u64,
-    pub(crate) read_bytes: u64,
 }
 
 impl<'f> Partial<'f> {
@@ -117,8 +114,6 @@ impl<'f> Partial<'f> {
             n_ranges_ready: 0,
             data_bytes: Some(0),
             checks,
-            requests: 0,
-            read_bytes: 0,
         }))
     }
 
@@ -136,8 +131,6 @@ impl<'f> Partial<'f> {
 
     /// Takes bytes that the block needed, and checks the chunks that are complete with them.
     pub(crate) fn supply(&mut self, range: Range<usize>, read: &[u8]) -> Result<()> {
-        self.requests += 1;
-        self.read_bytes += range.len() as u64;
         if let Bytes::Own(bytes) = &mut self.bytes
             && let Some(to) = bytes.get_mut(range.clone())
         {
@@ -234,25 +227,6 @@ impl<'f> Partial<'f> {
             return Err(Error::new(ErrorKind::Corrupt, what));
         }
         Ok(Front::Needs(missing))
-    }
-
-    /// Where in the file the items of `ranges` lie, as far as the front says it; what is wrong with it, reading finds
-    /// out.
-    pub(crate) fn item_places(
-        &self,
-        decoder: &PageDecoder,
-        ranges: &[Range<u32>],
-        scratch: &mut Scratch,
-    ) -> Vec<Range<u64>> {
-        let mut place_of = |range: &Range<u32>| {
-            let front = self.front_bytes().ok()?;
-            let block = Block::parse(self.bytes(), &decoder.expect(1)).ok()?;
-            match decoder.reach(&block, front, range.clone(), scratch).ok()? {
-                Reach::Bytes { place, .. } if !place.is_empty() => Some(self.place(&place)),
-                _ => None,
-            }
-        };
-        ranges.iter().filter_map(&mut place_of).collect()
     }
 
     /// Returns what decoding the items of `ranges` needs next; nothing, once all is at hand.

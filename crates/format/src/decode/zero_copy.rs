@@ -21,6 +21,9 @@ const BORROWED_PIECE_BYTES_MIN: usize = 256 << 10;
 /// Views of dictionary entries are made for at least this many rows.
 const ENTRY_VIEW_ROWS_MIN: usize = 1024;
 
+/// Strings are compared by the entries of their dictionary if an entry has so many rows in the mean.
+const ROWS_OF_ENTRY_MIN: u64 = 4;
+
 /// Views, and the buffers that they refer to.
 pub(crate) struct Views {
     pub(crate) views: RawParts,
@@ -148,22 +151,43 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
     /// The rows of a flat plan of dictionary arrays as numbers of the entries of their pages' dictionaries, where all
     /// blocks have one. `None` of others, and where there are more entries than rows.
     pub(crate) fn decode_entry_codes(&self, memory: &mut Memory<'_>) -> Result<Option<EntryCodes>> {
-        let rows = self.plan.rows;
         let DataType::Dictionary(key, _) = &self.column.data_type else {
             return Ok(None);
         };
+        let rows = self.plan.rows as u64;
+        self.entry_codes(rows.min(dictionary_entries_max(key)), memory)
+    }
+
+    /// The rows of a flat plan of byte strings as numbers of the entries of their pages' dictionaries, where all blocks
+    /// have one. `None` of others, and where a row is not one of several with the same entry.
+    pub(crate) fn decode_string_entries(
+        &self,
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<EntryCodes>> {
+        let is_of_strings = matches!(
+            self.column.data_type,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
+        );
+        match is_of_strings {
+            true => self.entry_codes(self.plan.rows as u64 / ROWS_OF_ENTRY_MIN, memory),
+            false => Ok(None),
+        }
+    }
+
+    /// Numbers of entries, if there are at most so many.
+    fn entry_codes(&self, entries_max: u64, memory: &mut Memory<'_>) -> Result<Option<EntryCodes>> {
         if !self.column.is_flat() || !self.is_native()? {
             return Ok(None);
         }
-        let are_few = |entries: &EntriesOfBuffer<'_>| entries.entries.values().len() <= rows;
+        let are_few =
+            |entries: &EntriesOfBuffer<'_>| entries.entries.values().len() as u64 <= entries_max;
         let codes = self.decode_entries(RawColumn::entry_codes, are_few, memory)?;
         let Some(codes) = codes else {
             return Ok(None);
         };
         let (codes, entries) = codes.finish_entries();
         let n_entries = entries.iter().map(|entries| entries.len()).sum::<usize>();
-        let are_numbered = n_entries <= rows && n_entries as u64 <= dictionary_entries_max(key);
-        Ok(are_numbered.then_some(EntryCodes { codes, entries }))
+        Ok((n_entries as u64 <= entries_max).then_some(EntryCodes { codes, entries }))
     }
 
     /// Decodes the rows of a flat plan into a column made by `make`, which takes only entries of dictionaries. `None`

@@ -10,83 +10,133 @@ use super::fields::with_memory;
 use super::open_file::OpenFile;
 use super::prepare::prepare;
 use crate::decode::{BlockBytes, Front, ItemsBelow, Partial, decoder_of};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{BlockPart, Plan};
-use crate::source::{Ranges, Reads};
+use crate::source::Reads;
 use crate::table::Column;
 
-/// Reads the blocks of plans. Of long rows it reads only the front, which says where their items lie.
+/// A part of a plan that is being read.
+enum Reading<'f> {
+    /// Its front is not known yet.
+    Front(Partial<'f>),
+    /// The whole block is read.
+    Whole,
+    Done(BlockBytes<'f>),
+}
+
+/// A part of a plan, and where it stands among all.
+#[derive(Clone, Copy)]
+struct PartAt<'a> {
+    column: &'a Column,
+    part: &'a BlockPart,
+}
+
+impl<'a> PartAt<'a> {
+    fn at(self, error: Error) -> Error {
+        let error = error.in_block(self.part.block.into());
+        self.column.at(error, self.part.page as usize)
+    }
+
+    /// What decodes it, if this build does.
+    fn decoder(self) -> Result<Option<&'a PageDecoder>> {
+        let page = self.column.page(self.part.page as usize)?;
+        Ok(decoder_of(page)?.native())
+    }
+}
+
+/// Reads the blocks of plans. Of long rows it reads only the front, which says where their items lie. What all of them
+/// need next is read in one wave, and counted.
 pub(crate) fn fetch_elements<'f>(
     file: &'f OpenFile,
     columns: &[Arc<Column>],
     plans: &[Plan],
+    reads: &mut Reads,
 ) -> Result<Vec<Vec<BlockBytes<'f>>>> {
-    let is_long = |part: &BlockPart| Partial::front_place(part).is_some();
-    let parts = || plans.iter().flat_map(|plan| &plan.parts);
-    let fronts: Vec<_> = parts().filter_map(Partial::front_place).collect();
-    file.source.prefetch(&fronts);
-    let others: Vec<Vec<_>> = plans
-        .iter()
-        .map(|plan| {
-            let others = plan.parts.iter().filter(|part| !is_long(part));
-            others.map(|part| part.place.clone()).collect()
-        })
-        .collect();
-    let others = file.source.fetch_all(&others)?;
-    let fetched = columns.iter().zip(plans.iter().zip(others));
-    let fetched = fetched.map(|(column, (plan, others))| {
+    let mut parts = Vec::new();
+    for (column, plan) in columns.iter().zip(plans) {
         prepare(file, column, plan)?;
-        let mut others = others.into_iter();
-        let parts = plan.parts.iter().filter_map(|part| match is_long(part) {
-            true => Some(fetch_front(file, column, part)),
-            false => others.next().map(|bytes| Ok(BlockBytes::Whole(bytes))),
-        });
-        parts.collect()
-    });
-    fetched.collect()
-}
-
-/// Reads the front of a long row's block, or the whole block if it cannot be read in parts.
-fn fetch_front<'f>(
-    file: &'f OpenFile,
-    column: &Column,
-    part: &BlockPart,
-) -> Result<BlockBytes<'f>> {
-    let open = || -> Result<BlockBytes<'f>> {
-        let whole = || file.source.read(part.place.clone()).map(BlockBytes::Whole);
-        let page = column.page(part.page as usize)?;
-        let Some(decoder) = decoder_of(page)?.native() else {
-            return whole();
-        };
-        let in_memory = match file.source.mapped() {
-            Some(_) => Some(file.source.slice(part.place.clone())?),
-            None => None,
-        };
-        let Some(mut partial) = Partial::of(part, in_memory, file.decoding().checks())? else {
-            return whole();
-        };
-        loop {
-            match partial.front(decoder)? {
-                Front::Ready => return Ok(BlockBytes::Partial(partial)),
-                Front::NotChunked => return whole(),
-                Front::Needs(ranges) => supply(file, &mut partial, ranges)?,
+        parts.extend(plan.parts.iter().map(|part| PartAt { column, part }));
+    }
+    let begun = parts
+        .iter()
+        .map(|at| begin(file, *at).map_err(|error| at.at(error)));
+    let mut reading = begun.collect::<Result<Vec<_>>>()?;
+    loop {
+        let (mut wave, mut wanted) = (Vec::new(), Vec::new());
+        for (number, (at, state)) in parts.iter().zip(&mut reading).enumerate() {
+            if let Reading::Front(partial) = state {
+                let Some(decoder) = at.decoder()? else {
+                    continue;
+                };
+                match partial.front(decoder).map_err(|error| at.at(error))? {
+                    Front::Ready => advance(state),
+                    Front::NotChunked => *state = Reading::Whole,
+                    Front::Needs(ranges) => {
+                        for range in ranges {
+                            wave.push(partial.place(&range));
+                            wanted.push((number, range));
+                        }
+                    }
+                }
+            }
+            if matches!(state, Reading::Whole) {
+                wave.push(at.part.place.clone());
+                wanted.push((number, 0..0));
             }
         }
-    };
-    let opened = open().map_err(|error| error.in_block(part.block.into()));
-    opened.map_err(|error| column.at(error, part.page as usize))
+        if wave.is_empty() {
+            break;
+        }
+        let wave = [wave];
+        reads.add(file.source.reads(&wave));
+        let fetched = file.source.fetch_all(&wave)?.into_iter().flatten();
+        for ((number, range), bytes) in wanted.into_iter().zip(fetched) {
+            let (Some(state), Some(at)) = (reading.get_mut(number), parts.get(number)) else {
+                continue;
+            };
+            match state {
+                Reading::Front(partial) => {
+                    let supplied = partial.supply(range, &bytes);
+                    supplied.map_err(|error| at.at(error))?;
+                }
+                _ => *state = Reading::Done(BlockBytes::Whole(bytes)),
+            }
+        }
+    }
+    let mut done = reading.into_iter().filter_map(|state| match state {
+        Reading::Done(bytes) => Some(bytes),
+        Reading::Front(_) | Reading::Whole => None,
+    });
+    Ok(plans
+        .iter()
+        .map(|plan| done.by_ref().take(plan.parts.len()).collect())
+        .collect())
 }
 
-fn supply(file: &OpenFile, partial: &mut Partial<'_>, ranges: Vec<Range<usize>>) -> Result<()> {
-    for range in ranges {
-        let bytes = file.source.read(partial.place(&range))?;
-        partial.supply(range, &bytes)?;
+/// A part of which nothing was read.
+fn begin<'f>(file: &'f OpenFile, at: PartAt<'_>) -> Result<Reading<'f>> {
+    let part = at.part;
+    if Partial::front_place(part).is_none() || at.decoder()?.is_none() {
+        return Ok(Reading::Whole);
     }
-    Ok(())
+    let in_memory = match file.source.mapped() {
+        Some(_) => Some(file.source.slice(part.place.clone())?),
+        None => None,
+    };
+    let partial = Partial::of(part, in_memory, file.decoding().checks())?;
+    Ok(partial.map_or(Reading::Whole, Reading::Front))
+}
+
+/// The front is known.
+fn advance(state: &mut Reading<'_>) {
+    *state = match std::mem::replace(state, Reading::Whole) {
+        Reading::Front(partial) => Reading::Done(BlockBytes::Partial(partial)),
+        other => other,
+    };
 }
 
 /// Decodes levels and items. `cuts` are by the number of the level with the lists' lengths: of those lists only the
-/// items of the cut are decoded, and of long rows only the bytes of these items are read.
+/// items of the cut are decoded, and of long rows only the bytes of these items are read, and counted.
 pub(crate) fn decode_elements<'f>(
     file: &'f OpenFile,
     column: &Column,
@@ -94,6 +144,7 @@ pub(crate) fn decode_elements<'f>(
     blocks: &mut [BlockBytes<'f>],
     cuts: &[(usize, Cut)],
     budget: &Budget,
+    reads: &mut Reads,
 ) -> Result<LeafParts> {
     let forms = column.path.forms().iter().copied();
     let mut levels = RawLevels::with_cuts(forms, cuts.iter().copied(), budget);
@@ -101,6 +152,7 @@ pub(crate) fn decode_elements<'f>(
     if !file.column_read(column, plan, blocks).is_native()? {
         for (part, block) in plan.parts.iter().zip(blocks.iter_mut()) {
             if block.is_partial() {
+                reads.add(file.source.reads(&[vec![part.place.clone()]]));
                 *block = BlockBytes::Whole(file.source.read(part.place.clone())?);
             }
         }
@@ -115,40 +167,7 @@ pub(crate) fn decode_elements<'f>(
     let items = with_memory(file, |memory| {
         read.decode_levels(&mut levels, check, memory)
     })?;
-    let decoder = |part: &BlockPart| -> Result<Option<&PageDecoder>> {
-        let page = column.page(part.page as usize)?;
-        Ok(decoder_of(page)?.native())
-    };
-    if file.source.is_mapped() {
-        // The byte ranges that are known by now are fetched at once.
-        let mut places = Vec::new();
-        for ((part, block), ranges) in plan.parts.iter().zip(&*blocks).zip(&items) {
-            if let (BlockBytes::Partial(partial), Some(decoder)) = (block, decoder(part)?) {
-                with_memory(file, |memory| {
-                    places.extend(partial.item_places(decoder, ranges, memory.scratch));
-                });
-            }
-        }
-        file.source.prefetch(&places);
-    }
-    for ((part, block), ranges) in plan.parts.iter().zip(blocks.iter_mut()).zip(&items) {
-        let (BlockBytes::Partial(partial), Some(decoder)) = (block, decoder(part)?) else {
-            continue;
-        };
-        let mut read = || -> Result<()> {
-            loop {
-                let needs = with_memory(file, |memory| {
-                    partial.items(decoder, ranges, memory.scratch)
-                })?;
-                if needs.is_empty() {
-                    return Ok(());
-                }
-                supply(file, partial, needs)?;
-            }
-        };
-        let read = read().map_err(|error| error.in_block(part.block.into()));
-        read.map_err(|error| column.at(error, part.page as usize))?;
-    }
+    fetch_items(file, column, plan, blocks, &items, reads)?;
     let read = file.column_read(column, plan, blocks);
     with_memory(file, |memory| {
         let below = ItemsBelow {
@@ -160,34 +179,45 @@ pub(crate) fn decode_elements<'f>(
     })
 }
 
-/// Blocks that were read whole.
-struct WholeBlocks<'a> {
-    plan: &'a Plan,
-    blocks: &'a [BlockBytes<'a>],
-}
-
-impl Ranges for WholeBlocks<'_> {
-    fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        let parts = self.plan.parts.iter().zip(self.blocks);
-        let whole = parts.filter(|(_, block)| !block.is_partial());
-        whole.map(|(part, _)| part.place.clone())
-    }
-}
-
-/// Counts what was read of the file: whole blocks, of which neighbours were coalesced, and parts of other blocks.
-pub(crate) fn reads_of_elements(
+/// Reads the chunks of long rows in which wanted items lie; what all of them need next in one wave.
+fn fetch_items(
     file: &OpenFile,
-    plans: &[Plan],
-    fetched: &[Vec<BlockBytes<'_>>],
-) -> Reads {
-    let whole = plans.iter().zip(fetched);
-    let whole = whole.map(|(plan, blocks)| WholeBlocks { plan, blocks });
-    let mut reads = file.source.reads(&whole.collect::<Vec<_>>());
-    for block in fetched.iter().flatten() {
-        if let BlockBytes::Partial(partial) = block {
-            reads.requests += partial.requests;
-            reads.bytes += partial.read_bytes;
+    column: &Column,
+    plan: &Plan,
+    blocks: &mut [BlockBytes<'_>],
+    items: &[Vec<Range<u32>>],
+    reads: &mut Reads,
+) -> Result<()> {
+    loop {
+        let (mut wave, mut wanted) = (Vec::new(), Vec::new());
+        let parts = plan.parts.iter().zip(blocks.iter_mut()).zip(items);
+        for (number, ((part, block), ranges)) in parts.enumerate() {
+            let at = PartAt { column, part };
+            let (BlockBytes::Partial(partial), Some(decoder)) = (block, at.decoder()?) else {
+                continue;
+            };
+            let needs = with_memory(file, |memory| {
+                partial.items(decoder, ranges, memory.scratch)
+            });
+            for range in needs.map_err(|error| at.at(error))? {
+                wave.push(partial.place(&range));
+                wanted.push((number, range));
+            }
+        }
+        if wave.is_empty() {
+            return Ok(());
+        }
+        let wave = [wave];
+        reads.add(file.source.reads(&wave));
+        let fetched = file.source.fetch_all(&wave)?.into_iter().flatten();
+        for ((number, range), bytes) in wanted.into_iter().zip(fetched) {
+            let (Some(BlockBytes::Partial(partial)), Some(part)) =
+                (blocks.get_mut(number), plan.parts.get(number))
+            else {
+                continue;
+            };
+            let supplied = partial.supply(range, &bytes);
+            supplied.map_err(|error| PartAt { column, part }.at(error))?;
         }
     }
-    reads
 }

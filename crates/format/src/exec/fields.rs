@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::Array;
+use arrow_schema::DataType;
 use rayon::prelude::*;
 use tarsia_arrow::{
     ArrayParts, LeafParts, array_from_raw, array_of_borrowed, array_of_entries, array_of_views,
@@ -10,7 +11,7 @@ use tarsia_arrow::{
 };
 #[cfg(feature = "kernels")]
 use tarsia_arrow::{ColumnBuffers, array_from_buffers};
-use tarsia_codec::Result as CodecResult;
+use tarsia_codec::{Result as CodecResult, ValueType};
 use tarsia_structure::Budget;
 
 use super::cancel::Cancel;
@@ -34,6 +35,8 @@ pub(crate) struct FieldsRead<'a, B> {
     /// The bytes of each part of each plan.
     pub(crate) blocks: &'a [Vec<B>],
     pub(crate) rows: usize,
+    /// Whether flat byte strings may come as dictionary arrays.
+    pub(crate) as_entries: bool,
     /// Says whether somebody does not want it any more, if anybody can.
     pub(crate) cancel: Option<&'a Cancel>,
 }
@@ -91,7 +94,13 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
         if let [column] = field.columns.as_slice()
             && column.is_flat()
         {
-            let flat = decode_flat(self.file, &self.column(first))?;
+            let read = self.column(first);
+            if self.as_entries
+                && let Some(entries) = decode_string_entries(self.file, &read)?
+            {
+                return Ok(Some(entries));
+            }
+            let flat = decode_flat(self.file, &read)?;
             return match column.packing {
                 None => Ok(Some(flat)),
                 Some(_) => narrowed(flat, field.field.data_type()).map(Some),
@@ -145,11 +154,7 @@ pub(crate) fn decode_flat<B: AsRef<[u8]>>(
     let decoded = with_memory(file, |memory| read.decode(memory))?;
     let arrays = arrays_of(file, column, decoded)
         .map_err(|error| while_reading(error).in_column(column.name()))?;
-    let has_nulls = arrays.parts.iter().any(|part| part.null_count() > 0);
-    if has_nulls && !column.path.nullable() {
-        let what = "nulls in a column that allows none";
-        return Err(Error::new(ErrorKind::Corrupt, what).in_column(column.name()));
-    }
+    check_nulls(column, &arrays)?;
     let Some(packing) = &column.packing else {
         return Ok(arrays);
     };
@@ -159,6 +164,40 @@ pub(crate) fn decode_flat<B: AsRef<[u8]>>(
     parts
         .map(|parts| ArrayParts { parts })
         .map_err(|error| while_reading(error).in_column(column.name()))
+}
+
+/// Decodes a flat column of byte strings into a dictionary array with keys of type UInt32, where its pages have
+/// dictionaries of few entries; `None` of others.
+fn decode_string_entries<B: AsRef<[u8]>>(
+    file: &OpenFile,
+    read: &ColumnRead<'_, B>,
+) -> Result<Option<ArrayParts>> {
+    let column = read.column;
+    if column.value_type != Some(ValueType::Bytes) {
+        return Ok(None);
+    }
+    prepare(file, column, read.plan)?;
+    let Some(decoded) = with_memory(file, |memory| read.decode_string_entries(memory))? else {
+        return Ok(None);
+    };
+    let values = Box::new(column.data_type.clone());
+    let data_type = DataType::Dictionary(Box::new(DataType::UInt32), values);
+    let (codes, entries) = (decoded.codes, decoded.entries);
+    let array = array_of_entries(&data_type, codes, &entries, &file.session.pool)
+        .map_err(|error| while_reading(error).in_column(column.name()))?;
+    let arrays = ArrayParts { parts: vec![array] };
+    check_nulls(column, &arrays)?;
+    Ok(Some(arrays))
+}
+
+/// Checks that a column that allows no nulls has none.
+fn check_nulls(column: &Column, arrays: &ArrayParts) -> Result<()> {
+    let has_nulls = arrays.parts.iter().any(|part| part.null_count() > 0);
+    if has_nulls && !column.path.nullable() {
+        let what = "nulls in a column that allows none";
+        return Err(Error::new(ErrorKind::Corrupt, what).in_column(column.name()));
+    }
+    Ok(())
 }
 
 /// Makes Arrow arrays of the column's type from decoded memory.

@@ -2,10 +2,13 @@
 //! of them.
 
 mod batch;
+mod batch_size;
 mod budget;
 mod cancel;
 mod elements;
 mod fields;
+mod filter;
+mod job;
 mod narrow;
 mod open_file;
 mod prepare;
@@ -13,14 +16,18 @@ mod schedule;
 mod scratch;
 
 pub(crate) use batch::{batch, too_many_values};
+pub(crate) use batch_size::batch_rows_of;
 pub(crate) use budget::{batch_budget, rows_budget};
 pub(crate) use cancel::Cancel;
-pub(crate) use elements::{decode_elements, fetch_elements, reads_of_elements};
+pub(crate) use elements::{decode_elements, fetch_elements};
 pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
+pub use filter::ConjunctCounts;
+pub(crate) use filter::RowFilter;
 pub(crate) use narrow::narrow;
 pub(crate) use open_file::OpenFile;
 pub(crate) use prepare::{
     Wanted, blocks_of, foreign_decoder, plan_all, plan_and_fetch, plan_rows, prefetch_tables,
     prepare_shared,
 };
-pub(crate) use schedule::{Schedule, batch_rows, batch_rows_of};
+pub use schedule::ROW_NUMBER;
+pub(crate) use schedule::{Schedule, Wish};

@@ -10,17 +10,15 @@ use tarsia_structure::SHARED_DEPTH_MAX;
 use super::open_file::OpenFile;
 use crate::decode::{Decoder, SharedRead, decode_shared, decoder_of, values_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Need, PageNumber, Plan, Planned, Planner};
+use crate::plan::{Need, PageNumber, Plan, Planned, Planner, RowSelection};
 use crate::source::{AtHand, Ranges, Step, Stop, all, run, run_all};
 use crate::table::{Blocks, Column, Page};
 
 /// The rows that a plan is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'a> {
-    /// The rows of a range of the table.
-    Range(&'a Range<u64>),
-    /// Rows of a range that are not deleted; the list has them if it is not all of them.
-    Live(&'a Range<u64>, Option<&'a [u64]>),
+    /// Rows in rising order. Of one run, those that the column still holds.
+    Selected(&'a RowSelection),
     /// Rising rows, repeats allowed.
     Indices(&'a [u64]),
     /// Rows in the given order.
@@ -30,16 +28,17 @@ pub(crate) enum Wanted<'a> {
 impl Wanted<'_> {
     /// The pages of a column that hold some of the rows, in order.
     fn pages(self, column: &Column) -> Vec<usize> {
-        let of = |row: u64| column.page_of(row).ok();
         let mut pages: Vec<usize> = match self {
-            Self::Range(rows) | Self::Live(rows, None) => {
-                let (first, last) = (of(rows.start), of(rows.end.saturating_sub(1)));
-                let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
-                (first..=last).collect()
+            Self::Selected(rows) => {
+                let mut next = rows.first_from(0);
+                std::iter::from_fn(|| {
+                    let index = column.page_of(next?).ok()?;
+                    next = rows.first_from(column.pages.get(index)?.rows().end);
+                    Some(index)
+                })
+                .collect()
             }
-            Self::Live(_, Some(rows)) | Self::Indices(rows) | Self::InOrder(rows) => {
-                pages_of_rows(column, rows).collect()
-            }
+            Self::Indices(rows) | Self::InOrder(rows) => pages_of_rows(column, rows).collect(),
         };
         pages.sort_unstable();
         pages.dedup();
@@ -48,18 +47,7 @@ impl Wanted<'_> {
 
     fn plan(self, planner: &Planner<'_>, column: &Column) -> Result<Planned> {
         match self {
-            Self::Range(rows) => planner.rows(column, rows.clone()),
-            Self::Live(rows, Some(live)) if column.n_present(rows.clone()) != live.len() as u64 => {
-                Ok(match planner.indices(column, live)? {
-                    Planned::Ready(plan) => Planned::Ready(Plan {
-                        may_be_cut: true,
-                        ..plan
-                    }),
-                    needs => needs,
-                })
-            }
-            // What the column still holds is what is wanted.
-            Self::Live(rows, _) => planner.rows(column, rows.clone()),
+            Self::Selected(rows) => planner.selected(column, rows),
             Self::Indices(sorted) => planner.indices(column, sorted),
             Self::InOrder(rows) => planner.in_order(column, rows),
         }
@@ -168,11 +156,14 @@ fn planned(file: &OpenFile, hand: &AtHand<'_>, column: &Column, wanted: Wanted<'
     planned
 }
 
-/// A plan to read the rows `rows` of the table.
+/// A plan to read the rows `rows` of the table, as far as the column still holds them.
 pub(crate) fn plan_rows(file: &OpenFile, column: &Column, rows: Range<u64>) -> Result<Plan> {
-    let plans = plan_all(file, [(column, Wanted::Range(&rows))])?;
-    let none = || Error::new(ErrorKind::InvalidInput, "no plan");
-    plans.into_iter().next().ok_or_else(none)
+    let rows = RowSelection::from(rows);
+    run(&file.source, |hand| {
+        let plan = planned(file, hand, column, Wanted::Selected(&rows))?;
+        prepared(file, hand, column, &plan)?;
+        Ok(plan)
+    })
 }
 
 /// The block table of a page.

@@ -3,6 +3,7 @@
 //! is asked again.
 
 mod planner;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use tarsia_structure::ROW_ENTRY_BYTES;
 use crate::source::Ranges;
 
 pub(crate) use planner::{Need, PageNumber, Planned, Planner};
+pub use selection::RowSelection;
 
 /// One block to be read, and which of its rows.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use tarsia_structure::block::header_bytes;
 use tarsia_structure::full_zip::IndexFront;
 use tarsia_structure::{FullZipForm, SHARED_DEPTH_MAX};
 
-use super::{BlockPart, LoneRows, Plan, Selected};
+use super::{BlockPart, LoneRows, Plan, RowSelection, Selected};
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::options::{Checksums, Kernels};
 use crate::session::Session;
@@ -163,6 +163,29 @@ impl<'a> Planner<'a> {
             return Ok(draft.finish());
         }
         self.add_run(column, rows, &mut draft)?;
+        Ok(draft.finish())
+    }
+
+    /// The blocks that hold selected rows, all of which the column still holds. Blocks of which all are selected, or a
+    /// run, are read as ranges.
+    pub(crate) fn selected(&self, column: &Column, rows: &RowSelection) -> Result<Planned> {
+        if let Some(run) = rows.as_run() {
+            return self.rows(column, run);
+        }
+        let mut draft = Draft::default();
+        draft.plan.may_be_cut = true;
+        draft.plan.rows = rows.len() as usize;
+        if column.value_type.is_none() {
+            return Ok(draft.finish());
+        }
+        let mut next = rows.first_from(0);
+        while let Some(row) = next {
+            let index = column.page_of(row)?;
+            self.planned_page(column, index)
+                .and_then(|page| self.add_selected(page, rows, &mut draft))
+                .map_err(|error| column.at(error, index))?;
+            next = rows.first_from(column.page(index)?.rows().end);
+        }
         Ok(draft.finish())
     }
 
@@ -376,6 +399,71 @@ impl<'a> Planner<'a> {
             draft.plan.rows += (end - start) as usize;
             row = upto;
             block += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the blocks of a page that hold selected rows of the table.
+    fn add_selected(
+        &self,
+        page: PlannedPage<'_>,
+        rows: &RowSelection,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let Range { start, end } = page.page.rows();
+        let Some(blocks) = page.blocks(&mut draft.needs)? else {
+            return Ok(());
+        };
+        let mut next = rows.first_from(start);
+        while let Some(row) = next.filter(|row| *row < end) {
+            // Inside a page, whose rows are counted in 32 bits.
+            let block = blocks.block_of_row((row - start) as u32)?;
+            let held = blocks.rows_of(block)?;
+            let of_block = start + u64::from(held.start)..start + u64::from(held.end);
+            if !of_block.contains(&row) {
+                let what = "block rows do not follow each other";
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            }
+            next = rows.first_from(of_block.end);
+            let mut present = page.present(&held);
+            let mut runs: Vec<Range<u32>> = Vec::new();
+            for run in rows.runs_within(of_block) {
+                let first = present.index_of(run.start);
+                let end = first + (run.end - run.start) as u32;
+                match runs.last_mut() {
+                    // Between them are rows that were erased.
+                    Some(last) if last.end == first => last.end = end,
+                    _ => runs.push(first..end),
+                }
+            }
+            let whole = runs.as_slice() == std::slice::from_ref(&(0..present.n_rows));
+            if let Some(form) = page.rows.filter(|form| !whole || form.is_indexed()) {
+                for run in runs {
+                    self.add_lone_rows(page, block, form, run, draft)?;
+                }
+                continue;
+            }
+            let plan = &mut draft.plan;
+            let selected = match runs.as_slice() {
+                [run] => Selected::Range {
+                    start: run.start,
+                    len: run.end - run.start,
+                },
+                runs => {
+                    let from = plan.indices.len();
+                    plan.indices.extend(runs.iter().cloned().flatten());
+                    Selected::Indices(from..plan.indices.len())
+                }
+            };
+            plan.parts.push(BlockPart {
+                page: page.index(),
+                block,
+                place: page.page.place_of(blocks, block)?,
+                rows: present.n_rows,
+                logical_rows: held.end - held.start,
+                selected,
+                lone_rows: None,
+            });
         }
         Ok(())
     }

@@ -30,6 +30,14 @@ pub struct Reads {
     pub metadata_bytes: u64,
 }
 
+impl Reads {
+    /// Adds requests for blocks.
+    pub(crate) fn add(&mut self, blocks: Self) {
+        self.requests += blocks.requests;
+        self.bytes += blocks.bytes;
+    }
+}
+
 /// Several ranges of the file that belong together: those of one column.
 pub(crate) trait Ranges {
     /// The ranges in the order in which their bytes are wanted.

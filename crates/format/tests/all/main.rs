@@ -17,6 +17,7 @@ mod erasure_readers;
 mod exhaustive;
 mod faults;
 mod features;
+mod filter;
 mod first_page;
 mod golden;
 #[cfg(feature = "kernels")]
@@ -36,6 +37,7 @@ mod real_tables;
 mod round_trip;
 mod rounding;
 mod search_cache;
+mod selection;
 mod shared;
 mod size;
 mod skewed;

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use tarsia_compliance as compliance;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{OpenFile, Schedule, batch_rows, blocks_of, prepare_shared};
+use crate::exec::{OpenFile, Schedule, Wish, blocks_of, prepare_shared};
 use crate::plan::PageNumber;
+use crate::plan::RowSelection;
 use crate::table::{Column, Page, Projection, TableField};
 use crate::threads::in_order;
 use report::corrupt;
@@ -107,14 +108,16 @@ pub(crate) fn named(file: &Arc<OpenFile>, name: &str) -> Result<VerifyReport> {
 /// Checks that the columns of a nested field agree on what stands above them, and make its arrays.
 fn nested(file: &Arc<OpenFile>, field: &Arc<TableField>) -> Result<()> {
     let projection = Projection::of(vec![field.clone()], HashMap::new());
-    let batch_rows = batch_rows(&projection);
-    let mut scan = Schedule::new(
-        file.clone(),
+    let mut scan = Schedule::new(Wish {
+        file: file.clone(),
         projection,
-        0..file.rows(),
-        file.deleted().clone(),
-        batch_rows,
-    );
+        rows: RowSelection::from(0..file.rows()),
+        without: file.deleted().clone(),
+        filter: None,
+        limit: None,
+        batch_rows: None,
+        row_numbers: false,
+    });
     scan.try_for_each(|batch| batch?.columns().iter().try_for_each(rows::check_nested))
         .map_err(|error| error.in_column(field.field.name()))
 }

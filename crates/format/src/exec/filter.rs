@@ -1,0 +1,287 @@
+//! Finds the rows that pass a filter: decodes the columns that its conjuncts look at, one conjunct after the other, and
+//! only rows that are still open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
+use tarsia_arrow::reorder;
+use tarsia_filter::{Conjunct, Expr, Filter, FilterError};
+
+use super::job::{Fields, Found, Job, Passed};
+use super::open_file::OpenFile;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::RowSelection;
+use crate::table::{Column, Projection};
+
+/// Rows are read alone if at most one of so many is open. Others are decoded with those around them, which takes less
+/// time than to pick them, and are left out afterwards.
+const PICKED_SHARE: u64 = 8;
+
+/// Estimate of the nanoseconds that a value's byte takes, for conjuncts that were not evaluated yet.
+const BYTE_NANOS: f64 = 0.25;
+
+/// A filter, bound to the columns of a file.
+pub(crate) struct RowFilter {
+    filter: Filter,
+    /// The fields that the filter looks at.
+    projection: Projection,
+    /// What evaluating each conjunct took so far.
+    costs: Vec<Cost>,
+}
+
+/// What a conjunct took, by all threads.
+#[derive(Default)]
+struct Cost {
+    rows: AtomicU64,
+    passed: AtomicU64,
+    nanos: AtomicU64,
+}
+
+/// How many rows a conjunct of a filter looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConjunctCounts {
+    /// The conjunct as text.
+    pub conjunct: String,
+    /// Rows that it was evaluated for: conjuncts before it left them open.
+    pub rows: u64,
+    /// Rows of these that it left open.
+    pub passed: u64,
+}
+
+impl RowFilter {
+    /// Binds an expression to the columns that it names. Says what is wrong with it, and with which character.
+    pub(crate) fn new(file: &OpenFile, expr: &Expr, is_strict: bool) -> Result<Self> {
+        let bind = |projection: &Projection| match is_strict {
+            true => expr.bind_strict(&projection.schema),
+            false => expr.bind(&projection.schema),
+        };
+        let names: Vec<String> = expr.columns().into_iter().map(String::from).collect();
+        let projection = match file.projection(Some(&names)) {
+            Err(error) if error.kind() == ErrorKind::NoSuchColumn => {
+                // The filter knows where in its text a name is that is no column.
+                let is_there =
+                    |name: &&String| file.projection(Some(std::slice::from_ref(*name))).is_ok();
+                let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+                let unknown = bind(&file.projection(Some(&there))?).err();
+                let what = unknown.map(|unknown| unfit(&unknown, ErrorKind::NoSuchColumn));
+                return Err(what.unwrap_or(error));
+            }
+            projection => projection?,
+        };
+        let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidInput))?;
+        let costs = filter.conjuncts().iter().map(|_| Cost::default());
+        Ok(Self {
+            costs: costs.collect(),
+            filter,
+            projection,
+        })
+    }
+
+    /// The leaf columns that it looks at.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Arc<Column>> {
+        self.projection.columns.iter()
+    }
+
+    pub(super) fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    pub(super) fn counts(&self) -> Vec<ConjunctCounts> {
+        let counts = self.filter.conjuncts().iter().zip(&self.costs);
+        let counts = counts.map(|(conjunct, cost)| ConjunctCounts {
+            conjunct: conjunct.to_string(),
+            rows: cost.rows.load(Ordering::Relaxed),
+            passed: cost.passed.load(Ordering::Relaxed),
+        });
+        counts.collect()
+    }
+
+    /// The conjuncts, first those that reject most rows for their time.
+    fn in_order(&self) -> Vec<usize> {
+        let mut order: Vec<(f64, usize)> = (0..self.costs.len())
+            .map(|index| (self.price(index), index))
+            .collect();
+        order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        order.into_iter().map(|(_, index)| index).collect()
+    }
+
+    /// Nanoseconds that it takes to reject a row, as far as is known.
+    fn price(&self, index: usize) -> f64 {
+        let (Some(cost), Some(conjunct)) =
+            (self.costs.get(index), self.filter.conjuncts().get(index))
+        else {
+            return 0.0;
+        };
+        let rows = cost.rows.load(Ordering::Relaxed) as f64;
+        if rows == 0.0 {
+            let fields = conjunct.fields().iter();
+            let fields = fields.filter_map(|field| self.projection.fields.get(*field));
+            let columns = fields.flat_map(|field| &field.columns);
+            let bytes: usize = columns.map(|column| column.row_bytes()).sum();
+            return 2.0 * BYTE_NANOS * bytes as f64;
+        }
+        let rejected = rows - cost.passed.load(Ordering::Relaxed) as f64;
+        cost.nanos.load(Ordering::Relaxed) as f64 / rejected.max(0.5)
+    }
+
+    /// The rows that pass, with the arrays that `job` wants of them as far as they were decoded. `None` if there are
+    /// too many for one batch.
+    pub(super) fn passing(&self, job: &Job, rows: RowSelection) -> Result<Option<Found>> {
+        let mut open = Open {
+            rows,
+            passed: None,
+            arrays: vec![None; self.projection.fields.len()],
+        };
+        for index in self.in_order() {
+            let (Some(conjunct), Some(cost)) =
+                (self.filter.conjuncts().get(index), self.costs.get(index))
+            else {
+                continue;
+            };
+            job.cancel.check()?;
+            let start = Instant::now();
+            if !self.decode(job, conjunct, &mut open)? {
+                return Ok(None);
+            }
+            let n_open = open.n_rows();
+            let n_passed = open.evaluate(conjunct)?;
+            cost.nanos
+                .fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            cost.rows.fetch_add(n_open, Ordering::Relaxed);
+            cost.passed.fetch_add(n_passed, Ordering::Relaxed);
+            if n_passed == 0 {
+                break;
+            }
+        }
+        let of_field = |field| {
+            let mut known = self.projection.fields.iter().zip(&open.arrays);
+            let known = known.find(|(known, _)| Arc::ptr_eq(known, field));
+            let array = known.and_then(|(_, array)| array.as_ref());
+            array
+                .map(|array| of_type(field.field.data_type(), array))
+                .transpose()
+        };
+        let known = job.projection.fields.iter().map(of_field);
+        let known = match known.collect::<Result<Vec<Option<ArrayRef>>>>() {
+            // Fewer rows have fewer bytes.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded && open.rows.len() > 1 => {
+                return Ok(None);
+            }
+            known => known?,
+        };
+        Ok(Some(Found {
+            known: match known.iter().any(Option::is_some) {
+                true => known,
+                false => Vec::new(),
+            },
+            rows: open.rows,
+            passed: open.passed,
+        }))
+    }
+
+    /// Decodes what a conjunct looks at and was not decoded yet; false if the rows are too many for one batch.
+    fn decode(&self, job: &Job, conjunct: &Conjunct, open: &mut Open) -> Result<bool> {
+        let missing = conjunct.fields().iter().copied();
+        let missing = missing.filter(|field| open.arrays.get(*field).is_some_and(Option::is_none));
+        let missing: Vec<usize> = missing.collect();
+        if missing.is_empty() {
+            return Ok(true);
+        }
+        let fields = missing
+            .iter()
+            .filter_map(|field| self.projection.fields.get(*field).cloned());
+        let fields: Vec<_> = fields.collect();
+        let columns: Vec<_> = fields
+            .iter()
+            .flat_map(|field| field.columns.iter().cloned())
+            .collect();
+        let of = Fields {
+            fields: &fields,
+            columns: &columns,
+            may_be_cut: false,
+            as_entries: true,
+        };
+        let Some(arrays) = job.arrays(of, &open.rows)? else {
+            return Ok(false);
+        };
+        for (field, array) in missing.into_iter().zip(arrays) {
+            let [array] = array.parts.as_slice() else {
+                return Ok(false);
+            };
+            if let Some(place) = open.arrays.get_mut(field) {
+                *place = Some(array.clone());
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Rows that no conjunct has rejected so far.
+struct Open {
+    /// Rows that are decoded.
+    rows: RowSelection,
+    /// Those of them that are open, if not all.
+    passed: Option<BooleanBuffer>,
+    /// The fields of the filter as far as they were decoded.
+    arrays: Vec<Option<ArrayRef>>,
+}
+
+impl Open {
+    fn n_rows(&self) -> u64 {
+        self.passed
+            .as_ref()
+            .map_or(self.rows.len(), |bits| bits.count_set_bits() as u64)
+    }
+
+    /// Closes the rows that a conjunct rejects. Returns how many are open.
+    fn evaluate(&mut self, conjunct: &Conjunct) -> Result<u64> {
+        let fields = conjunct.fields().iter();
+        let columns = fields.filter_map(|field| self.arrays.get(*field).cloned().flatten());
+        let columns: Vec<ArrayRef> = columns.collect();
+        let bits = conjunct
+            .evaluate(&columns, self.rows.len() as usize)
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("{conjunct}: {error}")))?;
+        let bits = match &self.passed {
+            Some(before) => before & &bits,
+            None => bits,
+        };
+        let n_open = bits.count_set_bits() as u64;
+        if n_open.saturating_mul(PICKED_SHARE) <= self.rows.len() {
+            self.rows = self.rows.select(&bits);
+            let passed = Passed::new(&bits);
+            for array in self.arrays.iter_mut().flatten() {
+                *array = passed.of(array)?;
+            }
+            self.passed = None;
+        } else if n_open < self.rows.len() {
+            self.passed = Some(bits);
+        }
+        Ok(n_open)
+    }
+}
+
+/// An array of a column, which may be a dictionary array although the column has another type.
+fn of_type(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+    let dictionary = array.as_dictionary_opt::<UInt32Type>();
+    let Some(dictionary) = dictionary.filter(|_| array.data_type() != data_type) else {
+        return Ok(array.clone());
+    };
+    let places: UInt64Array = dictionary
+        .keys()
+        .iter()
+        .map(|key| key.map(u64::from))
+        .collect();
+    reorder(dictionary.values().as_ref(), &places)
+        .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
+}
+
+fn unfit(error: &FilterError, kind: ErrorKind) -> Error {
+    Error::new(kind, format!("filter: {error}"))
+}

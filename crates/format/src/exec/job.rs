@@ -1,0 +1,345 @@
+//! What the tasks of a scan share, and how each makes batches of its rows.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use tarsia_arrow::{ArrayParts, reorder};
+use tarsia_codec::ValueType;
+use tarsia_compliance::RowSet;
+
+use super::batch::{batches, too_many_values};
+use super::batch_size::{batch_rows, bytes_max};
+use super::budget::{batch_budget, rows_budget};
+use super::cancel::Cancel;
+use super::fields::FieldsRead;
+use super::filter::RowFilter;
+use super::open_file::OpenFile;
+use super::prepare::{Wanted, plan_all};
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::RowSelection;
+use crate::table::{Column, Projection, TableField};
+
+/// A scan uses other threads only if decoding takes about this many nanoseconds or more. To wake a thread takes 50 µs,
+/// and what it decodes is in another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second
+/// thread as without, or up to 1.5 times as long.
+const THREADS_NANOS_MIN: u64 = 500_000;
+
+/// Estimates of decoding time: bytes in a nanosecond.
+struct Rates {
+    /// Decoded bytes, which are written.
+    decoded: u64,
+    /// Encoded bytes, which are read.
+    encoded: u64,
+}
+
+/// Rates of byte strings, and of columns with levels.
+const RATES: Rates = Rates {
+    decoded: 8,
+    encoded: 4,
+};
+
+/// Rates of flat values of fixed width: between those of plain values, which are read and written at 25 GB/s, and those
+/// of decimals stored as floating-point numbers, at 12.
+const FLAT_RATES: Rates = Rates {
+    decoded: 16,
+    encoded: 32,
+};
+
+/// Estimate of the time that each column of a batch takes beside decoding.
+const COLUMN_NANOS: u64 = 1_000;
+
+/// State that all tasks share.
+pub(super) struct Job {
+    pub(super) file: Arc<OpenFile>,
+    pub(super) projection: Projection,
+    /// The schema of the batches.
+    pub(super) schema: SchemaRef,
+    /// Rows that no batch has.
+    pub(super) without: Arc<RowSet>,
+    /// Says which of the others a batch has, if not all.
+    pub(super) filter: Option<RowFilter>,
+    /// Whether the last column has the numbers of the rows.
+    pub(super) row_numbers: bool,
+    /// Whether the columns of a batch are decoded in parallel: if there are few batches.
+    pub(super) split_columns: bool,
+    pub(super) cancel: Cancel,
+}
+
+/// Fields that are read together.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub(super) fields: &'a [Arc<TableField>],
+    /// The leaf columns of all fields, in order.
+    pub(super) columns: &'a [Arc<Column>],
+    /// Whether an array may come in several parts.
+    pub(super) may_be_cut: bool,
+    /// Whether flat byte strings may come as dictionary arrays.
+    pub(super) as_entries: bool,
+}
+
+/// Rows that batches are made of.
+pub(super) struct Found {
+    /// The rows that are read.
+    pub(super) rows: RowSelection,
+    /// Those of them that batches have, if not all.
+    pub(super) passed: Option<BooleanBuffer>,
+    /// Fields of the projection that were decoded before, all rows of them. Empty if none was.
+    pub(super) known: Vec<Option<ArrayRef>>,
+}
+
+impl Found {
+    fn all(rows: RowSelection) -> Self {
+        Self {
+            rows,
+            passed: None,
+            known: Vec::new(),
+        }
+    }
+
+    /// The first `n` rows that are read, and the rest.
+    fn split(&self, n: u64) -> (Self, Self) {
+        let (head, tail) = self.rows.split(n);
+        let at = head.len() as usize;
+        let part = |rows: RowSelection, at: usize| {
+            let len = rows.len() as usize;
+            let known = self.known.iter();
+            let known = known.map(|array| array.as_ref().map(|array| array.slice(at, len)));
+            Self {
+                passed: self.passed.as_ref().map(|bits| bits.slice(at, len)),
+                known: known.collect(),
+                rows,
+            }
+        };
+        (part(head, 0), part(tail, at))
+    }
+}
+
+impl Job {
+    /// Whether there is enough to decode for other threads. Threads share the batches or, with `split_columns`, the
+    /// columns; then the largest column is the work of one thread.
+    pub(super) fn takes_threads(&self, rows: &RowSelection, n_batches: u64) -> bool {
+        let n_rows = rows.len();
+        let bounds = rows.first_from(0).unwrap_or(0)..rows.end();
+        let estimates = self.file.estimates();
+        let (mut all, mut largest) = (0, 0);
+        let filtered = self.filter.iter().flat_map(RowFilter::columns);
+        for column in self.projection.columns.iter().chain(filtered) {
+            let decoded = (column.written_row_bytes(estimates) as u64).saturating_mul(n_rows);
+            let encoded = column.encoded_bytes(estimates, &bounds);
+            let rates = match column.is_flat() && column.value_type != Some(ValueType::Bytes) {
+                true => FLAT_RATES,
+                false => RATES,
+            };
+            let nanos = decoded / rates.decoded + encoded / rates.encoded;
+            let nanos = nanos.saturating_add(COLUMN_NANOS.saturating_mul(n_batches));
+            all = nanos.saturating_add(all);
+            largest = nanos.max(largest);
+            let own = match self.split_columns {
+                true => largest,
+                false => all / n_batches.max(1),
+            };
+            if all - own > THREADS_NANOS_MIN {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The batches of some rows, as far as there are any.
+    pub(super) fn decode(&self, rows: &RowSelection) -> Result<Vec<RecordBatch>> {
+        self.cancel.check()?;
+        let rows = rows.without(&self.without);
+        match &self.filter {
+            _ if rows.is_empty() => Ok(Vec::new()),
+            None => self.batches(Found::all(rows)),
+            Some(filter) => self.filtered(filter, rows),
+        }
+    }
+
+    fn filtered(&self, filter: &RowFilter, rows: RowSelection) -> Result<Vec<RecordBatch>> {
+        let n_rows = rows.len();
+        let Some(mut found) = filter.passing(self, rows.clone())? else {
+            if n_rows == 1 {
+                return Err(too_many_values());
+            }
+            let (head, tail) = rows.split(n_rows / 2);
+            let mut batches = self.filtered(filter, head)?;
+            batches.extend(self.filtered(filter, tail)?);
+            return Ok(batches);
+        };
+        let step = batch_rows(&self.projection) as u64;
+        let mut batches = Vec::new();
+        while !found.rows.is_empty() {
+            let (now, later) = found.split(step);
+            batches.extend(self.batches(now)?);
+            found = later;
+        }
+        Ok(batches)
+    }
+
+    /// Batches of rows that were found: one, unless that were too large.
+    fn batches(&self, found: Found) -> Result<Vec<RecordBatch>> {
+        let n_rows = found.rows.len();
+        if found
+            .passed
+            .as_ref()
+            .is_some_and(|bits| bits.count_set_bits() == 0)
+        {
+            return Ok(Vec::new());
+        }
+        let Some(columns) = self.columns(&found)? else {
+            if n_rows == 1 {
+                return Err(too_many_values());
+            }
+            let (head, tail) = found.split(n_rows / 2);
+            let mut batches = self.batches(head)?;
+            batches.extend(self.batches(tail)?);
+            return Ok(batches);
+        };
+        self.file.check_unchanged()?;
+        let filter = found.passed.as_ref().map(Passed::new);
+        let mut columns = match &filter {
+            Some(filter) => filter.of_all(columns)?,
+            None => columns,
+        };
+        let n_passed = filter
+            .as_ref()
+            .map_or(n_rows, |filter| filter.n_rows as u64);
+        if self.row_numbers {
+            let rows = match &found.passed {
+                Some(bits) => &found.rows.select(bits),
+                None => &found.rows,
+            };
+            let numbers: UInt64Array = rows.runs().flatten().collect::<Vec<_>>().into();
+            columns.push(ArrayParts {
+                parts: vec![Arc::new(numbers)],
+            });
+        }
+        batches(&self.schema, columns, n_passed as usize)
+    }
+
+    /// The columns of the projection, all rows that are read; `None` if there are too many for one batch.
+    fn columns(&self, found: &Found) -> Result<Option<Vec<ArrayParts>>> {
+        let all = Fields {
+            fields: &self.projection.fields,
+            columns: &self.projection.columns,
+            may_be_cut: found.passed.is_none() && found.known.is_empty(),
+            as_entries: false,
+        };
+        if found.known.is_empty() {
+            return self.arrays(all, &found.rows);
+        }
+        let fields = all.fields.iter().zip(&found.known);
+        let fields = fields.filter_map(|(field, known)| known.is_none().then(|| field.clone()));
+        let fields: Vec<_> = fields.collect();
+        let columns = fields
+            .iter()
+            .flat_map(|field| field.columns.iter().cloned());
+        let columns: Vec<_> = columns.collect();
+        let missing = Fields {
+            fields: &fields,
+            columns: &columns,
+            ..all
+        };
+        let Some(arrays) = self.arrays(missing, &found.rows)? else {
+            return Ok(None);
+        };
+        let mut arrays = arrays.into_iter();
+        let columns = found.known.iter().map(|known| match known {
+            Some(array) => Some(ArrayParts {
+                parts: vec![array.clone()],
+            }),
+            None => arrays.next(),
+        });
+        Ok(columns.collect())
+    }
+
+    /// Decodes fields of some rows; `None` if there are too many for one batch.
+    pub(super) fn arrays(
+        &self,
+        of: Fields<'_>,
+        rows: &RowSelection,
+    ) -> Result<Option<Vec<ArrayParts>>> {
+        let (file, n_rows) = (&*self.file, rows.len());
+        let wanted = Wanted::Selected(rows);
+        let mut plans = plan_all(file, of.columns.iter().map(|column| (&**column, wanted)))?;
+        if !of.may_be_cut {
+            plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
+        }
+        self.cancel.check()?;
+        let blocks = file.source.fetch_once(&plans)?;
+        let read = FieldsRead {
+            file,
+            fields: of.fields,
+            columns: of.columns,
+            plans: &plans,
+            blocks: &blocks,
+            rows: n_rows as usize,
+            as_entries: of.as_entries,
+            cancel: Some(&self.cancel),
+        };
+        let mut decoded_bytes = 0;
+        for index in 0..of.columns.len() {
+            decoded_bytes += read.column(index).expected_bytes()?;
+        }
+        if decoded_bytes > bytes_max(of.columns.len()) && n_rows > 1 {
+            return Ok(None);
+        }
+        let budget = batch_budget(n_rows, || rows_budget(&read));
+        match read.decode(self.split_columns, &budget) {
+            // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have
+            // fewer.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => Ok(None),
+            decoded => decoded,
+        }
+    }
+}
+
+/// Picks rows out of arrays.
+pub(super) struct Passed {
+    predicate: FilterPredicate,
+    places: BooleanBuffer,
+    n_rows: usize,
+}
+
+impl Passed {
+    pub(super) fn new(bits: &BooleanBuffer) -> Self {
+        let array = BooleanArray::new(bits.clone(), None);
+        let predicate = FilterBuilder::new(&array).optimize().build();
+        Self {
+            n_rows: predicate.count(),
+            predicate,
+            places: bits.clone(),
+        }
+    }
+
+    /// The rows of an array whose bit is set.
+    pub(super) fn of(&self, array: &dyn Array) -> Result<ArrayRef> {
+        if let Ok(passed) = self.predicate.filter(array) {
+            return Ok(passed);
+        }
+        // Arrow cannot filter arrays of every type.
+        let places: UInt64Array = self
+            .places
+            .set_indices()
+            .map(|place| place as u64)
+            .collect();
+        reorder(array, &places)
+            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
+    }
+
+    fn of_all(&self, columns: Vec<ArrayParts>) -> Result<Vec<ArrayParts>> {
+        let columns = columns.into_iter().map(|column| {
+            let [array] = column.parts.as_slice() else {
+                return Err(too_many_values());
+            };
+            Ok(ArrayParts {
+                parts: vec![self.of(array)?],
+            })
+        });
+        columns.collect()
+    }
+}
