@@ -5,6 +5,7 @@ mod categories;
 mod files;
 mod parquet_files;
 mod parquet_types;
+mod parquet_wide;
 mod run;
 mod stated;
 mod text_files;

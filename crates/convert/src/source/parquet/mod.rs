@@ -6,10 +6,12 @@ mod columns;
 mod each_value;
 mod encrypted;
 mod footer;
+mod in_groups;
 mod int96;
 mod pages;
 mod scan;
 mod schema;
+mod sizes;
 mod thrift;
 mod values;
 
@@ -34,18 +36,30 @@ use crate::nested::converted;
 use crate::{Error, Note};
 use columns::Columns;
 use footer::Footer;
+use in_groups::InGroups;
+use sizes::decoded_bytes;
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct ParquetReader {
     file: Arc<File>,
     metadata: ArrowReaderMetadata,
-    batches: ParquetRecordBatchReader,
-    /// Rows of a batch.
-    batch_rows: usize,
+    batches: Batches,
     schema: SchemaRef,
     n_rows: u64,
     rows_read: u64,
     notes: Vec<Note>,
+}
+
+/// The batches of a file as they are read.
+enum Batches {
+    /// The columns of all row groups are open together.
+    Together {
+        reader: ParquetRecordBatchReader,
+        /// Rows of a batch.
+        batch_rows: usize,
+    },
+    /// There are too many columns for that.
+    InGroups(InGroups),
 }
 
 impl ParquetReader {
@@ -72,13 +86,18 @@ impl ParquetReader {
         };
         let made = resolved.made;
         let schema = Arc::new(Schema::new_with_metadata(made, embedded.metadata));
-        let batch_rows = batch_rows(n_rows, decoded_bytes(metadata.metadata()));
-        let batches = batches(&file, &metadata, batch_rows, 0)?;
+        let batches = match in_groups::are_needed(metadata.metadata()) {
+            true => Batches::InGroups(InGroups::new(metadata.metadata())),
+            false => {
+                let batch_rows = batch_rows(n_rows, decoded_bytes(metadata.metadata()));
+                let reader = batches(&file, &metadata, batch_rows, 0)?;
+                Batches::Together { reader, batch_rows }
+            }
+        };
         Ok(ParquetReader {
             file,
             metadata,
             batches,
-            batch_rows,
             schema,
             n_rows,
             rows_read: 0,
@@ -136,16 +155,20 @@ impl ParquetReader {
     /// The next rows as they are read. Where the bytes of a column are more than an Arrow array holds, since one text
     /// of a dictionary is repeated, fewer rows are read at a time.
     fn read(&mut self) -> Result<Option<RecordBatch>, Error> {
+        let (of_batches, batch_rows) = match &mut self.batches {
+            Batches::InGroups(reader) => return reader.next_batch(&self.file, &self.metadata),
+            Batches::Together { reader, batch_rows } => (reader, batch_rows),
+        };
         loop {
-            let error = match self.batches.next().transpose() {
+            let error = match of_batches.next().transpose() {
                 Ok(batch) => return Ok(batch),
                 Err(error) => arrow_text(error),
             };
-            if !error.contains(TOO_MANY_BYTES) || self.batch_rows == 1 {
+            if !error.contains(TOO_MANY_BYTES) || *batch_rows == 1 {
                 return Err(error.into());
             }
-            self.batch_rows = self.batch_rows.div_ceil(16);
-            self.batches = batches(&self.file, &self.metadata, self.batch_rows, self.rows_read)?;
+            *batch_rows = batch_rows.div_ceil(16);
+            *of_batches = batches(&self.file, &self.metadata, *batch_rows, self.rows_read)?;
         }
     }
 
@@ -240,21 +263,6 @@ fn arrow_metadata(
     let metadata = ParquetMetaData::new(file, metadata.row_groups().to_vec());
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
         .map_err(|error| error.to_string().into())
-}
-
-/// Bytes that all values take once they are decoded, as far as the footer says: newer writers say how long the texts
-/// are that a dictionary makes short.
-fn decoded_bytes(metadata: &ParquetMetaData) -> u64 {
-    let groups = metadata.row_groups().iter();
-    let of_group = |n: i64| u64::try_from(n).unwrap_or(0);
-    groups
-        .map(|group| {
-            let texts = group.columns().iter();
-            let texts = texts.filter_map(|column| column.unencoded_byte_array_data_bytes());
-            let texts = texts.fold(0_u64, |sum, n| sum.saturating_add(of_group(n)));
-            of_group(group.total_byte_size()).max(texts)
-        })
-        .fold(0, u64::saturating_add)
 }
 
 /// The number of rows. The footer states it three times: for the file, for each row group, and as the number of values
