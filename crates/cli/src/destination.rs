@@ -8,7 +8,8 @@ use same_file::is_same_file;
 use tarsia::io::{FileSink, Sink};
 
 use crate::failure::Failure;
-use crate::stop::{Temporary, remove_if_stopped, stop};
+use crate::place::{NewFile, Place, Places};
+use crate::stop::{Temporary, abandon_if_stopped, remove_if_stopped, stop};
 
 /// The name that stands for the standard output.
 const STANDARD_OUTPUT: &str = "-";
@@ -16,8 +17,8 @@ const STANDARD_OUTPUT: &str = "-";
 /// Where a command writes its file.
 ///
 /// A regular file gets its name when it is complete ([`Sink::commit`]), and replaces what was there; through a symbolic
-/// link, what the link points to. It is removed if it is dropped before, or if a signal ends the process. The standard
-/// output, pipes and character devices get the bytes as they come.
+/// link, what the link points to. It is removed if it is dropped before, or if a signal ends the process. So it is with
+/// the file of a URL. The standard output, pipes and character devices get the bytes as they come.
 pub struct Destination(Kind);
 
 enum Kind {
@@ -26,17 +27,35 @@ enum Kind {
         /// Dropped after the sink: until its file is gone a signal must remove it, too.
         _temporary: Temporary,
     },
+    Upload {
+        sink: Box<dyn Sink>,
+        /// As above.
+        _temporary: Temporary,
+    },
     Stream(File),
     StandardOutput,
 }
 
 impl Destination {
-    /// The destination at `path` of what is made of `input`. `-` is the standard output.
+    /// The destination at `output` of what is made of `input`. `-` is the standard output.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where `path` is the input, under any name, or is a directory, a socket or a block device;
-    /// [`Failure::Bad`] where it cannot be written.
-    pub fn open(path: &Path, input: &Path) -> Result<Destination, Failure> {
+    /// [`Failure::Usage`] where `output` is the input, under any name, or is a directory, a socket or a block device;
+    /// [`Failure::Bad`] where it cannot be written; those of [`Places::create`].
+    pub fn open(
+        places: &dyn Places,
+        output: &Place,
+        input: &Place,
+    ) -> Result<Destination, Failure> {
+        if let Some(url) = output.url() {
+            refuse_same(output, input, "is the file that is read")?;
+            let NewFile { sink, abandon } = places.create(url)?;
+            return Ok(Destination(Kind::Upload {
+                sink,
+                _temporary: abandon_if_stopped(abandon),
+            }));
+        }
+        let path = output.path()?;
         if is_standard_output(path) {
             return Ok(Destination(Kind::StandardOutput));
         }
@@ -52,7 +71,7 @@ impl Destination {
                     path.display()
                 )));
             }
-            refuse_same(path, input, "is the file that is read")?;
+            refuse_same(output, input, "is the file that is read")?;
         }
         let create = || FileSink::create(path);
         let (sink, temporary) = remove_if_stopped(create, FileSink::temporary).map_err(bad)?;
@@ -64,26 +83,34 @@ impl Destination {
 }
 
 /// Refuses a file to write that is another one under any name: through links, too. `what` says which one that is. Files
-/// that are not there yet are the same if they have the same name in the same folder.
+/// that are not there yet are the same if they have the same name in the same folder. URLs are the same if their texts
+/// are.
 ///
 /// # Errors
 /// [`Failure::Usage`].
-pub(crate) fn refuse_same(path: &Path, other: &Path, what: &str) -> Result<(), Failure> {
+pub(crate) fn refuse_same(one: &Place, other: &Place, what: &str) -> Result<(), Failure> {
+    let is_same = match (one.path(), other.path()) {
+        (Ok(one), Ok(other)) => are_same_files(one, other),
+        _ => one.url() == other.url(),
+    };
+    match is_same {
+        true => Err(Failure::Usage(format!(
+            "{}: {what}; give another name",
+            one.name().display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn are_same_files(path: &Path, other: &Path) -> bool {
     // It opens both, which is right for regular files only.
     let is_file = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    let is_same = match (is_file(path), is_file(other)) {
+    match (is_file(path), is_file(other)) {
         (true, true) => is_same_file(path, other).unwrap_or(false),
         _ => match (place_of(path), place_of(other)) {
             (Some(path), Some(other)) => path == other,
             _ => path == other,
         },
-    };
-    match is_same {
-        true => Err(Failure::Usage(format!(
-            "{}: {what}; give another name",
-            path.display()
-        ))),
-        false => Ok(()),
     }
 }
 
@@ -130,6 +157,7 @@ impl Sink for Destination {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.0 {
             Kind::File { sink, .. } => sink.append(bytes),
+            Kind::Upload { sink, .. } => sink.append(bytes),
             Kind::Stream(stream) => stream.write_all(bytes),
             Kind::StandardOutput => to_standard_output(bytes),
         }
@@ -138,6 +166,7 @@ impl Sink for Destination {
     fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
         match &mut self.0 {
             Kind::File { sink, .. } => sink.overwrite(place, bytes),
+            Kind::Upload { sink, .. } => sink.overwrite(place, bytes),
             Kind::Stream(_) | Kind::StandardOutput => Ok(false),
         }
     }
@@ -145,6 +174,7 @@ impl Sink for Destination {
     fn commit(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Kind::File { sink, .. } => sink.commit(),
+            Kind::Upload { sink, .. } => sink.commit(),
             Kind::Stream(stream) => stream.flush(),
             Kind::StandardOutput => to_standard_output(&[]),
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 use tarsia::ErrorKind;
 use tarsia::compliance::certificate::is_unprintable;
+use tarsia::io::redact;
 use tarsia_convert as convert;
 
 /// Why a command stopped. The texts are shown to people on one line; scripts go by [`Failure::exit_code`].
@@ -82,7 +83,8 @@ impl Failure {
             line.push_str(part);
         }
         let line = line.strip_prefix("error: ").unwrap_or(&line);
-        Some(Failure::Usage(format!("{line}; try '--help'")))
+        // What is wrong may be a URL.
+        Some(Failure::Usage(redact(&format!("{line}; try '--help'"))))
     }
 
     /// `what` is wrong with the file at `path`.

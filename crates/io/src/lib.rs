@@ -22,6 +22,7 @@
 //!
 //! [`Store`] is for objects in a bucket, on a server or in a folder, which are read in ranges and written whole, with
 //! futures that need no runtime; [`block_on`] waits for one. The stores themselves are in `tarsia-store`.
+//! [`redact`] takes secrets out of URLs in texts, [`local_path`] is for URLs of local files.
 //!
 //! # Example
 //! ```
@@ -60,6 +61,7 @@ mod seek;
 mod sink;
 mod store;
 mod store_error;
+mod url;
 
 pub use change::ChangeAt;
 pub use coalesce::{Access, CoalescedRead, ReadOptions, coalesce, lie_alone};
@@ -78,3 +80,4 @@ pub use seek::SeekFile;
 pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};
 pub use store::{Get, GetRange, Got, ObjectMeta, Priority, Store, StoreFuture, Upload, block_on};
 pub use store_error::{StoreError, StoreErrorKind};
+pub use url::{local_path, redact};

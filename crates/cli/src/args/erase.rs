@@ -14,6 +14,7 @@ use tarsia_filter::{Expr, FilterError};
 use super::selections::{RowItems, file_name, parse_row_items};
 use super::trust::Trust;
 use crate::failure::Failure;
+use crate::place::Place;
 
 /// Arguments of `tarsia erase`.
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ that still hold their values. The certificate is on the disk before the file cha
 erasure is acknowledged; if that is interrupted, `tarsia recover --certificate` writes it.")]
 pub struct Erase {
     /// Tarsia file to change
-    pub file: PathBuf,
+    pub file: Place,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -57,7 +58,7 @@ pub struct Erase {
     /// Write a new file without the rows and leave this one as it is: where a store has no writes in place. What the
     /// erasure does not change is copied without being decoded
     #[arg(long, value_name = "OUT.tarsia", conflicts_with = "dry_run")]
-    pub rewrite: Option<PathBuf>,
+    pub rewrite: Option<Place>,
     /// Wait until others who map or change the file are done, instead of refusing
     #[arg(long)]
     pub wait: bool,
@@ -84,11 +85,11 @@ pub struct Certificate {
     /// Write the certificate of the erasure to this file: which rows were deleted and erased, which columns still hold
     /// their values, which blocks changed, with their digests before and after
     #[arg(long = "certificate", value_name = "OUT.json")]
-    pub path: Option<PathBuf>,
+    pub path: Option<Place>,
     /// Sign the certificate with the Ed25519 key in this file: 32 bytes, 64 hexadecimal digits, or PEM as `openssl
     /// genpkey -algorithm ed25519` writes it
     #[arg(long, value_name = "KEYFILE", requires = "path")]
-    pub key: Option<PathBuf>,
+    pub key: Option<Place>,
     /// Note in the certificate, such as the number of a request
     #[arg(long, value_name = "TEXT", requires = "path")]
     pub note: Option<String>,
@@ -211,7 +212,7 @@ changed. If the erasure was to have a certificate, --certificate writes it, with
 --note and --key replace them. Without --certificate it is lost, which is said.")]
 pub struct Recover {
     /// Tarsia file to change
-    pub file: PathBuf,
+    pub file: Place,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -234,7 +235,7 @@ dictionaries, and at how strict columns are laid out. Says what is left of delet
 at level 2 leaves; docs/spec/residue.md says what that tells.")]
 pub struct Audit {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -257,11 +258,11 @@ changed.")]
 pub struct Compact {
     /// Tarsia file to read
     #[arg(value_name = "IN.tarsia")]
-    pub input: PathBuf,
+    pub input: Place,
     /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
     /// standard output
     #[arg(value_name = "OUT.tarsia")]
-    pub output: PathBuf,
+    pub output: Place,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -285,13 +286,13 @@ certificate is not true of this file, or its signature is not its own.")]
 pub struct VerifyCertificate {
     /// Certificate that `tarsia erase` wrote
     #[arg(value_name = "CERTIFICATE.json")]
-    pub certificate: PathBuf,
+    pub certificate: Place,
     /// Tarsia file of which rows were erased
-    pub file: PathBuf,
+    pub file: Place,
     /// File with a public key whose signature is trusted: 32 bytes, 64 hexadecimal digits, or PEM as `openssl pkey
     /// -pubout` writes it; may be given several times
     #[arg(long, value_name = "KEYFILE")]
-    pub signed_by: Vec<PathBuf>,
+    pub signed_by: Vec<Place>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

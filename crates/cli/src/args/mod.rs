@@ -5,7 +5,6 @@ mod of_columns;
 mod selections;
 mod trust;
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use bytesize::ByteSize;
@@ -15,6 +14,7 @@ use tarsia_convert::source::{Options, Types};
 
 use crate::budget::Limit;
 use crate::failure::Failure;
+use crate::place::Place;
 
 pub use erase::{
     Audit, Certificate, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover,
@@ -35,6 +35,10 @@ Exit codes:
   3  verify-certificate: all is right, but no key that --signed-by names has signed the certificate";
 
 /// Store tables in Tarsia files: import, export, read, look into and verify them.
+///
+/// Tarsia files, and files that are written, may be URLs: file:///PATH in every build; s3://BUCKET/KEY,
+/// gs://BUCKET/KEY, az://CONTAINER/KEY and https://HOST/PATH in the build of crates/integrations/command, with
+/// credentials from the environment.
 #[derive(Debug, Parser)]
 #[command(name = "tarsia", version, after_help = CODES, disable_help_subcommand = true)]
 pub struct Cli {
@@ -111,11 +115,11 @@ Float64; --types price=decimal(18,2) keeps every digit.")]
 pub struct Import {
     /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
     #[arg(value_name = "IN")]
-    pub input: PathBuf,
+    pub input: Place,
     /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
     /// standard output
     #[arg(value_name = "OUT.tarsia")]
-    pub output: PathBuf,
+    pub output: Place,
     /// Whether time to write or size matters more
     #[arg(long, value_enum, default_value_t = Preset::Balanced)]
     pub preset: Preset,
@@ -140,7 +144,7 @@ pub struct Import {
     /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]
-    pub like: Option<PathBuf>,
+    pub like: Option<Place>,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -239,7 +243,7 @@ expected of its first page, those that the column took when it was written so, a
 pub struct Explain {
     /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
     #[arg(value_name = "IN")]
-    pub input: PathBuf,
+    pub input: Place,
     /// Only this column
     #[arg(long, value_name = "NAME")]
     pub column: Option<String>,
@@ -344,11 +348,11 @@ null as an empty field and an empty text as \"\"; it holds no binary, lists, str
 pub struct Export {
     /// Tarsia file to read
     #[arg(value_name = "IN.tarsia")]
-    pub input: PathBuf,
+    pub input: Place,
     /// File to write: .parquet, .arrow or .feather, .csv, .jsonl or .ndjson; it appears under this name only when it is
     /// complete, and replaces what was there; - is the standard output
     #[arg(value_name = "OUT")]
-    pub output: PathBuf,
+    pub output: Place,
     /// Format to write, whatever the name ends in
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -394,7 +398,7 @@ pub struct Rows {
 #[command(after_help = "Example:\n  tarsia schema trips.tarsia --json")]
 pub struct Schema {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -409,7 +413,7 @@ Example:
 The table cuts long values short; --json does not. Values are written as `tarsia export` writes them to JSON lines.")]
 pub struct Head {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// How many rows
     #[arg(
         short = 'n',
@@ -448,7 +452,7 @@ gives null. A map is a list of entries with a key and a value: tags[0].value. A 
 each item: tags.key, events[2..5].time. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
 pub struct Take {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// Rows, counted from 0, separated by commas; @FILE reads them from a file, - from standard input, where spaces and
     /// line ends separate them too
     #[arg(long, value_name = "5,1,1,99", value_parser = OsStringValueParser::new().try_map(parse_row_list))]
@@ -486,7 +490,7 @@ Bytes are those of the decoded Arrow arrays; GB are 10^9 bytes. Time is in propo
 has: many equal rows take few.")]
 pub struct Scan {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -526,7 +530,7 @@ pub struct Scan {
 #[command(after_help = "Example:\n  tarsia inspect trips.tarsia --column distance")]
 pub struct Inspect {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// Only this column
     #[arg(long, value_name = "NAME")]
     pub column: Option<String>,
@@ -550,7 +554,7 @@ Stops at the first thing that is bad: exit code 1 and one line on stderr that na
 stdout with \"ok\": false.")]
 pub struct Verify {
     /// Tarsia file
-    pub file: PathBuf,
+    pub file: Place,
     /// Only this column
     #[arg(long, value_name = "NAME")]
     pub column: Option<String>,

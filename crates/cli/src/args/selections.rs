@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::place::Place;
+
 /// Names of columns, in the order asked for; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
@@ -187,16 +189,24 @@ impl<T> Listing<T> {
     }
 }
 
-/// The name behind `@`, which need not be UTF-8.
-#[cfg(unix)]
+/// The name behind `@`, which need not be UTF-8, of a local file.
 pub(super) fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+    let place = Place::from(behind_at(text)?);
+    match place.path() {
+        Ok(path) => Ok(path.to_owned()),
+        Err(_) => Err("what is behind `@` has to be a local file".to_owned()),
+    }
+}
+
+#[cfg(unix)]
+fn behind_at(text: &OsStr) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt;
     let name = text.as_bytes().get(1..).unwrap_or_default();
     Ok(OsStr::from_bytes(name).into())
 }
 
 #[cfg(not(unix))]
-pub(super) fn file_name(text: &OsStr) -> Result<PathBuf, String> {
+fn behind_at(text: &OsStr) -> Result<PathBuf, String> {
     let name = text.to_str().and_then(|text| text.strip_prefix('@'));
     Ok(name.ok_or("a file's name that is no text")?.into())
 }

@@ -5,6 +5,7 @@ use tarsia::AuditedColumn;
 
 use crate::args::Audit;
 use crate::failure::Failure;
+use crate::place::Places;
 use crate::shown::printable;
 
 use super::open::{ERASURE_IS_PENDING, open_with, trusting};
@@ -55,9 +56,9 @@ struct ResidueDocument<'a> {
 
 /// Checks the file, and says what of deleted rows it holds. A file that holds some is no failure: at level 1 it is what
 /// was asked for.
-pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
-    let file = open_with(&args.file, trusting(&args.trust))?;
-    let failed = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+pub(super) fn audit(args: &Audit, places: &dyn Places) -> Result<(), Failure> {
+    let file = open_with(places, &args.file, trusting(&args.trust))?;
+    let failed = |error: tarsia::Error| Failure::of_tarsia(args.file.name(), &error);
     let audit = file.audit().map_err(failed)?;
     let mut out = Out::new();
     if args.json {
@@ -76,7 +77,7 @@ pub(super) fn audit(args: &Audit) -> Result<(), Failure> {
             buffers_not_looked_at: column.buffers_not_looked_at,
         });
         out.document(&AuditDocument {
-            file: args.file.display().to_string(),
+            file: args.file.name().display().to_string(),
             clean: audit.is_clean(),
             complete: audit.is_complete(),
             rows: audit.rows,

@@ -8,6 +8,7 @@ use tarsia::compliance::certificate::{Certificate, PublicKey, Signed};
 
 use crate::args::VerifyCertificate;
 use crate::failure::Failure;
+use crate::place::Places;
 
 use super::open::open;
 use super::output::Out;
@@ -37,16 +38,20 @@ enum Trust {
 }
 
 /// Says whether the certificate is true of the file, and whether a key that the caller names has signed it.
-pub(super) fn verify_certificate(args: &VerifyCertificate) -> Result<(), Failure> {
-    let bad = |what: String| Failure::bad(&args.certificate, what);
-    let bytes = fs::read(&args.certificate).map_err(|error| bad(error.to_string()))?;
+pub(super) fn verify_certificate(
+    args: &VerifyCertificate,
+    places: &dyn Places,
+) -> Result<(), Failure> {
+    let path = args.certificate.path()?;
+    let bad = |what: String| Failure::bad(path, what);
+    let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
     let certificate = Certificate::parse(&bytes).map_err(|error| bad(error.to_string()))?;
     let signed = certificate.verify_signature();
     let signed = signed.map_err(|error| bad(error.to_string()))?;
     let trust = trust(args, &signed)?;
-    let file = open(&args.file)?;
+    let file = open(places, &args.file)?;
     let checked = file.check_certificate(&certificate);
-    let checked = checked.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let checked = checked.map_err(|error| Failure::of_tarsia(args.file.name(), &error))?;
     let left = match &checked {
         CertificateCheck::AsLeft => "the file is as the erasure left it",
         CertificateCheck::ErasedSince => {
@@ -85,14 +90,15 @@ pub(super) fn verify_certificate(args: &VerifyCertificate) -> Result<(), Failure
     match failure {
         None => Ok(()),
         Some(what) => {
-            let name = args.certificate.display();
+            let name = args.certificate.name().display();
             Err(Failure::Untrusted(format!("{name}: {what}")))
         }
     }
 }
 
 fn trust(args: &VerifyCertificate, signed: &Signed) -> Result<Trust, Failure> {
-    let keys = args.signed_by.iter().map(|name| {
+    let keys = args.signed_by.iter().map(|key| {
+        let name = key.path()?;
         let bytes = fs::read(name).map_err(|error| Failure::bad(name, error))?;
         PublicKey::parse(&bytes).map_err(|error| Failure::bad(name, error))
     });
@@ -133,8 +139,8 @@ fn say(
     };
     let holding = certificate.columns.iter().filter(|it| it.holds_values);
     out.document(&CertificateDocument {
-        certificate: args.certificate.display().to_string(),
-        file: args.file.display().to_string(),
+        certificate: args.certificate.name().display().to_string(),
+        file: args.file.name().display().to_string(),
         ok: verdict == "ok",
         verdict,
         why,

@@ -11,6 +11,7 @@ use tarsia::io::{FileSink, Sink};
 
 use crate::destination::{is_standard_output, refuse_same};
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::stop::{Temporary, before_stopping, remove_if_stopped};
 
 /// A certificate that is going to be written. Until then the file has a temporary name; it is removed if the command
@@ -39,27 +40,28 @@ impl Certifying {
     /// [`Failure::Usage`] where `path` is the standard output, one of the others or the key, under any name, or
     /// something that is there already; [`Failure::Bad`] for a key that is none, and where no file can be made.
     pub(super) fn open(
-        path: &Path,
-        key: Option<&PathBuf>,
+        place: &Place,
+        key: Option<&Place>,
         note: Option<&String>,
-        others: &[(&Path, &str)],
+        others: &[(&Place, &str)],
         existing: Existing,
     ) -> Result<Self, Failure> {
+        let path = place.path()?;
         if is_standard_output(path) {
             let what = "--certificate -: the standard output has the summary; name a file";
             return Err(Failure::Usage(what.to_owned()));
         }
         for (other, what) in others {
-            refuse_same(path, other, what)?;
+            refuse_same(place, other, what)?;
         }
         if let Some(key) = key {
-            refuse_same(path, key, "is the key")?;
+            refuse_same(place, key, "is the key")?;
         }
         let is_file = || fs::metadata(path).is_ok_and(|found| found.is_file());
         if is_there(path) && !(existing == Existing::MayBeTheSame && is_file()) {
             return Err(Failure::Usage(format!("{}: {IS_THERE}", path.display())));
         }
-        let key = key.map(|name| secret_key(name)).transpose()?;
+        let key = key.map(|key| secret_key(key.path()?)).transpose()?;
         let create = || FileSink::create(path);
         let made = remove_if_stopped(create, FileSink::temporary);
         let (sink, temporary) = made.map_err(|error| Failure::bad(path, error))?;

@@ -3,14 +3,16 @@
 use crate::args::Compact;
 use crate::destination::Destination;
 use crate::failure::Failure;
+use crate::place::Places;
 use crate::progress::Bar;
 
 use super::open::{open_with, trusting};
 use super::output::summarise;
 
-pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
-    let file = open_with(&args.input, trusting(&args.trust))?;
-    let failed = |error: tarsia::Error| Failure::of_tarsia(&args.input, &error);
+pub(super) fn compact(args: &Compact, places: &dyn Places) -> Result<(), Failure> {
+    let (input, output) = (args.input.name(), args.output.name());
+    let file = open_with(places, &args.input, trusting(&args.trust))?;
+    let failed = |error: tarsia::Error| Failure::of_tarsia(input, &error);
     let schema = file.schema().map_err(failed)?;
     let audit = file.audit().map_err(failed)?;
     let metadata = file.metadata();
@@ -28,10 +30,10 @@ pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
         };
         options = options.with_column(&column.name, own);
     }
-    let destination = Destination::open(&args.output, &args.input)?;
+    let destination = Destination::open(places, &args.output, &args.input)?;
     let refused = |error: tarsia::Error| match error.kind() {
-        tarsia::ErrorKind::Io => Failure::bad(&args.output, error),
-        _ => Failure::bad(&args.input, error),
+        tarsia::ErrorKind::Io => Failure::bad(output, error),
+        _ => Failure::bad(input, error),
     };
     let mut writer = tarsia::Writer::new(destination, schema, options).map_err(refused)?;
     let bar = Bar::new("compacting");
@@ -46,7 +48,7 @@ pub(super) fn compact(args: &Compact) -> Result<(), Failure> {
     let summary = writer.finish().map_err(refused)?;
     drop(bar);
     summarise(
-        &args.output,
+        output,
         &[
             ("rows", summary.rows.to_string()),
             ("rows dropped", audit.deleted_rows.to_string()),

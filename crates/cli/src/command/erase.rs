@@ -11,6 +11,7 @@ use crate::args::{Certificate, Condition, Erase, EraseLevel, Recover, RowItems};
 use crate::destination::{Destination, is_standard_output, refuse_same};
 use crate::failure::Failure;
 use crate::matching::matching_rows;
+use crate::place::{Place, Places};
 
 use super::certifying::{Certifying, Existing};
 use super::open::{open_with, trusting};
@@ -47,28 +48,36 @@ struct EraseDocument<'a> {
     certificate: Option<String>,
 }
 
-pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
+pub(super) fn erase(args: &Erase, places: &dyn Places) -> Result<(), Failure> {
     if let Some(out) = &args.rewrite {
         refuse_same(out, &args.file, "is the file that is read")?;
         for (input, what) in inputs(args) {
-            refuse_same(out, input, what)?;
+            refuse_same(out, &input, what)?;
         }
     }
+    let is_in_place = !args.dry_run && args.rewrite.is_none();
+    if is_in_place && args.file.url().is_some() {
+        let name = args.file.name().display();
+        return Err(Failure::Usage(format!(
+            "{name}: the objects of a store cannot be changed in place; --rewrite OUT.tarsia writes a new file \
+             without the rows, to a URL, too"
+        )));
+    }
     let mut certifying = open_certificate(args)?;
-    let refused = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+    let refused = |error: tarsia::Error| Failure::of_tarsia(args.file.name(), &error);
     let level = args.level.into();
-    if args.dry_run || args.rewrite.is_some() {
-        let file = open_with(&args.file, trusting(&args.trust))?;
+    if !is_in_place {
+        let file = open_with(places, &args.file, trusting(&args.trust))?;
         let plan = file.plan_erasure(&rows_of(args, &file)?, level);
         let plan = plan.map_err(refused)?;
-        let Some(path) = &args.rewrite else {
+        let Some(out) = &args.rewrite else {
             return say(args, plan.report(), Recovery::Clean, false);
         };
         announce(args, &plan)?;
-        let certified = prepare(args, certifying.as_mut(), path, &plan)?;
-        let mut out = Destination::open(path, &args.file)?;
-        let report = file.write_erased_into(plan, &mut out);
-        let report = report.map_err(|error| Failure::of_tarsia(path, &error))?;
+        let certified = prepare(args, certifying.as_mut(), out.name(), &plan)?;
+        let mut written = Destination::open(places, out, &args.file)?;
+        let report = file.write_erased_into(plan, &mut written);
+        let report = report.map_err(|error| Failure::of_tarsia(out.name(), &error))?;
         if let (Some(certifying), Some(_)) = (&mut certifying, &certified) {
             let published = certifying.publish();
             published
@@ -80,12 +89,13 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
         true => OnBusy::Wait,
         false => OnBusy::Refuse,
     };
-    let eraser = Eraser::open(&args.file, on_busy, trusting(&args.trust)).map_err(refused)?;
+    let eraser = Eraser::open(args.file.path()?, on_busy, trusting(&args.trust));
+    let eraser = eraser.map_err(refused)?;
     let recovery = eraser.recovery();
     let rows = rows_of(args, eraser.file())?;
     let plan = eraser.plan(&rows, level).map_err(refused)?;
     announce(args, &plan)?;
-    let certified = prepare(args, certifying.as_mut(), &args.file, &plan)?;
+    let certified = prepare(args, certifying.as_mut(), args.file.name(), &plan)?;
     let report = match (certifying, &certified) {
         (Some(mut certifying), Some(record)) => {
             eraser.commit_with(plan, record.clone(), &mut || certifying.publish())
@@ -101,21 +111,18 @@ pub(super) fn erase(args: &Erase) -> Result<(), Failure> {
 }
 
 /// Files that are read beside the table, with what they are.
-fn inputs(args: &Erase) -> impl Iterator<Item = (&Path, &'static str)> {
-    let key = args
-        .certifying
-        .key
-        .iter()
-        .map(|path| (path.as_path(), "is the key"));
+fn inputs(args: &Erase) -> impl Iterator<Item = (Place, &'static str)> {
+    let key = args.certifying.key.clone();
     let rows = match &args.rows.items {
-        Some(RowItems::File(path)) => Some((path.as_path(), "is the list of rows")),
+        Some(RowItems::File(path)) => Some((Place::from(path.clone()), "is the list of rows")),
         _ => None,
     };
     let condition = match &args.rows.condition {
-        Some(Condition::File(path)) => Some((path.as_path(), "is the condition")),
+        Some(Condition::File(path)) => Some((Place::from(path.clone()), "is the condition")),
         _ => None,
     };
-    key.chain(rows).chain(condition)
+    let key = key.map(|key| (key, "is the key"));
+    key.into_iter().chain(rows).chain(condition)
 }
 
 /// The file that the certificate will be written to: it is looked at before anything is erased.
@@ -123,11 +130,12 @@ fn open_certificate(args: &Erase) -> Result<Option<Certifying>, Failure> {
     let Some(path) = &args.certifying.path else {
         return Ok(None);
     };
-    let mut others = vec![(args.file.as_path(), "is the table")];
+    let mut others = vec![(&args.file, "is the table")];
     if let Some(out) = &args.rewrite {
         others.push((out, "is the file that is written"));
     }
-    others.extend(inputs(args));
+    let inputs: Vec<_> = inputs(args).collect();
+    others.extend(inputs.iter().map(|(input, what)| (input, *what)));
     let Certificate { key, note, .. } = &args.certifying;
     Certifying::open(
         path,
@@ -163,10 +171,15 @@ fn prepare(
 /// The rows that are named or that pass the condition.
 fn rows_of(args: &Erase, file: &tarsia::File) -> Result<RowSet, Failure> {
     let ranges = match (&args.rows.items, &args.rows.condition) {
-        (Some(items), _) => rows_to_erase(items, &args.file, file.num_rows())?,
+        (Some(items), _) => rows_to_erase(items, args.file.name(), file.num_rows())?,
         (None, Some(condition)) => {
             let condition = condition.read()?;
-            matching_rows(&args.file, file, condition.as_ref(), args.level.into())?
+            matching_rows(
+                args.file.name(),
+                file,
+                condition.as_ref(),
+                args.level.into(),
+            )?
         }
         (None, None) => Vec::new(),
     };
@@ -202,7 +215,7 @@ fn say(
     is_certified: bool,
 ) -> Result<(), Failure> {
     let mut out = match &args.rewrite {
-        Some(path) if is_standard_output(path) => Out::to_standard_error(),
+        Some(out) if is_standard_output(out.name()) => Out::to_standard_error(),
         _ => Out::new(),
     };
     let (recovered, recovered_text) = in_words(recovery);
@@ -212,7 +225,7 @@ fn say(
         let holding = report.columns.iter().filter(|column| column.holds_values());
         let certificate = args.certifying.path.as_ref().filter(|_| is_certified);
         out.document(&EraseDocument {
-            file: args.file.display().to_string(),
+            file: args.file.name().display().to_string(),
             dry_run: args.dry_run,
             recovered,
             level: args.level.number(),
@@ -231,7 +244,7 @@ fn say(
             file_bytes_before: summary.file_bytes_before,
             file_bytes_after: summary.file_bytes_after,
             dropped_sections: dropped.collect(),
-            certificate: certificate.map(|path| path.display().to_string()),
+            certificate: certificate.map(|path| path.name().display().to_string()),
         })?;
         return out.finish();
     }
@@ -330,13 +343,19 @@ enum Certified {
 }
 
 pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
-    let others = [(args.file.as_path(), "is the table")];
+    let others = [(&args.file, "is the table")];
+    if args.file.url().is_some() {
+        let name = args.file.name().display();
+        return Err(Failure::Usage(format!(
+            "{name}: the objects of a store cannot be changed in place; download the file, recover it and upload it"
+        )));
+    }
     let open = |path| {
         let Certificate { key, note, .. } = &args.certifying;
         let existing = Existing::MayBeTheSame;
         Certifying::open(path, key.as_ref(), note.as_ref(), &others, existing)
     };
-    let mut certifying = args.certifying.path.as_deref().map(open).transpose()?;
+    let mut certifying = args.certifying.path.as_ref().map(open).transpose()?;
     let mut certified = Certified::NoErasure;
     let mut publish = |record: &[u8]| {
         certified = match (&mut certifying, record) {
@@ -349,8 +368,8 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
         };
         Ok(())
     };
-    let found = tarsia::recover_with(&args.file, OnBusy::Refuse, &mut publish);
-    let found = found.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+    let found = tarsia::recover_with(args.file.path()?, OnBusy::Refuse, &mut publish);
+    let found = found.map_err(|error| Failure::of_tarsia(args.file.name(), &error))?;
     let (state, text) = in_words(found);
     let (changes, bytes_dropped) = match found {
         Recovery::Dropped { bytes } => (0, bytes),
@@ -365,11 +384,11 @@ pub(super) fn recover(args: &Recover) -> Result<(), Failure> {
             .as_ref()
             .filter(|_| certified == Certified::Written);
         out.document(&RecoverDocument {
-            file: args.file.display().to_string(),
+            file: args.file.name().display().to_string(),
             state,
             changes,
             bytes_dropped,
-            certificate: written.map(|path| path.display().to_string()),
+            certificate: written.map(|path| path.name().display().to_string()),
             certificate_dropped: certified == Certified::Dropped,
         })?;
         return out.finish();

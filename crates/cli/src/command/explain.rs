@@ -47,9 +47,10 @@ struct CandidateDocument {
 }
 
 pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
+    let input = args.input.path()?;
     // Of reading alone.
-    let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open(&args.input, &args.text.options()?)?;
+    let budget = budget_of(input, &args.limits);
+    let mut source = Source::open(input, &args.text.options()?)?;
     let schema = source.schema();
     budget.has_columns(schema.fields().len());
     let columns: Vec<usize> = match &args.column {
@@ -60,7 +61,7 @@ pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
                 .iter()
                 .position(|field| field.name() == name);
             let none = || {
-                let path = args.input.display();
+                let path = input.display();
                 Failure::Usage(format!("{path}: no column `{name}`"))
             };
             vec![found.ok_or_else(none)?]
@@ -71,7 +72,7 @@ pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
     let bar = Bar::new("weighing");
     let mut leaves = Vec::new();
     for (n_done, column) in columns.iter().enumerate() {
-        let of_column = Column::new(&args.input, &schema, &batches, *column, args.preset.into())?;
+        let of_column = Column::new(input, &schema, &batches, *column, args.preset.into())?;
         leaves.extend(of_column.explain()?);
         let (done, total) = (n_done as u64 + 1, columns.len() as u64);
         bar.set(done, total, leaves.len() as u64);

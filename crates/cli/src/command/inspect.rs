@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::args::Inspect;
 use crate::failure::Failure;
+use crate::place::Places;
 use crate::shown::printable;
 
 use super::open::{ERASURE_IS_PENDING, open};
@@ -181,9 +182,9 @@ fn document(file: &tarsia::File, column: Option<&str>) -> Result<InspectDocument
     })
 }
 
-pub(super) fn inspect(args: &Inspect) -> Result<(), Failure> {
-    let file = open(&args.file)?;
-    let bad = |error: tarsia::Error| Failure::of_tarsia(&args.file, &error);
+pub(super) fn inspect(args: &Inspect, places: &dyn Places) -> Result<(), Failure> {
+    let file = open(places, &args.file)?;
+    let bad = |error: tarsia::Error| Failure::of_tarsia(args.file.name(), &error);
     let document = document(&file, args.column.as_deref()).map_err(bad)?;
     let mut out = Out::new();
     if args.json {

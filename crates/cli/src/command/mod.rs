@@ -34,6 +34,7 @@ use crate::args::{
 };
 use crate::destination::{Destination, is_standard_output};
 use crate::failure::Failure;
+use crate::place::{Place, Places};
 use crate::progress::Bar;
 use crate::shown::printable;
 
@@ -53,40 +54,41 @@ use print_rows::print_rows;
 use rows::wanted_rows;
 use verify::verify;
 
-/// Runs a command; results go to the standard output.
+/// Runs a command; results go to the standard output. `places` opens what is named by URLs.
 ///
 /// # Errors
 /// [`Failure`] with the line to show and the exit code.
-pub fn run(command: Command) -> Result<(), Failure> {
+pub fn run(command: Command, places: &dyn Places) -> Result<(), Failure> {
     match command {
-        Command::Import(args) => import(&args),
-        Command::Export(args) => export(&args),
-        Command::Schema(args) => schema(&args),
-        Command::Head(args) => head(&args),
-        Command::Take(args) => take(&args),
-        Command::Scan(args) => scan(&args),
-        Command::Inspect(args) => inspect(&args),
-        Command::Verify(args) => verify(&args),
+        Command::Import(args) => import(&args, places),
+        Command::Export(args) => export(&args, places),
+        Command::Schema(args) => schema(&args, places),
+        Command::Head(args) => head(&args, places),
+        Command::Take(args) => take(&args, places),
+        Command::Scan(args) => scan(&args, places),
+        Command::Inspect(args) => inspect(&args, places),
+        Command::Verify(args) => verify(&args, places),
         Command::Explain(args) => explain(&args),
-        Command::Erase(args) => erase(&args),
+        Command::Erase(args) => erase(&args, places),
         Command::Recover(args) => recover(&args),
-        Command::Audit(args) => audit(&args),
-        Command::Compact(args) => compact(&args),
-        Command::VerifyCertificate(args) => verify_certificate(&args),
+        Command::Audit(args) => audit(&args, places),
+        Command::Compact(args) => compact(&args, places),
+        Command::VerifyCertificate(args) => verify_certificate(&args, places),
         Command::Encodings(args) => encodings(&args),
     }
 }
 
-fn import(args: &Import) -> Result<(), Failure> {
-    if Format::of(&args.output).is_some() {
+fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> {
+    let (input, output) = (args.input.path()?, args.output.name());
+    if Format::of(output).is_some() {
         return Err(Failure::Usage(format!(
             "{}: the file to write would be a Tarsia file, whose names end in .tarsia",
-            args.output.display()
+            output.display()
         )));
     }
     let started = Instant::now();
-    let budget = budget_of(&args.input, &args.limits);
-    let mut source = Source::open(&args.input, &args.text.options()?)?;
+    let budget = budget_of(input, &args.limits);
+    let mut source = Source::open(input, &args.text.options()?)?;
     budget.has_columns(source.schema().fields().len());
     let bar = Bar::new("importing");
     let mut options = tarsia::WriteOptions::new()
@@ -99,9 +101,9 @@ fn import(args: &Import) -> Result<(), Failure> {
         };
     }
     let mut layouts = Vec::new();
-    if let Some(path) = &args.like {
-        let like = open(path)?;
-        let refused = |error| Failure::of_tarsia(path, &error);
+    if let Some(place) = &args.like {
+        let like = open(places, place)?;
+        let refused = |error| Failure::of_tarsia(place.name(), &error);
         options = options.with_layout(like.capture_layout().map_err(refused)?);
         let like = like.schema().map_err(refused)?;
         layouts = shared_layouts(&source.schema(), &like);
@@ -110,9 +112,9 @@ fn import(args: &Import) -> Result<(), Failure> {
     for (column, own) in column_options(args)? {
         options = options.with_column(column, own);
     }
-    let refused = |error: &tarsia::Error| import_failure(&args.input, &args.output, error);
+    let refused = |error: &tarsia::Error| import_failure(input, output, error);
     let schema = with_layouts(source.schema(), &layouts)?;
-    let destination = Destination::open(&args.output, &args.input)?;
+    let destination = Destination::open(places, &args.output, &args.input)?;
     let mut writer =
         tarsia::Writer::new(destination, schema, options).map_err(|error| refused(&error))?;
     let mut rows = 0;
@@ -137,9 +139,9 @@ fn import(args: &Import) -> Result<(), Failure> {
     }
     let summary = writer.finish().map_err(|error| refused(&error))?;
     drop(bar);
-    show_notes(&args.input, &notes);
+    show_notes(input, &notes);
     summarise(
-        &args.output,
+        output,
         &[
             ("rows", summary.rows.to_string()),
             ("columns", summary.columns.to_string()),
@@ -243,37 +245,38 @@ fn import_failure(input: &Path, output: &Path, error: &tarsia::Error) -> Failure
     }
 }
 
-fn export(args: &Export) -> Result<(), Failure> {
+fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
+    let (input, output) = (args.input.name(), args.output.name());
     let format = match args.format {
         Some(format) => format.into(),
-        None if is_standard_output(&args.output) => {
+        None if is_standard_output(output) => {
             let what = "-: has no extension that says what to write; --format does";
             return Err(Failure::Usage(what.to_owned()));
         }
-        None => Format::of_file(&args.output)?,
+        None => Format::of_file(output)?,
     };
     let started = Instant::now();
-    let file = open_with(&args.input, trusting(&args.trust))?;
+    let file = open_with(places, &args.input, trusting(&args.trust))?;
     let bar = Bar::new("exporting");
     let names = args.columns.names.as_ref();
-    let mut scan = build_scan(&args.input, &file, names, &args.rows)?;
+    let mut scan = build_scan(input, &file, names, &args.rows)?;
     let schema = scan.schema();
-    let in_output = |error: tarsia_convert::Error| error.in_file(&args.output);
+    let in_output = |error: tarsia_convert::Error| error.in_file(output);
     let mut plan = Plan::new(format, schema.clone()).map_err(in_output)?;
     let merged = plan.needs_dictionaries();
     if !merged.is_empty() {
         // There are never two scans at once, since each reads ahead.
         drop(scan);
         merge_dictionaries(args, &file, &mut plan, &merged)?;
-        scan = build_scan(&args.input, &file, names, &args.rows)?;
+        scan = build_scan(input, &file, names, &args.rows)?;
     }
     let mut notes = plan.notes().to_vec();
-    let destination = Destination::open(&args.output, &args.input)?;
+    let destination = Destination::open(places, &args.output, &args.input)?;
     let mut target = plan.write_to(destination).map_err(in_output)?;
     let total = selected_rows(&file, &args.rows);
     let mut rows = 0;
     for batch in scan {
-        let batch = batch.map_err(|error| Failure::of_tarsia(&args.input, &error.into()))?;
+        let batch = batch.map_err(|error| Failure::of_tarsia(input, &error.into()))?;
         target.write(&batch).map_err(in_output)?;
         rows += batch.num_rows() as u64;
         bar.set(rows, total, rows);
@@ -281,10 +284,10 @@ fn export(args: &Export) -> Result<(), Failure> {
     notes.extend(target.notes());
     let (_, bytes_out) = target.finish().map_err(in_output)?;
     drop(bar);
-    show_notes(&args.output, &notes);
+    show_notes(output, &notes);
     let bytes_in = file.metadata().file_bytes;
     summarise(
-        &args.output,
+        output,
         &[
             ("rows", rows.to_string()),
             ("columns", schema.fields().len().to_string()),
@@ -303,7 +306,7 @@ fn merge_dictionaries(
     plan: &mut Plan,
     columns: &[usize],
 ) -> Result<(), Failure> {
-    let path = &args.input;
+    let path = args.input.name();
     let schema = plan.schema();
     let mut names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
     names.sort_unstable();
@@ -343,11 +346,11 @@ struct FieldDocument<'a> {
     metadata: std::collections::BTreeMap<&'a str, &'a str>,
 }
 
-fn schema(args: &SchemaArgs) -> Result<(), Failure> {
-    let file = open(&args.file)?;
+fn schema(args: &SchemaArgs, places: &dyn Places) -> Result<(), Failure> {
+    let file = open(places, &args.file)?;
     let schema = file
         .schema()
-        .map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+        .map_err(|error| Failure::of_tarsia(args.file.name(), &error))?;
     let pairs = |metadata: &'_ std::collections::HashMap<String, String>| -> Vec<(String, String)> {
         let mut pairs: Vec<_> = metadata
             .iter()
@@ -408,23 +411,23 @@ fn schema(args: &SchemaArgs) -> Result<(), Failure> {
     out.finish()
 }
 
-fn head(args: &Head) -> Result<(), Failure> {
-    let file = open_with(&args.file, trusting(&args.trust))?;
+fn head(args: &Head, places: &dyn Places) -> Result<(), Failure> {
+    let file = open_with(places, &args.file, trusting(&args.trust))?;
     let first = RowRange {
         start: None,
         end: Some(first_rows(&file, args.n_rows).end),
     };
     let rows = Rows { range: Some(first) };
-    let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &rows)?;
+    let scan = build_scan(args.file.name(), &file, args.columns.names.as_ref(), &rows)?;
     let schema = scan.schema();
-    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(&args.file, &error.into());
+    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(args.file.name(), &error.into());
     let batches = scan.map(|batch| batch.map_err(bad));
-    print_rows(&args.file, &schema, batches, args.json)
+    print_rows(args.file.name(), &schema, batches, args.json)
 }
 
-fn take(args: &Take) -> Result<(), Failure> {
-    let file = open_with(&args.file, trusting(&args.trust))?;
-    let rows = wanted_rows(&args.rows, &args.file, file.num_rows())?;
+fn take(args: &Take, places: &dyn Places) -> Result<(), Failure> {
+    let file = open_with(places, &args.file, trusting(&args.trust))?;
+    let rows = wanted_rows(&args.rows, args.file.name(), file.num_rows())?;
     let mut taken = file.take(&rows);
     if let Some(path) = &args.element {
         taken = taken.element(path);
@@ -434,7 +437,7 @@ fn take(args: &Take) -> Result<(), Failure> {
     }
     let taken = taken.read_counted();
     let tarsia::Taken { batch, reads, .. } =
-        taken.map_err(|error| Failure::of_tarsia(&args.file, &error))?;
+        taken.map_err(|error| Failure::of_tarsia(args.file.name(), &error))?;
     if args.stats {
         let document = ReadsDocument {
             requests: reads.requests,
@@ -451,7 +454,7 @@ fn take(args: &Take) -> Result<(), Failure> {
         }
     }
     print_rows(
-        &args.file,
+        args.file.name(),
         &batch.schema(),
         std::iter::once(Ok(batch)),
         args.json,
@@ -467,18 +470,28 @@ struct ReadsDocument {
     metadata_bytes: u64,
 }
 
-fn scan(args: &Scan) -> Result<(), Failure> {
+fn scan(args: &Scan, places: &dyn Places) -> Result<(), Failure> {
     let options = trusting(&args.trust).with_kernels(match args.force_kernels {
         true => tarsia::Kernels::Forced,
         false => tarsia::Kernels::default(),
     });
+    if args.map
+        && let Some(failure) = no_map(&args.file)
+    {
+        return Err(failure);
+    }
     let options = match args.map {
         true => options.with_access(tarsia::Access::Map),
         false => options,
     };
-    let file = open_with(&args.file, options)?;
+    let file = open_with(places, &args.file, options)?;
     let started = Instant::now();
-    let scan = build_scan(&args.file, &file, args.columns.names.as_ref(), &args.rows)?;
+    let scan = build_scan(
+        args.file.name(),
+        &file,
+        args.columns.names.as_ref(),
+        &args.rows,
+    )?;
     let schema = scan.schema();
     let mut out = Out::new();
     if args.count {
@@ -486,14 +499,16 @@ fn scan(args: &Scan) -> Result<(), Failure> {
         return out.finish();
     }
     if args.json {
-        refuse_repeated_names(&args.file, &schema)?;
+        refuse_repeated_names(args.file.name(), &schema)?;
         let mut buffer = Vec::new();
         for batch in scan {
-            let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error.into()))?;
-            let rows = JsonRows::new(&batch).map_err(|what| Failure::bad(&args.file, what))?;
+            let batch =
+                batch.map_err(|error| Failure::of_tarsia(args.file.name(), &error.into()))?;
+            let rows =
+                JsonRows::new(&batch).map_err(|what| Failure::bad(args.file.name(), what))?;
             for row in 0..batch.num_rows() {
                 rows.write(row, &mut buffer)
-                    .map_err(|what| Failure::bad(&args.file, what))?;
+                    .map_err(|what| Failure::bad(args.file.name(), what))?;
                 buffer.push(b'\n');
                 out.write(&buffer)?;
                 buffer.clear();
@@ -506,7 +521,7 @@ fn scan(args: &Scan) -> Result<(), Failure> {
     let (mut rows, mut bytes) = (0, 0);
     let mut dictionaries = vec![None; schema.fields().len()];
     for batch in scan {
-        let batch = batch.map_err(|error| Failure::of_tarsia(&args.file, &error.into()))?;
+        let batch = batch.map_err(|error| Failure::of_tarsia(args.file.name(), &error.into()))?;
         rows += batch.num_rows() as u64;
         for (array, dictionary) in batch.columns().iter().zip(&mut dictionaries) {
             bytes += arrow_bytes(array, dictionary);
@@ -525,6 +540,14 @@ fn scan(args: &Scan) -> Result<(), Failure> {
         ),
     ])?;
     out.finish()
+}
+
+/// Why the file of a URL is not mapped.
+fn no_map(file: &Place) -> Option<Failure> {
+    let name = file.url().map(|_| file.name().display())?;
+    Some(Failure::Usage(format!(
+        "{name}: --map is for local files; without it the object is read in ranges"
+    )))
 }
 
 /// Bytes of the array's buffers that belong to its rows. A dictionary that several batches in a row have counts once.

@@ -8,6 +8,7 @@ use tarsia_convert::text::repeated_name;
 use crate::args::{Limits, Names, Rows, Trust};
 use crate::budget::Budget;
 use crate::failure::Failure;
+use crate::place::{Place, Places};
 
 /// Warning for a file whose last erasure was interrupted after it counted.
 pub(super) const ERASURE_IS_PENDING: &str = "an erasure was interrupted: the bytes of its rows are still in the file, although \
@@ -18,8 +19,8 @@ pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
     Budget::start(input, limits.memory_limit, limits.time_limit)
 }
 
-pub(super) fn open(path: &Path) -> Result<tarsia::File, Failure> {
-    open_with(path, options())
+pub(super) fn open(places: &dyn Places, file: &Place) -> Result<tarsia::File, Failure> {
+    open_with(places, file, options())
 }
 
 /// Options of a reader that also trusts these kernels.
@@ -33,10 +34,19 @@ fn options() -> tarsia::OpenOptions {
 }
 
 pub(super) fn open_with(
-    path: &Path,
+    places: &dyn Places,
+    file: &Place,
     options: tarsia::OpenOptions,
 ) -> Result<tarsia::File, Failure> {
-    tarsia::File::open_with(path, options).map_err(|error| Failure::of_tarsia(path, &error))
+    let name = file.name();
+    let opened = match file.url() {
+        None => tarsia::File::open_with(name, options),
+        Some(url) => {
+            let shown = name.display().to_string();
+            tarsia::File::open_named(places.open(url)?, shown, options)
+        }
+    };
+    opened.map_err(|error| Failure::of_tarsia(name, &error))
 }
 
 pub(super) fn build_scan(

@@ -22,3 +22,5 @@ mod rows;
 mod run;
 mod text_files;
 mod types;
+#[cfg(unix)]
+mod urls;

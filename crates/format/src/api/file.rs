@@ -104,8 +104,8 @@ impl File {
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
         options: OpenOptions,
     ) -> Result<Self> {
-        let reader = Arc::new(MemoryFile::new(bytes));
-        Self::open_named(reader, String::from("<memory>"), options)
+        let reader: Arc<dyn ReadAt> = Arc::new(MemoryFile::new(bytes));
+        Self::open_attempts(|| Ok(reader.clone()), "<memory>", &options)
     }
 
     /// Opens anything that can be read at any place. [`OpenOptions::access`] does not matter.
@@ -113,15 +113,17 @@ impl File {
     /// # Errors
     /// As [`File::open`].
     pub fn open_reader(reader: Arc<dyn ReadAt>, options: OpenOptions) -> Result<Self> {
-        Self::open_named(reader, String::from("<reader>"), options)
+        Self::open_attempts(|| Ok(reader.clone()), "<reader>", &options)
     }
 
-    pub(super) fn open_named(
-        reader: Arc<dyn ReadAt>,
-        name: String,
-        options: OpenOptions,
-    ) -> Result<Self> {
-        Self::open_attempts(|| Ok(reader.clone()), &name, &options)
+    /// Opens anything that can be read at any place, as [`File::open_reader`] does. Errors of the file call it by this
+    /// name, such as its URL, which must hold nothing secret.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_named(reader: Arc<dyn ReadAt>, name: String, options: OpenOptions) -> Result<Self> {
+        let opened = Self::open_attempts(|| Ok(reader.clone()), &name, &options);
+        opened.map_err(|error| error.in_file(&name))
     }
 
     /// Opens what `reader` returns, and again if that was changed meanwhile. A file that was opened anew has its new

@@ -1,5 +1,7 @@
 //! Inspection: the parts that a file is made of.
 
+use std::ops::Range;
+
 use arrow_schema::DataType;
 use tarsia_arrow::logical_type;
 use tarsia_codec::ValueType;
@@ -244,17 +246,28 @@ fn page_blocks(
     let meta = page.description.meta()?;
     let blocks = blocks_of(file, column, PageNumber::Data(number))?;
     let mut of_trees = vec![0u64; meta.trees.len()];
-    for block in 0..page.descriptor.n_blocks {
-        let range = page.place_of(blocks, block)?;
-        let start = range.start;
+    let is_flat = column.path.forms().is_empty();
+    let place = |block: u32| {
+        let Range { start, end } = page.place_of(blocks, block)?;
         // Levels say how many items there are; of flat blocks the header is enough.
-        let end = match column.path.forms() {
-            [] => range
-                .end
-                .min(range.start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64),
-            _ => range.end,
-        };
-        let bytes = file.source.read(start..end)?;
+        Ok(match is_flat {
+            true => start..end.min(start + tarsia_structure::block::BLOCK_HEADER_BYTES as u64),
+            false => start..end,
+        })
+    };
+    let places: Vec<_> = (0..page.descriptor.n_blocks)
+        .map(place)
+        .collect::<Result<_>>()?;
+    let windows = file.source.windows(&places);
+    let fetched = windows.flat_map(|window| match file.source.read_window(window) {
+        Some(fetched) => fetched.into_iter().map(Ok).collect::<Vec<_>>(),
+        None => window
+            .iter()
+            .map(|place| file.source.read(place.clone()))
+            .collect(),
+    });
+    for (block, bytes) in (0_u32..).zip(fetched) {
+        let bytes = bytes?;
         let mut of_block = || -> tarsia_codec::Result<BlockHeader> {
             let header = BlockHeader::parse(&bytes)?;
             // Of a block of which no row is left there are no levels.

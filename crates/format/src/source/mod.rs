@@ -14,6 +14,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) use at_hand::{AtHand, Step, Stop, all, run, run_all};
 
+/// Most bytes that are held of ranges of which each is looked at once, with the gaps that are read over.
+const WINDOW_BYTES: u64 = 8 << 20;
+
 /// Reads of a take: the requests that positional reads make (a memory-mapped file needs none; then it is what they
 /// would have made). Neighbouring blocks are read together. The 192 bytes that say whether the file was changed
 /// meanwhile are not counted.
@@ -221,6 +224,41 @@ impl Source {
         fetched.collect()
     }
 
+    /// Cuts rising ranges, of which each is looked at once, into runs for [`Source::read_window`]. Of a file in memory
+    /// all are one run.
+    pub(crate) fn windows<'r>(
+        &self,
+        ranges: &'r [Range<u64>],
+    ) -> impl Iterator<Item = &'r [Range<u64>]> + use<'r> {
+        let bytes_max = match self.is_mapped() {
+            true => u64::MAX,
+            false => WINDOW_BYTES,
+        };
+        let gap_bytes = self.reader.read_options(Access::Scan).gap_bytes;
+        let (mut held, mut end) = (0_u64, 0);
+        ranges.chunk_by(move |before, range| {
+            if held == 0 {
+                held = before.end.saturating_sub(before.start);
+            }
+            end = before.end.max(end);
+            let gap = range.start.saturating_sub(end).min(gap_bytes);
+            let more = range.end.saturating_sub(range.start).saturating_add(gap);
+            held = held.saturating_add(more);
+            let is_together = held <= bytes_max;
+            if !is_together {
+                held = 0;
+            }
+            is_together
+        })
+    }
+
+    /// The bytes of each range of a window, with as few requests as the source wants; `None` where one of them cannot
+    /// be read, for the caller to read them one by one and to say which.
+    pub(crate) fn read_window(&self, window: &[Range<u64>]) -> Option<Vec<ReadBytes<'_>>> {
+        let options = self.reader.read_options(Access::Scan);
+        tarsia_io::read_ranges(&*self.reader, window, options).ok()
+    }
+
     fn fetch_joined<G: Ranges>(
         &self,
         groups: &[G],
@@ -309,6 +347,30 @@ mod tests {
             buf.copy_from_slice(&self.0[start..start + buf.len()]);
             Ok(())
         }
+    }
+
+    #[test]
+    fn windows_hold_few_bytes() {
+        let mib = 1 << 20;
+        let range = |start: u64, end: u64| start * mib..end * mib;
+        let ranges = [
+            range(0, 3),
+            range(3, 8),
+            range(8, 9),
+            range(20, 40),
+            range(40, 41),
+            range(41, 42),
+            range(42, 42),
+        ];
+        let unmapped = Source::new(Arc::new(Unmapped(Vec::new())), String::from("test"));
+        let lengths: Vec<_> = unmapped.windows(&ranges).map(<[_]>::len).collect();
+        assert_eq!(lengths, [2, 1, 1, 3]);
+        assert_eq!(unmapped.windows(&[]).count(), 0);
+        assert!(unmapped.read_window(&ranges).is_none());
+        let mapped = Source::new(Arc::new(MemoryFile::new(vec![7])), String::from("test"));
+        assert_eq!(mapped.windows(&ranges).count(), 1);
+        let bytes = mapped.read_window(&[0..1, 1..1]).unwrap();
+        assert_eq!((&*bytes[0], &*bytes[1]), (&[7][..], &[][..]));
     }
 
     #[test]

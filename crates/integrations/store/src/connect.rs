@@ -5,11 +5,11 @@ use std::sync::Arc;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
-use tarsia_io::{StoreError, StoreErrorKind};
+use tarsia_io::{StoreError, StoreErrorKind, redact};
 
 use crate::http::Connector;
 use crate::options::StoreOptions;
-use crate::url::{Place, StoreUrl, redact};
+use crate::url::{Place, StoreUrl};
 
 /// A client, and what it can do.
 pub(crate) enum Client {

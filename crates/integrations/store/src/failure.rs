@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use object_store::Error as ObjectError;
 use object_store::client::{HttpError, HttpErrorKind};
-use tarsia_io::{StoreError, StoreErrorKind};
+use tarsia_io::{StoreError, StoreErrorKind, redact};
 
 use crate::http::Refusal;
-use crate::url::redact;
 
 /// Characters of a cause that are shown.
 const CAUSE_CHARS_MAX: usize = 200;

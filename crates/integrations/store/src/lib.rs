@@ -6,7 +6,7 @@
 //! | [`StoreUrl`], [`StoreOptions`], [`Policy`] | where a file lies, how it is reached, how hard |
 //! | [`RemoteStore`] | a bucket or server as a [`Store`](tarsia_io::Store): limits, order, retries, timeouts |
 //! | [`RemoteFile`] | an object of any store as a [`ReadAt`] |
-//! | [`StoreSink`] | an object of any store as a [`Sink`] |
+//! | [`StoreSink`], [`AbandonHandle`] | an object of any store as a [`Sink`], and giving it up from another thread |
 //!
 //! Clients and signatures are those of `object_store`. What is ours is in `docs/design/stores.md`, with reasons.
 //!
@@ -55,7 +55,7 @@ pub use file::{FileCounts, RemoteFile, TAIL_BYTES};
 pub use options::StoreOptions;
 pub use policy::Policy;
 pub use remote::{RemoteStore, StoreCounts};
-pub use sink::StoreSink;
+pub use sink::{AbandonHandle, StoreSink};
 pub use url::StoreUrl;
 
 /// Opens the file of a URL; a local one by positioned reads.

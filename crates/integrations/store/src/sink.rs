@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -32,7 +32,7 @@ pub struct StoreSink {
     filling_start: u64,
     /// The number of the part that is filled.
     index: u32,
-    upload: Option<Box<dyn Upload>>,
+    upload: AbandonHandle,
     in_flight: FuturesUnordered<StoreFuture<()>>,
     state: State,
     etag: Option<String>,
@@ -56,7 +56,7 @@ impl StoreSink {
             filling: Vec::new(),
             filling_start: 0,
             index: 0,
-            upload: None,
+            upload: AbandonHandle::default(),
             in_flight: FuturesUnordered::new(),
             state: State::Open,
             etag: None,
@@ -66,6 +66,11 @@ impl StoreSink {
     /// Returns the ETag of the object, after the commit and if the store says it.
     pub fn etag(&self) -> Option<&str> {
         self.etag.as_deref()
+    }
+
+    /// Returns what gives the file up from another thread.
+    pub fn abandon_handle(&self) -> AbandonHandle {
+        self.upload.clone()
     }
 
     /// Runs a step; after one that failed, every further one is refused.
@@ -121,9 +126,7 @@ impl StoreSink {
             let what = format!("a file of more than {PARTS_MAX} parts: make parts larger");
             return Err(self.error(StoreErrorKind::Unsupported, &what));
         }
-        if self.upload.is_none() {
-            self.upload = Some(block_on(self.store.upload(&self.key))?);
-        }
+        self.begin()?;
         let part = std::mem::take(&mut self.filling);
         self.filling_start += part.len() as u64;
         match self.index {
@@ -134,14 +137,39 @@ impl StoreSink {
         Ok(())
     }
 
+    /// Begins the upload, unless it has begun.
+    fn begin(&self) -> Result<(), StoreError> {
+        let mut upload = self.upload.lock();
+        match *upload {
+            Progress::NotBegun => {
+                // Under the lock: who gives the file up waits until it is known what to remove.
+                let begun = block_on(self.store.upload(&self.key))?;
+                *upload = Progress::Begun(begun.into());
+                Ok(())
+            }
+            Progress::Begun(_) => Ok(()),
+            Progress::Over => Err(self.given_up()),
+        }
+    }
+
+    fn begun(&self) -> Result<Arc<dyn Upload>, StoreError> {
+        match &*self.upload.lock() {
+            Progress::Begun(upload) => Ok(Arc::clone(upload)),
+            Progress::NotBegun | Progress::Over => Err(self.given_up()),
+        }
+    }
+
+    fn given_up(&self) -> StoreError {
+        self.error(StoreErrorKind::Other, "the file was given up")
+    }
+
     /// Sends a part, once fewer than `in_flight_max` are on their way.
     fn send(&mut self, index: u32, part: Vec<u8>, in_flight_max: usize) -> Result<(), StoreError> {
         while self.in_flight.len() >= in_flight_max.max(1) {
             self.await_one()?;
         }
-        if let Some(upload) = &self.upload {
-            self.in_flight.push(upload.put_part(index, Arc::new(part)));
-        }
+        let upload = self.begun()?;
+        self.in_flight.push(upload.put_part(index, Arc::new(part)));
         // Errors of earlier parts show as soon as they are known, and stores that work when polled begin.
         while let Some(Some(done)) = self.in_flight.next().now_or_never() {
             done?;
@@ -157,6 +185,9 @@ impl StoreSink {
         let last = std::mem::take(&mut self.filling);
         self.filling_start += last.len() as u64;
         let Some(first) = self.first.take() else {
+            if matches!(*self.upload.lock(), Progress::Over) {
+                return Err(self.given_up());
+            }
             self.etag = block_on(self.store.put(&self.key, Arc::new(last)))?;
             return Ok(());
         };
@@ -166,10 +197,8 @@ impl StoreSink {
         while !self.in_flight.is_empty() {
             self.await_one()?;
         }
-        if let Some(upload) = &self.upload {
-            self.etag = block_on(upload.complete(self.index + 1))?;
-        }
-        self.upload = None;
+        self.etag = block_on(self.begun()?.complete(self.index + 1))?;
+        *self.upload.lock() = Progress::Over;
         Ok(())
     }
 
@@ -220,11 +249,45 @@ impl Sink for StoreSink {
 impl Drop for StoreSink {
     fn drop(&mut self) {
         self.in_flight.clear();
+        self.upload.abandon();
+    }
+}
+
+/// Gives the file of a [`StoreSink`] up, from any thread: for a program that ends while another thread writes.
+#[derive(Clone, Default)]
+pub struct AbandonHandle(Arc<Mutex<Progress>>);
+
+/// The state of an upload.
+#[derive(Default)]
+enum Progress {
+    #[default]
+    NotBegun,
+    Begun(Arc<dyn Upload>),
+    /// Completed or given up.
+    Over,
+}
+
+impl AbandonHandle {
+    /// Removes the parts that were uploaded, and has all further writes fail. A file that is complete stays. It waits
+    /// for an upload that is beginning, and up to 5 s for the store.
+    pub fn abandon(&self) {
+        let progress = std::mem::replace(&mut *self.lock(), Progress::Over);
         // Parts that nobody completes cost money until the bucket's rules remove them. If that fails, too, nobody is
         // left to tell.
-        if let Some(upload) = self.upload.take() {
+        if let Progress::Begun(upload) = progress {
             let _ = block_on(upload.abort());
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        // The only writes under the lock are whole ones.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for AbandonHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbandonHandle").finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tarsia_io::{StoreError, StoreErrorKind};
+use tarsia_io::{StoreError, StoreErrorKind, local_path, redact};
 
 /// Where a file lies. Shown, it holds nothing secret.
 ///
@@ -121,7 +121,11 @@ impl FromStr for StoreUrl {
         };
         let scheme = scheme.to_ascii_lowercase();
         if scheme == "file" {
-            return local(rest).ok_or_else(|| invalid("no absolute path of this machine"));
+            let path = local_path(text).ok_or_else(|| invalid("no absolute path of this machine"));
+            return Ok(Self {
+                place: Place::Local { path: path? },
+                key: String::new(),
+            });
         }
         if matches!(scheme.as_str(), "http" | "https") {
             return server(&scheme, rest).map_err(invalid);
@@ -216,74 +220,6 @@ fn server(scheme: &str, rest: &str) -> Result<StoreUrl, &'static str> {
     })
 }
 
-fn local(rest: &str) -> Option<StoreUrl> {
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return None;
-    }
-    let path = decode_percents(path)?;
-    // `/C:/folder` on Windows.
-    #[cfg(windows)]
-    let path = path.trim_start_matches('/').to_owned();
-    Some(StoreUrl {
-        place: Place::Local { path: path.into() },
-        key: String::new(),
-    })
-}
-
-fn decode_percents(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else {
-            return None;
-        };
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        bytes.push((digit(*high)? * 16 + digit(*low)?) as u8);
-        rest = after;
-    }
-    String::from_utf8(bytes).ok()
-}
-
-/// Removes from a text what may be secret in the URLs inside it: user names, passwords, queries and fragments.
-pub(crate) fn redact(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        shown.push_str(before);
-        let is_end = |c: char| c.is_whitespace() || "\"'`<>()".contains(c);
-        let (url, after) = after.split_at(after.find(is_end).unwrap_or(after.len()));
-        let end = url.find(['?', '#']).unwrap_or(url.len());
-        let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
-        let start = match url[..authority].rfind('@') {
-            Some(at) if !is_container(before, url) => {
-                shown.push('…');
-                at
-            }
-            _ => 0,
-        };
-        shown.push_str(&url[start..end.max(start)]);
-        if end < url.len() {
-            shown.push_str("?…");
-        }
-        rest = after;
-    }
-    shown.push_str(rest);
-    shown
-}
-
-/// Whether what stands before an `@` is the container of an Azure URL, not a password.
-fn is_container(before: &str, url: &str) -> bool {
-    let user = url.split('@').next().unwrap_or_default();
-    (before.ends_with("abfs://") || before.ends_with("abfss://")) && is_plain(user)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,16 +285,5 @@ mod tests {
             .parse::<StoreUrl>()
             .unwrap_err();
         assert!(!error.to_string().contains("pw"), "{error}");
-    }
-
-    #[test]
-    fn secrets_are_removed_from_texts() {
-        let text = redact("no https://me:pw@h/k?sig=pw#pw for \"s3://b/k?pw\" or abfss://c@a/k.");
-        assert_eq!(
-            text,
-            "no https://…@h/k?… for \"s3://b/k?…\" or abfss://c@a/k."
-        );
-        assert_eq!(redact("://?@"), "://?…");
-        assert_eq!(redact("no url ?a=b"), "no url ?a=b");
     }
 }

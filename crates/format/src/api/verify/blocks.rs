@@ -1,6 +1,7 @@
 //! The blocks of a page: checksums, digests, and what their headers say of nulls.
 
 use tarsia_compliance as compliance;
+use tarsia_io::ReadBytes;
 use tarsia_metadata::{ErasureLevel, PageDescriptor};
 use tarsia_structure::block::{BlockExpectation, checksummed_chunks};
 use tarsia_structure::{Block, BlockHeader, FullZipForm};
@@ -30,9 +31,12 @@ pub(super) fn check(
     let stored = stored_digests(file, descriptor)?;
     let meta = page.description.meta()?;
     let form = FullZipForm::of(meta).map_err(while_reading)?;
-    let check = |&block: &u32| {
+    let check = |block: u32, fetched: Option<&ReadBytes<'_>>| {
         let check = || {
-            let bytes = file.source.read(page.place_of(blocks, block)?)?;
+            let bytes = match fetched {
+                Some(bytes) => bytes.clone(),
+                None => file.source.read(page.place_of(blocks, block)?)?,
+            };
             check_block(&bytes)?;
             // Readers of single rows do not look at the whole block.
             let rows = blocks.rows_of(block)?;
@@ -64,8 +68,22 @@ pub(super) fn check(
         };
         check().map_err(|error: Error| error.in_block(block.into()))
     };
-    let numbers: Vec<u32> = (0..descriptor.n_blocks).collect();
-    let nulls = in_order(&file.session.threads, &numbers, check)?;
+    let place = |block: u32| {
+        let place = page.place_of(blocks, block);
+        place.map_err(|error| error.in_block(block.into()))
+    };
+    let places: Vec<_> = (0..descriptor.n_blocks).map(place).collect::<Result<_>>()?;
+    let mut nulls: Vec<u32> = Vec::with_capacity(places.len());
+    for window in file.source.windows(&places) {
+        let fetched = file.source.read_window(window);
+        let first = nulls.len();
+        let one = |at: &usize| {
+            let fetched = fetched.as_ref().and_then(|fetched| fetched.get(*at));
+            check((first + at) as u32, fetched)
+        };
+        let numbers: Vec<usize> = (0..window.len()).collect();
+        nulls.extend(in_order(&file.session.threads, &numbers, one)?);
+    }
     if let Some(stored) = &stored
         && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
     {

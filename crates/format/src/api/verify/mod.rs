@@ -242,6 +242,7 @@ fn gaps(file: &OpenFile, columns: &[Arc<Column>]) -> Result<()> {
 /// Checks that parts of a range of the file do not overlap, and that only zeros lie between them.
 fn zeros_between(file: &OpenFile, within: Range<u64>, mut used: Vec<Range<u64>>) -> Result<()> {
     used.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut gaps = Vec::new();
     let mut at = within.start;
     for range in used.into_iter().chain(iter::once(within.end..within.end)) {
         if range.start < at && !range.is_empty() {
@@ -249,16 +250,25 @@ fn zeros_between(file: &OpenFile, within: Range<u64>, mut used: Vec<Range<u64>>)
         }
         while at < range.start {
             let end = range.start.min(at + GAP_STEP_BYTES);
-            let bytes = file.source.read(at..end)?;
-            if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
-                return Err(corrupt(format!(
-                    "byte {} lies between pages and is not zero",
-                    at + byte as u64
-                )));
-            }
+            gaps.push(at..end);
             at = end;
         }
         at = at.max(range.end);
+    }
+    for window in file.source.windows(&gaps) {
+        let fetched = file.source.read_window(window);
+        for (number, gap) in window.iter().enumerate() {
+            let bytes = match fetched.as_ref().and_then(|fetched| fetched.get(number)) {
+                Some(bytes) => bytes.clone(),
+                None => file.source.read(gap.clone())?,
+            };
+            if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
+                let place = gap.start + byte as u64;
+                return Err(corrupt(format!(
+                    "byte {place} lies between pages and is not zero"
+                )));
+            }
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use tarsia_io::{
 };
 use tarsia_store::{Policy, RemoteFile, StoreOptions, open};
 
-use crate::server::{Fault, Request, Server, pattern, quick};
+use tarsia_store_testing::{Fault, Request, Server, pattern, quick};
 
 const MIB: usize = 1 << 20;
 /// Longest time that any of these tests waits for an answer: the timeouts of [`quick`], four times.

@@ -5,6 +5,5 @@ mod faults;
 mod memory;
 mod moto;
 mod reading;
-mod server;
 mod tables;
 mod writing;

@@ -11,7 +11,7 @@ use tarsia_io::{Access, ReadAt, Sink, read_ranges};
 use tarsia_store::{Policy, RemoteFile, StoreSink};
 
 use crate::allocator::most_in_use;
-use crate::server::{Server, pattern};
+use tarsia_store_testing::{Server, pattern};
 
 const MIB: usize = 1 << 20;
 

@@ -1,98 +1,15 @@
-//! The dialect of S3, as `moto_server` (PyPI `moto[server]`) speaks it. `TARSIA_MOTO` is the path of that program;
-//! without it, these tests say so and pass.
+//! The dialect of S3, as `moto_server` speaks it.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tarsia_io::{
-    Conflict, ReadAt, ReadOptions, Sink, Store, StoreError, StoreErrorKind, block_on, read_range,
+    Conflict, ReadAt, ReadOptions, Sink, StoreError, StoreErrorKind, block_on, read_range,
     read_ranges,
 };
-use tarsia_store::{RemoteFile, RemoteStore, StoreOptions, StoreSink, StoreUrl, create, open};
-
-use crate::server::{Server, pattern, quick};
+use tarsia_store::{RemoteFile, StoreSink, create, open};
+use tarsia_store_testing::{Moto, pattern, quick};
 
 const MIB: usize = 1 << 20;
-/// Python starts slowly on a busy machine.
-const START_MAX: Duration = Duration::from_secs(60);
-
-struct Moto {
-    process: Child,
-    address: String,
-    /// Tests of memory do not run meanwhile.
-    _turn: Server,
-}
-
-impl Moto {
-    fn start() -> Option<Self> {
-        let Some(program) = std::env::var_os("TARSIA_MOTO") else {
-            println!("skipped: TARSIA_MOTO does not name moto_server");
-            return None;
-        };
-        let free = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let port = free.port().to_string();
-        let process = Command::new(program)
-            .args(["-H", "127.0.0.1", "-p", &port])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let moto = Self {
-            process,
-            address: free.to_string(),
-            _turn: Server::new(),
-        };
-        let began = Instant::now();
-        while TcpStream::connect(&moto.address).is_err() {
-            assert!(began.elapsed() < START_MAX, "moto_server does not start");
-            thread::sleep(Duration::from_millis(50));
-        }
-        assert!(moto.ask("PUT /bucket").starts_with("HTTP/1.1 200"));
-        Some(moto)
-    }
-
-    /// An unsigned request without a body.
-    fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let text = format!(
-            "{request} HTTP/1.1\r\nhost: {}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-            self.address
-        );
-        stream.write_all(text.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    fn options(&self) -> StoreOptions {
-        StoreOptions::new()
-            .without_environment()
-            .endpoint(format!("http://{}", self.address))
-            .region("us-east-1")
-            .with("access_key_id", "key")
-            .with("secret_access_key", "secret")
-            .policy(quick())
-    }
-
-    fn store(&self, bucket: &str) -> Arc<dyn Store> {
-        let url: StoreUrl = format!("s3://{bucket}/any").parse().unwrap();
-        Arc::new(RemoteStore::new(&url, &self.options()).unwrap())
-    }
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 #[test]
 fn objects_are_written_in_parts_and_read_in_ranges() {

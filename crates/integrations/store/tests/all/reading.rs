@@ -18,7 +18,7 @@ use tarsia_io::{
 };
 use tarsia_store::{FileCounts, Policy, RemoteFile, StoreOptions, TAIL_BYTES, open};
 
-use crate::server::{Fault, Server, pattern, quick};
+use tarsia_store_testing::{Fault, Server, pattern, quick};
 
 const MIB: usize = 1 << 20;
 

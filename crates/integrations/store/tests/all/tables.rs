@@ -11,7 +11,7 @@ use tarsia::{ErrorKind, File, OpenOptions, WriteOptions, Writer};
 use tarsia_io::ReadAt;
 use tarsia_store::{Policy, RemoteFile, StoreSink};
 
-use crate::server::{Fault, Server, quick};
+use tarsia_store_testing::{Fault, Server, quick};
 
 const ROWS: i64 = 300_000;
 const HASHES: [&str; 4] = ["h0", "h1", "h2", "h3"];

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tarsia_io::{Sink, Store, StoreError, StoreErrorKind, block_on};
 use tarsia_store::{Policy, StoreSink};
 
-use crate::server::{Fault, Request, Server, pattern, quick};
+use tarsia_store_testing::{Fault, Request, Server, pattern, quick};
 
 fn parts_of(part_bytes: usize) -> Policy {
     let mut policy = quick();

@@ -51,22 +51,25 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// A request as it came in.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) method: String,
+pub struct Request {
+    /// GET, PUT and so on.
+    pub method: String,
     /// Path and query, as sent.
-    pub(crate) target: String,
-    pub(crate) headers: HashMap<String, String>,
+    pub target: String,
+    /// By their names in lower case.
+    pub headers: HashMap<String, String>,
     /// Number among the requests of this server, from 0.
-    pub(crate) index: usize,
+    pub index: usize,
 }
 
 impl Request {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// Returns a header by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
     /// The bounds of a range with a start.
-    pub(crate) fn start(&self) -> Option<u64> {
+    pub fn start(&self) -> Option<u64> {
         let range = self.header("range")?.strip_prefix("bytes=")?;
         range.split('-').next()?.parse().ok()
     }
@@ -88,8 +91,10 @@ impl Request {
 
 /// How a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
+    /// As it should be.
     None,
+    /// This status, with a body that nobody should show.
     Status(u16),
     /// Half of the body, and the connection is closed.
     ShortBody,
@@ -99,7 +104,9 @@ pub(crate) enum Fault {
     LongBody,
     /// The connection is closed without an answer.
     Reset,
+    /// No answer, for longer than anybody should wait.
     StallBefore,
+    /// Half of the body, and then nothing.
     StallInside,
     /// A byte now and then.
     Trickle,
@@ -145,19 +152,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A server; it stops when it is dropped.
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     _turn: Turn,
 }
 
 impl Server {
-    pub(crate) fn new() -> Self {
+    /// A server that runs beside others.
+    pub fn new() -> Self {
         Self::start(Turn::take(false))
     }
 
     /// A server of a test that runs alone.
-    pub(crate) fn alone() -> Self {
+    pub fn alone() -> Self {
         Self::start(Turn::take(true))
     }
 
@@ -195,7 +203,8 @@ impl Server {
         }
     }
 
-    pub(crate) fn put(&self, path: &str, bytes: Vec<u8>, etag: Option<&str>) {
+    /// Sets an object; the path starts with `/`.
+    pub fn put(&self, path: &str, bytes: Vec<u8>, etag: Option<&str>) {
         let object = Object {
             bytes: Arc::new(bytes),
             etag: etag.map(str::to_owned),
@@ -204,58 +213,63 @@ impl Server {
         lock(&self.shared.objects).insert(path.to_owned(), object);
     }
 
-    pub(crate) fn set_last_modified(&self, path: &str, time: Option<&str>) {
+    /// Sets the time of an object, as the header has it.
+    pub fn set_last_modified(&self, path: &str, time: Option<&str>) {
         let mut objects = lock(&self.shared.objects);
         objects.get_mut(path).unwrap().last_modified = time.map(str::to_owned);
     }
 
-    pub(crate) fn content(&self, path: &str) -> Option<Arc<Vec<u8>>> {
+    /// Returns the bytes of an object.
+    pub fn content(&self, path: &str) -> Option<Arc<Vec<u8>>> {
         let objects = lock(&self.shared.objects);
         objects.get(path).map(|object| Arc::clone(&object.bytes))
     }
 
-    pub(crate) fn n_uploads(&self) -> usize {
+    /// Returns how many uploads were begun, and neither completed nor given up.
+    pub fn n_uploads(&self) -> usize {
         lock(&self.shared.uploads).len()
     }
 
     /// Answers as `faults` says.
-    pub(crate) fn fail(&self, faults: impl Fn(&Request) -> Fault + Send + Sync + 'static) {
+    pub fn fail(&self, faults: impl Fn(&Request) -> Fault + Send + Sync + 'static) {
         *lock(&self.shared.faults) = Arc::new(Box::new(faults));
     }
 
     /// Time before each answer, and bytes per second of all answers together.
-    pub(crate) fn slow(&self, latency: Duration, bytes_per_second: Option<u64>) {
+    pub fn slow(&self, latency: Duration, bytes_per_second: Option<u64>) {
         *lock(&self.shared.latency) = latency;
         *lock(&self.shared.bytes_per_second) = bytes_per_second;
     }
 
     /// Throws away what is written.
-    pub(crate) fn keep_no_bodies(&self) {
+    pub fn keep_no_bodies(&self) {
         self.shared.keeps_bodies.store(false, Ordering::Relaxed);
     }
 
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    /// Returns all requests so far.
+    pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
     }
 
     /// Most requests that waited for their answers at the same time.
-    pub(crate) fn at_once(&self) -> usize {
+    pub fn at_once(&self) -> usize {
         self.shared.at_once.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    /// Returns the URL of an object; the path starts with `/`.
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// The store of this server.
-    pub(crate) fn store(&self, policy: Policy) -> Arc<RemoteStore> {
+    pub fn store(&self, policy: Policy) -> Arc<RemoteStore> {
         let url: StoreUrl = self.url("/any").parse().unwrap();
         let options = StoreOptions::new().policy(policy);
         Arc::new(RemoteStore::new(&url, &options).unwrap())
     }
 
     /// The bucket `bucket` of this server, by the dialect of S3.
-    pub(crate) fn bucket(&self, policy: Policy) -> Arc<RemoteStore> {
+    pub fn bucket(&self, policy: Policy) -> Arc<RemoteStore> {
         let url: StoreUrl = "s3://bucket/any".parse().unwrap();
         let options = StoreOptions::new()
             .without_environment()
@@ -264,6 +278,12 @@ impl Server {
             .with("aws_secret_access_key", "SECRETKEY")
             .policy(policy);
         Arc::new(RemoteStore::new(&url, &options).unwrap())
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -276,7 +296,7 @@ impl Drop for Server {
 }
 
 /// Short waits, so that tests of faults take no time.
-pub(crate) fn quick() -> Policy {
+pub fn quick() -> Policy {
     let mut policy = Policy::default();
     policy.backoff_first = Duration::from_millis(1);
     policy.backoff_max = Duration::from_millis(5);
@@ -287,7 +307,7 @@ pub(crate) fn quick() -> Policy {
 }
 
 /// Bytes that say where they are.
-pub(crate) fn pattern(n_bytes: usize) -> Vec<u8> {
+pub fn pattern(n_bytes: usize) -> Vec<u8> {
     let words = (0..n_bytes.div_ceil(8) as u64)
         .flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
     words.take(n_bytes).collect()

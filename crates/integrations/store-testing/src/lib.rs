@@ -1,0 +1,14 @@
+//! Servers for tests of what reads and writes object stores.
+//!
+//! | item | job |
+//! |---|---|
+//! | [`Server`], [`Fault`], [`Request`] | HTTP and enough of S3's dialect on loopback; slow, and failing where a test wants it to |
+//! | [`Moto`] | `moto_server` of PyPI, which speaks S3's dialect as others understand it |
+//! | [`quick`], [`pattern`] | short waits, and bytes that say where they are |
+#![forbid(unsafe_code)]
+
+mod moto;
+mod server;
+
+pub use moto::Moto;
+pub use server::{Fault, Request, Server, pattern, quick};
