@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::ranges::push_rising;
 
-/// The rows of a file that pass a condition, as rising ranges. Only the columns that it names are read. The condition is
-/// bound strictly, since it chooses what is erased. Rows that were deleted do not pass, unless rows are to be erased, and
-/// values of hidden ones with them: then only rows that were erased do not.
+/// The rows of a file that pass a condition, as rising ranges. Only the columns that it names are read. The condition
+/// is bound strictly, since it chooses what is erased. Rows that were deleted do not pass, unless rows are to be
+/// erased, and values of hidden ones with them: then only rows that were erased do not.
 ///
 /// # Errors
 /// [`Failure::Usage`] with the character of the condition where it does not suit the file: a column that the file does

@@ -33,8 +33,8 @@ impl Expr {
     /// [the crate's page](crate#meaning)).
     ///
     /// # Errors
-    /// Those of [`Expr::bind`]; a literal that is no value of its column's type, or null; `column BETWEEN low AND high`
-    /// with `low` above `high`.
+    /// Those of [`Expr::bind`]; a literal that is no value of its column's type, or null; `column BETWEEN low AND
+    /// high` with `low` above `high`.
     pub fn bind_strict(&self, schema: &Schema) -> Result<Filter, FilterError> {
         filter(self, schema, Mode::Strict)
     }

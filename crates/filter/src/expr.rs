@@ -12,7 +12,8 @@ pub struct Column {
 }
 
 /// The column of this name: the name of a top-level field, or the names of a field and of the structs around it, from
-/// the outermost one, joined by dots. A name may contain dots itself: the top-level field of the whole name comes first.
+/// the outermost one, joined by dots. A name may contain dots itself: the top-level field of the whole name comes
+/// first.
 pub fn col(name: impl Into<String>) -> Column {
     Column {
         name: name.into(),
@@ -39,8 +40,8 @@ pub enum Comparison {
 
 /// A condition on the rows of a table. [`col`] begins one.
 ///
-/// [`Display`](std::fmt::Display) writes it as SQL text, which is read back as an equal condition unless it holds null,
-/// values of Arrow, or an `AND` or `OR` of fewer than two.
+/// [`Display`](std::fmt::Display) writes it as SQL text, which is read back as an equal condition unless it holds
+/// null, values of Arrow, or an `AND` or `OR` of fewer than two.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Expr {

@@ -74,8 +74,8 @@ impl Filter {
 }
 
 impl Conjunct {
-    /// The top-level fields of the schema that it looks at: their numbers, rising, each once. A condition that looks at
-    /// none, such as an `OR` of nothing, has the first field of the schema, if there is one.
+    /// The top-level fields of the schema that it looks at: their numbers, rising, each once. A condition that looks
+    /// at none, such as an `OR` of nothing, has the first field of the schema, if there is one.
     pub fn fields(&self) -> &[usize] {
         &self.fields
     }

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `expr`, `literal`, `display` | conditions as data ([`Expr`], [`Literal`]), and as text |
 //! | `sql` | text to conditions (feature `sql`) |
-//! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or to a place between two |
+//! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
 //! | `test`, `set`, `like` | tests of one flat array |
@@ -31,13 +31,13 @@
 //! integers and decimals exactly, whether or not the type holds it: `uint8 < 300` is true, `uint8 = 3.5` is false. For
 //! floating-point columns it stands for the nearest value of the type (for Float16, that of the nearest Float64).
 //!
-//! [`Expr::bind_strict`] is for conditions that choose what is destroyed. A literal must be a value of its column's type
-//! (`3.5` and `300` are errors for UInt8, since no row equals them); the low end of a range must not lie above its high
-//! end; both zeros are equal; and comparisons are unknown for NaN, as for null.
+//! [`Expr::bind_strict`] is for conditions that choose what is destroyed. A literal must be a value of its column's
+//! type (`3.5` and `300` are errors for UInt8, since no row equals them); the low end of a range must not lie above
+//! its high end; both zeros are equal; and comparisons are unknown for NaN, as for null.
 //!
 //! # What this crate does not do
-//! It compares no column with another, knows no functions and no arithmetic, looks into no lists and maps, and reads no
-//! files.
+//! It compares no column with another, knows no functions and no arithmetic, looks into no lists and maps, and reads
+//! no files.
 #![forbid(unsafe_code)]
 
 mod bind;

@@ -5,18 +5,18 @@ use memchr::memmem::Finder;
 /// A pattern, made ready.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// What the text begins with. If there is no `%`, the text is that and nothing more.
+    /// Begins the text. If there is no `%`, it is the whole text.
     first: Piece,
-    /// What follows the first `%`; `None` if there is none.
+    /// The pattern behind the first `%`; `None` if there is none.
     rest: Option<Rest>,
 }
 
-/// What follows the first `%` of a pattern.
+/// The part of a pattern behind its first `%`.
 #[derive(Debug)]
 struct Rest {
     /// Pieces between two `%`, none of them empty.
     inner: Vec<Piece>,
-    /// What the text ends with.
+    /// Ends the text.
     last: Piece,
 }
 
@@ -95,7 +95,7 @@ impl Piece {
         }
     }
 
-    /// What follows the piece, if the text begins with it.
+    /// Returns the text behind the piece, if it begins with the piece.
     fn strip_prefix<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Piece::Text(finder) => {
@@ -115,7 +115,7 @@ impl Piece {
         }
     }
 
-    /// What follows the first place at which the piece is in the text.
+    /// Returns the text behind the first place at which the piece is.
     fn after_first<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Piece::Text(finder) => {

@@ -16,8 +16,8 @@ const SHOWN_CHARS: usize = 40;
 /// A value that a column is compared with: null, a boolean, a number with all its digits, text, bytes, or a value of
 /// Arrow.
 ///
-/// Numbers and text have no type of their own: they are read as values of the column's type when the condition is bound
-/// to a schema. Text stands for dates, times and timestamps, too, in the form of ISO 8601.
+/// Numbers and text have no type of their own: they are read as values of the column's type when the condition is
+/// bound to a schema. Text stands for dates, times and timestamps, too, in the form of ISO 8601.
 ///
 /// Two literals are equal if their values are, wherever they stand in a text.
 #[derive(Debug, Clone)]
@@ -91,7 +91,8 @@ impl PartialEq for Literal {
     }
 }
 
-/// Writes the literal as SQL text. A value of Arrow is written as Arrow shows it: numbers bare, others in single quotes.
+/// Writes the literal as SQL text. A value of Arrow is written as Arrow shows it: numbers bare, others in single
+/// quotes.
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
@@ -187,7 +188,7 @@ impl From<f64> for Literal {
 }
 
 impl From<f32> for Literal {
-    /// The same value as a Float64.
+    /// Takes the value as a Float64.
     fn from(value: f32) -> Literal {
         f64::from(value).into()
     }

@@ -44,8 +44,8 @@ pub(crate) enum Placed {
 /// The place of a literal; `None` if the type has nothing like it. `data_type` is flat, and neither a dictionary nor
 /// run-end encoded.
 ///
-/// Decimals stand for the nearest floating-point number, as in CSV and JSON lines. In strict mode, whole numbers must be
-/// held exactly.
+/// Decimals stand for the nearest floating-point number, as in CSV and JSON lines. In strict mode, whole numbers must
+/// be held exactly.
 pub(crate) fn place(value: &Value, data_type: &DataType, mode: Mode) -> Option<Placed> {
     match value {
         Value::Null => Some(Placed::Unknown),

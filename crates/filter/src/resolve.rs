@@ -68,14 +68,14 @@ fn find<'a>(schema: &'a Schema, name: &str) -> Result<Place<'a>, String> {
     }
     Err(match is_in_list {
         true => format!(
-            "column `{name}` lies inside of a list or map, where a row has any number of values; only flat columns and \
-             fields of structs can be tested"
+            "column `{name}` lies inside of a list or map, where a row has any number of values; only flat columns \
+             and fields of structs can be tested"
         ),
         false => format!("no column `{name}`"),
     })
 }
 
-/// What names joined by dots lead to.
+/// Where names joined by dots lead.
 enum Below<'a> {
     Field(&'a DataType),
     /// To something inside of a list or map.

@@ -1,6 +1,7 @@
 //! Sets of values of one flat type, for `IN`.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, Scalar};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, ScalarBuffer};
 use arrow_ord::cmp;
@@ -107,7 +108,7 @@ enum Values<'a> {
     Of8(ScalarBuffer<u64>),
     /// Gives the bytes of the value at an index below the array's length.
     Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
-    /// Booleans, nulls, and types that are not flat.
+    /// Booleans, intervals, and types that are not flat.
     Others,
 }
 
@@ -142,11 +143,29 @@ impl<'a> Values<'a> {
                 let array = array.as_fixed_size_binary();
                 Values::Bytes(Box::new(|i| array.value(i)))
             }
+            DataType::Decimal128(..) => {
+                let values = array.as_primitive::<Decimal128Type>().values();
+                Values::of_bytes(values.inner().as_slice(), 16)
+            }
+            DataType::Decimal256(..) => {
+                let values = array.as_primitive::<Decimal256Type>().values();
+                Values::of_bytes(values.inner().as_slice(), 32)
+            }
+            // They are aligned to fewer bytes than numbers of their width.
+            DataType::Interval(_) => Values::Others,
             other => match other.primitive_width() {
                 Some(width) => Values::of_width(array, width),
                 None => Values::Others,
             },
         }
+    }
+
+    /// Values that lie one behind the other, each of this many bytes.
+    fn of_bytes(bytes: &'a [u8], width: usize) -> Values<'a> {
+        Values::Bytes(Box::new(move |i| {
+            let rest = bytes.get(i * width..).unwrap_or_default();
+            rest.get(..width).unwrap_or_default()
+        }))
     }
 
     /// The values of an array of a primitive type of this many bytes.
@@ -160,10 +179,7 @@ impl<'a> Values<'a> {
             1 => Values::Of1(ScalarBuffer::new(buffer, offset, n)),
             2 => Values::Of2(ScalarBuffer::new(buffer, offset, n)),
             4 => Values::Of4(ScalarBuffer::new(buffer, offset, n)),
-            // An interval of days and milliseconds is aligned to four bytes alone.
-            8 if buffer.as_ptr().align_offset(align_of::<u64>()) == 0 => {
-                Values::Of8(ScalarBuffer::new(buffer, offset, n))
-            }
+            8 => Values::Of8(ScalarBuffer::new(buffer, offset, n)),
             _ => Values::Others,
         }
     }

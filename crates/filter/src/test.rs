@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Unknown,
     In {
         set: Set,
-        /// What is no member is unknown instead of false.
+        /// True if values that are no members give unknown instead of false.
         or_unknown: bool,
     },
     Like(Pattern),

@@ -10,6 +10,7 @@
 //! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up; and the inside of a kernel over them |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
+//! | [`filter`] | conditions on rows as text: read, written, bound and evaluated |
 //! | [`smoke`] | not a target: all of them in turn, within a time |
 //!
 //! [`TARGETS`] is the one list; [`CANARY`] has a planted panic, and a run that does not find it is worth nothing.
@@ -22,6 +23,7 @@
 pub mod bits;
 pub mod encodings;
 pub mod file;
+pub mod filter;
 pub mod metadata;
 pub mod nested;
 mod run;
@@ -63,6 +65,7 @@ pub const TARGETS: &[Target] = &[
     ("file_resealed", file::resealed),
     ("file_round_trip", file::round_trip),
     ("file_round_trip_nested", file::round_trip_nested),
+    ("filter_text", filter::text),
 ];
 
 /// The target whose panic must be found.

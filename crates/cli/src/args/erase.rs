@@ -462,7 +462,7 @@ mod tests {
             (&[][..], "<--rows <1,2,5..9>|--where <CONDITION>>"),
             (&["--rows", "1", "--where", "a = 1"], "cannot be used with"),
             (&["--rows", "1,x"], "`x` is no row number"),
-            (&["--where", "a == 1"], "character 3: `==` instead of"),
+            (&["--where", "a == 1"], "character 3: `==` is no operator"),
             (&["--rows", "1", "--level", "0"], "invalid value '0'"),
             (&["--rows", "1", "--key", "k"], "--certificate <OUT.json>"),
             (&["--rows", "1", "--note", "n"], "--certificate <OUT.json>"),

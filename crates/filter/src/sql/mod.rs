@@ -6,8 +6,9 @@
 //! | `convert` | the tree that `sqlparser` makes of them, as a condition |
 //! | `text` | places in the text |
 //!
-//! `sqlparser` reads all of SQL in many dialects. So that it never comes near the rest of it, words that are no keywords
-//! of conditions reach it as quoted names, and functions, operators and literals of other kinds do not reach it.
+//! `sqlparser` reads all of SQL in many dialects. So that it never comes near the rest of it, words that are no
+//! keywords of conditions reach it as quoted names, and functions, operators and literals of other kinds do not reach
+//! it.
 
 mod convert;
 mod text;
@@ -34,7 +35,8 @@ impl FromStr for Expr {
     /// columns that are booleans, `AND`, `OR`, `NOT` and parentheses.
     ///
     /// Keywords may be in any case, names may not. A name that is no word, or is a keyword, stands in double quotes;
-    /// fields of structs follow a dot. Literals are numbers, `'text'`, `X'0aff'`, `TRUE` and `FALSE`; `DATE`, `TIME` and
+    /// fields of structs follow a dot. Literals are numbers, `'text'`, `X'0aff'`, `TRUE` and `FALSE`; `DATE`, `TIME`
+    /// and
     /// `TIMESTAMP` may stand in front of text.
     ///
     /// # Errors
@@ -82,7 +84,7 @@ fn parse_error(text: &Text<'_>, error: ParserError) -> FilterError {
     FilterError::new(at, what)
 }
 
-/// What the parser wants, as conditions have it.
+/// Returns what the parser wants, in the words of conditions.
 fn readable(wanted: &str) -> &str {
     match wanted {
         "an expression" => "a column's name, a number, 'text', true or false",

@@ -13,15 +13,15 @@ use crate::number::Number;
 /// Most operators, keywords and parentheses: the parser and the trees that it makes go as deep as there are many.
 const OPERATORS_MAX: usize = 1_000;
 
-/// What a literal can be.
+/// Says what a literal can be.
 pub(super) const LITERALS: &str = "a number, 'text', true or false";
 
-/// What a condition can be.
-pub(super) const POSSIBLE: &str = "a condition compares a column with a literal by =, <>, <, <=, >, >=, IN, BETWEEN, LIKE \
-                                   or IS NULL; AND, OR, NOT and parentheses join such tests";
+/// Says what a condition can be.
+pub(super) const POSSIBLE: &str = "a condition compares a column with a literal by =, <>, <, <=, >, >=, IN, BETWEEN, \
+                                   LIKE or IS NULL; AND, OR, NOT and parentheses join such tests";
 
-/// The tokens of a text, as the parser gets them: names are quoted, signs are part of their numbers, and `DATE '…'` is
-/// text.
+/// The tokens of a text, as the parser gets them: names are quoted, signs are part of their numbers, and `DATE '…'`
+/// is text.
 ///
 /// # Errors
 /// The first token that no condition has, or that cannot follow the one in front of it.
@@ -107,14 +107,16 @@ impl Reader<'_> {
             Token::RParen if self.last_is(&Token::LParen) || self.last_is(&Token::Comma) => {
                 return Err(self.unexpected(span, LITERALS));
             }
+            // Dots are counted, too, since the parser takes long over names with many.
             Token::RParen
+            | Token::Period
             | Token::Eq
             | Token::Neq
             | Token::Lt
             | Token::Gt
             | Token::LtEq
             | Token::GtEq => self.operator(token.token, span)?,
-            Token::Comma | Token::Period => self.push(token.token, span),
+            Token::Comma => self.push(token.token, span),
             Token::DoubleEq => {
                 return Err(self.refuse(span, "is no operator; one `=` compares"));
             }
@@ -191,10 +193,20 @@ impl Reader<'_> {
         if word.value.eq_ignore_ascii_case("ilike") {
             return Err(self.refuse(span, "is not there; LIKE tests text, with regard to case"));
         }
-        let is_operand = ["true", "false", "null"]
-            .iter()
-            .any(|it| word.value.eq_ignore_ascii_case(it));
-        if is_operand && self.follows_operand() {
+        let is = |keyword: &str| word.value.eq_ignore_ascii_case(keyword);
+        let follows = match self.out.as_slice() {
+            // `column NOT IN`
+            [.., before, last] if is("in") || is("like") || is("between") => {
+                is_operand(&last.token) || is_word(&last.token, "not") && is_operand(&before.token)
+            }
+            _ => self.follows_operand(),
+        };
+        let is_infix = ["and", "between", "in", "is", "like", "or"];
+        if is_infix.into_iter().any(is) && !follows {
+            let wanted = "a column's name (in double quotes, if it is a keyword)";
+            return Err(self.unexpected(span, wanted));
+        }
+        if VALUES.into_iter().any(is) && self.follows_operand() {
             return Err(self.unexpected(span, "an operator, AND or OR"));
         }
         self.operator(Token::Word(word), span)?;
@@ -255,18 +267,7 @@ impl Reader<'_> {
 
     /// True behind a name, a literal or a closing parenthesis: an operator must follow.
     fn follows_operand(&self) -> bool {
-        self.out.last().is_some_and(|it| match &it.token {
-            Token::Number(..)
-            | Token::SingleQuotedString(_)
-            | Token::HexStringLiteral(_)
-            | Token::RParen => true,
-            Token::Word(word) => {
-                let is_value = |it: &&str| word.value.eq_ignore_ascii_case(it);
-                word.quote_style.is_some()
-                    || ["true", "false", "null"].iter().any(|it| is_value(it))
-            }
-            _ => false,
-        })
+        self.out.last().is_some_and(|it| is_operand(&it.token))
     }
 
     /// Refuses what stands right behind a number, such as the `x` in `1x`.
@@ -290,6 +291,28 @@ impl Reader<'_> {
     fn unexpected(&self, span: Span, wanted: &str) -> FilterError {
         self.refuse(span, &format!("instead of {wanted}"))
     }
+}
+
+/// Keywords that are values.
+const VALUES: [&str; 3] = ["true", "false", "null"];
+
+/// True for a name, a literal or a closing parenthesis.
+fn is_operand(token: &Token) -> bool {
+    match token {
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::HexStringLiteral(_)
+        | Token::RParen => true,
+        Token::Word(word) => {
+            word.quote_style.is_some() || VALUES.into_iter().any(|it| is_word(token, it))
+        }
+        _ => false,
+    }
+}
+
+/// True for this word without quotes, in any case.
+fn is_word(token: &Token, wanted: &str) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
 }
 
 /// The bytes of pairs of hexadecimal digits.

@@ -3,6 +3,7 @@
 mod cases;
 #[cfg(feature = "sql")]
 mod exprs;
+mod laws;
 #[cfg(feature = "sql")]
 mod strict;
 #[cfg(feature = "sql")]

@@ -139,6 +139,11 @@ fn errors_name_the_character() {
         ),
         ("a = 1 = 2", "character 1: no column's name"),
         ("in = 1", "character 1: `in` instead of a column's name"),
+        ("NOT in = 1", "character 5: `in` instead of a column's name"),
+        (
+            "a = 1 AND OR b",
+            "character 11: `OR` instead of a column's name",
+        ),
         ("1 = 2", "character 5: no column's name"),
         ("1", "character 1: no test of a column"),
         ("TRUE", "character 1: no test of a column"),
@@ -277,7 +282,7 @@ fn no_text_takes_a_stack_or_long() {
         let found = parse(&text);
         assert!(found.is_err(), "{}", &text[..20]);
         assert!(
-            start.elapsed() < Duration::from_secs(20),
+            start.elapsed() < Duration::from_secs(5),
             "{}: {:?}",
             &text[..20],
             start.elapsed()

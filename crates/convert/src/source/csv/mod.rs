@@ -23,8 +23,8 @@ use super::builders::{Column, as_text, misfit, parse_bool, quoted};
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
 use super::number::{Number, Numbers, is_code};
 use super::options::Options;
-use tarsia_arrow::timestamp::{parse_date, parse_timestamp};
 use records::Records;
+use tarsia_arrow::timestamp::{parse_date, parse_timestamp};
 
 /// Reads the header and the first rows, and returns name and type of each column: the one that is asked for, if any.
 ///
