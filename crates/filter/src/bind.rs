@@ -160,11 +160,11 @@ impl Binder<'_> {
         Node::Test {
             field: found.place.field,
             path: found.place.path,
-            test: Test {
+            test: Box::new(Test {
                 kind,
                 values: found.values.clone(),
                 nan_is_unknown: self.mode == Mode::Strict,
-            },
+            }),
         }
     }
 

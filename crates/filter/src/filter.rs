@@ -33,7 +33,7 @@ pub(crate) enum Node {
         field: usize,
         /// The numbers of the fields of structs below it, from the outermost struct.
         path: Vec<usize>,
-        test: Test,
+        test: Box<Test>,
     },
     And(Vec<Node>),
     Or(Vec<Node>),

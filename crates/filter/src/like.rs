@@ -23,7 +23,7 @@ struct Rest {
 /// A part of a pattern without `%`.
 #[derive(Debug)]
 enum Piece {
-    Text(Finder<'static>),
+    Text(Box<Finder<'static>>),
     /// With at least one `_`.
     Characters(Vec<One>),
 }
@@ -90,7 +90,7 @@ impl Piece {
             })
             .collect();
         match text {
-            Some(text) => Piece::Text(Finder::new(text.as_bytes()).into_owned()),
+            Some(text) => Piece::Text(Box::new(Finder::new(text.as_bytes()).into_owned())),
             None => Piece::Characters(ones),
         }
     }
