@@ -96,9 +96,10 @@ impl Failure {
     pub(crate) fn of_tarsia(path: &Path, error: &tarsia::Error) -> Failure {
         let text = in_file(path, &error.to_string());
         match error.kind() {
-            ErrorKind::NoSuchColumn | ErrorKind::OutOfRange | ErrorKind::RowDeleted => {
-                Failure::Usage(text)
-            }
+            ErrorKind::NoSuchColumn
+            | ErrorKind::OutOfRange
+            | ErrorKind::RowDeleted
+            | ErrorKind::InvalidFilter => Failure::Usage(text),
             _ => Failure::Bad(text),
         }
     }

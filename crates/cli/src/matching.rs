@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use arrow_schema::Schema;
-use tarsia::{ErasureLevel, ErrorKind, RowSet};
-use tarsia_filter::{Expr, FilterError};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use tarsia::ErasureLevel;
+use tarsia_filter::Expr;
 
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -25,81 +26,26 @@ pub fn matching_rows(
     level: ErasureLevel,
 ) -> Result<Vec<Range<u64>>, Failure> {
     let failed = |error: tarsia::Error| Failure::of_tarsia(path, &error);
-    let names = existing(file, condition).map_err(failed)?;
-    let scan = file.scan().columns(&names);
-    let (scan, unseen) = match level {
-        ErasureLevel::Erase => (scan.with_hidden_rows(), file.erased_rows()),
-        _ => (scan, file.deleted_rows()),
+    let scan = file.scan().columns::<&str>(&[]);
+    let scan = scan.strict_filter(condition.clone()).with_row_numbers();
+    let scan = match level {
+        ErasureLevel::Erase => scan.with_hidden_rows(),
+        _ => scan,
     };
-    let scan = match names.is_empty() {
-        true => None,
-        false => Some(scan.build().map_err(failed)?),
-    };
-    let schema = scan.as_ref().map(|scan| scan.schema());
-    let schema = schema.unwrap_or_else(|| Schema::empty().into());
-    let filter = condition
-        .bind_strict(&schema)
-        .map_err(|error: FilterError| {
-            Failure::Usage(format!("{}: condition: {error}", path.display()))
-        })?;
     let bar = Bar::new("searching");
     let total = file.num_rows();
-    let mut found = Vec::new();
-    let mut first = 0;
-    for batch in scan.into_iter().flatten() {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for batch in scan.build().map_err(failed)? {
         let batch = batch.map_err(|error| failed(error.into()))?;
-        let rows = filter
-            .matches(&batch)
-            .map_err(|error| Failure::bad(path, error))?;
-        for (start, end) in rows.set_slices() {
-            push_rising(&mut found, first + start as u64..first + end as u64);
+        let numbers = batch.columns().last();
+        let numbers = numbers.and_then(|numbers| numbers.as_primitive_opt::<UInt64Type>());
+        for row in numbers.into_iter().flat_map(|numbers| numbers.values()) {
+            push_rising(&mut found, *row..*row + 1);
         }
-        first += batch.num_rows() as u64;
-        bar.set(first, total, first);
+        let at = found.last().map_or(0, |last| last.end);
+        bar.set(at, total, at);
     }
-    Ok(positions(found, unseen, file.num_rows()))
-}
-
-/// The columns of a condition that the file has, by name. Of the others, binding says where they are named.
-fn existing<'a>(file: &tarsia::File, condition: &'a Expr) -> Result<Vec<&'a str>, tarsia::Error> {
-    let mut names = Vec::new();
-    for name in condition.columns() {
-        match file.scan().columns(&[name]).build() {
-            Ok(_) => names.push(name),
-            Err(error) if error.kind() == ErrorKind::NoSuchColumn => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(names)
-}
-
-/// Ranges of the rows that a scan gives, as ranges of the file's rows: those that it leaves out are between them.
-fn positions(found: Vec<Range<u64>>, unseen: &RowSet, n_rows: u64) -> Vec<Range<u64>> {
-    if unseen.is_empty() {
-        return found;
-    }
-    let mut all = Vec::new();
-    let mut found = found.into_iter().peekable();
-    // Rows of the scan before `at`, a row of the file.
-    let (mut at, mut before) = (0, 0);
-    let end = n_rows..n_rows;
-    for gap in unseen.ranges(0..n_rows).chain(std::iter::once(end)) {
-        let live = before..before + (gap.start - at);
-        while let Some(range) = found.peek_mut() {
-            let start = range.start.max(live.start);
-            let end = range.end.min(live.end);
-            if start < end {
-                push_rising(&mut all, at + (start - before)..at + (end - before));
-            }
-            if range.end > live.end {
-                break;
-            }
-            found.next();
-        }
-        before = live.end;
-        at = gap.end;
-    }
-    all
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -184,20 +130,20 @@ mod tests {
         for (condition, what) in [
             (
                 "n = 1 AND m = 1",
-                "t.tarsia: condition: character 11: no column `m`",
+                "t.tarsia: <memory>: condition: character 11: no column `m`",
             ),
             (
                 "s.c = 1",
-                "t.tarsia: condition: character 1: no column `s.c`",
+                "t.tarsia: <memory>: condition: character 1: no column `s.c`",
             ),
             (
                 "\"n.b\" = 1",
-                "t.tarsia: condition: character 1: no column `n.b`",
+                "t.tarsia: <memory>: condition: character 1: no column `n.b`",
             ),
-            ("N = 1", "t.tarsia: condition: character 1: no column `N`"),
+            ("N = 1", "t.tarsia: <memory>: condition: character 1: no column `N`"),
             (
                 "n = 256",
-                "t.tarsia: condition: character 5: column `n` has the type UInt8, which does not hold 256",
+                "t.tarsia: <memory>: condition: character 5: column `n` has the type UInt8, which does not hold 256",
             ),
         ] {
             assert_eq!(found(&file, condition), Err(Failure::Usage(what.into())));

@@ -29,6 +29,8 @@ pub enum ErrorKind {
     OutOfRange,
     /// A row that was deleted.
     RowDeleted,
+    /// A filter that does not suit the columns that it looks at.
+    InvalidFilter,
     /// The file was changed while it was open.
     FileChanged,
     /// Somebody changes the file in place, or reads it zero-copy, which excludes what was asked for. Later it may work.

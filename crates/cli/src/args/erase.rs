@@ -1,17 +1,12 @@
 //! Arguments of the commands that erase rows, and of what prepares files for it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use tarsia_filter::{Expr, FilterError};
 
-use super::selections::{RowItems, file_name, parse_row_items};
+use super::condition::{Condition, parse_condition};
+use super::selections::{RowItems, parse_row_items};
 use super::trust::Trust;
 use crate::failure::Failure;
 use crate::place::Place;
@@ -116,57 +111,6 @@ pub struct ToErase {
         value_parser = OsStringValueParser::new().try_map(parse_condition)
     )]
     pub condition: Option<Condition>,
-}
-
-/// A condition, or the file that it is in. No condition starts with `@`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Condition {
-    /// On the command line.
-    Given(Expr),
-    /// In a text file.
-    File(PathBuf),
-}
-
-impl Condition {
-    /// The condition.
-    ///
-    /// # Errors
-    /// [`Failure::Bad`] for a file that cannot be read, that has more than 256 MiB, or that holds no condition.
-    pub fn read(&self) -> Result<Cow<'_, Expr>, Failure> {
-        /// A million ids take 20 MB at most.
-        const BYTES_MAX: u64 = 256 << 20;
-        let path = match self {
-            Condition::Given(condition) => return Ok(Cow::Borrowed(condition)),
-            Condition::File(path) => path,
-        };
-        let file = File::open(path).map_err(|error| Failure::bad(path, error))?;
-        let mut text = String::new();
-        let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-        read.map_err(|error| Failure::bad(path, error))?;
-        if text.len() as u64 > BYTES_MAX {
-            return Err(Failure::bad(
-                path,
-                "more than 256 MiB, too many for a condition",
-            ));
-        }
-        let condition = text.parse();
-        condition
-            .map(Cow::Owned)
-            .map_err(|error: FilterError| Failure::bad(path, error))
-    }
-}
-
-fn parse_condition(text: OsString) -> Result<Condition, String> {
-    match text.as_encoded_bytes() {
-        b"@" => return Err("a file's name is missing after `@`".to_owned()),
-        [b'@', ..] => return file_name(&text).map(Condition::File),
-        _ => {}
-    }
-    let text = text.to_str().ok_or("the condition is not UTF-8")?;
-    let condition = text
-        .parse()
-        .map_err(|error: FilterError| error.to_string())?;
-    Ok(Condition::Given(condition))
 }
 
 /// How rows are erased.

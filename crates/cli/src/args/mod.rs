@@ -1,5 +1,6 @@
 //! The command line.
 
+mod condition;
 mod erase;
 mod of_columns;
 mod selections;
@@ -16,9 +17,10 @@ use crate::budget::Limit;
 use crate::failure::Failure;
 use crate::place::Place;
 
+pub use condition::{Condition, Where};
 pub use erase::{
-    Audit, Certificate, Compact, Condition, Erase, EraseLevel, Erasure, ErasureLevels, Recover,
-    ToErase, VerifyCertificate,
+    Audit, Certificate, Compact, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase,
+    VerifyCertificate,
 };
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
@@ -373,6 +375,12 @@ pub struct Export {
         reason = "a doc comment here would be taken as help text"
     )]
     #[command(flatten)]
+    pub filter: Where,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
     pub trust: Trust,
 }
 
@@ -428,6 +436,12 @@ pub struct Head {
     )]
     #[command(flatten)]
     pub columns: Columns,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub filter: Where,
     /// Print one JSON document: an array of objects, one per row
     #[arg(long)]
     pub json: bool,
@@ -485,6 +499,7 @@ pub struct Take {
 #[command(after_help = "\
 Example:
   tarsia scan trips.tarsia --columns distance --rows 10..20 --json
+  tarsia scan trips.tarsia --where \"distance > 20 AND tip IS NULL\" --count
 
 Bytes are those of the decoded Arrow arrays; GB are 10^9 bytes. Time is in proportion to the rows, however few bytes a file
 has: many equal rows take few.")]
@@ -503,8 +518,14 @@ pub struct Scan {
     )]
     #[command(flatten)]
     pub rows: Rows,
-    /// Print the number of rows only; columns and rows are checked, but nothing is decoded: whether all can be is what
-    /// `tarsia verify` says
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub filter: Where,
+    /// Print the number of rows only; columns and rows are checked, but nothing is decoded beside what a condition looks
+    /// at: whether all can be is what `tarsia verify` says
     #[arg(long, conflicts_with_all = ["json", "force_kernels"])]
     pub count: bool,
     /// Print the rows only, as JSON lines

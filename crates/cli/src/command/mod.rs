@@ -46,8 +46,8 @@ use erase::{erase, recover};
 use explain::explain;
 use inspect::inspect;
 use open::{
-    budget_of, build_scan, first_rows, open, open_with, refuse_repeated_names, selected_rows,
-    trusting,
+    Wanted, budget_of, build_scan, describe_scan, first_rows, open, open_with,
+    refuse_repeated_names, selected_rows, show_filter_counts, trusting,
 };
 use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, show_notes, summarise};
 use print_rows::print_rows;
@@ -258,8 +258,13 @@ fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
     let started = Instant::now();
     let file = open_with(places, &args.input, trusting(&args.trust))?;
     let bar = Bar::new("exporting");
-    let names = args.columns.names.as_ref();
-    let mut scan = build_scan(input, &file, names, &args.rows)?;
+    let condition = args.filter.read()?;
+    let wanted = Wanted {
+        names: args.columns.names.as_ref(),
+        rows: &args.rows,
+        condition: condition.as_ref(),
+    };
+    let mut scan = build_scan(input, &file, wanted)?;
     let schema = scan.schema();
     let in_output = |error: tarsia_convert::Error| error.in_file(output);
     let mut plan = Plan::new(format, schema.clone()).map_err(in_output)?;
@@ -267,23 +272,28 @@ fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
     if !merged.is_empty() {
         // There are never two scans at once, since each reads ahead.
         drop(scan);
-        merge_dictionaries(args, &file, &mut plan, &merged)?;
-        scan = build_scan(input, &file, names, &args.rows)?;
+        merge_dictionaries(input, &file, wanted, &mut plan, &merged)?;
+        scan = build_scan(input, &file, wanted)?;
     }
     let mut notes = plan.notes().to_vec();
     let destination = Destination::open(places, &args.output, &args.input)?;
     let mut target = plan.write_to(destination).map_err(in_output)?;
     let total = selected_rows(&file, &args.rows);
     let mut rows = 0;
-    for batch in scan {
+    for batch in scan.by_ref() {
         let batch = batch.map_err(|error| Failure::of_tarsia(input, &error.into()))?;
         target.write(&batch).map_err(in_output)?;
         rows += batch.num_rows() as u64;
-        bar.set(rows, total, rows);
+        if condition.is_none() {
+            bar.set(rows, total, rows);
+        }
     }
     notes.extend(target.notes());
     let (_, bytes_out) = target.finish().map_err(in_output)?;
     drop(bar);
+    if args.filter.explain_filter {
+        show_filter_counts(&scan)?;
+    }
     show_notes(output, &notes);
     let bytes_in = file.metadata().file_bytes;
     summarise(
@@ -301,12 +311,12 @@ fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
 
 /// Adds the dictionaries of all batches of an export, from a first pass over the columns that have one.
 fn merge_dictionaries(
-    args: &Export,
+    path: &Path,
     file: &tarsia::File,
+    wanted: Wanted<'_>,
     plan: &mut Plan,
     columns: &[usize],
 ) -> Result<(), Failure> {
-    let path = args.input.name();
     let schema = plan.schema();
     let mut names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
     names.sort_unstable();
@@ -316,9 +326,9 @@ fn merge_dictionaries(
     // Where two columns have one name, none is found by it.
     let names = match names_differ {
         true => Some(&names),
-        false => args.columns.names.as_ref(),
+        false => wanted.names,
     };
-    for batch in build_scan(path, file, names, &args.rows)? {
+    for batch in build_scan(path, file, Wanted { names, ..wanted })? {
         let batch = batch.map_err(|error| Failure::of_tarsia(path, &error.into()))?;
         let batch = match names_differ {
             true => Ok(batch),
@@ -413,16 +423,33 @@ fn schema(args: &SchemaArgs, places: &dyn Places) -> Result<(), Failure> {
 
 fn head(args: &Head, places: &dyn Places) -> Result<(), Failure> {
     let file = open_with(places, &args.file, trusting(&args.trust))?;
+    let path = args.file.name();
+    let condition = args.filter.read()?;
+    let end = match condition {
+        Some(_) => file.num_rows(),
+        None => first_rows(&file, args.n_rows).end,
+    };
     let first = RowRange {
         start: None,
-        end: Some(first_rows(&file, args.n_rows).end),
+        end: Some(end),
     };
-    let rows = Rows { range: Some(first) };
-    let scan = build_scan(args.file.name(), &file, args.columns.names.as_ref(), &rows)?;
+    let wanted = Wanted {
+        names: args.columns.names.as_ref(),
+        rows: &Rows { range: Some(first) },
+        condition: condition.as_ref(),
+    };
+    let scan = describe_scan(path, &file, wanted)?.limit(args.n_rows);
+    let mut scan = scan
+        .build()
+        .map_err(|error| Failure::of_tarsia(path, &error))?;
     let schema = scan.schema();
-    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(args.file.name(), &error.into());
-    let batches = scan.map(|batch| batch.map_err(bad));
-    print_rows(args.file.name(), &schema, batches, args.json)
+    let bad = |error: arrow_schema::ArrowError| Failure::of_tarsia(path, &error.into());
+    let batches = scan.by_ref().map(|batch| batch.map_err(bad));
+    print_rows(path, &schema, batches, args.json)?;
+    match args.filter.explain_filter {
+        true => show_filter_counts(&scan),
+        false => Ok(()),
+    }
 }
 
 fn take(args: &Take, places: &dyn Places) -> Result<(), Failure> {
@@ -486,22 +513,22 @@ fn scan(args: &Scan, places: &dyn Places) -> Result<(), Failure> {
     };
     let file = open_with(places, &args.file, options)?;
     let started = Instant::now();
-    let scan = build_scan(
-        args.file.name(),
-        &file,
-        args.columns.names.as_ref(),
-        &args.rows,
-    )?;
+    let condition = args.filter.read()?;
+    let wanted = Wanted {
+        names: args.columns.names.as_ref(),
+        rows: &args.rows,
+        condition: condition.as_ref(),
+    };
+    let mut scan = build_scan(args.file.name(), &file, wanted)?;
+    if args.count {
+        return count(args, &file, wanted);
+    }
     let schema = scan.schema();
     let mut out = Out::new();
-    if args.count {
-        out.line(&selected_rows(&file, &args.rows).to_string())?;
-        return out.finish();
-    }
     if args.json {
         refuse_repeated_names(args.file.name(), &schema)?;
         let mut buffer = Vec::new();
-        for batch in scan {
+        for batch in scan.by_ref() {
             let batch =
                 batch.map_err(|error| Failure::of_tarsia(args.file.name(), &error.into()))?;
             let rows =
@@ -514,19 +541,22 @@ fn scan(args: &Scan, places: &dyn Places) -> Result<(), Failure> {
                 buffer.clear();
             }
         }
-        return out.finish();
+        out.finish()?;
+        return explained(args, &scan);
     }
     let bar = Bar::new("scanning");
     let total = selected_rows(&file, &args.rows);
     let (mut rows, mut bytes) = (0, 0);
     let mut dictionaries = vec![None; schema.fields().len()];
-    for batch in scan {
+    for batch in scan.by_ref() {
         let batch = batch.map_err(|error| Failure::of_tarsia(args.file.name(), &error.into()))?;
         rows += batch.num_rows() as u64;
         for (array, dictionary) in batch.columns().iter().zip(&mut dictionaries) {
             bytes += arrow_bytes(array, dictionary);
         }
-        bar.set(rows, total, rows);
+        if condition.is_none() {
+            bar.set(rows, total, rows);
+        }
     }
     let seconds = started.elapsed().as_secs_f64();
     drop(bar);
@@ -539,7 +569,36 @@ fn scan(args: &Scan, places: &dyn Places) -> Result<(), Failure> {
             format!("{:.3}", bytes as f64 / 1e9 / seconds.max(1e-9)),
         ),
     ])?;
-    out.finish()
+    out.finish()?;
+    explained(args, &scan)
+}
+
+/// Prints how many rows a scan has.
+fn count(args: &Scan, file: &tarsia::File, wanted: Wanted<'_>) -> Result<(), Failure> {
+    let mut out = Out::new();
+    if wanted.condition.is_none() {
+        out.line(&selected_rows(file, &args.rows).to_string())?;
+        return out.finish();
+    }
+    let path = args.file.name();
+    let bad = |error: tarsia::Error| Failure::of_tarsia(path, &error);
+    let scan = describe_scan(path, file, wanted)?.columns::<&str>(&[]);
+    let mut scan = scan.build().map_err(bad)?;
+    let n_rows = scan.by_ref().try_fold(0, |n_rows: u64, batch| {
+        let batch = batch.map_err(|error| bad(error.into()))?;
+        Ok::<_, Failure>(n_rows + batch.num_rows() as u64)
+    });
+    out.line(&n_rows?.to_string())?;
+    out.finish()?;
+    explained(args, &scan)
+}
+
+/// Says what the condition looked at, if that is asked for.
+fn explained(args: &Scan, scan: &tarsia::Scan) -> Result<(), Failure> {
+    match args.filter.explain_filter {
+        true => show_filter_counts(scan),
+        false => Ok(()),
+    }
 }
 
 /// Why the file of a URL is not mapped.

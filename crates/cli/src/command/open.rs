@@ -4,15 +4,22 @@ use std::path::Path;
 
 use arrow_schema::Schema;
 use tarsia_convert::text::repeated_name;
+use tarsia_filter::Expr;
 
 use crate::args::{Limits, Names, Rows, Trust};
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::place::{Place, Places};
+use crate::shown::printable;
+
+use super::output::{Out, align_right, new_table};
 
 /// Warning for a file whose last erasure was interrupted after it counted.
 pub(super) const ERASURE_IS_PENDING: &str = "an erasure was interrupted: the bytes of its rows are still in the file, although \
     readers do not see them; `tarsia recover` finishes it";
+
+/// Characters of a part of a condition that are shown.
+const CONDITION_CHARS: usize = 100;
 
 /// The limits of a command that reads a file of another format.
 pub(super) fn budget_of(input: &Path, limits: &Limits) -> Budget {
@@ -49,17 +56,34 @@ pub(super) fn open_with(
     opened.map_err(|error| Failure::of_tarsia(name, &error))
 }
 
+/// What a command reads of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) names: Option<&'a Names>,
+    pub(super) rows: &'a Rows,
+    pub(super) condition: Option<&'a Expr>,
+}
+
 pub(super) fn build_scan(
     path: &Path,
     file: &tarsia::File,
-    names: Option<&Names>,
-    rows: &Rows,
+    wanted: Wanted<'_>,
 ) -> Result<tarsia::Scan, Failure> {
+    let scan = describe_scan(path, file, wanted)?;
+    scan.build()
+        .map_err(|error| Failure::of_tarsia(path, &error))
+}
+
+pub(super) fn describe_scan(
+    path: &Path,
+    file: &tarsia::File,
+    wanted: Wanted<'_>,
+) -> Result<tarsia::ScanBuilder, Failure> {
     let mut builder = file.scan();
-    if let Some(names) = names {
+    if let Some(names) = wanted.names {
         builder = builder.columns(&names.0);
     }
-    if let Some(range) = rows.range {
+    if let Some(range) = wanted.rows.range {
         let n_rows = file.num_rows();
         let within = range.within(n_rows).ok_or_else(|| {
             Failure::Usage(format!(
@@ -69,9 +93,32 @@ pub(super) fn build_scan(
         })?;
         builder = builder.rows(within);
     }
-    builder
-        .build()
-        .map_err(|error| Failure::of_tarsia(path, &error))
+    if let Some(condition) = wanted.condition {
+        builder = builder.filter(condition.clone());
+    }
+    Ok(builder)
+}
+
+/// Shows on the standard error how many rows each part of a condition looked at.
+pub(super) fn show_filter_counts(scan: &tarsia::Scan) -> Result<(), Failure> {
+    let mut table = new_table(&[
+        "part of the condition",
+        "rows looked at",
+        "rows that passed",
+    ]);
+    for column in [1, 2] {
+        align_right(&mut table, column);
+    }
+    for count in scan.filter_counts() {
+        table.add_row([
+            printable(&count.conjunct, CONDITION_CHARS),
+            count.rows.to_string(),
+            count.passed.to_string(),
+        ]);
+    }
+    let mut out = Out::to_standard_error();
+    out.table(&table)?;
+    out.finish()
 }
 
 /// How many rows a scan will give: those that were not deleted.

@@ -133,8 +133,8 @@ impl ScanBuilder {
     /// Resolves the columns and checks the rows. Reads no data yet.
     ///
     /// # Errors
-    /// [`ErrorKind::NoSuchColumn`], [`ErrorKind::OutOfRange`], [`ErrorKind::InvalidInput`] for batches of no rows and
-    /// for a filter that does not suit its columns, and what reading metadata may meet.
+    /// [`ErrorKind::NoSuchColumn`], [`ErrorKind::OutOfRange`], [`ErrorKind::InvalidInput`] for batches of no rows,
+    /// [`ErrorKind::InvalidFilter`], and what reading metadata may meet.
     pub fn build(self) -> Result<Scan> {
         let file = self.file.clone();
         let scan = self.schedule();

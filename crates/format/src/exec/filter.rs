@@ -75,7 +75,7 @@ impl RowFilter {
             }
             projection => projection?,
         };
-        let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidInput))?;
+        let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidFilter))?;
         let costs = filter.conjuncts().iter().map(|_| Cost::default());
         Ok(Self {
             costs: costs.collect(),
@@ -283,5 +283,5 @@ fn of_type(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn unfit(error: &FilterError, kind: ErrorKind) -> Error {
-    Error::new(kind, format!("filter: {error}"))
+    Error::new(kind, format!("condition: {error}"))
 }

@@ -125,6 +125,7 @@ impl OpenFile {
             ErrorKind::NoSuchColumn
             | ErrorKind::OutOfRange
             | ErrorKind::RowDeleted
+            | ErrorKind::InvalidFilter
             | ErrorKind::FileChanged
             | ErrorKind::Busy
             | ErrorKind::Cancelled => false,

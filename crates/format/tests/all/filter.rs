@@ -283,7 +283,7 @@ fn special_numbers_are_ordered_or_equal_as_the_rules_say() {
         .strict_filter(col("id").gt(0.5))
         .build()
         .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidFilter, "{error}");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn filters_that_do_not_suit_the_file_are_refused() {
     assert_eq!(error.kind(), ErrorKind::NoSuchColumn);
     assert!(error.to_string().contains("character 12"), "{error}");
     let error = refused("id = 'one'");
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(error.kind(), ErrorKind::InvalidFilter);
     assert!(error.to_string().contains("character 6"), "{error}");
 }
 
