@@ -7,14 +7,14 @@ use arrow_array::types::{
     BinaryViewType, ByteArrayType, ByteViewType, GenericBinaryType, GenericStringType,
     StringViewType,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, downcast_primitive_array};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 use tarsia_codec::{
     BitSlice, BytesSlice, Error, FixedSlice, LogicalType, Result, TimeUnit, ValueType, Values,
 };
 
-use tarsia_page_writer::{Bits, CollectedLevels, LevelsSlice, PageInput};
+use tarsia_page_writer::{Bits, CollectedLevels, LevelsSlice, PageInput, make_room};
 
 use crate::extent;
 use crate::fit::{Fit, least, strings_within};
@@ -133,6 +133,23 @@ impl LeafBuffer {
             .map(|levels| levels.bytes_of(rows.clone()));
         let n = self.items(rows.clone()).len() as u64;
         self.bytes_of_items(n) + self.data_bytes_of(rows) + levels.unwrap_or(0)
+    }
+
+    /// Bytes of memory of the buffers, used or not.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        let levels = self.levels.as_ref().map(CollectedLevels::capacity_bytes);
+        let bytes = self.validity.bytes.capacity() + self.values.bytes.capacity();
+        (bytes + 4 * self.offsets.capacity() + levels.unwrap_or(0)) as u64
+    }
+
+    /// Frees memory that the buffers do not use.
+    pub(crate) fn release_unused(&mut self) {
+        self.validity.bytes.shrink_to_fit();
+        self.values.bytes.shrink_to_fit();
+        self.offsets.shrink_to_fit();
+        if let Some(levels) = &mut self.levels {
+            levels.release_unused();
+        }
     }
 
     /// Bytes of so many items, without the bytes of strings.
@@ -384,6 +401,7 @@ impl LeafBuffer {
             }
         }
         gathered.n_items = places.len();
+        gathered.release_unused();
         gathered
     }
 
@@ -427,6 +445,7 @@ impl LeafBuffer {
                 let held = self.values.bytes.get(..end as usize);
                 values.bytes.extend_from_slice(held.unwrap_or_default());
                 offsets.clear();
+                make_room(&mut offsets, rows + 1);
                 for (place, start) in places.iter().zip(&self.offsets) {
                     offsets.resize(*place as usize + 1, *start);
                 }
@@ -476,7 +495,14 @@ impl LeafBuffer {
             self.n_items += rows;
             return Ok(());
         };
-        let array = resolve(array)?;
+        let resolved;
+        let array = match array.data_type() {
+            DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+                resolved = resolve(array)?;
+                resolved.as_ref()
+            }
+            _ => array,
+        };
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         match (&nulls, self.null_count) {
             (None, 0) => {}
@@ -499,23 +525,32 @@ impl LeafBuffer {
                     .append(BitSlice::new(values.values(), values.offset(), rows)?)?;
             }
             ValueType::Fixed(0) => {}
-            ValueType::Fixed(width) => self.push_fixed(array.as_ref(), width as usize)?,
-            ValueType::Bytes => self.push_bytes(array.as_ref())?,
+            ValueType::Fixed(width) => self.push_fixed(array, width as usize)?,
+            ValueType::Bytes => self.push_bytes(array)?,
         }
         self.n_items += rows;
         Ok(())
     }
 
     fn push_fixed(&mut self, array: &dyn Array, width: usize) -> Result<()> {
-        let data = array.to_data();
-        let start = data.offset() * width;
-        let bytes = data
-            .buffers()
-            .first()
-            .and_then(|buffer| buffer.get(start..start + array.len() * width))
-            .ok_or_else(|| Error::invalid("the array's buffer is shorter than its length"))?;
-        self.values.bytes.extend_from_slice(bytes);
-        Ok(())
+        let mut push = |bytes: Option<&[u8]>| {
+            let too_short = || Error::invalid("the array's buffer is shorter than its length");
+            let bytes = bytes.ok_or_else(too_short)?;
+            make_room(&mut self.values.bytes, bytes.len());
+            self.values.bytes.extend_from_slice(bytes);
+            Ok(())
+        };
+        let bytes = array.len() * width;
+        // `to_data` allocates, which is most of the time for arrays of a row.
+        downcast_primitive_array!(
+            array => push(array.values().inner().get(..bytes)),
+            _ => {
+                let data = array.to_data();
+                let start = data.offset() * width;
+                let buffer = data.buffers().first();
+                push(buffer.and_then(|buffer| buffer.get(start..start + bytes)))
+            }
+        )
     }
 
     fn push_bytes(&mut self, array: &dyn Array) -> Result<()> {
@@ -543,6 +578,8 @@ impl LeafBuffer {
         if self.values.bytes.len() + valid_bytes > u32::MAX as usize {
             return Err(Error::invalid("a page's strings pass 4 GiB"));
         }
+        make_room(&mut self.values.bytes, valid_bytes);
+        make_room(&mut self.offsets, array.len());
         match nulls {
             // Arrow leaves open what stands under nulls, and what nobody reads is neither kept nor counted.
             Some(nulls) if valid_bytes < all_bytes => {
@@ -578,12 +615,14 @@ impl LeafBuffer {
 
     fn push_views<T: ByteViewType>(&mut self, array: &dyn Array) -> Result<()> {
         let array = array.as_byte_view::<T>();
+        make_room(&mut self.offsets, array.len());
         for i in 0..array.len() {
             if array.is_valid(i) {
                 let value: &[u8] = array.value(i).as_ref();
                 if self.values.bytes.len() + value.len() > u32::MAX as usize {
                     return Err(Error::invalid("a page's strings pass 4 GiB"));
                 }
+                make_room(&mut self.values.bytes, value.len());
                 self.values.bytes.extend_from_slice(value);
             }
             self.offsets.push(self.values.bytes.len() as u32);

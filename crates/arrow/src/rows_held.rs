@@ -7,6 +7,7 @@ use arrow_array::{Array, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use tarsia_codec::{Error, Result};
+use tarsia_page_writer::make_room;
 
 use crate::collect::LeafBuffer;
 use crate::fit::{Fit, least};
@@ -84,6 +85,21 @@ impl RowsHeld {
         match &self.places {
             Some(places) => self.buffer.logical_bytes() + size_of_val(places.as_slice()) as u64,
             None => self.buffer.logical_bytes(),
+        }
+    }
+
+    /// Bytes of memory of the buffers, used or not: at most an eighth more than their rows need, and what rows that
+    /// were drained have left. It depends on how rows are split into arrays.
+    pub fn capacity_bytes(&self) -> u64 {
+        let places = self.places.as_ref().map_or(0, Vec::capacity);
+        self.buffer.capacity_bytes() + (places * size_of::<u32>()) as u64
+    }
+
+    /// Frees memory that the buffers do not use.
+    pub fn release_unused(&mut self) {
+        self.buffer.release_unused();
+        if let Some(places) = &mut self.places {
+            places.shrink_to_fit();
         }
     }
 
@@ -204,6 +220,7 @@ impl RowsHeld {
             let picked = reorder(array, &UInt32Array::from(valid))
                 .map_err(|_| Error::invalid("an array whose items cannot be picked"))?;
             self.buffer.push(picked.as_ref())?;
+            make_room(places, of_column.len());
             places.extend(of_column);
         }
         self.sparse_rows += array.len();
@@ -389,10 +406,20 @@ mod tests {
                 for drained in [false, true] {
                     let wanted = pushed(&array, ROWS, drained);
                     for batch_rows in [1, 33, 1000, 1700] {
-                        let held = pushed(&array, batch_rows, drained);
+                        let mut held = pushed(&array, batch_rows, drained);
                         assert_eq!(held.rows(), wanted.rows());
                         assert_eq!(held.held_bytes(), wanted.held_bytes(), "{batch_rows} rows");
                         assert_eq!(held.places, wanted.places);
+                        // What is not drained is followed by an eighth; 64 bytes are for each of four buffers.
+                        let needed = held.held_bytes() * 9 / 8 + 256;
+                        assert!(
+                            drained || held.capacity_bytes() <= needed,
+                            "{batch_rows} rows: {} bytes for {}",
+                            held.capacity_bytes(),
+                            held.held_bytes()
+                        );
+                        held.release_unused();
+                        assert!(held.capacity_bytes() <= held.held_bytes() + 64);
                     }
                 }
             }

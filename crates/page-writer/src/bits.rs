@@ -6,6 +6,15 @@ use core::ops::Range;
 use tarsia_codec::{BitSlice, Result};
 use tarsia_structure::slots;
 
+/// Makes room for `more` items, and for an eighth of all items besides. A vector that grows by itself doubles, so that
+/// a writer of many columns would hold up to twice the bytes that it counts.
+pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() < more {
+        let spare = ((items.len() + more) / 8).max(16);
+        items.reserve_exact(more + spare);
+    }
+}
+
 /// Bits filled front to back.
 #[derive(Clone, Debug, Default)]
 pub struct Bits {
@@ -21,6 +30,8 @@ impl Bits {
     /// # Errors
     /// None in practice: there is room for them.
     pub fn append(&mut self, bits: BitSlice<'_>) -> Result<()> {
+        // They are appended in whole words.
+        self.make_room(bits.len() + 64);
         if self.len.is_multiple_of(8) {
             bits.append_to(&mut self.bytes);
         } else {
@@ -34,6 +45,7 @@ impl Bits {
 
     /// Appends `n` bits that are 1.
     pub fn append_set(&mut self, n: usize) {
+        self.make_room(n);
         self.bytes.resize((self.len + n).div_ceil(8), 0);
         tarsia_bits::fill_bits(&mut self.bytes, self.len, n, true);
         self.len += n;
@@ -41,8 +53,15 @@ impl Bits {
 
     /// Appends `n` bits that are 0.
     pub fn append_unset(&mut self, n: usize) {
+        self.make_room(n);
         self.len += n;
         self.bytes.resize(self.len.div_ceil(8), 0);
+    }
+
+    fn make_room(&mut self, n: usize) {
+        let bytes = (self.len + n).div_ceil(8);
+        let more = bytes.saturating_sub(self.bytes.len());
+        make_room(&mut self.bytes, more);
     }
 
     /// Drops the first `n` bits.

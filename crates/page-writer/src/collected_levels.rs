@@ -7,7 +7,7 @@ use core::ops::Range;
 use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
 use tarsia_structure::meta::LevelForm;
 
-use crate::bits::Bits;
+use crate::bits::{Bits, make_room};
 
 /// Slots below are counted in front of every so many rows.
 const INDEXED_ROWS: usize = 64;
@@ -120,6 +120,7 @@ impl CollectedLevels {
     /// As [`CollectedLevels::push_validity`].
     pub fn push_lengths(&mut self, level: usize, lengths: impl Iterator<Item = u32>) -> Result<()> {
         let level = self.level_mut(level, LevelForm::Lengths)?;
+        make_room(&mut level.lengths, lengths.size_hint().0);
         level.lengths.extend(lengths);
         level.n_slots = level.lengths.len();
         Ok(())
@@ -198,6 +199,24 @@ impl CollectedLevels {
     /// Items of some rows.
     pub fn items(&self, rows: Range<usize>) -> Range<usize> {
         self.slots(self.levels.len(), rows)
+    }
+
+    /// Bytes of memory, used or not.
+    pub fn capacity_bytes(&self) -> usize {
+        let levels = self.levels.iter();
+        let levels =
+            levels.map(|level| level.validity.bytes.capacity() + 4 * level.lengths.capacity());
+        let index = self.index.iter().map(|starts| 8 * starts.capacity());
+        levels.sum::<usize>() + index.sum::<usize>()
+    }
+
+    /// Frees memory that is not used.
+    pub fn release_unused(&mut self) {
+        for level in &mut self.levels {
+            level.validity.bytes.shrink_to_fit();
+            level.lengths.shrink_to_fit();
+        }
+        self.index.iter_mut().for_each(Vec::shrink_to_fit);
     }
 
     /// Bytes of bits and lengths of some rows.

@@ -37,7 +37,7 @@ mod protect;
 mod seal;
 mod strict;
 
-pub use bits::Bits;
+pub use bits::{Bits, make_room};
 pub use collected_levels::{CollectedLevels, LevelsSlice};
 pub use encode::encode_page;
 pub use erase::{

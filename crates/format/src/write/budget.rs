@@ -1,7 +1,7 @@
 //! How many bytes the columns hold together before some of them are written as shorter pages.
 //!
 //! When that happens is a function of the rows and the options alone: the budget is looked at after certain rows of the
-//! table, wherever batches end.
+//! table, wherever batches end. So memory is counted by what rows and pages are, not by what an allocator gave.
 
 use std::cmp::Reverse;
 
@@ -9,10 +9,21 @@ use std::cmp::Reverse;
 const ROWS_MAX: u64 = 1024;
 const ROWS_MIN: u64 = 64;
 
+/// Pages of so many bytes of rows are encoded at a time, however small the budget is.
+const WAITING_BYTES_MIN: u64 = 8 << 20;
+
+/// Memory of a leaf column without rows, rounded up.
+const COLUMN_BYTES: u64 = 1536;
+
+/// Memory of a page that is in the sink: what the metadata will say of it, without its block table.
+const PAGE_BYTES: u64 = 192;
+
 /// How much the columns may hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     bytes: u64,
+    /// Bytes that are held beside rows: of columns, and of pages that are written.
+    beside_rows: u64,
     /// Rows between two looks: a power of two.
     rows: u64,
 }
@@ -24,12 +35,35 @@ impl Budget {
         let rows = (bytes / 8 / row_bytes).max(1);
         Self {
             bytes,
+            beside_rows: n_columns as u64 * COLUMN_BYTES,
             rows: (1 << rows.ilog2()).clamp(ROWS_MIN, ROWS_MAX),
         }
     }
 
-    pub(super) fn is_exceeded_by(self, held_bytes: u64) -> bool {
-        held_bytes > self.bytes
+    /// Counts a page with a block table of so many bytes, which stays in memory until the metadata are written.
+    pub(super) fn count_page(&mut self, block_table_bytes: usize) {
+        self.beside_rows += PAGE_BYTES + block_table_bytes as u64;
+    }
+
+    /// Bytes that rows may take: what columns and pages leave, but half of the budget at least, so that pages of files
+    /// with very many of them do not become ever shorter.
+    fn bytes_of_rows(self) -> u64 {
+        self.bytes - self.beside_rows.min(self.bytes / 2)
+    }
+
+    /// Whether rows of so many bytes may be more than the budget, whatever pages are written meanwhile.
+    pub(super) fn may_be_exceeded_by(self, held_bytes: u64) -> bool {
+        held_bytes > self.bytes / 2
+    }
+
+    /// Bytes of memory that the rows' buffers may take, used or not.
+    pub(super) fn capacity_bytes_max(self) -> u64 {
+        (self.bytes_of_rows() / 8).saturating_mul(9)
+    }
+
+    /// Bytes of rows whose pages may wait to be appended.
+    pub(super) fn waiting_bytes_max(self) -> u64 {
+        WAITING_BYTES_MIN.max(self.bytes / 8)
     }
 
     /// Whether the budget is looked at when the table has so many rows.
@@ -49,14 +83,15 @@ impl Budget {
             .map(|(column, bytes)| (bytes, column))
             .collect();
         let mut held: u64 = by_size.iter().map(|(bytes, _)| bytes).sum();
-        if !self.is_exceeded_by(held) {
+        let bytes_max = self.bytes_of_rows();
+        if held <= bytes_max {
             return Vec::new();
         }
         by_size.sort_by_key(|(bytes, column)| (Reverse(*bytes), *column));
         let mut columns = Vec::new();
         for (bytes, column) in by_size {
-            // Half at once, so that the next flush is not one column later.
-            if held <= self.bytes / 2 {
+            // An eighth at once, so that the next flush is not one column later. To write more makes pages shorter.
+            if held <= bytes_max - bytes_max / 8 {
                 break;
             }
             held -= bytes;
@@ -89,17 +124,34 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_columns_go_until_half_the_budget_is_free() {
-        let check = |bytes, held: &[u64], expect: &[usize]| {
-            let budget = Budget::new(bytes, held.len());
+    fn the_largest_columns_go_until_an_eighth_of_the_budget_is_free() {
+        let check = |bytes_of_rows, held: &[u64], expect: &[usize]| {
+            let columns = held.len() as u64 * COLUMN_BYTES;
+            let budget = Budget::new(bytes_of_rows + columns, held.len());
             assert_eq!(budget.columns_to_flush(held.iter().copied()), expect);
         };
-        check(100, &[], &[]);
-        check(100, &[40, 60], &[]);
-        check(100, &[40, 61], &[1]);
+        check(100 << 10, &[], &[]);
+        check(100 << 10, &[40 << 10, 60 << 10], &[]);
+        check(100 << 10, &[40 << 10, 61 << 10], &[1]);
         // Of two that hold equally many, the first goes first.
-        check(100, &[30, 40, 40], &[1, 2]);
-        check(100, &[1, 99, 1], &[1]);
-        check(0, &[1, 2], &[1, 0]);
+        check(100 << 10, &[30 << 10, 40 << 10, 40 << 10], &[1]);
+        check(100 << 10, &[50 << 10, 70 << 10, 80 << 10], &[2, 1]);
+        check(100 << 10, &[1, 99 << 10, 1 << 10], &[1]);
+        assert_eq!(
+            Budget::new(0, 2).columns_to_flush([1, 2].into_iter()),
+            [1, 0]
+        );
+    }
+
+    #[test]
+    fn rows_get_what_columns_and_pages_leave_and_at_least_half() {
+        let mut budget = Budget::new(10 * COLUMN_BYTES, 2);
+        assert_eq!(budget.bytes_of_rows(), 8 * COLUMN_BYTES);
+        budget.count_page((COLUMN_BYTES - PAGE_BYTES) as usize);
+        assert_eq!(budget.bytes_of_rows(), 7 * COLUMN_BYTES);
+        budget.count_page(1 << 20);
+        assert_eq!(budget.bytes_of_rows(), 5 * COLUMN_BYTES);
+        assert!(!budget.may_be_exceeded_by(5 * COLUMN_BYTES));
+        assert!(budget.may_be_exceeded_by(5 * COLUMN_BYTES + 1));
     }
 }

@@ -17,6 +17,7 @@ use tarsia_page_writer::PageInput;
 use crate::error::{Error, ErrorKind, Result};
 use crate::table::Stored;
 use crate::write::body::{Body, WrittenPage};
+use crate::write::budget::Budget;
 use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{full_pages, full_pages_of, strict_page_rows, whole_rows};
 use crate::write::memory::FirstPage;
@@ -224,6 +225,7 @@ impl ColumnWriter {
         cut: &Cut,
         page: DataPage,
         registry: &Registry,
+        budget: &mut Budget,
         body: &mut Body<dyn Sink + '_>,
     ) -> Result<()> {
         self.rounding_error = self.rounding_error.and(page.rounding_error);
@@ -237,8 +239,13 @@ impl ColumnWriter {
             salts: self.salts.as_deref(),
             strict: self.strict.as_ref().map(|_| &self.path),
         };
+        let shared_before = self.shared.pages.len();
         let shared = self.shared.append(&context, page.shared, body)?;
         let written = body.append_page(page.page, first_row, shared)?;
+        let shared_pages = self.shared.pages.iter().skip(shared_before);
+        for page in shared_pages.chain([&written]) {
+            budget.count_page(page.side.len());
+        }
         self.pages.push(written);
         Ok(())
     }

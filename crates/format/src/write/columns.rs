@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use rayon::prelude::*;
-use tarsia_arrow::{beyond_precision, leaf_paths};
+use tarsia_arrow::{RowsHeld, beyond_precision, leaf_paths};
 use tarsia_codec::Registry;
 use tarsia_compliance::Salts;
 use tarsia_io::Sink;
@@ -35,7 +35,8 @@ const STEP_BYTES_MIN: u64 = 1 << 20;
 /// More cannot be asked for as [`WriteOptions::with_page_bytes`].
 const PAGE_BYTES_MAX: u64 = 1 << 30;
 
-/// Encoded pages of a group wait in memory to be appended in order.
+/// Encoded pages of a group wait in memory to be appended in order: at most so many, and pages of so many bytes of rows
+/// as the budget says.
 const FLUSH_PAGES_MAX: usize = 64;
 
 /// The columns of a table that is being written.
@@ -47,6 +48,8 @@ pub(super) struct Columns {
     threads: Threads,
     rows: u64,
     logical_bytes: u64,
+    /// At most what the buffers have grown by since [`Columns::release_unused`] looked.
+    grown_bytes: u64,
 }
 
 impl Columns {
@@ -82,6 +85,7 @@ impl Columns {
             threads: options.threads().clone(),
             rows: 0,
             logical_bytes: 0,
+            grown_bytes: 0,
         })
     }
 
@@ -136,6 +140,7 @@ impl Columns {
         let bytes_max = self.page_bytes.max(STEP_BYTES_MIN) as usize;
         let mut rows = STEP_ROWS.min(of.len());
         let mut held_bytes = 0;
+        let mut new_bytes = 0;
         for column in &self.writers {
             let array = &arrays[column.index];
             let fit = column
@@ -148,21 +153,23 @@ impl Columns {
                 )
                 .map_err(|error| Error::from(error).in_column(column.field.name()))?;
             rows = fit.rows;
-            held_bytes += column.buffer.held_bytes() + fit.bytes as u64;
+            held_bytes += column.buffer.held_bytes();
+            new_bytes += fit.bytes as u64;
         }
         // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between
         // unless it may be at the end.
-        let may_exceed = self.budget.is_exceeded_by(held_bytes);
+        let may_exceed = self.budget.may_be_exceeded_by(held_bytes + new_bytes);
         if may_exceed {
             rows = rows.min(self.budget.rows_to_next_look(self.rows) as usize);
         }
         for column in &mut self.writers {
             let array = &arrays[column.index];
             let before = column.buffer.logical_bytes();
-            column
-                .buffer
-                .push(array.slice(start, rows).as_ref())
-                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            let pushed = match rows == array.len() {
+                true => column.buffer.push(array.as_ref()),
+                false => column.buffer.push(array.slice(start, rows).as_ref()),
+            };
+            pushed.map_err(|error| Error::from(error).in_column(column.field.name()))?;
             self.logical_bytes += column.buffer.logical_bytes() - before;
         }
         self.rows += rows as u64;
@@ -170,7 +177,28 @@ impl Columns {
         if may_exceed && self.budget.looks_at(self.rows) {
             self.flush_largest(body)?;
         }
+        self.grown_bytes += new_bytes;
+        self.release_unused();
         Ok(rows)
+    }
+
+    /// Frees the memory of rows that were drained, where it is more than the budget allows: pages that are full come
+    /// again, so that it is used again most often.
+    fn release_unused(&mut self) {
+        let bytes_max = self.budget.capacity_bytes_max();
+        if self.grown_bytes < bytes_max / 16 {
+            return;
+        }
+        self.grown_bytes = 0;
+        let buffers = self.writers.iter().map(|column| &column.buffer);
+        if buffers.map(RowsHeld::capacity_bytes).sum::<u64>() > bytes_max {
+            for column in &mut self.writers {
+                // The eighth that buffers grow by is no memory of drained rows.
+                if column.buffer.capacity_bytes() / 4 > column.buffer.held_bytes() / 3 {
+                    column.buffer.release_unused();
+                }
+            }
+        }
     }
 
     /// Encodes all pages that are full.
@@ -204,47 +232,65 @@ impl Columns {
     /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its
     /// first row on.
     fn flush(&mut self, cuts: Vec<Cut>, body: &mut Body<dyn Sink + '_>) -> Result<()> {
-        // Few at a time, so that encoded pages do not pile up for wide tables.
-        for cuts in cuts.chunks(FLUSH_PAGES_MAX) {
-            let encode = |cut: &Cut| {
-                let column = &self.writers[cut.column];
-                column
-                    .encode(cut, &self.registry)
-                    .map_err(|error| error.in_column(column.field.name()))
-            };
-            let encode_all = |cuts: Vec<&Cut>| -> Vec<Result<Option<DataPage>>> {
-                match cuts.len() > 1 && self.threads.are_several() {
-                    true => self
-                        .threads
-                        .install(|| cuts.into_par_iter().map(encode).collect()),
-                    false => cuts.into_iter().map(encode).collect(),
-                }
-            };
-            // Later pages use what the first ones of their columns have left.
-            let (first, later) = cuts.iter().partition(|cut| cut.page == 0);
-            let mut first = encode_all(first).into_iter();
-            let mut later = encode_all(later).into_iter();
-            for cut in cuts {
-                let encoded = match cut.page {
-                    0 => first.next(),
-                    _ => later.next(),
-                };
-                if let Some(page) = encoded.transpose()?.flatten() {
-                    self.writers[cut.column].append(cut, page, &self.registry, body)?;
+        // The rows of a column's pages lie one after the other, so the last page's end is where all of them end.
+        let mut last = vec![0; self.writers.len()];
+        for (i, cut) in cuts.iter().enumerate() {
+            last[cut.column] = i;
+        }
+        let mut done = 0;
+        while let Some(rest) = cuts.get(done..).filter(|rest| !rest.is_empty()) {
+            let group = &rest[..self.pages_at_a_time(rest)];
+            self.encode_group(group, body)?;
+            for (i, cut) in group.iter().enumerate() {
+                if last[cut.column] == done + i {
+                    self.writers[cut.column].drain(cut.rows.end)?;
                 }
             }
+            done += group.len();
         }
-        if cuts.is_empty() {
-            return Ok(());
-        }
-        // The rows of a column's pages lie one after the other, so the last page's end is where all of them end.
-        let mut ends = vec![0; self.writers.len()];
-        for cut in &cuts {
-            ends[cut.column] = cut.rows.end;
-        }
-        for (column, end) in self.writers.iter_mut().zip(ends) {
-            if end > 0 {
-                column.drain(end)?;
+        Ok(())
+    }
+
+    /// How many of these pages, of which there is one at least, are encoded before the first of them is appended: few,
+    /// so that encoded pages do not pile up.
+    fn pages_at_a_time(&self, cuts: &[Cut]) -> usize {
+        let bytes_max = self.budget.waiting_bytes_max();
+        let mut bytes = 0;
+        let fit = cuts.iter().take(FLUSH_PAGES_MAX).take_while(|cut| {
+            bytes += self.writers[cut.column].buffer.bytes_of(cut.rows.clone());
+            bytes <= bytes_max
+        });
+        fit.count().max(1)
+    }
+
+    /// Encodes pages in parallel and then appends them.
+    fn encode_group(&mut self, cuts: &[Cut], body: &mut Body<dyn Sink + '_>) -> Result<()> {
+        let encode = |cut: &Cut| {
+            let column = &self.writers[cut.column];
+            column
+                .encode(cut, &self.registry)
+                .map_err(|error| error.in_column(column.field.name()))
+        };
+        let encode_all = |cuts: Vec<&Cut>| -> Vec<Result<Option<DataPage>>> {
+            match cuts.len() > 1 && self.threads.are_several() {
+                true => self
+                    .threads
+                    .install(|| cuts.into_par_iter().map(encode).collect()),
+                false => cuts.into_iter().map(encode).collect(),
+            }
+        };
+        // Later pages use what the first ones of their columns have left.
+        let (first, later) = cuts.iter().partition(|cut| cut.page == 0);
+        let mut first = encode_all(first).into_iter();
+        let mut later = encode_all(later).into_iter();
+        for cut in cuts {
+            let encoded = match cut.page {
+                0 => first.next(),
+                _ => later.next(),
+            };
+            if let Some(page) = encoded.transpose()?.flatten() {
+                let column = &mut self.writers[cut.column];
+                column.append(cut, page, &self.registry, &mut self.budget, body)?;
             }
         }
         Ok(())
@@ -312,6 +358,7 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
         }
     }
     choosers.check_names()?;
+    columns.shrink_to_fit();
     Ok(columns)
 }
 

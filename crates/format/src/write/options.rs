@@ -416,8 +416,10 @@ impl WriteOptions {
         self
     }
 
-    /// All columns together hold at most about this many bytes of rows that are not written yet. If they hold more, the
-    /// largest columns are written as shorter pages. Default 256 MiB.
+    /// Memory of a writer, in bytes: rows that are not written yet, columns, and the metadata of pages that are written.
+    /// If they take more, the largest columns are written as shorter pages. Rows get half of it at least. Buffers of
+    /// rows may be an eighth longer than the rows, and pages of 8 MiB of rows, or of an eighth of the budget, are encoded
+    /// at a time. Default 256 MiB.
     #[must_use]
     pub fn with_memory_budget_bytes(mut self, memory_budget_bytes: u64) -> Self {
         self.memory_budget_bytes = memory_budget_bytes;

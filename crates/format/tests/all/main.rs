@@ -48,3 +48,4 @@ mod views;
 mod waves;
 mod windows;
 mod writer;
+mod writer_memory;

@@ -33,7 +33,7 @@ const READER_BYTES: u64 = 40 << 10;
 const PAGE_BYTES: u64 = 1 << 20;
 
 /// Bytes and rows of a batch.
-const BATCH_BYTES: u64 = 64 << 20;
+const BATCH_BYTES: u64 = 40 << 20;
 const BATCH_ROWS: u64 = 1 << 16;
 
 /// Whether a row group has more columns than can be open at the same time.
