@@ -10,7 +10,7 @@ use arrow_array::{
 use tarsia_filter::Expr;
 use tarsia_testkit::fuzzing::accepted;
 
-/// What conditions are made of. Names are those of [`table`].
+/// Words of conditions. Names are those of [`table`].
 const WORDS: &[&str] = &[
     "n",
     "u",
