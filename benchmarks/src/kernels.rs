@@ -89,7 +89,7 @@ mod measuring {
             table: tables::name(path_of_table),
             nested,
             rows: file.num_rows(),
-            file_bytes: file.metadata().file_bytes,
+            file_bytes: file.metadata()?.file_bytes,
             kernel_bytes: kernels.map_or(0, |region| region.bytes),
             native_seconds,
             kernel_seconds,

@@ -128,7 +128,7 @@ mod write;
 #[cfg(feature = "certificate")]
 pub use api::CertificateCheck;
 pub use api::{
-    Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, Inspection,
+    Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, FileCache, Inspection,
     KernelInspection, Scan, ScanBuilder, ScanCancel, TakeBuilder, Taken, VerifyReport, recover,
     recover_with,
 };

@@ -18,6 +18,7 @@ pub struct LocalFile {
     file: positioned::Positioned,
     path: Option<PathBuf>,
     opened: State,
+    version: Option<String>,
 }
 
 /// Properties of a file that change with its content. Reading it takes as long as reading 4 KiB that are in the
@@ -51,6 +52,7 @@ impl LocalFile {
             file: positioned::new(file)?,
             path: None,
             opened: State::of(&metadata),
+            version: version_of(&metadata),
         })
     }
 
@@ -126,6 +128,26 @@ impl ReadAt for LocalFile {
         };
         Err(Conflict::changed(self.path.as_deref(), what))
     }
+
+    fn version(&self) -> Option<String> {
+        self.version.clone()
+    }
+}
+
+/// Names the content of a file by all that changes with it. The time of the last change of the inode (`ctime`) cannot
+/// be set back.
+#[cfg(unix)]
+fn version_of(metadata: &Metadata) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = (metadata.dev(), metadata.ino(), metadata.len());
+    let modified = (metadata.mtime(), metadata.mtime_nsec());
+    let changed = (metadata.ctime(), metadata.ctime_nsec());
+    Some(format!("{inode:?} {modified:?} {changed:?}"))
+}
+
+#[cfg(not(unix))]
+fn version_of(_: &Metadata) -> Option<String> {
+    None
 }
 
 #[cfg(unix)]

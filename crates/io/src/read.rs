@@ -72,6 +72,13 @@ pub trait ReadAt: Send + Sync {
     fn is_one_version(&self) -> bool {
         false
     }
+
+    /// Returns a name of the content, if there is one: readers of the same file that return the same name have the same
+    /// bytes. So it is with the ETag of an object. For a local file it is made of its number in the file system, its
+    /// length and its times, which a change in place within the clock's resolution does not show.
+    fn version(&self) -> Option<String> {
+        None
+    }
 }
 
 macro_rules! forward_read_at {
@@ -111,6 +118,10 @@ macro_rules! forward_read_at {
 
             fn is_one_version(&self) -> bool {
                 (**self).is_one_version()
+            }
+
+            fn version(&self) -> Option<String> {
+                (**self).version()
             }
         }
     )*};

@@ -15,7 +15,7 @@ pub(super) fn compact(args: &Compact, places: &dyn Places) -> Result<(), Failure
     let failed = |error: tarsia::Error| Failure::of_tarsia(input, &error);
     let schema = file.schema().map_err(failed)?;
     let audit = file.audit().map_err(failed)?;
-    let metadata = file.metadata();
+    let metadata = file.metadata().map_err(failed)?;
     let mut options = tarsia::WriteOptions::new()
         .with_layout(file.capture_layout().map_err(failed)?)
         .with_embed_kernels(match metadata.kernels {

@@ -152,7 +152,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
 fn document(file: &tarsia::File, column: Option<&str>) -> Result<InspectDocument, tarsia::Error> {
     Ok(match column {
         Some(name) => InspectDocument {
-            file: file.metadata().into(),
+            file: file.metadata()?.into(),
             layout: None,
             kernels: None,
             columns: file

@@ -257,6 +257,9 @@ fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
     };
     let started = Instant::now();
     let file = open_with(places, &args.input, trusting(&args.trust))?;
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(|error| Failure::of_tarsia(input, &error))?;
+    let bytes_in = metadata.file_bytes;
     let bar = Bar::new("exporting");
     let condition = args.filter.read()?;
     let wanted = Wanted {
@@ -295,7 +298,6 @@ fn export(args: &Export, places: &dyn Places) -> Result<(), Failure> {
         show_filter_counts(&scan)?;
     }
     show_notes(output, &notes);
-    let bytes_in = file.metadata().file_bytes;
     summarise(
         output,
         &[

@@ -52,8 +52,8 @@ pub(super) fn verify(args: &Verify, places: &dyn Places) -> Result<(), Failure> 
             file.verify_page(column, usize::try_from(page).unwrap_or(usize::MAX))
         }
     };
-    match report {
-        Ok(report) => say(args, &report, &file.metadata()),
+    match report.and_then(|report| Ok((report, file.metadata()?))) {
+        Ok((report, metadata)) => say(args, &report, &metadata),
         Err(error) => {
             let failure = Failure::of_tarsia(args.file.name(), &error);
             refused(args, failure, Some(&error))

@@ -105,7 +105,7 @@ impl Audit {
 pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
     verify::all(file, Depth::Values)?;
     let changes = file.catalog.changes();
-    let metadata = file.catalog.file_metadata(file.source.len());
+    let metadata = file.file_metadata()?;
     let (deleted_rows, erased_rows) = (changes.deleted.len(), changes.erased.len());
     let mut columns = Vec::new();
     let mut dead_bytes = 0;

@@ -11,7 +11,7 @@ use crate::erase::encodings_that_keep_values;
 use crate::error::Result;
 use crate::exec::{OpenFile, blocks_of};
 use crate::plan::PageNumber;
-use crate::table::Column;
+use crate::table::{Column, FileMetadata, Head};
 
 /// Result of comparing the certificate of an erasure with a file. Whose signature the certificate has is another
 /// question ([`Certificate::verify_signature`]): who can write the file can write such a certificate.
@@ -32,7 +32,8 @@ pub enum CertificateCheck {
 
 /// Does what [`File::check_certificate`](crate::File::check_certificate) promises.
 pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<CertificateCheck> {
-    let why = match finished(file).and_then(|()| identity(file, certificate)) {
+    let (metadata, head) = (file.file_metadata()?, file.head()?);
+    let why = match finished(&metadata).and_then(|()| identity(file, head, certificate)) {
         Err(why) => why,
         Ok(is_current) => {
             let columns = file.all_columns()?;
@@ -56,8 +57,7 @@ pub(super) fn check(file: &Arc<OpenFile>, certificate: &Certificate) -> Result<C
 }
 
 /// Refuses a file with bytes that its digests do not cover, whatever they are of.
-fn finished(file: &OpenFile) -> std::result::Result<(), String> {
-    let metadata = file.catalog.file_metadata(file.source.len());
+fn finished(metadata: &FileMetadata) -> std::result::Result<(), String> {
     if metadata.erasure_is_pending {
         let what = "it cannot be checked: an erasure of this file was interrupted, and the bytes of its rows are still \
                     there; recover the file first";
@@ -73,11 +73,15 @@ fn finished(file: &OpenFile) -> std::result::Result<(), String> {
 }
 
 /// Whether the file is the one that the erasure left (and not a later one), or why it is neither.
-fn identity(file: &OpenFile, certificate: &Certificate) -> std::result::Result<bool, String> {
+fn identity(
+    file: &OpenFile,
+    head: &Head,
+    certificate: &Certificate,
+) -> std::result::Result<bool, String> {
     let catalog = &file.catalog;
     let changes = catalog.changes();
-    if catalog.file_id() != certificate.file_id.0 {
-        let own = Hex(catalog.file_id());
+    if head.header.file_id != certificate.file_id.0 {
+        let own = Hex(head.header.file_id);
         let other = certificate.file_id;
         return Err(format!(
             "it is for another file: its id is {other}, that of this file is {own}"
@@ -113,11 +117,10 @@ fn identity(file: &OpenFile, certificate: &Certificate) -> std::result::Result<b
         }
     }
     if catalog.root_digest() == certificate.new_root.0 {
-        if catalog.epoch() != certificate.new_epoch {
+        if head.epoch != certificate.new_epoch {
             return Err(format!(
                 "it says that the file is at epoch {} afterwards, and that is {}",
-                certificate.new_epoch,
-                catalog.epoch()
+                certificate.new_epoch, head.epoch
             ));
         }
         for (what, set, count) in [

@@ -137,7 +137,7 @@ impl Eraser {
             file, locked, name, ..
         } = self;
         let commit = || -> Result<ErasureReport> {
-            let metadata = file.metadata();
+            let metadata = file.metadata()?;
             if plan.old_root() != metadata.root_digest || plan.old_epoch() != metadata.epoch {
                 let what = "the plan was made for another file, or before another erasure";
                 return Err(Error::new(ErrorKind::InvalidInput, what));

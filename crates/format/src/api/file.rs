@@ -32,8 +32,9 @@ const OPEN_ATTEMPTS_MAX: u32 = 16;
 
 /// An open file. Cloning shares it; all methods can be called from many threads.
 ///
-/// Opening reads the header, the postscript, the footer and the root's record, however many columns there are. A
-/// column's metadata is read and checked when the column is first used.
+/// Opening reads the header, the postscript and the footer, however many columns there are. Of an object in a store,
+/// which nobody changes in place, it reads the end alone. A column's metadata is read and checked when the column is
+/// first used.
 ///
 /// ```no_run
 /// let file = tarsia::File::open("ads.tarsia")?;
@@ -46,7 +47,7 @@ const OPEN_ATTEMPTS_MAX: u32 = 16;
 /// ```
 #[derive(Clone)]
 pub struct File {
-    file: Arc<OpenFile>,
+    pub(super) file: Arc<OpenFile>,
 }
 
 impl File {
@@ -139,19 +140,28 @@ impl File {
                 let source = Source::new(reader, name.to_owned());
                 OpenFile::open(source, Session::new(options), options.views())
             };
+            let mut may_settle = true;
             let opened = reader().and_then(|reader| {
-                // Nobody changes it meanwhile, so its header need not be read more than once.
-                if reader.is_one_version()
-                    && let Ok(file) = open(reader.clone())
-                    && !file.catalog.erasure_is_pending()
-                {
-                    return Ok(file);
+                // Nobody changes it in place, so what is read is read once, and a version that is gone stays so.
+                if reader.is_one_version() {
+                    may_settle = false;
+                    match open(reader.clone()) {
+                        Ok(file) if !file.catalog.erasure_is_pending() => return Ok(file),
+                        Err(error)
+                            if matches!(error.kind(), ErrorKind::Io | ErrorKind::FileChanged) =>
+                        {
+                            return Err(error);
+                        }
+                        _ => {}
+                    }
                 }
                 while_unchanged(&*reader.clone(), || open(as_committed(reader)?))
             });
             match opened {
                 Err(error)
-                    if error.kind() == ErrorKind::FileChanged && attempt < OPEN_ATTEMPTS_MAX =>
+                    if error.kind() == ErrorKind::FileChanged
+                        && may_settle
+                        && attempt < OPEN_ATTEMPTS_MAX =>
                 {
                     attempt += 1;
                 }
@@ -281,9 +291,12 @@ impl File {
         self.named(erase::rewrite(&self.file, plan, sink))
     }
 
-    /// Returns what the file says of itself.
-    pub fn metadata(&self) -> FileMetadata {
-        self.file.catalog.file_metadata(self.file.source.len())
+    /// Returns what the file says of itself. Reads the header, if opening the file did not need it.
+    ///
+    /// # Errors
+    /// What reading may meet.
+    pub fn metadata(&self) -> Result<FileMetadata> {
+        self.named(self.file.file_metadata())
     }
 
     /// Counts what decoded the pages that were read so far. With [`Kernels::Forced`](crate::Kernels::Forced) nothing is

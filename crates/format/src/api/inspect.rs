@@ -109,7 +109,7 @@ pub(crate) fn file(file: &OpenFile) -> Result<Inspection> {
         .map(|column| self::column(file, column))
         .collect::<Result<_>>()?;
     Ok(Inspection {
-        file: file.catalog.file_metadata(file.source.len()),
+        file: file.file_metadata()?,
         layout: file.catalog.layout(),
         kernels: kernels(file)?,
         columns,

@@ -1,6 +1,7 @@
 //! The interface of an open file; each source file is thin, the layers below do the work.
 
 mod audit;
+mod cache;
 mod capture;
 #[cfg(feature = "certificate")]
 mod certificate;
@@ -16,6 +17,7 @@ mod take;
 mod verify;
 
 pub use audit::{Audit, AuditedColumn};
+pub use cache::FileCache;
 #[cfg(feature = "certificate")]
 pub use certificate::CertificateCheck;
 pub use eraser::{Eraser, recover, recover_with};

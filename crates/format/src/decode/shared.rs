@@ -62,6 +62,7 @@ pub(crate) fn decode_shared<B: AsRef<[u8]>>(
     let values = raw.finish().into_values(value_type);
     // What was decoded must fit together, since decoders index into it.
     values.as_values().map_err(while_reading)?;
+    decoding.source.count_kept(values.memory_bytes() as u64);
     page.kept.set(Arc::new(values));
     Ok(())
 }

@@ -115,7 +115,7 @@ pub(crate) fn rewrite(
             }),
             SlotView::Empty,
         ],
-        ..file.catalog.header()
+        ..file.head()?.header
     };
     let header = header.to_bytes()?;
     sink.append(&header)?;

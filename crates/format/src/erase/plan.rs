@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::plan::PageNumber;
 use crate::random::random;
-use crate::table::{Column, Page};
+use crate::table::{Column, Head, Page};
 
 /// Everything that an erasure writes, before it is written.
 pub struct ErasurePlan {
@@ -88,6 +88,7 @@ struct Record {
 /// A plan as it grows.
 struct Draft<'a> {
     file: &'a OpenFile,
+    head: &'a Head,
     patches: Patches,
     moved: BTreeMap<(u32, u32, u32), Range<u64>>,
     /// End of the appended bytes that are kept: blocks that moved before.
@@ -128,7 +129,7 @@ pub(super) fn plan(file: &OpenFile, asked: &Asked<'_>) -> Result<ErasurePlan> {
         None => random()?,
     };
     let salts = Salts::new(key);
-    let mut draft = Draft::new(file, &rows, salts.of_root());
+    let mut draft = Draft::new(file, &rows, salts.of_root())?;
     if !rows.erased_now.is_empty() {
         let erasing = Erasing {
             file,
@@ -161,6 +162,7 @@ fn nothing_to_do(
     columns: &[Arc<Column>],
 ) -> Result<ErasurePlan> {
     let catalog = &file.catalog;
+    let head = file.head()?;
     let root = catalog.root_digest();
     let new_len = catalog.committed_bytes();
     let report = ErasureReport {
@@ -169,9 +171,9 @@ fn nothing_to_do(
         erased_digest: rows.erased_after.digest(),
         old_root: catalog.changes().history.is_some().then_some(root),
         new_root: root,
-        old_epoch: catalog.epoch(),
-        new_epoch: catalog.epoch(),
-        file_id: catalog.file_id(),
+        old_epoch: head.epoch,
+        new_epoch: head.epoch,
+        file_id: head.header.file_id,
         columns: ErasedColumn::all(file, columns, &rows, BTreeMap::new())?,
         dropped_sections: Vec::new(),
         summary: ErasureSummary {
@@ -217,14 +219,15 @@ fn records(file: &OpenFile) -> Result<BTreeMap<u32, Record>> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(file: &'a OpenFile, rows: &RowsOfErasure, salt: [u8; 32]) -> Self {
+    fn new(file: &'a OpenFile, rows: &RowsOfErasure, salt: [u8; 32]) -> Result<Self> {
         let moved = &file.catalog.changes().moved;
         let end = moved.iter().map(|block| block.range.end).max();
         let late = file.catalog.late_range();
         let file_bytes = file.catalog.committed_bytes();
         let kept = end.unwrap_or(late.start).next_multiple_of(8);
-        Self {
+        Ok(Self {
             file,
+            head: file.head()?,
             patches: Patches::default(),
             moved: moved
                 .iter()
@@ -241,7 +244,7 @@ impl<'a> Draft<'a> {
                 ..ErasureSummary::default()
             },
             salt,
-        }
+        })
     }
 
     /// The new blocks of a column, and all that says something of them, up to the column's record.
@@ -398,7 +401,7 @@ impl<'a> Draft<'a> {
 
     /// The file's epoch after the erasure: one more says that a journal is there.
     fn new_epoch(&self) -> u64 {
-        self.file.catalog.epoch() + 2
+        self.head.epoch + 2
     }
 
     /// The digest tree's changes, and its top.
@@ -444,7 +447,7 @@ impl<'a> Draft<'a> {
             let end = at + bytes.len() as u64;
             Ok(same && read_stored(*at..end)? == *bytes)
         })?;
-        let root = catalog.root_digest_under(&known.top)?;
+        let root = catalog.root_digest_under(self.head, &known.top)?;
         if !unchanged || root != catalog.root_digest() {
             let what = "root digest: header, metadata, footer or postscript were changed";
             return Err(Error::new(ErrorKind::Corrupt, what));
@@ -462,7 +465,7 @@ impl<'a> Draft<'a> {
         let catalog = &self.file.catalog;
         let states = catalog.changes().history.as_ref().map(|old| {
             let now = PastState {
-                epoch: catalog.epoch(),
+                epoch: self.head.epoch,
                 root: catalog.root_digest(),
             };
             old.states.iter().copied().chain([now]).collect()
@@ -555,7 +558,7 @@ impl<'a> Draft<'a> {
         }
         footer.sections = sections;
         let end = EndParts {
-            header: catalog.header_bytes(),
+            header: &self.head.bytes,
             top: &top,
             footer: &footer,
             place: tail.end(),
@@ -575,9 +578,9 @@ impl<'a> Draft<'a> {
             erased_digest: rows.erased_after.digest(),
             old_root,
             new_root: end.root_digest,
-            old_epoch: catalog.epoch(),
+            old_epoch: self.head.epoch,
             new_epoch,
-            file_id: catalog.file_id(),
+            file_id: self.head.header.file_id,
             columns: ErasedColumn::all(self.file, columns, &rows, self.blocks)?,
             dropped_sections: dropped,
             summary: self.summary,

@@ -24,7 +24,7 @@ pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub use filter::ConjunctCounts;
 pub(crate) use filter::RowFilter;
 pub(crate) use narrow::narrow;
-pub(crate) use open_file::OpenFile;
+pub(crate) use open_file::{Known, OpenFile};
 pub(crate) use prepare::{
     Wanted, blocks_of, foreign_decoder, plan_all, plan_and_fetch, plan_rows, prefetch_tables,
     prepare_shared,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::SchemaRef;
 
@@ -12,24 +13,58 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Plan, Planner};
 use crate::session::Session;
 use crate::source::{Source, run};
-use crate::table::{Catalog, Column, Estimates, Projection, TableField};
+use crate::table::{Catalog, Column, Estimates, FileMetadata, Head, Projection, TableField};
 
 /// The four parts of an open file, each of which its own layer knows.
 pub(crate) struct OpenFile {
     pub(crate) source: Source,
-    pub(crate) catalog: Catalog,
-    pub(crate) decoders: DecoderCache,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) decoders: Arc<DecoderCache>,
     pub(crate) session: Session,
 }
 
+/// Knowledge of one version of a file, which does not depend on who has it open. Whoever reads the file adds to it.
+#[derive(Clone)]
+pub(crate) struct Known {
+    catalog: Arc<Catalog>,
+    decoders: Arc<DecoderCache>,
+    kept_bytes: Arc<AtomicU64>,
+}
+
+impl Known {
+    /// Bytes of metadata as they were read, and of decoded shared pages.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes.load(Ordering::Relaxed)
+    }
+}
+
 impl OpenFile {
+    /// A file of which a version is known. Reads nothing.
+    pub(crate) fn of_known(source: Source, session: Session, known: Known) -> Self {
+        Self {
+            source: source.counting_into(known.kept_bytes),
+            catalog: known.catalog,
+            decoders: known.decoders,
+            session,
+        }
+    }
+
+    /// Returns what is known of the file.
+    pub(crate) fn known(&self) -> Known {
+        Known {
+            catalog: self.catalog.clone(),
+            decoders: self.decoders.clone(),
+            kept_bytes: self.source.kept_bytes().clone(),
+        }
+    }
+
     /// Reads the file's metadata. With `views`, strings are read as views.
     pub(crate) fn open(source: Source, session: Session, views: bool) -> Result<Self> {
         let catalog = run(&source, |hand| Catalog::open(hand, source.len(), views))?;
         Ok(Self {
-            decoders: DecoderCache::default(),
+            decoders: Arc::default(),
             source,
-            catalog,
+            catalog: Arc::new(catalog),
             session,
         })
     }
@@ -111,6 +146,18 @@ impl OpenFile {
     /// The metadata of the schema.
     pub(crate) fn schema_metadata(&self) -> Result<&HashMap<String, String>> {
         run(&self.source, |hand| self.catalog.schema_metadata(hand))
+    }
+
+    /// The header.
+    pub(crate) fn head(&self) -> Result<&Head> {
+        let file_bytes = self.source.len();
+        run(&self.source, |hand| self.catalog.head(hand, file_bytes))
+    }
+
+    /// Statements of the file about itself. Reads the header, if it was not read yet.
+    pub(crate) fn file_metadata(&self) -> Result<FileMetadata> {
+        let head = self.head()?;
+        Ok(self.catalog.file_metadata(head, self.source.len()))
     }
 
     /// Checks that the file was not changed since it was opened.

@@ -95,6 +95,11 @@ impl<'s> AtHand<'s> {
         self.source.is_mapped()
     }
 
+    /// Whether all bytes are of one version of the file.
+    pub(crate) fn is_one_version(&self) -> bool {
+        self.source.is_one_version()
+    }
+
     /// Where the end of the file begins that is asked for when it is opened, before it is known how long the metadata
     /// there is. As many bytes are read as the source would read in place of another request.
     pub(crate) fn tail_start(&self, file_bytes: u64) -> u64 {

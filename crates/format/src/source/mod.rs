@@ -61,6 +61,7 @@ pub(crate) struct Source {
     name: String,
     metadata_requests: AtomicU64,
     metadata_bytes: AtomicU64,
+    kept_bytes: Arc<AtomicU64>,
 }
 
 /// A part of a file in memory that an Arrow buffer refers to.
@@ -83,7 +84,25 @@ impl Source {
             name,
             metadata_requests: AtomicU64::new(0),
             metadata_bytes: AtomicU64::new(0),
+            kept_bytes: Arc::default(),
         }
+    }
+
+    /// Counts what is kept of the file with what others have kept of it.
+    #[must_use]
+    pub(crate) fn counting_into(mut self, kept_bytes: Arc<AtomicU64>) -> Self {
+        self.kept_bytes = kept_bytes;
+        self
+    }
+
+    /// The count of bytes that are kept of the file: metadata as they were read, and decoded shared pages.
+    pub(crate) fn kept_bytes(&self) -> &Arc<AtomicU64> {
+        &self.kept_bytes
+    }
+
+    /// Counts bytes that are kept.
+    pub(crate) fn count_kept(&self, n_bytes: u64) {
+        self.kept_bytes.fetch_add(n_bytes, Ordering::Relaxed);
     }
 
     /// Returns the reader of the file.
@@ -164,6 +183,7 @@ impl Source {
         let bytes = range.end.saturating_sub(range.start);
         self.metadata_requests.fetch_add(1, Ordering::Relaxed);
         self.metadata_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.count_kept(bytes);
     }
 
     /// Reads the ranges of a wave, sorted and apart, all together. `of_metadata` are those that are counted.

@@ -1,6 +1,7 @@
 //! The metadata of a file: header, postscript, footer, and the fields that its records describe. Opening takes the
-//! header, the postscript and the footer. The records of a field are taken when it is first used. Nothing here reads:
-//! steps take bytes that are at hand, and stop where there are none.
+//! header, the postscript and the footer; of a file that nobody changes in place the header is taken when it is first
+//! used, as the records of a field are. Nothing here reads: steps take bytes that are at hand, and stop where there are
+//! none.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,13 +14,14 @@ use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_io::ReadBytes;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, Header, MetaRef, NodeRecord,
-    PageDescriptor, Postscript, Section, SlotState, limits,
+    ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, Footer, MetaRef, NodeRecord,
+    PageDescriptor, Postscript, Section, limits,
 };
 
 use super::changes::Changes;
 use super::column::{Column, Stored, TableField};
 use super::description::Descriptions;
+use super::ends::{Head, Tail, by_end, head_of, tail};
 use super::page::{Page, PageKind};
 use super::views;
 use crate::end;
@@ -77,9 +79,7 @@ const REGION_ERASURES: &str = "erasures";
 
 /// The parsed metadata of an open file.
 pub(crate) struct Catalog {
-    header_bytes: Vec<u8>,
-    header: Header,
-    epoch: u64,
+    head: OnceLock<Head>,
     footer_bytes: Vec<u8>,
     footer: Footer,
     postscript: Postscript,
@@ -113,6 +113,9 @@ struct LeafRecord<'a> {
 
 impl Catalog {
     /// Checks the metadata of a file of `file_bytes` bytes. With `views`, strings are read as views.
+    ///
+    /// Nobody changes a file of one version in place. If such a file ends with a postscript for its length, that
+    /// counts, and the header is left for later: it could only say the same, or that the file is damaged.
     pub(crate) fn open(hand: &AtHand<'_>, file_bytes: u64, views: bool) -> Step<Self> {
         let least = (limits::HEADER_BYTES + limits::POSTSCRIPT_BYTES) as u64;
         if file_bytes < least {
@@ -120,36 +123,32 @@ impl Catalog {
             return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
         let tail_start = hand.tail_start(file_bytes);
-        hand.want([0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
-        let read = |range: Range<u64>| hand.get(range).map(|bytes| bytes.to_vec());
-        let header_bytes = read(0..limits::HEADER_BYTES as u64)?;
-        if !header_bytes.starts_with(&metadata::MAGIC) {
-            return Err(Error::new(ErrorKind::Corrupt, "not a Tarsia file").into());
-        }
-        let header = Header::parse(&header_bytes)?;
-        let committed = header.committed(file_bytes)?;
-        let end = committed.bytes;
-        let too_few = || {
-            Error::new(
-                ErrorKind::Corrupt,
-                format!("committed length of {end} bytes"),
-            )
+        let by_end = match hand.is_one_version() && !hand.is_all() {
+            true => {
+                hand.want(std::iter::once(tail_start..file_bytes));
+                by_end(hand, file_bytes)?
+            }
+            false => None,
         };
-        let start = end
-            .checked_sub(limits::POSTSCRIPT_BYTES as u64)
-            .ok_or_else(too_few)?;
-        let postscript_bytes = read(start..end)?;
-        let footer_bytes = read(Postscript::footer_range(&postscript_bytes, end)?)?;
-        let postscript = Postscript::parse(&postscript_bytes, end, &footer_bytes)?;
+        let (head, tail) = match by_end {
+            Some(tail) => (OnceLock::new(), tail),
+            None => {
+                hand.want([0..limits::HEADER_BYTES as u64, tail_start..file_bytes]);
+                let head = head_of(hand, file_bytes)?;
+                let tail = tail(hand, head.committed_bytes)?;
+                (OnceLock::from(head), tail)
+            }
+        };
+        let Tail {
+            footer_bytes,
+            postscript,
+        } = tail;
         let mut footer = Footer::parse(&footer_bytes, &postscript, &metadata::SECTIONS_KNOWN)?;
-        footer.check_header(&header)?;
         let bounds = footer.bounds(&postscript);
         let descriptions = Descriptions::new(std::mem::take(&mut footer.metas));
-        let changes = Changes::read(hand, &footer, &postscript, committed.epoch)?;
-        Ok(Self {
-            header_bytes,
-            header,
-            epoch: committed.epoch,
+        let changes = Changes::read(hand, &footer, &postscript)?;
+        let catalog = Self {
+            head,
             bounds,
             footer_bytes,
             footer,
@@ -161,7 +160,31 @@ impl Catalog {
             fields: Mutex::new(HashMap::new()),
             all_fields: OnceLock::new(),
             schema: OnceLock::new(),
-        })
+        };
+        if let Some(head) = catalog.head.get() {
+            catalog.check_head(head)?;
+        }
+        Ok(catalog)
+    }
+
+    /// The header, which is read and compared with the end of the file when it is first used.
+    pub(crate) fn head(&self, hand: &AtHand<'_>, file_bytes: u64) -> Step<&Head> {
+        if let Some(head) = self.head.get() {
+            return Ok(head);
+        }
+        let head = head_of(hand, file_bytes)?;
+        if head.committed_bytes != self.postscript.committed_bytes || head.is_pending() {
+            let what = "the header states another end of the file than where it ends";
+            return Err(Error::new(ErrorKind::Corrupt, what).into());
+        }
+        self.check_head(&head)?;
+        Ok(self.head.get_or_init(|| head))
+    }
+
+    /// Compares the header with the end of the file.
+    fn check_head(&self, head: &Head) -> Result<()> {
+        self.footer.check_header(&head.header)?;
+        self.changes.check_epoch(head.epoch)
     }
 
     /// The metadata of the schema, which the root record has. It is read once.
@@ -204,20 +227,6 @@ impl Catalog {
         &self.changes
     }
 
-    /// The number of the file's last commit.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    pub(crate) fn header(&self) -> Header {
-        self.header
-    }
-
-    /// The file's identity.
-    pub(crate) fn file_id(&self) -> [u8; 16] {
-        self.header.file_id
-    }
-
     /// Bytes of the file.
     pub(crate) fn committed_bytes(&self) -> u64 {
         self.postscript.committed_bytes
@@ -229,7 +238,7 @@ impl Catalog {
 
     /// Checks that this build may change the file.
     pub(crate) fn check_modifiable(&self) -> Result<()> {
-        Ok(self.header.features.check_modifiable()?)
+        Ok(self.footer.features.check_modifiable()?)
     }
 
     /// Where the records of all schema nodes lie.
@@ -247,16 +256,16 @@ impl Catalog {
         &self.descriptions
     }
 
-    pub(crate) fn file_metadata(&self, file_bytes: u64) -> FileMetadata {
+    pub(crate) fn file_metadata(&self, head: &Head, file_bytes: u64) -> FileMetadata {
         FileMetadata {
             rows: self.rows(),
             columns: self.n_columns(),
             file_bytes,
             // The postscript has one byte for each.
             version: (limits::VERSION_MAJOR as u8, limits::VERSION_MINOR as u8),
-            file_id: self.header.file_id,
+            file_id: head.header.file_id,
             root_digest: self.postscript.root_digest,
-            epoch: self.epoch,
+            epoch: head.epoch,
             created_by: self.footer.created_by.clone(),
             kernels: self.kernel_sections().count() as u64,
             bytes_behind: file_bytes.saturating_sub(self.committed_bytes()),
@@ -266,10 +275,9 @@ impl Catalog {
         }
     }
 
-    /// Whether the last erasure was interrupted after it was committed.
+    /// Whether the last erasure was interrupted after it was committed. A file that was opened by its end has none.
     pub(crate) fn erasure_is_pending(&self) -> bool {
-        let slot = self.header.current_slot().ok().flatten();
-        slot.is_some_and(|slot| slot.state != SlotState::Clean)
+        self.head.get().is_some_and(Head::is_pending)
     }
 
     /// Checks that the file's header is what it was when the file was opened. A program that erases rows changes it.
@@ -281,8 +289,12 @@ impl Catalog {
         if source.is_one_version() {
             return Ok(());
         }
+        // Without it no byte depends on it.
+        let Some(head) = self.head.get() else {
+            return Ok(());
+        };
         let now = source.read(0..limits::HEADER_BYTES as u64)?;
-        match *now == *self.header_bytes {
+        match *now == *head.bytes {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorKind::FileChanged,
@@ -623,10 +635,6 @@ impl Catalog {
         self.schema.get().ok_or_else(none)
     }
 
-    pub(crate) fn header_bytes(&self) -> &[u8] {
-        &self.header_bytes
-    }
-
     pub(crate) fn footer_bytes(&self) -> &[u8] {
         &self.footer_bytes
     }
@@ -636,13 +644,8 @@ impl Catalog {
     }
 
     /// Returns what the root digest is if this is the top of the digest tree.
-    pub(crate) fn root_digest_under(&self, top: &[u8; 32]) -> Result<[u8; 32]> {
-        end::root_digest(
-            &self.header_bytes,
-            top,
-            &self.footer_bytes,
-            &self.postscript,
-        )
+    pub(crate) fn root_digest_under(&self, head: &Head, top: &[u8; 32]) -> Result<[u8; 32]> {
+        end::root_digest(&head.bytes, top, &self.footer_bytes, &self.postscript)
     }
 
     /// Where the metadata lies that the digest tree covers.

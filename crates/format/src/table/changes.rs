@@ -33,13 +33,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// The sections that erasures write, of a file whose state is of this epoch.
-    pub(crate) fn read(
-        hand: &AtHand<'_>,
-        footer: &Footer,
-        postscript: &Postscript,
-        epoch: u64,
-    ) -> Step<Self> {
+    /// The sections that erasures write.
+    pub(crate) fn read(hand: &AtHand<'_>, footer: &Footer, postscript: &Postscript) -> Step<Self> {
         let rows = postscript.rows;
         let mut changes = Self::default();
         hand.want(
@@ -59,13 +54,25 @@ impl Changes {
             changes.moved = metadata::moved_blocks(&bytes, footer.late_range(postscript))?;
         }
         if let Some(bytes) = section(hand, footer, metadata::SECTION_HISTORY)? {
-            changes.history = Some(history(&bytes, epoch)?);
+            changes.history = Some(history(&bytes)?);
         }
         if !changes.erased.is_subset(&changes.deleted) {
             let what = "rows that are erased and not deleted";
             return Err(Error::new(ErrorKind::Corrupt, what).into());
         }
         Ok(changes)
+    }
+
+    /// Checks that the states before came before the epoch of this one.
+    pub(crate) fn check_epoch(&self, epoch: u64) -> Result<()> {
+        let states = self.history.iter().flat_map(|history| &history.states);
+        match states.last() {
+            Some(PastState { epoch: last, .. }) if *last >= epoch => {
+                let what = format!("history: a state of epoch {last} before that of epoch {epoch}");
+                Err(Error::new(ErrorKind::Corrupt, what))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The blocks of a page that lie elsewhere, in order.
@@ -107,15 +114,8 @@ fn section(hand: &AtHand<'_>, footer: &Footer, id: u32) -> Step<Option<Vec<u8>>>
     }
 }
 
-fn history(bytes: &[u8], epoch: u64) -> Result<History> {
-    let history = History::parse(bytes).map_err(|error| Error::from(error).prefixed("history"))?;
-    match history.states.last() {
-        Some(PastState { epoch: last, .. }) if *last >= epoch => {
-            let what = format!("history: a state of epoch {last} before that of epoch {epoch}");
-            Err(Error::new(ErrorKind::Corrupt, what))
-        }
-        _ => Ok(history),
-    }
+fn history(bytes: &[u8]) -> Result<History> {
+    History::parse(bytes).map_err(|error| Error::from(error).prefixed("history"))
 }
 
 fn row_set(bytes: &[u8], rows: u64, what: &str) -> Result<RowSet> {

@@ -6,6 +6,7 @@ mod changes;
 mod checks;
 mod column;
 mod description;
+mod ends;
 mod once_any;
 mod page;
 mod projection;
@@ -17,6 +18,7 @@ pub(crate) use changes::{Changes, Present};
 pub(crate) use checks::{check_block, check_covered};
 pub(crate) use column::{Column, Estimates, Stored, TableField};
 pub(crate) use description::Description;
+pub(crate) use ends::Head;
 #[cfg(test)]
 pub(crate) use page::PageKind;
 pub(crate) use page::{Blocks, IndexOfRows, IndexedRows, Page};

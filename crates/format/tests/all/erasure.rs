@@ -571,7 +571,7 @@ fn a_root_digest_from_before_tells_nothing_once_its_salt_is_gone() {
     let erased = |bytes: &[u8]| {
         let file = open(bytes.to_vec());
         file.verify_digests().unwrap();
-        let old_root = file.metadata().root_digest;
+        let old_root = file.metadata().unwrap().root_digest;
         let plan = file.plan_erasure(&rows, ErasureLevel::Erase).unwrap();
         let report = plan.report().clone();
         let new = written(&file, plan);
@@ -616,7 +616,7 @@ fn a_root_digest_from_before_tells_nothing_once_its_salt_is_gone() {
         last.verify().unwrap();
         let found = again
             .windows(32)
-            .filter(|it| *it == file.metadata().root_digest);
+            .filter(|it| *it == file.metadata().unwrap().root_digest);
         assert_eq!(found.count(), 1);
         let none = last.plan_erasure(&more, ErasureLevel::Hide).unwrap();
         assert!(none.is_empty());

@@ -207,7 +207,7 @@ fn a_certificate_that_cannot_be_written_stays_in_the_journal() {
     recover_with(&path, OnBusy::Refuse, &mut publish).unwrap();
     assert_eq!(records, [[1]]);
     let file = File::open(&path).unwrap();
-    let metadata = file.metadata();
+    let metadata = file.metadata().unwrap();
     assert_eq!(
         (metadata.root_digest, metadata.epoch),
         (promised.new_root, promised.new_epoch)

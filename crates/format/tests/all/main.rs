@@ -44,6 +44,7 @@ mod skewed;
 mod sparse;
 mod strict;
 mod threads;
+mod versions;
 mod views;
 mod waves;
 mod windows;

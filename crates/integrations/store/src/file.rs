@@ -461,6 +461,11 @@ impl ReadAt for RemoteFile {
     fn is_one_version(&self) -> bool {
         self.0.meta.strong_etag().is_some() || self.mapped().is_some()
     }
+
+    fn version(&self) -> Option<String> {
+        let etag = self.0.meta.strong_etag()?;
+        Some(format!("{etag} {}", self.0.meta.size))
+    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn metadata(file: &OpenFile) -> Result<VerifyReport> {
             region.start
         )));
     }
-    if file.catalog.root_digest_under(&tree.top)? != file.catalog.root_digest() {
+    if file.catalog.root_digest_under(file.head()?, &tree.top)? != file.catalog.root_digest() {
         return Err(corrupt(
             "root digest: header, metadata, footer or postscript were changed",
         ));

@@ -82,7 +82,7 @@ fn few_requests_are_made() {
         folder.run(args).ok();
         server.requests().len() - before
     };
-    assert_eq!(requests(&["scan", &url, "--count"]), 2);
+    assert_eq!(requests(&["scan", &url, "--count"]), 1);
     let bytes = folder.bytes("t.tarsia").len();
     for args in [
         &["scan", &url][..],

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use tarsia::{ErrorKind, File, OpenOptions, WriteOptions, Writer};
-use tarsia_io::ReadAt;
+use tarsia::{ErrorKind, File, FileCache, OpenOptions, WriteOptions, Writer};
+use tarsia_io::{ReadAt, Store, block_on};
 use tarsia_store::{Policy, RemoteFile, StoreSink};
 
 use tarsia_store_testing::{Fault, Server, quick};
@@ -114,6 +114,55 @@ fn take(file: &File) -> tarsia::Result<()> {
     let wanted: Vec<u64> = rows.iter().map(|row| *row as u64).collect();
     check(&file.take(&wanted).read()?, &rows);
     Ok(())
+}
+
+#[test]
+fn opening_a_table_is_one_request() {
+    let server = served();
+    let file = opened(&server, quick()).unwrap();
+    assert_eq!((server.requests().len(), file.num_rows()), (1, ROWS as u64));
+    assert_eq!(file.metadata().unwrap().epoch, 1);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn a_table_that_is_opened_again_is_known_by_its_etag() {
+    let server = served();
+    let store = server.store(quick());
+    let cache = FileCache::new(1 << 20, OpenOptions::default());
+    let file = RemoteFile::open(store.clone(), "table").unwrap();
+    let meta = file.meta().clone();
+    take(&cache.open_reader(&file.url(), Arc::new(file)).unwrap()).unwrap();
+    let taken = server.requests().len();
+    // The caller knows the state of the object: no request, and then the blocks alone.
+    let known = RemoteFile::known(store.clone(), "table", meta.clone());
+    let file = cache.open_reader(&known.url(), Arc::new(known)).unwrap();
+    assert_eq!(
+        (server.requests().len(), file.num_rows()),
+        (taken, ROWS as u64)
+    );
+    take(&file).unwrap();
+    assert!(server.requests().len() - taken < taken);
+    // Or it asks for it.
+    let before = server.requests().len();
+    let now = block_on(store.head("table")).unwrap();
+    assert_eq!(now.etag, meta.etag);
+    let known = RemoteFile::known(store.clone(), "table", now);
+    cache.open_reader(&known.url(), Arc::new(known)).unwrap();
+    assert_eq!(server.requests().len(), before + 1);
+    // Another object under the same key is another one.
+    server.put(
+        "/table",
+        server.content("/table").unwrap().to_vec(),
+        Some("\"two\""),
+    );
+    let file = RemoteFile::open(store, "table").unwrap();
+    assert_ne!(file.meta().etag, meta.etag);
+    take(&cache.open_reader(&file.url(), Arc::new(file)).unwrap()).unwrap();
+    // The old version is gone, and nothing of the new one is taken for it.
+    let old = RemoteFile::known(server.store(quick()), "table", meta);
+    let error = cache.open_reader(&old.url(), Arc::new(old)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::FileChanged, "{error}");
 }
 
 #[test]
