@@ -1,5 +1,7 @@
 //! Scans as streams: all rows in order, errors that end them, a scan that stops with its stream.
 
+mod files;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
