@@ -9,6 +9,7 @@ mod commands;
 #[cfg(unix)]
 mod erasure;
 mod errors;
+mod filters;
 mod imports;
 mod ipc_files;
 #[cfg(target_os = "linux")]
