@@ -342,6 +342,7 @@ mod tests {
     }
 
     #[derive(Debug, Subcommand)]
+    #[expect(clippy::large_enum_variant, reason = "a test makes one")]
     enum Commands {
         Erase(Erase),
         Recover(Recover),
