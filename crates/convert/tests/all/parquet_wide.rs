@@ -27,14 +27,14 @@ fn wide_table(columns: usize, rows: usize) -> RecordBatch {
         match i % 5 {
             0 => Arc::new(values.map(|v| v as i64).collect::<Int64Array>()),
             1 => {
-                let text = |v: usize| (v % 11 > 0).then(|| format!("text {v}"));
+                let text = |v: usize| (!v.is_multiple_of(11)).then(|| format!("text {v}"));
                 Arc::new(values.map(text).collect::<StringArray>())
             }
             2 => {
                 let mut lists = ListBuilder::new(Int32Builder::new());
                 for v in values {
                     lists.values().append_slice(&vec![v as i32; v % 4]);
-                    lists.append(v % 13 > 0);
+                    lists.append(!v.is_multiple_of(13));
                 }
                 Arc::new(lists.finish())
             }

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-use super::sizes::decoded_bytes_of;
+use super::sizes::{TOO_MANY_BYTES, decoded_bytes_of};
 use crate::Error;
 use crate::guarded::arrow_text;
 
@@ -138,7 +138,7 @@ impl InGroups {
         for fields in &self.fields {
             let batch = match self.read_fields(file, metadata, fields, rows, are_last) {
                 Ok(batch) => batch,
-                Err(error) if error.to_string().contains(super::TOO_MANY_BYTES) && rows > 1 => {
+                Err(error) if error.to_string().contains(TOO_MANY_BYTES) && rows > 1 => {
                     return Ok(None);
                 }
                 Err(error) => return Err(error),

@@ -37,7 +37,7 @@ use crate::{Error, Note};
 use columns::Columns;
 use footer::Footer;
 use in_groups::InGroups;
-use sizes::decoded_bytes;
+use sizes::{TOO_MANY_BYTES, decoded_bytes};
 
 /// Reads a file whose numbers of rows agree.
 pub(super) struct ParquetReader {
@@ -219,9 +219,6 @@ fn footer_metadata(file: &File, bytes: u64) -> Result<ParquetMetaData, Error> {
         ))),
     }
 }
-
-/// The reader's words for more than 2 GiB in one array.
-const TOO_MANY_BYTES: &str = "index overflow decoding byte array";
 
 /// The rows from `first` on.
 fn batches(

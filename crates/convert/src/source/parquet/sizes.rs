@@ -3,6 +3,9 @@
 use parquet::basic::Type as Physical;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+/// The reader's words for more than 2 GiB in one array.
+pub(super) const TOO_MANY_BYTES: &str = "index overflow decoding byte array";
+
 /// Bytes of an offset, or of a length.
 const OFFSET_BYTES: u64 = 4;
 
