@@ -84,6 +84,8 @@ struct ColumnDocument {
     rounding: Option<String>,
     /// Whether erasures leave nothing that depends on erased values.
     strict: bool,
+    /// The byte at which its first page starts.
+    place: Option<u64>,
     /// Pages and metadata.
     bytes: u64,
     encoded_bytes: u64,
@@ -138,6 +140,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
                 .collect(),
             rounding: column.rounding,
             strict: column.strict,
+            place: column.place,
             bytes: column.encoded_bytes.saturating_add(column.metadata_bytes),
             encoded_bytes: column.encoded_bytes,
             metadata_bytes: column.metadata_bytes,
@@ -259,12 +262,13 @@ fn columns(out: &mut Out, columns: &[ColumnDocument]) -> Result<(), Failure> {
         "pages",
         "blocks",
         "tree (blocks)",
+        "at byte",
         "bytes",
         "ratio",
         "search cache",
         "erasure",
     ]);
-    for i in [2, 3, 4, 5, 7, 8, 9, 10] {
+    for i in [2, 3, 4, 5, 7, 8, 9, 10, 11] {
         align_right(&mut table, i);
     }
     for column in columns {
@@ -281,6 +285,9 @@ fn columns(out: &mut Out, columns: &[ColumnDocument]) -> Result<(), Failure> {
             column.pages.to_string(),
             column.blocks.to_string(),
             printable(&trees.join(", "), NAME_CHARS),
+            column
+                .place
+                .map_or(String::new(), |place| place.to_string()),
             column.bytes.to_string(),
             ratio(column.decoded_bytes, column.bytes),
             column.search_cache_bytes.to_string(),

@@ -79,6 +79,10 @@ pub struct ColumnInspection {
     /// Whether it says that erasures leave nothing of its values
     /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).
     pub strict: bool,
+    /// The byte of the file at which its first page or shared page starts, if it has one. Columns whose pages were
+    /// written together lie in this order
+    /// ([`WriteOptions::with_column_order`](crate::WriteOptions::with_column_order)).
+    pub place: Option<u64>,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
     /// Bytes of the column's record, block tables and digests.
@@ -186,6 +190,7 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
             .sum()
     };
     let rounding = format!("{ROUNDED_KEY_PREFIX}{}", column.name());
+    let pages = column.pages.iter().chain(&column.shared_pages);
     Ok(ColumnInspection {
         name: column.name().to_owned(),
         rounding: file.schema_metadata()?.get(&rounding).cloned(),
@@ -206,6 +211,7 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
             .map(|page| u64::from(page.descriptor.n_blocks))
             .sum(),
         trees,
+        place: pages.map(|page| page.descriptor.place).min(),
         encoded_bytes: stored(&column.pages) + stored(&column.shared_pages),
         metadata_bytes: column.metadata_bytes,
         decoded_bytes: values + validity + counts.level_bytes,

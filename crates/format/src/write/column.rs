@@ -32,6 +32,8 @@ pub(super) struct ColumnWriter {
     pub(super) field: FieldRef,
     pub(super) index: usize,
     pub(super) leaf: u32,
+    /// Pages of lower ranks come first, where several columns have pages.
+    pub(super) rank: u32,
     pub(super) buffer: RowsHeld,
     /// The type of its values, if they are decimals.
     decimals: Option<DataType>,
@@ -84,6 +86,7 @@ impl ColumnWriter {
             field,
             index,
             leaf,
+            rank: 0,
             path: path.clone(),
             decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
             buffer: RowsHeld::new(&stored.data_type, path),
@@ -105,6 +108,11 @@ impl ColumnWriter {
     /// The salt of the file's root digest, if values of this column can be erased.
     pub(super) fn root_salt(&self) -> Option<[u8; 32]> {
         self.salts.as_ref().map(|salts| salts.of_root())
+    }
+
+    /// Sets its rank.
+    pub(super) fn with_rank(self, rank: u32) -> Self {
+        Self { rank, ..self }
     }
 
     /// Sets what erasures may do with the leaf `name`; there are salts where values can be erased.

@@ -24,6 +24,7 @@ use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
 use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
+use crate::write::placement::Placement;
 
 /// Rows taken from an input batch at a time: bounds what is held beyond the budget. Where the input is cut decides
 /// nothing else.
@@ -207,7 +208,8 @@ impl Columns {
         for (i, column) in self.writers.iter().enumerate() {
             column.push_full(i, self.page_bytes, &mut cuts);
         }
-        cuts.sort_by_key(|cut| (cut.known_at, cut.column, cut.rows.start));
+        let rank = |cut: &Cut| self.writers[cut.column].rank;
+        cuts.sort_by_key(|cut| (cut.known_at, rank(cut), cut.column, cut.rows.start));
         self.flush(cuts, body)
     }
 
@@ -216,7 +218,9 @@ impl Columns {
         let held = self.writers.iter().map(|column| column.buffer.held_bytes());
         let columns = self.budget.columns_to_flush(held);
         let cuts = columns.into_iter().map(|i| self.writers[i].cut_early(i));
-        self.flush(cuts.collect(), body)
+        let mut cuts: Vec<_> = cuts.collect();
+        cuts.sort_by_key(|cut| self.writers[cut.column].rank);
+        self.flush(cuts, body)
     }
 
     /// Encodes what the columns still hold.
@@ -226,7 +230,9 @@ impl Columns {
     pub(super) fn flush_rest(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
         let columns = self.writers.iter().enumerate();
         let rest = columns.filter_map(|(i, column)| column.cut_last(i));
-        self.flush(rest.collect(), body)
+        let mut rest: Vec<_> = rest.collect();
+        rest.sort_by_key(|cut| self.writers[cut.column].rank);
+        self.flush(rest, body)
     }
 
     /// Encodes pages in parallel and appends them in the order given. Those of a column follow each other, from its
@@ -319,6 +325,7 @@ impl FileSalts {
 }
 
 fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnWriter>> {
+    let placement = Placement::new(options.column_order(), schema)?;
     let mut choosers = Choosers::new(options, schema);
     let mut salts = FileSalts::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
@@ -354,6 +361,7 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
             let leaf = columns.len() as u32;
             let field = field.clone();
             let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
+            let column = column.with_rank(placement.rank(name.leaf));
             columns.push(column.with_erasure(erasure, salts, name.leaf));
         }
     }

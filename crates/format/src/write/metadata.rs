@@ -63,11 +63,16 @@ pub(super) fn append(
         // Not known yet; only an upper bound is needed for the check of places.
         tree_place: u64::MAX,
     };
-    let mut stored = Vec::with_capacity(columns.len());
-    for column in columns {
-        let pages = push_column(column, &mut region, &bounds, &footer_parts.of)
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|i| columns[*i].rank);
+    let levels = columns
+        .iter()
+        .map(|column| (StoredPages::None, column.level));
+    let mut stored: Vec<_> = levels.collect();
+    for i in order {
+        let column = &mut columns[i];
+        stored[i].0 = push_column(column, &mut region, &bounds, &footer_parts.of)
             .map_err(|error| error.in_column(column.field.name()))?;
-        stored.push((pages, column.level));
     }
     let mut records = Vec::with_capacity(stored.len());
     for (pages, level) in &stored {

@@ -7,6 +7,7 @@
 //! | `mod.rs` | [`Writer`]: checks batches, completes the file |
 //! | `metadata.rs` | what lies behind the pages |
 //! | `columns.rs` | all columns: which pages are written when |
+//! | `placement.rs` | which columns' pages come first |
 //! | `column.rs` | one leaf column: its rows and its pages |
 //! | `cut.rs`, `budget.rs` | where pages end |
 //! | `chooser.rs` | what chooses a column's trees of encodings |
@@ -36,6 +37,7 @@ mod metas;
 mod options;
 mod output;
 mod page;
+mod placement;
 mod rounding;
 mod shared;
 
@@ -157,8 +159,9 @@ impl Writer {
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; [`ErrorKind::Unsupported`] for a column type that is not stored, with the column's name;
-    /// [`ErrorKind::NoSuchColumn`] for options of columns that the schema does not have; [`ErrorKind::InvalidInput`]
-    /// for layouts that a field cannot have, and reserved keys in the metadata ([`Writer::add_key_value`]).
+    /// [`ErrorKind::NoSuchColumn`] for options and an order of columns that the schema does not have;
+    /// [`ErrorKind::InvalidInput`] for layouts that a field cannot have, an order that has a column twice, and reserved
+    /// keys in the metadata ([`Writer::add_key_value`]).
     pub fn create(
         path: impl AsRef<Path>,
         schema: SchemaRef,

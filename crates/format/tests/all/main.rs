@@ -30,6 +30,7 @@ mod long_strings;
 mod nested;
 mod options;
 mod packed;
+mod placement;
 mod projection;
 mod promise;
 mod reads;

@@ -1,0 +1,69 @@
+//! Which columns' pages come first, where pages of several columns are written together.
+
+use std::collections::HashMap;
+
+use arrow_schema::{Field, Schema};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::table::full_name;
+
+/// The order that [`WriteOptions::with_column_order`](crate::WriteOptions::with_column_order) asks for.
+pub(super) struct Placement {
+    /// Positions in the order, by the full names of what the names lead to.
+    ranks: HashMap<String, u32>,
+    n_names: u32,
+}
+
+impl Placement {
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`] for a name that leads nowhere; [`ErrorKind::InvalidInput`] for two that lead to the
+    /// same.
+    pub(super) fn new(order: &[String], schema: &Schema) -> Result<Self> {
+        let mut fields: HashMap<&str, &Field> = HashMap::new();
+        if !order.is_empty() {
+            for field in schema.fields() {
+                fields.entry(field.name()).or_insert(field);
+            }
+        }
+        let mut ranks = HashMap::with_capacity(order.len());
+        for (rank, name) in (0..).zip(order) {
+            let refused = |kind, what| Err(Error::new(kind, what).in_column(name));
+            let Some(full) = found(&fields, name) else {
+                let what = "the order of columns has a column that the schema does not have";
+                return refused(ErrorKind::NoSuchColumn, what);
+            };
+            if ranks.insert(full, rank).is_some() {
+                let what = "the order of columns has this column twice";
+                return refused(ErrorKind::InvalidInput, what);
+            }
+        }
+        Ok(Self {
+            n_names: ranks.len() as u32,
+            ranks,
+        })
+    }
+
+    /// The position of a leaf column, given the names from its top-level field down, joined by dots. Of several names
+    /// that lead to it or to what it is in, the longest counts. Columns without a name come behind all others.
+    pub(super) fn rank(&self, leaf: &str) -> u32 {
+        if self.ranks.is_empty() {
+            return 0;
+        }
+        let whole = std::iter::once(leaf.len());
+        let mut ends = whole.chain(leaf.rmatch_indices('.').map(|(dot, _)| dot));
+        let rank = ends.find_map(|end| self.ranks.get(leaf.get(..end)?));
+        rank.copied().unwrap_or(self.n_names)
+    }
+}
+
+/// The full name of what a name leads to: a top-level field, or one inside it.
+fn found(fields: &HashMap<&str, &Field>, name: &str) -> Option<String> {
+    if fields.contains_key(name) {
+        return Some(name.to_owned());
+    }
+    name.match_indices('.').find_map(|(dot, _)| {
+        let field = fields.get(&name[..dot])?;
+        let below = full_name(field.data_type(), &name[dot + 1..])?;
+        Some(format!("{}.{below}", &name[..dot]))
+    })
+}
