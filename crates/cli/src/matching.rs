@@ -140,7 +140,10 @@ mod tests {
                 "\"n.b\" = 1",
                 "t.tarsia: <memory>: condition: character 1: no column `n.b`",
             ),
-            ("N = 1", "t.tarsia: <memory>: condition: character 1: no column `N`"),
+            (
+                "N = 1",
+                "t.tarsia: <memory>: condition: character 1: no column `N`",
+            ),
             (
                 "n = 256",
                 "t.tarsia: <memory>: condition: character 5: column `n` has the type UInt8, which does not hold 256",

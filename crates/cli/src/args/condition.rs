@@ -24,7 +24,7 @@ pub struct Where {
         value_parser = OsStringValueParser::new().try_map(parse_condition)
     )]
     pub condition: Option<Condition>,
-    /// Say on the standard error how many rows each part of the condition looked at and let pass; parts are joined by AND
+    /// Say on the standard error how many rows each part of the condition, joined by AND, looked at and let pass
     #[arg(long, requires = "condition")]
     pub explain_filter: bool,
 }

@@ -524,8 +524,8 @@ pub struct Scan {
     )]
     #[command(flatten)]
     pub filter: Where,
-    /// Print the number of rows only; columns and rows are checked, but nothing is decoded beside what a condition looks
-    /// at: whether all can be is what `tarsia verify` says
+    /// Print the number of rows only; columns and rows are checked, but nothing is decoded beside what a condition
+    /// looks at: whether all can be is what `tarsia verify` says
     #[arg(long, conflicts_with_all = ["json", "force_kernels"])]
     pub count: bool,
     /// Print the rows only, as JSON lines

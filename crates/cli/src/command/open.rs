@@ -56,7 +56,7 @@ pub(super) fn open_with(
     opened.map_err(|error| Failure::of_tarsia(name, &error))
 }
 
-/// What a command reads of a file.
+/// Columns and rows of a file that a command reads.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) names: Option<&'a Names>,

@@ -17,7 +17,11 @@ fn table(folder: &Folder) {
     });
     let columns: [(&str, ArrayRef, bool); 3] = [
         ("n", Arc::new(Int64Array::from_iter_values(0..3_000)), false),
-        ("land", Arc::new(StringArray::from_iter_values(texts)), false),
+        (
+            "land",
+            Arc::new(StringArray::from_iter_values(texts)),
+            false,
+        ),
         ("x", Arc::new(floats.collect::<Float64Array>()), true),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
@@ -30,18 +34,50 @@ fn scans_heads_and_exports_have_the_rows_that_pass() {
     table(&folder);
     let condition = "land IN ('NL', 'DE') AND n < 300.5 AND NOT x IS NULL";
     let expected: Vec<i64> = (0..301).filter(|n| n % 3 != 1 && n % 10 != 0).collect();
-    let scanned = folder.run(&["scan", "t.tarsia", "--where", condition, "--columns", "n", "--json"]);
-    let lines: String = expected.iter().map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    let scanned = folder.run(&[
+        "scan",
+        "t.tarsia",
+        "--where",
+        condition,
+        "--columns",
+        "n",
+        "--json",
+    ]);
+    let lines: String = expected
+        .iter()
+        .map(|n| format!("{{\"n\":{n}}}\n"))
+        .collect();
     assert_eq!(scanned.ok(), lines);
     let count = ["scan", "t.tarsia", "--where", condition, "--count"];
     assert_eq!(folder.run(&count).ok(), format!("{}\n", expected.len()));
     // The range of rows counts, too.
     let some = [&count[..], &["--rows", "10..20"]].concat();
     assert_eq!(folder.run(&some).ok(), "6\n");
-    let head = ["head", "t.tarsia", "-n", "3", "--columns", "n", "--json", "--where", "n > 7 AND land = 'BE'"];
-    assert_eq!(folder.run(&head).json(), json!([{"n": 10}, {"n": 13}, {"n": 16}]));
+    let head = [
+        "head",
+        "t.tarsia",
+        "-n",
+        "3",
+        "--columns",
+        "n",
+        "--json",
+        "--where",
+        "n > 7 AND land = 'BE'",
+    ];
+    assert_eq!(
+        folder.run(&head).json(),
+        json!([{"n": 10}, {"n": 13}, {"n": 16}])
+    );
     folder.write("condition.txt", condition);
-    let export = ["export", "t.tarsia", "out.csv", "--columns", "n", "--where", "@condition.txt"];
+    let export = [
+        "export",
+        "t.tarsia",
+        "out.csv",
+        "--columns",
+        "n",
+        "--where",
+        "@condition.txt",
+    ];
     folder.run(&export).code_is(0);
     let lines: String = expected.iter().map(|n| format!("{n}\n")).collect();
     assert_eq!(folder.read("out.csv"), format!("n\n{lines}"));
@@ -54,25 +90,44 @@ fn each_part_of_a_condition_says_what_it_looked_at() {
     let folder = Folder::default();
     table(&folder);
     let done = folder.run(&[
-        "scan", "t.tarsia", "--count", "--explain-filter", "--where", "land = 'NL' AND n >= 2000",
+        "scan",
+        "t.tarsia",
+        "--count",
+        "--explain-filter",
+        "--where",
+        "land = 'NL' AND n >= 2000",
     ]);
     assert_eq!((done.code, done.stdout.as_str()), (0, "333\n"));
     let looked_at = |part: &str| {
-        let line = done.stderr.lines().find(|line| line.contains(part)).unwrap();
-        let mut numbers = line.split(|c: char| !c.is_ascii_digit()).filter(|it| !it.is_empty()).rev();
+        let line = done
+            .stderr
+            .lines()
+            .find(|line| line.contains(part))
+            .unwrap();
+        let mut numbers = line
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|it| !it.is_empty())
+            .rev();
         let (passed, rows) = (numbers.next().unwrap(), numbers.next().unwrap());
         (rows.parse::<u64>().unwrap(), passed.parse::<u64>().unwrap())
     };
     let both = [looked_at("land = 'NL'"), looked_at("n >= 2000")];
     // The first looks at all rows, the second one at those that are left.
-    assert!(both.contains(&(3_000, 1_000)) && both.iter().any(|(_, passed)| *passed == 333), "{both:?}");
+    assert!(
+        both.contains(&(3_000, 1_000)) && both.iter().any(|(_, passed)| *passed == 333),
+        "{both:?}"
+    );
 }
 
 #[test]
 fn conditions_that_do_not_suit_the_table_are_usage_errors() {
     let folder = Folder::default();
     table(&folder);
-    let refused = |condition: &str| folder.run(&["scan", "t.tarsia", "--where", condition]).fails(2);
+    let refused = |condition: &str| {
+        folder
+            .run(&["scan", "t.tarsia", "--where", condition])
+            .fails(2)
+    };
     for (condition, what) in [
         ("n = 1 AND m = 2", "character 11: no column `m`"),
         ("land = 3", "character 8"),
@@ -85,8 +140,12 @@ fn conditions_that_do_not_suit_the_table_are_usage_errors() {
         let line = refused(condition);
         assert!(line.contains(what), "{condition}: {line}");
     }
-    let missing = folder.run(&["head", "t.tarsia", "--where", "@none.txt"]).fails(1);
+    let missing = folder
+        .run(&["head", "t.tarsia", "--where", "@none.txt"])
+        .fails(1);
     assert!(missing.contains("none.txt"), "{missing}");
-    let line = folder.run(&["scan", "t.tarsia", "--explain-filter"]).fails(2);
+    let line = folder
+        .run(&["scan", "t.tarsia", "--explain-filter"])
+        .fails(2);
     assert!(line.contains("--where"), "{line}");
 }

@@ -75,8 +75,8 @@ impl ScanBuilder {
 
     /// Only rows that pass a filter: for which it is true, not false or null. It may name columns that are not read.
     /// Numbers are compared as they are written, with all their digits; floating-point numbers by IEEE 754's
-    /// `totalOrder`, in which NaN is above all others. Rows that do not pass are decoded as far as that is faster than to
-    /// pass over them, or the filter looks at them.
+    /// `totalOrder`, in which NaN is above all others. Rows that do not pass are decoded as far as that is faster than
+    /// to pass over them, or the filter looks at them.
     ///
     /// ```no_run
     /// use tarsia::filter::col;

@@ -37,7 +37,7 @@ impl<'a> PartAt<'a> {
         self.column.at(error, self.part.page as usize)
     }
 
-    /// What decodes it, if this build does.
+    /// Its decoder, if this build decodes it.
     fn decoder(self) -> Result<Option<&'a PageDecoder>> {
         let page = self.column.page(self.part.page as usize)?;
         Ok(decoder_of(page)?.native())

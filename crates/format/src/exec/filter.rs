@@ -13,8 +13,8 @@ use arrow_schema::DataType;
 use tarsia_arrow::reorder;
 use tarsia_filter::{Conjunct, Expr, Filter, FilterError};
 
-use super::job::{Fields, Found, Job, Passed};
 use super::open_file::OpenFile;
+use super::window::{Fields, Found, Passed, Reader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, Projection};
@@ -31,11 +31,11 @@ pub(crate) struct RowFilter {
     filter: Filter,
     /// The fields that the filter looks at.
     projection: Projection,
-    /// What evaluating each conjunct took so far.
+    /// Time and rows of each conjunct so far.
     costs: Vec<Cost>,
 }
 
-/// What a conjunct took, by all threads.
+/// Time and rows of a conjunct, by all threads.
 #[derive(Default)]
 struct Cost {
     rows: AtomicU64,
@@ -131,9 +131,14 @@ impl RowFilter {
         cost.nanos.load(Ordering::Relaxed) as f64 / rejected.max(0.5)
     }
 
-    /// The rows that pass, with the arrays that `job` wants of them as far as they were decoded. `None` if there are
-    /// too many for one batch.
-    pub(super) fn passing(&self, job: &Job, rows: RowSelection) -> Result<Option<Found>> {
+    /// The rows that pass, with the arrays of `output` as far as they were decoded. `None` if there are too many for
+    /// one batch.
+    pub(super) fn passing(
+        &self,
+        reader: Reader<'_>,
+        output: &Projection,
+        rows: RowSelection,
+    ) -> Result<Option<Found>> {
         let mut open = Open {
             rows,
             passed: None,
@@ -145,9 +150,9 @@ impl RowFilter {
             else {
                 continue;
             };
-            job.cancel.check()?;
+            reader.cancel.check()?;
             let start = Instant::now();
-            if !self.decode(job, conjunct, &mut open)? {
+            if !self.decode(reader, conjunct, &mut open)? {
                 return Ok(None);
             }
             let n_open = open.n_rows();
@@ -168,7 +173,7 @@ impl RowFilter {
                 .map(|array| of_type(field.field.data_type(), array))
                 .transpose()
         };
-        let known = job.projection.fields.iter().map(of_field);
+        let known = output.fields.iter().map(of_field);
         let known = match known.collect::<Result<Vec<Option<ArrayRef>>>>() {
             // Fewer rows have fewer bytes.
             Err(error) if error.kind() == ErrorKind::LimitExceeded && open.rows.len() > 1 => {
@@ -187,7 +192,7 @@ impl RowFilter {
     }
 
     /// Decodes what a conjunct looks at and was not decoded yet; false if the rows are too many for one batch.
-    fn decode(&self, job: &Job, conjunct: &Conjunct, open: &mut Open) -> Result<bool> {
+    fn decode(&self, reader: Reader<'_>, conjunct: &Conjunct, open: &mut Open) -> Result<bool> {
         let missing = conjunct.fields().iter().copied();
         let missing = missing.filter(|field| open.arrays.get(*field).is_some_and(Option::is_none));
         let missing: Vec<usize> = missing.collect();
@@ -208,7 +213,7 @@ impl RowFilter {
             may_be_cut: false,
             as_entries: true,
         };
-        let Some(arrays) = job.arrays(of, &open.rows)? else {
+        let Some(arrays) = reader.arrays(of, &open.rows)? else {
             return Ok(false);
         };
         for (field, array) in missing.into_iter().zip(arrays) {
@@ -227,7 +232,7 @@ impl RowFilter {
 struct Open {
     /// Rows that are decoded.
     rows: RowSelection,
-    /// Those of them that are open, if not all.
+    /// A bit for each of them that is open, if not all are.
     passed: Option<BooleanBuffer>,
     /// The fields of the filter as far as they were decoded.
     arrays: Vec<Option<ArrayRef>>,

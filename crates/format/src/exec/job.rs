@@ -1,26 +1,22 @@
-//! What the tasks of a scan share, and how each makes batches of its rows.
+//! State that the tasks of a scan share, and how each makes batches of its rows.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
-use arrow_select::filter::{FilterBuilder, FilterPredicate};
-use tarsia_arrow::{ArrayParts, reorder};
+use tarsia_arrow::ArrayParts;
 use tarsia_codec::ValueType;
 use tarsia_compliance::RowSet;
 
 use super::batch::{batches, too_many_values};
-use super::batch_size::{batch_rows, bytes_max};
-use super::budget::{batch_budget, rows_budget};
+use super::batch_size::batch_rows;
 use super::cancel::Cancel;
-use super::fields::FieldsRead;
 use super::filter::RowFilter;
 use super::open_file::OpenFile;
-use super::prepare::{Wanted, plan_all};
-use crate::error::{Error, ErrorKind, Result};
+use super::window::{Fields, Found, Passed, Reader};
+use crate::error::Result;
 use crate::plan::RowSelection;
-use crate::table::{Column, Projection, TableField};
+use crate::table::Projection;
 
 /// A scan uses other threads only if decoding takes about this many nanoseconds or more. To wake a thread takes 50 µs,
 /// and what it decodes is in another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second
@@ -68,55 +64,6 @@ pub(super) struct Job {
     pub(super) cancel: Cancel,
 }
 
-/// Fields that are read together.
-#[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
-    pub(super) fields: &'a [Arc<TableField>],
-    /// The leaf columns of all fields, in order.
-    pub(super) columns: &'a [Arc<Column>],
-    /// Whether an array may come in several parts.
-    pub(super) may_be_cut: bool,
-    /// Whether flat byte strings may come as dictionary arrays.
-    pub(super) as_entries: bool,
-}
-
-/// Rows that batches are made of.
-pub(super) struct Found {
-    /// The rows that are read.
-    pub(super) rows: RowSelection,
-    /// Those of them that batches have, if not all.
-    pub(super) passed: Option<BooleanBuffer>,
-    /// Fields of the projection that were decoded before, all rows of them. Empty if none was.
-    pub(super) known: Vec<Option<ArrayRef>>,
-}
-
-impl Found {
-    fn all(rows: RowSelection) -> Self {
-        Self {
-            rows,
-            passed: None,
-            known: Vec::new(),
-        }
-    }
-
-    /// The first `n` rows that are read, and the rest.
-    fn split(&self, n: u64) -> (Self, Self) {
-        let (head, tail) = self.rows.split(n);
-        let at = head.len() as usize;
-        let part = |rows: RowSelection, at: usize| {
-            let len = rows.len() as usize;
-            let known = self.known.iter();
-            let known = known.map(|array| array.as_ref().map(|array| array.slice(at, len)));
-            Self {
-                passed: self.passed.as_ref().map(|bits| bits.slice(at, len)),
-                known: known.collect(),
-                rows,
-            }
-        };
-        (part(head, 0), part(tail, at))
-    }
-}
-
 impl Job {
     /// Whether there is enough to decode for other threads. Threads share the batches or, with `split_columns`, the
     /// columns; then the largest column is the work of one thread.
@@ -159,9 +106,17 @@ impl Job {
         }
     }
 
+    fn reader(&self) -> Reader<'_> {
+        Reader {
+            file: &self.file,
+            split_columns: self.split_columns,
+            cancel: &self.cancel,
+        }
+    }
+
     fn filtered(&self, filter: &RowFilter, rows: RowSelection) -> Result<Vec<RecordBatch>> {
         let n_rows = rows.len();
-        let Some(mut found) = filter.passing(self, rows.clone())? else {
+        let Some(mut found) = filter.passing(self.reader(), &self.projection, rows.clone())? else {
             if n_rows == 1 {
                 return Err(too_many_values());
             }
@@ -230,11 +185,11 @@ impl Job {
             as_entries: false,
         };
         if found.known.is_empty() {
-            return self.arrays(all, &found.rows);
+            return self.reader().arrays(all, &found.rows);
         }
         let fields = all.fields.iter().zip(&found.known);
-        let fields = fields.filter_map(|(field, known)| known.is_none().then(|| field.clone()));
-        let fields: Vec<_> = fields.collect();
+        let fields = fields.filter(|(_, known)| known.is_none());
+        let fields: Vec<_> = fields.map(|(field, _)| field.clone()).collect();
         let columns = fields
             .iter()
             .flat_map(|field| field.columns.iter().cloned());
@@ -244,7 +199,7 @@ impl Job {
             columns: &columns,
             ..all
         };
-        let Some(arrays) = self.arrays(missing, &found.rows)? else {
+        let Some(arrays) = self.reader().arrays(missing, &found.rows)? else {
             return Ok(None);
         };
         let mut arrays = arrays.into_iter();
@@ -255,91 +210,5 @@ impl Job {
             None => arrays.next(),
         });
         Ok(columns.collect())
-    }
-
-    /// Decodes fields of some rows; `None` if there are too many for one batch.
-    pub(super) fn arrays(
-        &self,
-        of: Fields<'_>,
-        rows: &RowSelection,
-    ) -> Result<Option<Vec<ArrayParts>>> {
-        let (file, n_rows) = (&*self.file, rows.len());
-        let wanted = Wanted::Selected(rows);
-        let mut plans = plan_all(file, of.columns.iter().map(|column| (&**column, wanted)))?;
-        if !of.may_be_cut {
-            plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
-        }
-        self.cancel.check()?;
-        let blocks = file.source.fetch_once(&plans)?;
-        let read = FieldsRead {
-            file,
-            fields: of.fields,
-            columns: of.columns,
-            plans: &plans,
-            blocks: &blocks,
-            rows: n_rows as usize,
-            as_entries: of.as_entries,
-            cancel: Some(&self.cancel),
-        };
-        let mut decoded_bytes = 0;
-        for index in 0..of.columns.len() {
-            decoded_bytes += read.column(index).expected_bytes()?;
-        }
-        if decoded_bytes > bytes_max(of.columns.len()) && n_rows > 1 {
-            return Ok(None);
-        }
-        let budget = batch_budget(n_rows, || rows_budget(&read));
-        match read.decode(self.split_columns, &budget) {
-            // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have
-            // fewer.
-            Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => Ok(None),
-            decoded => decoded,
-        }
-    }
-}
-
-/// Picks rows out of arrays.
-pub(super) struct Passed {
-    predicate: FilterPredicate,
-    places: BooleanBuffer,
-    n_rows: usize,
-}
-
-impl Passed {
-    pub(super) fn new(bits: &BooleanBuffer) -> Self {
-        let array = BooleanArray::new(bits.clone(), None);
-        let predicate = FilterBuilder::new(&array).optimize().build();
-        Self {
-            n_rows: predicate.count(),
-            predicate,
-            places: bits.clone(),
-        }
-    }
-
-    /// The rows of an array whose bit is set.
-    pub(super) fn of(&self, array: &dyn Array) -> Result<ArrayRef> {
-        if let Ok(passed) = self.predicate.filter(array) {
-            return Ok(passed);
-        }
-        // Arrow cannot filter arrays of every type.
-        let places: UInt64Array = self
-            .places
-            .set_indices()
-            .map(|place| place as u64)
-            .collect();
-        reorder(array, &places)
-            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
-    }
-
-    fn of_all(&self, columns: Vec<ArrayParts>) -> Result<Vec<ArrayParts>> {
-        let columns = columns.into_iter().map(|column| {
-            let [array] = column.parts.as_slice() else {
-                return Err(too_many_values());
-            };
-            Ok(ArrayParts {
-                parts: vec![self.of(array)?],
-            })
-        });
-        columns.collect()
     }
 }

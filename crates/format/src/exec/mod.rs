@@ -14,6 +14,7 @@ mod open_file;
 mod prepare;
 mod schedule;
 mod scratch;
+mod window;
 
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use batch_size::batch_rows_of;

@@ -20,7 +20,7 @@ use crate::table::Projection;
 /// Name of the column of row numbers that a scan may add.
 pub const ROW_NUMBER: &str = "row_number";
 
-/// What a scan reads.
+/// Columns and rows that a scan reads.
 pub(crate) struct Wish {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) projection: Projection,

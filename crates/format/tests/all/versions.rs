@@ -74,7 +74,7 @@ fn batch(n_rows: i64, salt: i64) -> RecordBatch {
 
 fn written(n_rows: i64, salt: i64) -> Vec<u8> {
     let batch = batch(n_rows, salt);
-    write(batch.schema(), &[batch.clone()], deterministic())
+    write(batch.schema(), std::slice::from_ref(&batch), deterministic())
 }
 
 fn opened(object: &Arc<Object>) -> File {
@@ -110,7 +110,7 @@ fn an_object_is_opened_by_its_end_and_its_header_is_read_when_it_is_needed() {
             .all(|range| range.start >= HEADER_BYTES)
     );
     let metadata = file.metadata().unwrap();
-    assert_eq!(object.read(), [0..HEADER_BYTES]);
+    assert_eq!(object.read(), vec![0..HEADER_BYTES]);
     let whole = File::from_bytes(bytes, OpenOptions::new()).unwrap();
     assert_eq!(metadata, whole.metadata().unwrap());
     assert_eq!(file.verify().unwrap(), whole.verify().unwrap());

@@ -1,0 +1,165 @@
+//! Arrays of the rows of a scan: decodes fields of some rows, and picks rows out of what was decoded.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use tarsia_arrow::{ArrayParts, reorder};
+
+use super::batch::too_many_values;
+use super::batch_size::bytes_max;
+use super::budget::{batch_budget, rows_budget};
+use super::cancel::Cancel;
+use super::fields::FieldsRead;
+use super::open_file::OpenFile;
+use super::prepare::{Wanted, plan_all};
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::RowSelection;
+use crate::table::{Column, TableField};
+
+/// Fields that are read together.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub(super) fields: &'a [Arc<TableField>],
+    /// The leaf columns of all fields, in order.
+    pub(super) columns: &'a [Arc<Column>],
+    /// Whether an array may come in several parts.
+    pub(super) may_be_cut: bool,
+    /// Whether flat byte strings may come as dictionary arrays.
+    pub(super) as_entries: bool,
+}
+
+/// Rows that batches are made of.
+pub(super) struct Found {
+    /// The rows that are read.
+    pub(super) rows: RowSelection,
+    /// A bit for each of them that batches have, if not all.
+    pub(super) passed: Option<BooleanBuffer>,
+    /// Fields of the projection that were decoded before, all rows of them. Empty if none was.
+    pub(super) known: Vec<Option<ArrayRef>>,
+}
+
+impl Found {
+    pub(super) fn all(rows: RowSelection) -> Self {
+        Self {
+            rows,
+            passed: None,
+            known: Vec::new(),
+        }
+    }
+
+    /// The first `n` rows that are read, and the rest.
+    pub(super) fn split(&self, n: u64) -> (Self, Self) {
+        let (head, tail) = self.rows.split(n);
+        let at = head.len() as usize;
+        let part = |rows: RowSelection, at: usize| {
+            let len = rows.len() as usize;
+            let known = self.known.iter();
+            let known = known.map(|array| array.as_ref().map(|array| array.slice(at, len)));
+            Self {
+                passed: self.passed.as_ref().map(|bits| bits.slice(at, len)),
+                known: known.collect(),
+                rows,
+            }
+        };
+        (part(head, 0), part(tail, at))
+    }
+}
+
+/// Decodes for a scan.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a OpenFile,
+    /// Whether columns are decoded in parallel.
+    pub(super) split_columns: bool,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Reader<'_> {
+    /// Decodes fields of some rows; `None` if there are too many for one batch.
+    pub(super) fn arrays(
+        &self,
+        of: Fields<'_>,
+        rows: &RowSelection,
+    ) -> Result<Option<Vec<ArrayParts>>> {
+        let (file, n_rows) = (self.file, rows.len());
+        let wanted = Wanted::Selected(rows);
+        let mut plans = plan_all(file, of.columns.iter().map(|column| (&**column, wanted)))?;
+        if !of.may_be_cut {
+            plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
+        }
+        self.cancel.check()?;
+        let blocks = file.source.fetch_once(&plans)?;
+        let read = FieldsRead {
+            file,
+            fields: of.fields,
+            columns: of.columns,
+            plans: &plans,
+            blocks: &blocks,
+            rows: n_rows as usize,
+            as_entries: of.as_entries,
+            cancel: Some(self.cancel),
+        };
+        let mut decoded_bytes = 0;
+        for index in 0..of.columns.len() {
+            decoded_bytes += read.column(index).expected_bytes()?;
+        }
+        if decoded_bytes > bytes_max(of.columns.len()) && n_rows > 1 {
+            return Ok(None);
+        }
+        let budget = batch_budget(n_rows, || rows_budget(&read));
+        match read.decode(self.split_columns, &budget) {
+            // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have
+            // fewer.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded && n_rows > 1 => Ok(None),
+            decoded => decoded,
+        }
+    }
+}
+
+/// Picks rows out of arrays.
+pub(super) struct Passed {
+    predicate: FilterPredicate,
+    places: BooleanBuffer,
+    pub(super) n_rows: usize,
+}
+
+impl Passed {
+    pub(super) fn new(bits: &BooleanBuffer) -> Self {
+        let array = BooleanArray::new(bits.clone(), None);
+        let predicate = FilterBuilder::new(&array).optimize().build();
+        Self {
+            n_rows: predicate.count(),
+            predicate,
+            places: bits.clone(),
+        }
+    }
+
+    /// The rows of an array whose bit is set.
+    pub(super) fn of(&self, array: &dyn Array) -> Result<ArrayRef> {
+        if let Ok(passed) = self.predicate.filter(array) {
+            return Ok(passed);
+        }
+        // Arrow cannot filter arrays of every type.
+        let places: UInt64Array = self
+            .places
+            .set_indices()
+            .map(|place| place as u64)
+            .collect();
+        reorder(array, &places)
+            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
+    }
+
+    pub(super) fn of_all(&self, columns: Vec<ArrayParts>) -> Result<Vec<ArrayParts>> {
+        let columns = columns.into_iter().map(|column| {
+            let [array] = column.parts.as_slice() else {
+                return Err(too_many_values());
+            };
+            Ok(ArrayParts {
+                parts: vec![self.of(array)?],
+            })
+        });
+        columns.collect()
+    }
+}
