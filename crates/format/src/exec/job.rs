@@ -125,6 +125,10 @@ impl Job {
             batches.extend(self.filtered(filter, tail)?);
             return Ok(batches);
         };
+        if found.rows.is_empty() {
+            // No batch asks.
+            self.file.check_unchanged()?;
+        }
         let step = batch_rows(&self.projection) as u64;
         let mut batches = Vec::new();
         while !found.rows.is_empty() {
