@@ -53,10 +53,10 @@ impl Condition {
     /// The condition.
     ///
     /// # Errors
-    /// [`Failure::Bad`] for a file that cannot be read, that has more than 256 MiB, or that holds no condition.
+    /// [`Failure::Bad`] for a file that cannot be read, that has more than 32 MiB, or that holds no condition.
     pub fn read(&self) -> Result<Cow<'_, Expr>, Failure> {
-        /// A million ids take 20 MB at most.
-        const BYTES_MAX: u64 = 256 << 20;
+        /// A million ids take 20 MB at most. The parser takes about 65 times as much memory as the text.
+        const BYTES_MAX: u64 = 32 << 20;
         let path = match self {
             Condition::Given(condition) => return Ok(Cow::Borrowed(condition)),
             Condition::File(path) => path,
@@ -68,7 +68,7 @@ impl Condition {
         if text.len() as u64 > BYTES_MAX {
             return Err(Failure::bad(
                 path,
-                "more than 256 MiB, too many for a condition",
+                "more than 32 MiB, too many for a condition",
             ));
         }
         let condition = text.parse();
