@@ -50,14 +50,21 @@ impl Test {
 }
 
 pub(super) fn tables(arguments: &Arguments) -> Result<Vec<Table>> {
-    let is_wanted = |name: &str| arguments.table.as_ref().is_none_or(|part| name.contains(part));
+    let is_wanted = |name: &str| {
+        arguments
+            .table
+            .as_ref()
+            .is_none_or(|part| name.contains(part))
+    };
     let mut tables = Vec::new();
     if is_wanted("lineitem") {
         tables.push(lineitem_table(arguments.scale_factor)?);
     }
     if is_wanted("flights") {
         let folder = machine::data_folder(arguments.folder.as_ref())?;
-        tables.push(flights(batches(&folder.join("nycflights_flights.parquet"))?)?);
+        tables.push(flights(batches(
+            &folder.join("nycflights_flights.parquet"),
+        )?)?);
     }
     Ok(tables)
 }
@@ -130,10 +137,13 @@ fn flights(batches: Vec<RecordBatch>) -> Result<Table> {
     for carrier in ["OO", "UA"] {
         cases.push(Case {
             name: format!("carrier = '{carrier}'"),
-            tests: vec![Test::equal("carrier", arrow_cast::cast(
-                &StringArray::from(vec![carrier]),
-                schema.field_with_name("carrier")?.data_type(),
-            )?)],
+            tests: vec![Test::equal(
+                "carrier",
+                arrow_cast::cast(
+                    &StringArray::from(vec![carrier]),
+                    schema.field_with_name("carrier")?.data_type(),
+                )?,
+            )],
             columns: COLUMNS.to_vec(),
         });
     }
@@ -153,7 +163,9 @@ fn lowest(
     share: f64,
     columns: &[&'static str],
 ) -> Result<Case> {
-    let arrays = batches.iter().map(|batch| batch.column_by_name(column).context(column));
+    let arrays = batches
+        .iter()
+        .map(|batch| batch.column_by_name(column).context(column));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let arrays: Vec<_> = arrays.into_iter().map(|array| array.as_ref()).collect();
     let all = arrow_select::concat::concat(&arrays)?;

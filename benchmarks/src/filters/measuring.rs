@@ -91,10 +91,13 @@ fn times(readers: &[Box<dyn Reader>], case: &Case, reps: usize) -> Result<(usize
         }
     }
     let of = |times: &Vec<f64>| median(times.iter().copied()).unwrap_or_default();
-    let times = readers.iter().zip(&samples).map(|(reader, (by_filter, by_scan))| Times {
-        format: reader.name(),
-        filter_ms: of(by_filter),
-        scan_ms: of(by_scan),
-    });
+    let times = readers
+        .iter()
+        .zip(&samples)
+        .map(|(reader, (by_filter, by_scan))| Times {
+            format: reader.name(),
+            filter_ms: of(by_filter),
+            scan_ms: of(by_scan),
+        });
     Ok((found.unwrap_or_default(), times.collect()))
 }

@@ -49,7 +49,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let repository = crate::machine::repository()?;
     let json = serde_json::to_string_pretty(&report)?;
-    std::fs::write(repository.join("benchmarks/results/filters.json"), json + "\n")?;
+    std::fs::write(
+        repository.join("benchmarks/results/filters.json"),
+        json + "\n",
+    )?;
     let docs = repository.join("docs/benchmarks.md");
     crate::report::refresh_docs(&docs, "filters", "Filters", &section)
 }

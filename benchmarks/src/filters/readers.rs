@@ -58,7 +58,11 @@ pub(super) fn readers(folder: &Path, table: &Table) -> Result<Vec<Box<dyn Reader
     let path = |format: &str| folder.join(format!("{}.{format}", table.name));
     let tarsia = path("tarsia");
     let preset = tarsia::Preset::Balanced;
-    peers::tarsia::speed::Tarsia::with_preset(preset).write(&tarsia, &table.batches, Threads::All)?;
+    peers::tarsia::speed::Tarsia::with_preset(preset).write(
+        &tarsia,
+        &table.batches,
+        Threads::All,
+    )?;
     let vortex = path("vortex");
     peers::vortex::speed::Vortex::new().write(&vortex, &table.batches, Threads::All)?;
     let parquet = path("parquet");
@@ -66,7 +70,11 @@ pub(super) fn readers(folder: &Path, table: &Table) -> Result<Vec<Box<dyn Reader
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_data_page_row_count_limit(PAGE_ROWS)
         .build();
-    let mut writer = ArrowWriter::try_new(File::create(&parquet)?, table.schema.clone(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(
+        File::create(&parquet)?,
+        table.schema.clone(),
+        Some(properties),
+    )?;
     for batch in &table.batches {
         writer.write(batch)?;
     }
@@ -135,7 +143,10 @@ fn filtered<E: Into<anyhow::Error>>(
     for batch in batches {
         let batch = batch.map_err(Into::into)?;
         let passed = passes(&batch, &case.tests)?;
-        let names = case.columns.iter().map(|name| batch.schema().index_of(name));
+        let names = case
+            .columns
+            .iter()
+            .map(|name| batch.schema().index_of(name));
         let narrow = batch.project(&names.collect::<Result<Vec<_>, _>>()?)?;
         n_rows += filter_record_batch(&narrow, &passed)?.num_rows();
     }
@@ -161,13 +172,22 @@ impl Reader for Tarsia {
 
     fn filtered(&self, case: &Case) -> Result<usize> {
         let tests = case.tests.iter().flat_map(|test| {
-            let low = test.low.iter().map(|low| col(test.column).gt_eq(Literal::array(low.clone())));
+            let low = test
+                .low
+                .iter()
+                .map(|low| col(test.column).gt_eq(Literal::array(low.clone())));
             let high = test.high.iter();
             let high = high.map(|high| col(test.column).lt_eq(Literal::array(high.clone())));
             low.chain(high).collect::<Vec<_>>()
         });
         let filter = Expr::And(tests.collect());
-        counted(self.0.scan().columns(&case.columns).filter(filter).build()?)
+        counted(
+            self.0
+                .scan()
+                .columns(&case.columns)
+                .filter(filter)
+                .build()?,
+        )
     }
 
     fn scanned(&self, case: &Case) -> Result<usize> {
@@ -197,17 +217,29 @@ impl Vortex {
 
     fn literal(&self, value: &ArrayRef) -> Result<Expression> {
         let field = arrow_schema::Field::new("value", value.data_type().clone(), false);
-        let array: VortexArray = self.session.arrow().from_arrow_array(value.clone(), &field)?;
-        Ok(lit(array.execute_scalar(0, &mut self.session.create_execution_ctx())?))
+        let array: VortexArray = self
+            .session
+            .arrow()
+            .from_arrow_array(value.clone(), &field)?;
+        Ok(lit(array.execute_scalar(
+            0,
+            &mut self.session.create_execution_ctx(),
+        )?))
     }
 
-    fn read(&self, columns: &[&str], filter: Option<Expression>) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>>> {
+    fn read(
+        &self,
+        columns: &[&str],
+        filter: Option<Expression>,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>>> {
         let projection = select(columns.to_vec(), root()).bind(self.file.dtype())?;
         let mut scan = self.file.scan()?.with_projection(projection);
         if let Some(filter) = filter {
             scan = scan.with_filter(filter.bind(self.file.dtype())?);
         }
-        let fields = columns.iter().map(|name| Ok(self.schema.field_with_name(name)?.clone()));
+        let fields = columns
+            .iter()
+            .map(|name| Ok(self.schema.field_with_name(name)?.clone()));
         let schema = Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?));
         Ok(scan.into_record_batch_reader(schema, &self.runtime)?)
     }
@@ -253,7 +285,10 @@ impl Parquet {
     }
 
     fn builder(&self, columns: &[&str]) -> ParquetRecordBatchReaderBuilder<bytes::Bytes> {
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+            self.bytes.clone(),
+            self.metadata.clone(),
+        );
         let mask = ProjectionMask::columns(self.metadata.parquet_schema(), columns.iter().copied());
         builder.with_projection(mask).with_batch_size(BATCH_ROWS)
     }
@@ -262,7 +297,8 @@ impl Parquet {
     fn pages(&self, tests: &[Test]) -> Result<Option<RowSelection>> {
         let metadata = self.metadata.metadata();
         let groups: Vec<usize> = (0..metadata.num_row_groups()).collect();
-        let (Some(index), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else {
+        let (Some(index), Some(offsets)) = (metadata.column_index(), metadata.offset_index())
+        else {
             return Ok(None);
         };
         let mut selection: Option<RowSelection> = None;
@@ -290,10 +326,13 @@ impl Parquet {
                 let mins = converter.data_page_mins(index, offsets, &groups)?;
                 bound(lt_eq(&mins, &Scalar::new(high.clone()))?);
             }
-            let selectors = may_pass.iter().zip(counts.values()).map(|(may_pass, rows)| match may_pass {
-                true => RowSelector::select(*rows as usize),
-                false => RowSelector::skip(*rows as usize),
-            });
+            let selectors = may_pass
+                .iter()
+                .zip(counts.values())
+                .map(|(may_pass, rows)| match may_pass {
+                    true => RowSelector::select(*rows as usize),
+                    false => RowSelector::skip(*rows as usize),
+                });
             let of_test: RowSelection = selectors.collect::<Vec<_>>().into();
             selection = Some(match selection {
                 Some(selection) => selection.intersection(&of_test),
@@ -317,14 +356,20 @@ impl Reader for Parquet {
                 low: test.low.clone(),
                 high: test.high.clone(),
             };
-            let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| passes_test(batch.column(0), &test));
+            let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
+                passes_test(batch.column(0), &test)
+            });
             Box::new(predicate) as Box<dyn ArrowPredicate>
         });
         let mut builder = self.builder(&case.columns);
         if let Some(pages) = self.pages(&case.tests)? {
             builder = builder.with_row_selection(pages);
         }
-        counted(builder.with_row_filter(RowFilter::new(predicates.collect())).build()?)
+        counted(
+            builder
+                .with_row_filter(RowFilter::new(predicates.collect()))
+                .build()?,
+        )
     }
 
     /// As engines do that do not push filters down: pages are pruned, the rest is read and filtered.

@@ -24,7 +24,9 @@ pub(super) fn markdown(report: &Report) -> String {
         }))
     };
     let slower = report.cases.iter().filter_map(|case| case.formats.first());
-    let worst = slower.map(|tarsia| tarsia.filter_ms / tarsia.scan_ms).fold(0.0, f64::max);
+    let worst = slower
+        .map(|tarsia| tarsia.filter_ms / tarsia.scan_ms)
+        .fold(0.0, f64::max);
     let _ = writeln!(
         out,
         "\nGeometric mean of the better time of a peer over that of Tarsia's filter: Vortex {:.2}, Parquet {:.2}. \
@@ -41,8 +43,16 @@ fn best(times: &Times) -> f64 {
 
 fn heads() -> Vec<String> {
     let heads = [
-        "condition", "rows that pass", "Tarsia filter", "Tarsia scan", "Vortex filter", "Vortex scan",
-        "Parquet filter", "Parquet scan", "Vortex / Tarsia", "Parquet / Tarsia",
+        "condition",
+        "rows that pass",
+        "Tarsia filter",
+        "Tarsia scan",
+        "Vortex filter",
+        "Vortex scan",
+        "Parquet filter",
+        "Parquet scan",
+        "Vortex / Tarsia",
+        "Parquet / Tarsia",
     ];
     heads.map(String::from).to_vec()
 }

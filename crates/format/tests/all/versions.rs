@@ -74,7 +74,11 @@ fn batch(n_rows: i64, salt: i64) -> RecordBatch {
 
 fn written(n_rows: i64, salt: i64) -> Vec<u8> {
     let batch = batch(n_rows, salt);
-    write(batch.schema(), std::slice::from_ref(&batch), deterministic())
+    write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    )
 }
 
 fn opened(object: &Arc<Object>) -> File {
