@@ -1,6 +1,6 @@
 //! The `tarsia` command as a library, so that tests can reach the parts, and for builds that can open more than local
 //! files: `crates/integrations/command` is one. A build is a program whose allocator is
-//! [`CountingAllocator`](budget::CountingAllocator), and which calls [`main`] with its [`Places`](place::Places).
+//! [`CountingAllocator`](budget::CountingAllocator), and which calls [`main`] with its [`Places`].
 //!
 //! | module | job |
 //! |---|---|
