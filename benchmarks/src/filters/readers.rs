@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, Scalar};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow_ord::cmp::{gt_eq, lt_eq};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::{filter_record_batch, prep_null_mask_filter};
