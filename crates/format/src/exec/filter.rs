@@ -256,8 +256,8 @@ impl Open {
             .map_or(self.rows.len(), |bits| bits.count_set_bits() as u64)
     }
 
-    /// Closes the rows that a conjunct rejects. Returns how many are open. If they are at most one of `share`, the others
-    /// are not decoded any more.
+    /// Closes the rows that a conjunct rejects. Returns how many are open. If they are at most one of `share`, the
+    /// others are not decoded any more.
     fn evaluate(&mut self, conjunct: &Conjunct, share: u64) -> Result<u64> {
         let fields = conjunct.fields().iter();
         let columns = fields.filter_map(|field| self.arrays.get(*field).cloned().flatten());
