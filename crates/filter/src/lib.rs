@@ -21,6 +21,7 @@
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
 //! | `test`, `set`, `like` | tests of one flat array |
+//! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
 //!
 //! # Meaning
 //! A condition is true, false or unknown for a row. Comparisons, `IN` and `LIKE` are unknown for null; `AND`, `OR` and
@@ -49,6 +50,7 @@ mod like;
 mod literal;
 mod number;
 mod place;
+mod prove;
 mod resolve;
 mod set;
 #[cfg(feature = "sql")]
@@ -60,3 +62,4 @@ pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
 pub use filter::{Conjunct, Filter};
 pub use literal::Literal;
+pub use prove::{ColumnBounds, Proof};

@@ -61,6 +61,27 @@ impl Pattern {
         Pattern { first, rest }
     }
 
+    /// The text that all texts like the pattern begin with; `None` if there is none.
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        match &self.first {
+            Piece::Text(finder) => {
+                let prefix = std::str::from_utf8(finder.needle()).ok();
+                prefix.filter(|prefix| !prefix.is_empty())
+            }
+            Piece::Characters(_) => None,
+        }
+    }
+
+    /// Whether all texts that begin with [`Pattern::prefix`] are like the pattern.
+    pub(crate) fn is_prefix(&self) -> bool {
+        let ends = |rest: &Rest| match &rest.last {
+            Piece::Text(finder) => finder.needle().is_empty(),
+            Piece::Characters(_) => false,
+        };
+        let has_rest = self.rest.as_ref();
+        has_rest.is_some_and(|rest| rest.inner.is_empty() && ends(rest))
+    }
+
     /// True if the text is like the pattern.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some(mut left) = self.first.strip_prefix(text) else {

@@ -5,7 +5,9 @@ use arrow_array::types::{Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, Scalar};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, ScalarBuffer};
 use arrow_ord::cmp;
+use arrow_ord::sort::sort;
 use arrow_schema::{ArrowError, DataType};
+use arrow_select::concat::concat;
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
@@ -14,7 +16,14 @@ const FEW_MAX: usize = 4;
 
 /// Values of one type that is neither nested nor a dictionary.
 #[derive(Debug)]
-pub(crate) enum Set {
+pub(crate) struct Set {
+    members: Members,
+    /// The members in rising order; `None` for types that are not sorted.
+    sorted: Option<ArrayRef>,
+}
+
+#[derive(Debug)]
+enum Members {
     Few(Vec<Scalar<ArrayRef>>),
     /// The bits of values of at most 64.
     Words(HashSet<u64, RandomState>),
@@ -24,7 +33,32 @@ pub(crate) enum Set {
 impl Set {
     /// The set of these values: arrays of one value each, of one type.
     pub(crate) fn new(members: Vec<ArrayRef>) -> Set {
-        let few = |members: Vec<ArrayRef>| Set::Few(members.into_iter().map(Scalar::new).collect());
+        let all: Vec<&dyn Array> = members.iter().map(|it| it.as_ref()).collect();
+        let sorted = concat(&all).and_then(|all| sort(&all, None)).ok();
+        Set {
+            members: Members::new(members),
+            sorted,
+        }
+    }
+
+    /// The members in rising order; `None` for types that are not sorted.
+    pub(crate) fn sorted(&self) -> Option<&ArrayRef> {
+        self.sorted.as_ref()
+    }
+
+    /// The values that are members. What is set for nulls has no meaning.
+    ///
+    /// # Errors
+    /// An array of another type than the members'.
+    pub(crate) fn holds(&self, array: &ArrayRef) -> Result<BooleanBuffer, ArrowError> {
+        self.members.holds(array)
+    }
+}
+
+impl Members {
+    fn new(members: Vec<ArrayRef>) -> Self {
+        let few =
+            |members: Vec<ArrayRef>| Members::Few(members.into_iter().map(Scalar::new).collect());
         if members.len() <= FEW_MAX {
             return few(members);
         }
@@ -46,17 +80,13 @@ impl Set {
         }
         // Members are of one type, so one of the sets is empty.
         match (words.is_empty(), bytes.is_empty()) {
-            (false, _) => Set::Words(words),
-            (_, false) => Set::Bytes(bytes),
+            (false, _) => Members::Words(words),
+            (_, false) => Members::Bytes(bytes),
             _ => few(members),
         }
     }
 
-    /// The values that are members. What is set for nulls has no meaning.
-    ///
-    /// # Errors
-    /// An array of another type than the members'.
-    pub(crate) fn holds(&self, array: &ArrayRef) -> Result<BooleanBuffer, ArrowError> {
+    fn holds(&self, array: &ArrayRef) -> Result<BooleanBuffer, ArrowError> {
         let n = array.len();
         let words = |set: &HashSet<u64, RandomState>| {
             Some(match Values::of(array) {
@@ -68,15 +98,15 @@ impl Set {
             })
         };
         let held = match self {
-            Set::Few(members) => {
+            Self::Few(members) => {
                 let mut all = BooleanBuffer::new_unset(n);
                 for member in members {
                     all = &all | cmp::eq(array, member)?.values();
                 }
                 return Ok(all);
             }
-            Set::Words(set) => words(set),
-            Set::Bytes(set) => match Values::of(array) {
+            Self::Words(set) => words(set),
+            Self::Bytes(set) => match Values::of(array) {
                 Values::Bytes(bytes) => {
                     Some(BooleanBuffer::collect_bool(n, |i| set.contains(bytes(i))))
                 }

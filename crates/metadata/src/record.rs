@@ -264,7 +264,7 @@ impl<'a> NodeRecord<'a> {
         let (Some(at), Some(old)) = (old.column_at(), old.column) else {
             return Err(Error::invalid("a node without a column"));
         };
-        if old.inside().len() != column.inside().len() {
+        if old.more_bytes() != column.more_bytes() {
             return Err(Error::invalid("a column record of another length"));
         }
         let length = NodeRecord::length(bytes)? as usize;
@@ -288,7 +288,7 @@ impl<'a> NodeRecord<'a> {
             + self.children.map_or(0, |_| RECORD_CHILDREN_BYTES)
             + self.stored_leaf().map_or(0, |_| RECORD_LEAF_BYTES)
             + self.column.map_or(0, |_| COLUMN_RECORD_BYTES);
-        let inside = self.column.map_or(0, |column| column.inside().len());
+        let inside = self.column.map_or(0, |column| column.more_bytes());
         let parts = [
             inside,
             self.format.len(),
@@ -456,10 +456,13 @@ fn parse_leaf(reader: &mut ByteReader<'_>, ordinal: u32) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ColumnSource, ErasureLevel, encode_metadata, encode_path, unique_record};
+    use crate::{
+        ColumnSource, ErasureLevel, ZonesPlace, encode_metadata, encode_path, unique_record,
+    };
     use proptest::prelude::*;
 
     const COLUMN: ColumnRecord<'static> = ColumnRecord {
+        zones: None,
         level: ErasureLevel::Hide,
         source: ColumnSource::Meta {
             place: 4096,
@@ -734,7 +737,12 @@ mod tests {
                 value_keys_ordered: false,
                 children: None,
                 leaf: Some(leaf.min(ordinal - 1)),
-                column: Some(ColumnRecord { source: ColumnSource::Meta { place, length, crc }, level: ErasureLevel::Erase, digest }),
+                column: Some(ColumnRecord {
+                    source: ColumnSource::Meta { place, length, crc },
+                    level: ErasureLevel::Erase,
+                    digest,
+                    zones: nullable.then_some(ZonesPlace { place: 4096, length: 64 }),
+                }),
                 format: &format,
                 path: &path,
                 metadata: &encoded,

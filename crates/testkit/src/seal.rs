@@ -160,6 +160,12 @@ impl Seals {
             }
             ColumnSource::Page { .. } | ColumnSource::Empty => None,
         };
+        if let Some(zones) = record.zones {
+            let start = zones.place as usize;
+            let end = start + zones.length as usize;
+            self.fixed
+                .push((start + 4, [start..start + 4, start + 8..end]));
+        }
         let first = self.pages.len();
         for (number, page) in (0..).zip(&meta.pages) {
             self.find_page(bytes, column, number, page, &flatbuffer);

@@ -14,7 +14,7 @@ use tarsia_filter::{Comparison, Expr, Literal, col};
 
 /// A value of any column, in the order in which its column is compared.
 #[derive(Debug, Clone, PartialEq)]
-enum Plain {
+pub(crate) enum Plain {
     Flag(bool),
     /// Whole numbers, unscaled decimals, dates and timestamps.
     Int(i128),
@@ -91,7 +91,7 @@ fn values(column: usize) -> BoxedStrategy<Plain> {
     }
 }
 
-type Cells = Vec<Option<Plain>>;
+pub(crate) type Cells = Vec<Option<Plain>>;
 
 /// The column as an Arrow array; of the last one, structs around it.
 fn array(column: usize, cells: &Cells) -> ArrayRef {
@@ -204,7 +204,7 @@ fn runs(cells: &[Option<f64>]) -> ArrayRef {
 }
 
 #[derive(Debug, Clone)]
-enum Tree {
+pub(crate) enum Tree {
     Compare(usize, Comparison, Plain),
     Between(usize, Plain, Plain),
     In(usize, Vec<Option<Plain>>),
@@ -228,7 +228,7 @@ fn comparisons() -> impl Strategy<Value = Comparison> {
     prop::sample::select(COMPARISONS.to_vec())
 }
 
-fn trees() -> impl Strategy<Value = Tree> {
+pub(crate) fn trees() -> impl Strategy<Value = Tree> {
     let leaf = (0..COLUMNS.len()).prop_flat_map(|column| {
         let like = match COLUMNS[column].1 {
             Sort::Text => "[a%_\\\\ä]{0,3}".prop_map(move |it| Tree::Like(column, it)).boxed(),
@@ -269,7 +269,7 @@ fn literal(column: usize, value: &Plain) -> Literal {
 }
 
 impl Tree {
-    fn expr(&self) -> Expr {
+    pub(crate) fn expr(&self) -> Expr {
         let name = |column: &usize| col(COLUMNS[*column].0);
         match self {
             Tree::Compare(column, op, value) => name(column).compare(*op, literal(*column, value)),
@@ -356,7 +356,7 @@ fn is_like(text: &[char], pattern: &[char]) -> bool {
     }
 }
 
-fn tables() -> impl Strategy<Value = Vec<Cells>> {
+pub(crate) fn tables() -> impl Strategy<Value = Vec<Cells>> {
     (0_usize..24).prop_flat_map(|n_rows| {
         let cells = |column| prop::option::weighted(0.8, values(column));
         let columns = (0..COLUMNS.len()).map(|it| prop::collection::vec(cells(it), n_rows));
@@ -364,7 +364,7 @@ fn tables() -> impl Strategy<Value = Vec<Cells>> {
     })
 }
 
-fn batch(table: &[Cells]) -> RecordBatch {
+pub(crate) fn batch(table: &[Cells]) -> RecordBatch {
     let columns = table.iter().enumerate().map(|(column, cells)| {
         let (name, _) = COLUMNS[column];
         let top = name.split_once('.').map_or(name, |(top, _)| top);

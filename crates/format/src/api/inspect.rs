@@ -85,8 +85,10 @@ pub struct ColumnInspection {
     pub place: Option<u64>,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
-    /// Bytes of the column's record, block tables and digests.
+    /// Bytes of the column's record, block tables, digests and zone map.
     pub metadata_bytes: u64,
+    /// Bytes of its zone map; 0 if it has none.
+    pub zone_bytes: u64,
     /// Bytes of the Arrow buffers the column decodes to.
     pub decoded_bytes: u64,
     /// Bytes of block tables, which a reader that has touched every page keeps in memory to find blocks.
@@ -214,6 +216,10 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
         place: pages.map(|page| page.descriptor.place).min(),
         encoded_bytes: stored(&column.pages) + stored(&column.shared_pages),
         metadata_bytes: column.metadata_bytes,
+        zone_bytes: column
+            .zones
+            .as_ref()
+            .map_or(0, |zones| zones.range.end - zones.range.start),
         decoded_bytes: values + validity + counts.level_bytes,
         search_cache_bytes,
         shared_cache_bytes,

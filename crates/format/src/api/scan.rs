@@ -203,7 +203,12 @@ impl ScanBuilder {
         };
         let filter = self
             .filter
-            .map(|(filter, rules)| RowFilter::new(&file, &filter, rules == Rules::Strict));
+            .map(|(filter, rules)| RowFilter::new(&file, &filter, rules == Rules::Strict))
+            .transpose()?;
+        let rows = match &filter {
+            Some(filter) => filter.that_may_pass(rows),
+            None => rows,
+        };
         Ok(Schedule::new(Wish {
             projection: file.projection(self.columns.as_deref())?,
             rows,
@@ -211,7 +216,7 @@ impl ScanBuilder {
                 true => file.erased().clone(),
                 false => file.deleted().clone(),
             },
-            filter: filter.transpose()?,
+            filter,
             limit: self.limit,
             batch_rows,
             row_numbers: self.row_numbers,

@@ -18,9 +18,9 @@ use super::pages::{Erasing, bound};
 use super::patches::Patches;
 use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 use crate::end::{EndParts, Growing};
-use crate::error::{Error, ErrorKind, Result};
-use crate::exec::OpenFile;
-use crate::plan::PageNumber;
+use crate::error::{Error, ErrorKind, Result, while_reading};
+use crate::exec::{OpenFile, read_zones, zone_of_rows};
+use crate::plan::{PageNumber, RowSelection};
 use crate::random::random;
 use crate::table::{Column, Head, Page};
 
@@ -99,6 +99,9 @@ struct Draft<'a> {
     blocks: BTreeMap<u32, Vec<ErasedBlock>>,
     summary: ErasureSummary,
     salt: [u8; 32],
+    /// Rows that the columns lose, and all that they do not hold after that.
+    erased_now: RowSet,
+    erased_after: RowSet,
 }
 
 /// Plans an erasure.
@@ -244,6 +247,8 @@ impl<'a> Draft<'a> {
                 ..ErasureSummary::default()
             },
             salt,
+            erased_now: rows.erased_now.clone(),
+            erased_after: rows.erased_after.clone(),
         })
     }
 
@@ -301,10 +306,43 @@ impl<'a> Draft<'a> {
                 return Err(Error::new(ErrorKind::Corrupt, what));
             }
         };
-        let changed = changed.with_level(stored.level);
+        self.zones(column)?;
+        let changed = changed.with_level(stored.level).with_zones(stored.zones);
         let bytes = NodeRecord::with_column(&record.bytes, &changed)?;
         self.patches.write(record.place, bytes);
         self.blocks.insert(column.leaf, erased);
+        Ok(())
+    }
+
+    /// The zones of a column that lose rows, as those make them that are left.
+    fn zones(&mut self, column: &Column) -> Result<()> {
+        let Some(zones) = &column.zones else {
+            return Ok(());
+        };
+        let form = zones.form;
+        read_zones(self.file, [column])?;
+        let none = || Error::new(ErrorKind::Corrupt, "zones that were not read");
+        let mut map = zones.map().ok_or_else(none)?.clone();
+        for (page, of_page) in column.pages.iter().zip(&mut map.pages) {
+            let Some(of_page) = of_page else {
+                continue;
+            };
+            let ranges: Vec<_> = of_page.ranges(page.rows().start).collect();
+            for (zone, rows) in of_page.zones.iter_mut().zip(ranges) {
+                if self.erased_now.count(rows.clone()) == 0 {
+                    continue;
+                }
+                let left = RowSelection::from(rows).without(&self.erased_after);
+                *zone = zone_of_rows(self.file, column, form, &left)?.zone(zone.rows);
+            }
+        }
+        let is_erasable = column.level == ErasureLevel::Erase;
+        let bytes = map.to_bytes(form, is_erasable).map_err(while_reading)?;
+        if bytes.len() as u64 != zones.range.end - zones.range.start {
+            let what = "zones: another length than its entries have";
+            return Err(Error::new(ErrorKind::Corrupt, what));
+        }
+        self.patches.write_all(zones.range.start, bytes);
         Ok(())
     }
 

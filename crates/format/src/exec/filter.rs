@@ -16,6 +16,7 @@ use tarsia_filter::{Conjunct, Expr, Filter, FilterError};
 
 use super::open_file::OpenFile;
 use super::window::{Fields, Found, Passed, Reader};
+use super::zones::{Proved, proved, read_zones};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, Projection};
@@ -37,8 +38,17 @@ pub(crate) struct RowFilter {
     filter: Filter,
     /// The fields that the filter looks at.
     projection: Projection,
-    /// Time and rows of each conjunct so far.
-    costs: Vec<Cost>,
+    /// What is known of each conjunct.
+    known: Vec<Known>,
+    /// Rows of the file.
+    n_rows: u64,
+}
+
+/// What is known of a conjunct.
+struct Known {
+    /// Rows of which the zones tell what it is; `None` if they tell nothing.
+    proved: Option<Proved>,
+    cost: Cost,
 }
 
 /// Time and rows of a conjunct, by all threads.
@@ -55,6 +65,10 @@ struct Cost {
 pub struct ConjunctCounts {
     /// The conjunct as text.
     pub conjunct: String,
+    /// Rows of the file that the zones' bounds reject: no block of theirs is read.
+    pub rejected_by_bounds: u64,
+    /// Rows of the file that all pass by the zones' bounds: it is not evaluated for them.
+    pub passed_by_bounds: u64,
     /// Rows that it was evaluated for: conjuncts before it left them open.
     pub rows: u64,
     /// Rows of these that it left open.
@@ -72,8 +86,10 @@ impl RowFilter {
         let projection = match file.projection(Some(&names)) {
             Err(error) if error.kind() == ErrorKind::NoSuchColumn => {
                 // The filter knows where in its text a name is that is no column.
-                let is_there =
-                    |name: &&String| file.projection(Some(std::slice::from_ref(*name))).is_ok();
+                let is_there = |name: &&String| {
+                    let found = file.projection(Some(std::slice::from_ref(*name)));
+                    !found.is_err_and(|error| error.kind() == ErrorKind::NoSuchColumn)
+                };
                 let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
                 let unknown = bind(&file.projection(Some(&there))?).err();
                 let what = unknown.map(|unknown| unfit(&unknown, ErrorKind::NoSuchColumn));
@@ -82,12 +98,30 @@ impl RowFilter {
             projection => projection?,
         };
         let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidFilter))?;
-        let costs = filter.conjuncts().iter().map(|_| Cost::default());
+        read_zones(file, projection.columns.iter().map(Arc::as_ref))?;
+        let known = filter.conjuncts().iter().map(|conjunct| {
+            Ok(Known {
+                proved: proved(conjunct, &projection.fields, file.rows())?,
+                cost: Cost::default(),
+            })
+        });
         Ok(Self {
-            costs: costs.collect(),
+            known: known.collect::<Result<_>>()?,
+            n_rows: file.rows(),
             filter,
             projection,
         })
+    }
+
+    /// Those of some rows that may pass, as far as the zones tell.
+    pub(crate) fn that_may_pass(&self, rows: RowSelection) -> RowSelection {
+        let proved = self.known.iter().filter_map(|known| known.proved.as_ref());
+        proved.fold(rows, |rows, proved| rows.and(&proved.may_pass))
+    }
+
+    /// The conjuncts, and what is known of them.
+    fn conjuncts(&self) -> impl Iterator<Item = (&Conjunct, &Known)> {
+        self.filter.conjuncts().iter().zip(&self.known)
     }
 
     /// The leaf columns that it looks at.
@@ -100,31 +134,34 @@ impl RowFilter {
     }
 
     pub(super) fn counts(&self) -> Vec<ConjunctCounts> {
-        let counts = self.filter.conjuncts().iter().zip(&self.costs);
-        let counts = counts.map(|(conjunct, cost)| ConjunctCounts {
+        let n_rows = self.n_rows;
+        let counts = self.conjuncts().map(|(conjunct, known)| ConjunctCounts {
             conjunct: conjunct.to_string(),
-            rows: cost.rows.load(Ordering::Relaxed),
-            passed: cost.passed.load(Ordering::Relaxed),
+            rejected_by_bounds: known
+                .proved
+                .as_ref()
+                .map_or(0, |it| n_rows.saturating_sub(it.may_pass.len())),
+            passed_by_bounds: known.proved.as_ref().map_or(0, |it| it.passes.len()),
+            rows: known.cost.rows.load(Ordering::Relaxed),
+            passed: known.cost.passed.load(Ordering::Relaxed),
         });
         counts.collect()
     }
 
     /// The conjuncts, first those that reject most rows for their time.
-    fn in_order(&self) -> Vec<usize> {
-        let mut order: Vec<(f64, usize)> = (0..self.costs.len())
-            .map(|index| (self.price(index), index))
-            .collect();
-        order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        order.into_iter().map(|(_, index)| index).collect()
+    fn in_order(&self) -> impl Iterator<Item = (&Conjunct, &Known)> {
+        let priced = self
+            .conjuncts()
+            .map(|(conjunct, known)| (self.price(conjunct, &known.cost), conjunct, known));
+        let mut order: Vec<_> = priced.collect();
+        order.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        order
+            .into_iter()
+            .map(|(_, conjunct, known)| (conjunct, known))
     }
 
     /// Nanoseconds that it takes to reject a row, as far as is known.
-    fn price(&self, index: usize) -> f64 {
-        let (Some(cost), Some(conjunct)) =
-            (self.costs.get(index), self.filter.conjuncts().get(index))
-        else {
-            return 0.0;
-        };
+    fn price(&self, conjunct: &Conjunct, cost: &Cost) -> f64 {
         let rows = cost.rows.load(Ordering::Relaxed) as f64;
         if rows == 0.0 {
             let fields = conjunct.fields().iter();
@@ -155,13 +192,12 @@ impl RowFilter {
             true => PICKED_SHARE_OF_STRINGS,
             false => PICKED_SHARE,
         };
-        for index in self.in_order() {
-            let (Some(conjunct), Some(cost)) =
-                (self.filter.conjuncts().get(index), self.costs.get(index))
-            else {
-                continue;
-            };
+        for (conjunct, known) in self.in_order() {
+            let cost = &known.cost;
             reader.cancel.check()?;
+            if known.passes_all(&open.rows) {
+                continue;
+            }
             let start = Instant::now();
             if !self.decode(reader, conjunct, &mut open)? {
                 return Ok(None);
@@ -236,6 +272,16 @@ impl RowFilter {
             }
         }
         Ok(true)
+    }
+}
+
+impl Known {
+    /// Whether all of these rows pass, as far as the zones tell.
+    fn passes_all(&self, rows: &RowSelection) -> bool {
+        let Some(proved) = self.proved.as_ref().filter(|it| !it.passes.is_empty()) else {
+            return false;
+        };
+        rows.and(&proved.passes).len() == rows.len()
     }
 }
 

@@ -15,6 +15,7 @@ mod prepare;
 mod schedule;
 mod scratch;
 mod window;
+mod zones;
 
 pub(crate) use batch::{batch, too_many_values};
 pub(crate) use batch_size::batch_rows_of;
@@ -32,3 +33,4 @@ pub(crate) use prepare::{
 };
 pub use schedule::ROW_NUMBER;
 pub(crate) use schedule::{Schedule, Wish};
+pub(crate) use zones::{collect_zone, read_zones, zone_of_rows};

@@ -79,6 +79,7 @@ fn column() -> Column {
         erased: None,
         pages: vec![page(0, 256, 4), page(4096, 65_536, 1)],
         shared_pages: Vec::new(),
+        zones: None,
         digest: [0; 32],
         metadata_bytes: 0,
     }

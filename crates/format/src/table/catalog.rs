@@ -24,6 +24,7 @@ use super::description::Descriptions;
 use super::ends::{Head, Tail, by_end, head_of, tail};
 use super::page::{Page, PageKind};
 use super::views;
+use super::zones::{Zones, zone_form};
 use crate::end;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{AtHand, Source, Step, Stop, all};
@@ -551,6 +552,17 @@ impl Catalog {
                 })
                 .collect()
         };
+        let zones = match record.zones {
+            None => None,
+            Some(place) => {
+                let form = zone_form(stored, &path);
+                let form = form.ok_or_else(|| corrupt("zones of a column that can have none"))?;
+                Some(Zones::new(form, place.range(&self.bounds)?))
+            }
+        };
+        let zone_bytes = zones
+            .as_ref()
+            .map_or(0, |zones| zones.range.end - zones.range.start);
         let (data_pages, shared_pages) = (
             pages(meta.pages, 0)?,
             pages(meta.shared_pages, SHARED_PAGE_FIRST)?,
@@ -574,8 +586,9 @@ impl Catalog {
             },
             pages: data_pages,
             shared_pages,
+            zones,
             digest: record.digest,
-            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides,
+            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides + zone_bytes,
         })
     }
 

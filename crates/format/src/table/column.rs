@@ -11,6 +11,7 @@ use tarsia_compliance::RowSet;
 use tarsia_metadata::ErasureLevel;
 
 use super::page::Page;
+use super::zones::Zones;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Checksums;
 
@@ -79,9 +80,11 @@ pub(crate) struct Column {
     pub(crate) erased: Option<Arc<RowSet>>,
     pub(crate) pages: Vec<Page>,
     pub(crate) shared_pages: Vec<Page>,
+    /// Its zone map, if it has one.
+    pub(crate) zones: Option<Zones>,
     /// Digest over the column, for `verify`.
     pub(crate) digest: [u8; 32],
-    /// Bytes of metadata: record, FlatBuffer, block tables and digests.
+    /// Bytes of metadata: record, FlatBuffer, block tables, digests and zone map.
     pub(crate) metadata_bytes: u64,
 }
 

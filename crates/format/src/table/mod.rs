@@ -11,6 +11,7 @@ mod once_any;
 mod page;
 mod projection;
 mod views;
+mod zones;
 
 pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
@@ -23,3 +24,4 @@ pub(crate) use ends::Head;
 pub(crate) use page::PageKind;
 pub(crate) use page::{Blocks, IndexOfRows, IndexedRows, Page};
 pub(crate) use projection::{Projection, full_name, list_item, n_leaves, retyped};
+pub(crate) use zones::zone_form;

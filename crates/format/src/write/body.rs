@@ -22,6 +22,8 @@ pub(super) struct WrittenPage {
     pub(super) shared: Vec<u32>,
     /// Block table and block digests; empty for one block.
     pub(super) side: Vec<u8>,
+    /// Its part of the column's zone map; empty if the column has none.
+    pub(super) zones: Vec<u8>,
 }
 
 impl<S: Sink + ?Sized> Body<S> {
@@ -58,6 +60,7 @@ impl<S: Sink + ?Sized> Body<S> {
             descriptor,
             shared,
             side: sealed.side,
+            zones: Vec::new(),
         })
     }
 }

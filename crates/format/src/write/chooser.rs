@@ -141,6 +141,13 @@ impl<'a> Choosers<'a> {
         of_column.unwrap_or(self.options.erasure_asked())
     }
 
+    /// Returns whether a leaf column has zones.
+    pub(super) fn zones(&self, name: &LeafName<'_>) -> bool {
+        let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::zones);
+        let of_column = self.names_of(name).into_iter().find_map(asked);
+        of_column.unwrap_or(self.options.zones())
+    }
+
     /// Checks that a strict leaf column, which lies at `path`, can be stored so that erasures leave nothing.
     ///
     /// # Errors

@@ -13,9 +13,10 @@ use tarsia_compliance::Salts;
 use tarsia_io::Sink;
 use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::PageInput;
+use tarsia_zones::{ZoneForm, ZoneMap};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::Stored;
+use crate::table::{Stored, zone_form};
 use crate::write::body::{Body, WrittenPage};
 use crate::write::budget::Budget;
 use crate::write::chooser::ColumnChooser;
@@ -25,6 +26,7 @@ use crate::write::options::{Erasure, STRICT_KEY_PREFIX, STRICT_VALUE};
 use crate::write::page::{self, DataPage, PageId, Repeats};
 use crate::write::rounding::ColumnRounding;
 use crate::write::shared::SharedPages;
+use crate::write::zones::{self, is_without_zones};
 
 /// A leaf column that is being written.
 pub(super) struct ColumnWriter {
@@ -39,6 +41,8 @@ pub(super) struct ColumnWriter {
     decimals: Option<DataType>,
     /// Packing of packed structs.
     pub(super) packing: Option<Packing>,
+    /// How values are compared for the column's zones, if it gets some.
+    zones: Option<ZoneForm>,
     pub(super) pages: Vec<WrittenPage>,
     pub(super) shared: SharedPages,
     /// The row of the table that the buffer's first is.
@@ -87,10 +91,10 @@ impl ColumnWriter {
             index,
             leaf,
             rank: 0,
-            path: path.clone(),
             decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
-            buffer: RowsHeld::new(&stored.data_type, path),
+            buffer: RowsHeld::new(&stored.data_type, path.clone()),
             packing: stored.packing.clone(),
+            zones: zone_form(stored, &path),
             pages: Vec::new(),
             shared: SharedPages::default(),
             next_row: 0,
@@ -102,7 +106,21 @@ impl ColumnWriter {
             level: ErasureLevel::default(),
             salts: None,
             strict: None,
+            path,
         }
+    }
+
+    /// Returns its zone map as the file has it; `None` if no page has zones.
+    pub(super) fn zone_map(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.pages.iter().all(|page| is_without_zones(&page.zones)) {
+            return Ok(None);
+        }
+        let parts = self.pages.iter().map(|page| page.zones.as_slice());
+        let map = ZoneMap::of_parts(parts)?;
+        self.pages
+            .iter_mut()
+            .for_each(|page| page.zones = Vec::new());
+        Ok(Some(map))
     }
 
     /// The salt of the file's root digest, if values of this column can be erased.
@@ -113,6 +131,14 @@ impl ColumnWriter {
     /// Sets its rank.
     pub(super) fn with_rank(self, rank: u32) -> Self {
         Self { rank, ..self }
+    }
+
+    /// Leaves its zones out.
+    pub(super) fn without_zones(self) -> Self {
+        Self {
+            zones: None,
+            ..self
+        }
     }
 
     /// Sets what erasures may do with the leaf `name`; there are salts where values can be erased.
@@ -203,7 +229,12 @@ impl ColumnWriter {
         // The first page is chosen for without memory, so that none of the others is like it.
         let repeats = (cut.page > 0).then_some(&self.repeats);
         let mut page = page::encode(input, &context, &self.chooser, &memory, repeats)?;
-        page.rounding_error = rounded.map_or(RoundingError::default(), |rounded| rounded.error);
+        if let Some(rounded) = &rounded {
+            page.rounding_error = rounded.error;
+        }
+        if let Some(form) = self.zones {
+            page.zones = zones::of_page(form, &input, &page.page.page, self.salts.is_some())?;
+        }
         Ok(Some(page))
     }
 
@@ -249,10 +280,11 @@ impl ColumnWriter {
         };
         let shared_before = self.shared.pages.len();
         let shared = self.shared.append(&context, page.shared, body)?;
-        let written = body.append_page(page.page, first_row, shared)?;
+        let mut written = body.append_page(page.page, first_row, shared)?;
+        written.zones = page.zones;
         let shared_pages = self.shared.pages.iter().skip(shared_before);
         for page in shared_pages.chain([&written]) {
-            budget.count_page(page.side.len());
+            budget.count_page(page.side.len() + page.zones.len());
         }
         self.pages.push(written);
         Ok(())

@@ -362,6 +362,10 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
             let field = field.clone();
             let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
             let column = column.with_rank(placement.rank(name.leaf));
+            let column = match choosers.zones(&name) {
+                true => column,
+                false => column.without_zones(),
+            };
             columns.push(column.with_erasure(erasure, salts, name.leaf));
         }
     }

@@ -11,7 +11,8 @@ use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
 use tarsia_metadata::limits::COLUMN_META_INSIDE_BYTES_MAX;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, FileBounds, PageDescription, PageDescriptor, PageMeta, Section,
+    ColumnMeta, ColumnRecord, ErasureLevel, FileBounds, PageDescription, PageDescriptor, PageMeta,
+    Section, ZonesPlace,
 };
 
 use crate::end::{EndParts, Growing};
@@ -65,19 +66,24 @@ pub(super) fn append(
     };
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|i| columns[*i].rank);
-    let levels = columns
-        .iter()
-        .map(|column| (StoredPages::None, column.level));
-    let mut stored: Vec<_> = levels.collect();
+    let empty = columns.iter().map(|column| StoredColumn {
+        pages: StoredPages::None,
+        level: column.level,
+        zones: None,
+    });
+    let mut stored: Vec<StoredColumn> = empty.collect();
     for i in order {
-        let column = &mut columns[i];
-        stored[i].0 = push_column(column, &mut region, &bounds, &footer_parts.of)
+        let (column, stored) = (&mut columns[i], &mut stored[i]);
+        push_column(column, &mut region, &bounds, &footer_parts.of)
+            .and_then(|pages| {
+                stored.pages = pages;
+                stored.zones = push_zones(column, &mut region)?;
+                Ok(())
+            })
             .map_err(|error| error.in_column(column.field.name()))?;
     }
-    let mut records = Vec::with_capacity(stored.len());
-    for (pages, level) in &stored {
-        records.push(pages.record()?.with_level(*level));
-    }
+    let records = stored.iter().map(StoredColumn::record);
+    let records: Vec<_> = records.collect::<Result<_>>()?;
     let root_place = region.end();
     let encoded = metadata::write_schema(table.schema, &records, root_place)?;
     region.push(&encoded.records);
@@ -160,6 +166,20 @@ fn uses(columns: &[ColumnWriter], n: usize) -> Vec<u32> {
     uses
 }
 
+/// How a column is stored.
+struct StoredColumn {
+    pages: StoredPages,
+    level: ErasureLevel,
+    zones: Option<ZonesPlace>,
+}
+
+impl StoredColumn {
+    fn record(&self) -> Result<ColumnRecord<'_>> {
+        let record = self.pages.record()?.with_level(self.level);
+        Ok(record.with_zones(self.zones))
+    }
+}
+
 /// How the pages of a column are stored.
 enum StoredPages {
     None,
@@ -225,6 +245,18 @@ fn push_column(
     Ok(StoredPages::Outside(ColumnRecord::of_meta(
         place, &list, digest,
     )?))
+}
+
+/// Appends the zone map of a column, if it has one.
+fn push_zones(column: &mut ColumnWriter, region: &mut Growing) -> Result<Option<ZonesPlace>> {
+    let Some(map) = column.zone_map()? else {
+        return Ok(None);
+    };
+    let too_long = |_| Error::new(ErrorKind::LimitExceeded, "zones of 4 GiB or more");
+    Ok(Some(ZonesPlace {
+        length: u32::try_from(map.len()).map_err(too_long)?,
+        place: region.push(&map),
+    }))
 }
 
 /// The descriptions of a column's pages, each once.

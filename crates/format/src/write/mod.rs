@@ -40,6 +40,7 @@ mod page;
 mod placement;
 mod rounding;
 mod shared;
+mod zones;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -138,6 +138,7 @@ pub struct ColumnOptions {
     chooser: Option<PageChooser>,
     rounding: Option<String>,
     erasure: Option<Erasure>,
+    zones: Option<bool>,
 }
 
 /// Says what erasures may do with values, and what these may leave.
@@ -268,6 +269,18 @@ impl ColumnOptions {
         self.erasure
     }
 
+    /// Says whether the column has zones. See [`WriteOptions::with_zones`].
+    #[must_use]
+    pub fn with_zones(mut self, zones: bool) -> Self {
+        self.zones = Some(zones);
+        self
+    }
+
+    /// See [`ColumnOptions::with_zones`].
+    pub fn zones(&self) -> Option<bool> {
+        self.zones
+    }
+
     /// See [`ColumnOptions::with_rounding`].
     pub fn rounding(&self) -> Option<&str> {
         self.rounding.as_deref()
@@ -323,6 +336,7 @@ pub struct WriteOptions {
     embed_kernels: EmbedKernels,
     full_zip_bytes_min: u32,
     erasure: Erasure,
+    zones: bool,
     salt_key: Option<[u8; 32]>,
 }
 
@@ -344,6 +358,7 @@ impl Default for WriteOptions {
             embed_kernels: EmbedKernels::default(),
             full_zip_bytes_min: FULL_ZIP_BYTES_MIN,
             erasure: Erasure::default(),
+            zones: true,
             salt_key: None,
         }
     }
@@ -513,6 +528,27 @@ impl WriteOptions {
     pub fn with_strict_erasure(mut self) -> Self {
         self.erasure = Erasure::STRICT;
         self
+    }
+
+    /// Says whether flat columns that do not say otherwise ([`ColumnOptions::with_zones`]) have zones: the smallest and
+    /// the largest value, nulls and NaNs of every run of at most 16 blocks, by which filters pass over blocks. An
+    /// erasure computes them anew from what is left. Default true.
+    ///
+    /// ```
+    /// use tarsia::{ColumnOptions, WriteOptions};
+    ///
+    /// let options = WriteOptions::new().with_column("embedding", ColumnOptions::new().with_zones(false));
+    /// assert!(options.zones());
+    /// ```
+    #[must_use]
+    pub fn with_zones(mut self, zones: bool) -> Self {
+        self.zones = zones;
+        self
+    }
+
+    /// See [`WriteOptions::with_zones`].
+    pub fn zones(&self) -> bool {
+        self.zones
     }
 
     /// Makes the salts of columns at [`ErasureLevel::Erase`] from this key instead of a random one, for tests: with

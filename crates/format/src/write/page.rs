@@ -46,6 +46,8 @@ pub(super) struct DataPage {
     pub(super) shared: Vec<SharedPage>,
     /// Where values were rounded, how far they are from what they were.
     pub(super) rounding_error: RoundingError,
+    /// Its part of the column's zone map; empty if the column has none.
+    pub(super) zones: Vec<u8>,
 }
 
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
@@ -130,6 +132,7 @@ pub(super) fn encode(
         page,
         shared,
         rounding_error: RoundingError::default(),
+        zones: Vec::new(),
     })
 }
 

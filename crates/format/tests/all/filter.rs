@@ -37,6 +37,11 @@ fn table(rng: &mut Rng, rows: usize) -> RecordBatch {
     let profiles = profiles(rng.u64());
     let mut column = |name: &str| {
         let array = array(rng.pick(&types), rows, *rng.pick(&profiles));
+        // Zones tell rows apart where values are in order.
+        let array = match rng.percent(50) {
+            true => arrow_ord::sort::sort(&array, None).unwrap_or(array),
+            false => array,
+        };
         (
             Arc::new(Field::new(name, array.data_type().clone(), true)),
             array,
@@ -230,6 +235,39 @@ fn counts_say_what_each_conjunct_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.tarsia");
     std::fs::write(&path, written(&batch, options().with_page_bytes(1 << 20))).unwrap();
+    for access in [Access::Map, Access::Read] {
+        let file = File::open_with(&path, OpenOptions::new().with_access(access)).unwrap();
+        // By its bounds alone, a sorted column rejects nearly all rows.
+        let mut scan = file.scan().filter(col("id").lt(1_000)).build().unwrap();
+        assert_eq!(
+            scan.by_ref()
+                .map(|batch| batch.unwrap().num_rows())
+                .sum::<usize>(),
+            1_000
+        );
+        let [count] = &scan.filter_counts()[..] else {
+            panic!("one conjunct");
+        };
+        assert!(count.rejected_by_bounds > 150_000, "{count:?}");
+        assert!(
+            count.rows <= 300_000 - count.rejected_by_bounds,
+            "{count:?}"
+        );
+        let all = file.scan().filter(col("id").gt_eq(0));
+        let mut scan = all.columns(&["few"]).build().unwrap();
+        assert_eq!(
+            scan.by_ref()
+                .map(|batch| batch.unwrap().num_rows())
+                .sum::<usize>(),
+            300_000
+        );
+        let [count] = &scan.filter_counts()[..] else {
+            panic!("one conjunct");
+        };
+        assert_eq!((count.passed_by_bounds, count.rows), (300_000, 0));
+    }
+    let without = written(&batch, options().with_page_bytes(1 << 20).with_zones(false));
+    std::fs::write(&path, without).unwrap();
     for access in [Access::Map, Access::Read] {
         let file = File::open_with(&path, OpenOptions::new().with_access(access)).unwrap();
         let filter = col("few").eq("red").and(col("id").lt(1_000));

@@ -19,8 +19,8 @@ use tarsia_testkit::seal::Seals;
 use crate::common::{deterministic, one_column, open, open_with, read_all, write};
 
 /// A file, and where its parts are.
-struct Lies {
-    bytes: Vec<u8>,
+pub(crate) struct Lies {
+    pub(crate) bytes: Vec<u8>,
     seals: Seals,
     postscript: Postscript,
     footer: Footer,
@@ -49,7 +49,7 @@ impl Lies {
         lies
     }
 
-    fn of_table(batch: &RecordBatch, options: WriteOptions) -> Self {
+    pub(crate) fn of_table(batch: &RecordBatch, options: WriteOptions) -> Self {
         Self::of(write(batch.schema(), std::slice::from_ref(batch), options))
     }
 
@@ -58,7 +58,7 @@ impl Lies {
     }
 
     /// The file after a change.
-    fn told(&self, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    pub(crate) fn told(&self, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         change(&mut bytes);
         assert!(bytes != self.bytes, "nothing was changed");
@@ -74,7 +74,7 @@ impl Lies {
     }
 
     /// The place of the record of a path, and the place of its column record in it.
-    fn record(&self, path: &[&str]) -> (Range<usize>, Option<usize>) {
+    pub(crate) fn record(&self, path: &[&str]) -> (Range<usize>, Option<usize>) {
         let place = self.footer.records_range(&self.postscript);
         let (start, end) = (place.start as usize, place.end as usize);
         let mut records = Records::new(&self.bytes[start..end], self.footer.n_nodes);
@@ -102,7 +102,7 @@ impl Lies {
 
     /// Where the bytes stand, which stand nowhere else within the range.
     #[track_caller]
-    fn find(&self, within: Range<usize>, what: &[u8]) -> usize {
+    pub(crate) fn find(&self, within: Range<usize>, what: &[u8]) -> usize {
         let mut found = self.bytes[within.clone()].windows(what.len());
         let at = found.position(|window| window == what).expect("the bytes");
         assert!(!found.any(|window| window == what), "twice");
@@ -496,7 +496,9 @@ fn words_of_dictionaries_that_no_row_has() {
             registry.remove_writer(id);
         }
     }
-    let options = deterministic().with_registry(Arc::new(registry));
+    let options = deterministic()
+        .with_registry(Arc::new(registry))
+        .with_zones(false);
     let lies = Lies::of_table(&one_column(array.clone()), options);
     let meta = lies.pages(&["x"]);
     let ([page], [_]) = (meta.pages.as_slice(), meta.shared_pages.as_slice()) else {
@@ -543,7 +545,9 @@ fn dictionaries_that_no_page_has() {
     let rows: Vec<String> = rows.collect();
     let array: ArrayRef = Arc::new(StringArray::from(rows));
     let page_bytes = (array.get_buffer_memory_size() / 2) as u64;
-    let options = deterministic().with_page_bytes(page_bytes);
+    let options = deterministic()
+        .with_page_bytes(page_bytes)
+        .with_zones(false);
     let lies = Lies::of_table(&one_column(array), options);
     let meta = lies.pages(&["x"]);
     let (first, second) = (meta.pages[0], meta.pages[1]);

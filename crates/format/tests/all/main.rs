@@ -51,3 +51,4 @@ mod waves;
 mod windows;
 mod writer;
 mod writer_memory;
+mod zones;

@@ -17,14 +17,14 @@ use tarsia_testkit::rng::Rng;
 use crate::common::{deterministic, write};
 
 /// Bytes that every call waits for, as those of a store do; the ranges of one call are read at the same time.
-struct Slow {
+pub(crate) struct Slow {
     bytes: Vec<u8>,
     waves: AtomicU64,
     requests: AtomicU64,
 }
 
 impl Slow {
-    fn of(bytes: Vec<u8>) -> Arc<Self> {
+    pub(crate) fn of(bytes: Vec<u8>) -> Arc<Self> {
         Arc::new(Self {
             bytes,
             waves: AtomicU64::new(0),
@@ -33,7 +33,7 @@ impl Slow {
     }
 
     /// Waves and requests since they were last counted.
-    fn counted(&self) -> (u64, u64) {
+    pub(crate) fn counted(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         (count(&self.waves), count(&self.requests))
     }

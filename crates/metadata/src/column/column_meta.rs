@@ -575,6 +575,7 @@ mod tests {
     fn metadata_outside_the_region_is_not_read() {
         for (place, length) in [(99_999, 8), (199_993, 8), (u64::MAX, 8)] {
             let record = ColumnRecord {
+                zones: None,
                 level: Default::default(),
                 source: ColumnSource::Meta {
                     place,

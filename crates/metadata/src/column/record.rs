@@ -1,10 +1,13 @@
 //! The column record: the part of a node's record that says where its column is.
 
+use std::ops::Range;
+
 use tarsia_codec::toolbox::ByteReader;
 
 use super::description::{MetaRef, PageDescription};
 use super::page::{FileBounds, PageDescriptor};
 use crate::bytes::{crc32c, len_u32};
+use crate::limits::ZONES_PLACE_BYTES;
 use crate::path::to_usize;
 use crate::{Error, Result};
 
@@ -55,7 +58,58 @@ impl std::fmt::Display for ErasureLevel {
     }
 }
 
-/// The part of a node's record that says where its column is: 72 bytes, and those that its source has *inside*.
+/// Set in the byte of the level if the place of zones lies behind what is inside.
+const HAS_ZONES: u8 = 0x80;
+
+/// Where the zone map of a column lies: in the metadata region, at a multiple of 8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZonesPlace {
+    /// Offset of its first byte.
+    pub place: u64,
+    /// Bytes; a multiple of 8.
+    pub length: u32,
+}
+
+impl ZonesPlace {
+    /// The byte range; refused if it does not lie in the metadata region.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn range(&self, bounds: &FileBounds) -> Result<Range<u64>> {
+        let end = self.place.checked_add(self.length.into());
+        match end {
+            Some(end) if self.place >= bounds.meta_place && end <= bounds.tree_place => {
+                Ok(self.place..end)
+            }
+            _ => {
+                let allowed = "a place in the metadata";
+                Err(Error::corrupt("column.zones", 0, self.place, allowed))
+            }
+        }
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.place.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+    }
+
+    fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
+        let at = reader.position();
+        let place = reader.u64("column.zones_place")?;
+        let length = reader.u32("column.zones_length")?;
+        let reserved = reader.u32("column.zones_reserved")?;
+        let is_aligned = place.is_multiple_of(8) && length.is_multiple_of(8);
+        if !is_aligned || length == 0 || reserved != 0 {
+            let allowed = "multiples of 8, and zero behind them";
+            return Err(Error::corrupt("column.zones", at, place, allowed));
+        }
+        Ok(Self { place, length })
+    }
+}
+
+/// The part of a node's record that says where its column is: 72 bytes, those that its source has *inside*, and 16 if
+/// the column has zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnRecord<'a> {
     /// The pages, or where they are listed.
@@ -64,6 +118,8 @@ pub struct ColumnRecord<'a> {
     pub level: ErasureLevel,
     /// The column's digest; zero for [`ColumnSource::Empty`].
     pub digest: [u8; 32],
+    /// Its zone map, if it has one.
+    pub zones: Option<ZonesPlace>,
 }
 
 /// Where the pages of a column are described.
@@ -110,12 +166,19 @@ impl<'a> ColumnRecord<'a> {
         source: ColumnSource::Empty,
         level: ErasureLevel::Hide,
         digest: [0; 32],
+        zones: None,
     };
 
     /// Sets another erasure level.
     #[must_use]
     pub fn with_level(self, level: ErasureLevel) -> Self {
         Self { level, ..self }
+    }
+
+    /// Sets where its zone map lies.
+    #[must_use]
+    pub fn with_zones(self, zones: Option<ZonesPlace>) -> Self {
+        Self { zones, ..self }
     }
 
     /// The record of a column that has this one page; its digest is the page's.
@@ -139,6 +202,7 @@ impl<'a> ColumnRecord<'a> {
             },
             level: ErasureLevel::default(),
             digest: page.digest,
+            zones: None,
         })
     }
 
@@ -155,6 +219,7 @@ impl<'a> ColumnRecord<'a> {
             },
             level: ErasureLevel::default(),
             digest,
+            zones: None,
         })
     }
 
@@ -170,6 +235,7 @@ impl<'a> ColumnRecord<'a> {
             source: ColumnSource::Inside { bytes },
             level: ErasureLevel::default(),
             digest,
+            zones: None,
         })
     }
 
@@ -276,8 +342,14 @@ impl<'a> ColumnRecord<'a> {
                 fixed.length = len_u32(bytes.len(), "column.length")?;
             }
         }
+        if self.zones.is_some() {
+            fixed.level |= HAS_ZONES;
+        }
         fixed.write_to(out);
         out.extend_from_slice(self.inside());
+        if let Some(zones) = &self.zones {
+            zones.write_to(out);
+        }
         Ok(())
     }
 
@@ -288,9 +360,13 @@ impl<'a> ColumnRecord<'a> {
             Err(Error::corrupt(field, start + at, found, allowed))
         };
         let fixed = Fixed::parse(reader)?;
-        let Some(level) = ErasureLevel::of_number(fixed.level) else {
-            return bad("column.level", 1, fixed.level.into(), "0, 1, 2");
+        let Some(level) = ErasureLevel::of_number(fixed.level & !HAS_ZONES) else {
+            return bad("column.level", 1, fixed.level.into(), "0, 1, 2, and 128");
         };
+        let has_zones = fixed.level & HAS_ZONES != 0;
+        if has_zones && fixed.kind == KIND_EMPTY {
+            return bad("column.level", 1, fixed.level.into(), "no zones for kind 0");
+        }
         let page = |meta| ColumnSource::Page {
             meta,
             n_blocks: fixed.n_blocks,
@@ -337,11 +413,21 @@ impl<'a> ColumnRecord<'a> {
             }
             kind => return bad("column.kind", 0, kind.into(), "0, 1, 2, 3, 4"),
         };
+        let zones = match has_zones {
+            true => Some(ZonesPlace::parse(reader)?),
+            false => None,
+        };
         Ok(Self {
             source,
             level,
             digest: fixed.digest,
+            zones,
         })
+    }
+
+    /// Bytes that the record takes beside its fixed part.
+    pub(crate) fn more_bytes(&self) -> usize {
+        self.inside().len() + self.zones.map_or(0, |_| ZONES_PLACE_BYTES)
     }
 }
 
@@ -429,7 +515,7 @@ mod tests {
     fn record_bytes(record: &ColumnRecord<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         record.write_to(&mut out).unwrap();
-        assert_eq!(out.len(), COLUMN_RECORD_BYTES + record.inside().len());
+        assert_eq!(out.len(), COLUMN_RECORD_BYTES + record.more_bytes());
         out
     }
 

@@ -40,6 +40,7 @@ fn sample() -> Schema {
 fn columns(n: usize) -> Vec<ColumnRecord<'static>> {
     (0..n)
         .map(|i| ColumnRecord {
+            zones: None,
             level: Default::default(),
             source: ColumnSource::Page {
                 meta: MetaRef::Common(0),

@@ -1,4 +1,4 @@
-//! Checks that the rows of a page decode, to values that their type allows.
+//! Checks that the rows of a page decode, to values that their type allows, and that its zones say what they hold.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,25 +6,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{Array, ArrayRef};
 use tarsia_arrow::{BeyondPrecision, beyond_precision, is_decimal};
 use tarsia_structure::Budget;
+use tarsia_zones::{PageZones, ZoneCollector, ZoneForm};
 
 use super::report::corrupt;
 use crate::error::{ErrorKind, Result};
 use crate::exec::{
-    OpenFile, batch_budget, batch_rows_of, blocks_of, decode_flat, decode_leaf, plan_rows,
+    OpenFile, batch_budget, batch_rows_of, blocks_of, collect_zone, decode_flat, decode_leaf,
+    plan_rows, read_zones,
 };
 use crate::plan::{PageNumber, Plan};
 use crate::table::{Column, Page};
 use crate::threads::in_order;
 
-/// Decodes the rows of a page, and compares the nulls with those of its blocks' headers.
+/// Decodes the rows of a page, and compares the nulls with those of its blocks' headers, and its zones with the rows.
 pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u32]) -> Result<()> {
     let page = column.page(number)?;
     // A block may lie in two runs of rows.
     let nulls: Vec<_> = stated.iter().map(|_| AtomicU64::new(0)).collect();
-    let steps = steps(file, column, page, number)?;
-    in_order(&file.session.threads, &steps, |rows| {
-        decodes(file, column, rows.clone(), &nulls)
+    let zones = zones_of(file, column, number)?;
+    let form = zones.and(column.zones.as_ref()).map(|zones| zones.form);
+    let steps = match zones.filter(|zones| zones.blocks_log2.is_some()) {
+        Some(zones) => zones.ranges(page.rows().start).collect(),
+        None => steps(file, column, page, number)?,
+    };
+    let found = in_order(&file.session.threads, &steps, |rows| {
+        decodes(file, column, rows.clone(), &nulls, form)
     })?;
+    if let Some(zones) = zones {
+        check_zones(zones, found.iter().flatten())?;
+    }
     for (block, (found, stated)) in (0..).zip(nulls.into_iter().zip(stated)) {
         let found = found.into_inner();
         if found != u64::from(*stated) {
@@ -54,9 +64,52 @@ fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result
     steps.collect()
 }
 
+/// The zones of a page, if it has some.
+fn zones_of<'c>(file: &OpenFile, column: &'c Column, page: usize) -> Result<Option<&'c PageZones>> {
+    read_zones(file, [column])?;
+    let map = column.zones.as_ref().and_then(|zones| zones.map());
+    Ok(map.and_then(|map| map.pages.get(page)?.as_ref()))
+}
+
+/// Compares the zones of a page with what its rows are: those of each zone, or, for a page that is one zone, those of
+/// its steps.
+fn check_zones<'z>(
+    zones: &PageZones,
+    found: impl Iterator<Item = &'z ZoneCollector>,
+) -> Result<()> {
+    let whole;
+    let found: Vec<&ZoneCollector> = match zones.blocks_log2 {
+        Some(_) => found.collect(),
+        None => {
+            let mut steps = found.cloned();
+            whole = steps.next().map(|first| {
+                steps.fold(first, |mut all, step| {
+                    all.merge(&step);
+                    all
+                })
+            });
+            whole.iter().collect()
+        }
+    };
+    for (number, (stated, found)) in zones.zones.iter().zip(found).enumerate() {
+        let found = found.zone(stated.rows);
+        if *stated != found {
+            let what = format!("zone {number} states {stated:?}, and its rows are {found:?}");
+            return Err(corrupt(what));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that rows of a column decode: all at once, or half by half where their items are too many for one batch. Adds
-/// null items to those of their blocks.
-fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &[AtomicU64]) -> Result<()> {
+/// null items to those of their blocks. Collects a zone of them if `form` asks for that.
+fn decodes(
+    file: &OpenFile,
+    column: &Column,
+    rows: Range<u64>,
+    nulls: &[AtomicU64],
+    form: Option<ZoneForm>,
+) -> Result<Option<ZoneCollector>> {
     let plan = plan_rows(file, column, rows.clone())?;
     let fetched = file.source.fetch(&plan)?;
     let read = file.column_read(column, &plan, &fetched);
@@ -65,7 +118,8 @@ fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &[AtomicU6
             read.check_entries()?;
             check_arrays(column, &arrays.parts, rows.start)?;
             count_nulls(&plan, &arrays.parts, nulls);
-            Ok(())
+            form.map(|form| collect_zone(column, form, &arrays.parts))
+                .transpose()
         }),
         false => {
             let of_row = || Budget::new(read.nested_bytes_max());
@@ -78,14 +132,19 @@ fn decodes(file: &OpenFile, column: &Column, rows: Range<u64>, nulls: &[AtomicU6
                 if let Some(of_block) = of_block {
                     of_block.fetch_add(leaf.items.null_count as u64, Ordering::Relaxed);
                 }
+                None
             })
         }
     };
     match done {
         Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.end - rows.start > 1 => {
             let middle = rows.start + (rows.end - rows.start) / 2;
-            decodes(file, column, rows.start..middle, nulls)?;
-            decodes(file, column, middle..rows.end, nulls)
+            let mut zone = decodes(file, column, rows.start..middle, nulls, form)?;
+            let rest = decodes(file, column, middle..rows.end, nulls, form)?;
+            if let (Some(zone), Some(rest)) = (&mut zone, &rest) {
+                zone.merge(rest);
+            }
+            Ok(zone)
         }
         done => done,
     }

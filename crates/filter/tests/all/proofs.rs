@@ -1,0 +1,189 @@
+//! Proofs by bounds against the rows that pass, for the random tables and conditions of the laws.
+
+use arrow_array::cast::AsArray;
+use arrow_array::*;
+use arrow_buffer::BooleanBuffer;
+use arrow_cast::cast;
+use arrow_ord::sort::sort;
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use proptest::prelude::*;
+use tarsia_filter::{ColumnBounds, Expr, Proof, col};
+
+use crate::laws::{batch, tables, trees};
+
+/// The values of an array, whatever stands for them.
+fn plain(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Dictionary(_, values) => cast(array, values).unwrap(),
+        DataType::RunEndEncoded(_, values) => cast(array, values.data_type()).unwrap(),
+        _ => array.clone(),
+    }
+}
+
+/// The smallest and the largest value of a run that are neither null nor NaN, as arrays of one value or null.
+fn ends(run: &ArrayRef) -> [ArrayRef; 2] {
+    let sorted = sort(run, None).unwrap();
+    let is_value = |i: &usize| sorted.is_valid(*i) && !is_nan(&sorted, *i);
+    let first = (0..sorted.len()).find(is_value);
+    let last = (0..sorted.len()).rev().find(is_value);
+    let none = new_null_array(run.data_type(), 1);
+    [first, last].map(|at| at.map_or(none.clone(), |at| sorted.slice(at, 1)))
+}
+
+fn is_nan(array: &ArrayRef, i: usize) -> bool {
+    match array.data_type() {
+        DataType::Float64 => array.as_primitive::<types::Float64Type>().value(i).is_nan(),
+        DataType::Float32 => array.as_primitive::<types::Float32Type>().value(i).is_nan(),
+        DataType::Float16 => array.as_primitive::<types::Float16Type>().value(i).is_nan(),
+        _ => false,
+    }
+}
+
+/// Cuts a text to its first characters, if it has more.
+fn cut(bound: &ArrayRef, n: usize) -> (ArrayRef, bool) {
+    let Some(text) = bound.as_string_opt::<i32>().filter(|text| text.is_valid(0)) else {
+        return (bound.clone(), false);
+    };
+    let text = text.value(0);
+    let cut: String = text.chars().take(n).collect();
+    let is_cut = cut.len() < text.len();
+    (std::sync::Arc::new(StringArray::from(vec![cut])), is_cut)
+}
+
+fn bounds(array: &ArrayRef, starts: &[usize], cut_to: usize) -> ColumnBounds {
+    let array = plain(array);
+    let runs = starts
+        .windows(2)
+        .map(|run| array.slice(run[0], run[1] - run[0]));
+    let (mut min, mut max, mut is_cut) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut has_nulls, mut has_nans) = (Vec::new(), Vec::new());
+    for run in runs {
+        let [low, high] = ends(&run);
+        let ((low, low_cut), (high, high_cut)) = (cut(&low, cut_to), cut(&high, cut_to));
+        (min.push(low), max.push(high));
+        is_cut.push(low_cut || high_cut);
+        has_nulls.push(run.logical_null_count() > 0);
+        has_nans.push((0..run.len()).any(|i| run.is_valid(i) && is_nan(&run, i)));
+    }
+    let all = |parts: Vec<ArrayRef>| {
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+        concat(&parts).unwrap()
+    };
+    ColumnBounds {
+        is_known: BooleanBuffer::new_set(min.len()),
+        min: all(min),
+        max: all(max),
+        is_cut: BooleanBuffer::from(is_cut),
+        has_nulls: BooleanBuffer::from(has_nulls),
+        has_nans: BooleanBuffer::from(has_nans),
+    }
+}
+
+/// Compares what is proved of the runs between `starts` with the rows that pass; returns how much was proved.
+#[track_caller]
+fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, strict: bool) -> usize {
+    let filter = match strict {
+        true => expr.bind_strict(&batch.schema()),
+        false => expr.bind(&batch.schema()),
+    };
+    let Ok(filter) = filter else {
+        return 0;
+    };
+    let mut n_proved = 0;
+    for conjunct in filter.conjuncts() {
+        let columns: Vec<ArrayRef> = conjunct
+            .fields()
+            .iter()
+            .map(|field| batch.column(*field).clone())
+            .collect();
+        let passes = conjunct.evaluate(&columns, batch.num_rows()).unwrap();
+        let known = columns.iter().map(|column| {
+            let is_flat = column.as_struct_opt().is_none() && !column.data_type().is_null();
+            is_flat.then(|| bounds(column, starts, cut_to))
+        });
+        let known: Vec<_> = known.collect();
+        let Proof {
+            some_may_pass,
+            all_pass,
+        } = conjunct.prove(&known, starts.len() - 1).unwrap();
+        for (run, ends) in starts.windows(2).enumerate() {
+            let n = passes.slice(ends[0], ends[1] - ends[0]).count_set_bits();
+            let what = format!("{conjunct} for rows {ends:?}: {n} pass");
+            assert!(
+                some_may_pass.value(run) || n == 0,
+                "{what}, and none was proved"
+            );
+            assert!(
+                !all_pass.value(run) || n == ends[1] - ends[0],
+                "{what}, and all was proved"
+            );
+            n_proved += usize::from(!some_may_pass.value(run)) + usize::from(all_pass.value(run));
+        }
+    }
+    n_proved
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn what_is_proved_holds(
+        table in tables(),
+        tree in trees(),
+        widths in prop::collection::vec(1_usize..6, 24),
+        cut_to in 0_usize..4,
+        strict in any::<bool>(),
+    ) {
+        let batch = batch(&table);
+        let mut starts = vec![0];
+        for width in widths {
+            let start = starts[starts.len() - 1];
+            if start < batch.num_rows() {
+                starts.push((start + width).min(batch.num_rows()));
+            }
+        }
+        prop_assume!(starts.len() > 1);
+        check(&tree.expr(), &batch, &starts, cut_to, strict);
+    }
+}
+
+#[test]
+fn bounds_prove_none_and_all() {
+    let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(0..100));
+    let texts = (0..100).map(|i| format!("text {i:03} and so on"));
+    let texts: ArrayRef = std::sync::Arc::new(StringArray::from_iter_values(texts));
+    let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+    let starts: Vec<usize> = (0..=10).map(|i| i * 10).collect();
+    let members = [5, 15, 95];
+    for (expr, n_proved) in [
+        (col("n").eq(5), 9),
+        (col("n").lt(50), 10),
+        (col("n").lt(55), 9),
+        (col("n").gt(1e9), 10),
+        (col("n").is_null(), 10),
+        (col("n").is_not_null(), 10),
+        (col("n").is_in(members), 7),
+        (Expr::Not(Box::new(col("n").is_in(members))), 7),
+        (col("t").eq("text 055 and so on"), 9),
+        (col("t").gt_eq("text 05"), 10),
+        (col("t").like("text 05%"), 10),
+        (col("t").like("text 1%"), 10),
+        (col("t").like("%so on"), 0),
+        (col("n").lt(50).or(col("t").gt_eq("text 05")), 10),
+    ] {
+        assert_eq!(check(&expr, &batch, &starts, 30, false), n_proved, "{expr}");
+    }
+    // Six characters of texts are all that is known: `text 0`, which every text begins with.
+    assert_eq!(
+        check(
+            &col("t").eq("text 055 and so on"),
+            &batch,
+            &starts,
+            6,
+            false
+        ),
+        0
+    );
+    assert_eq!(check(&col("t").eq("text 1"), &batch, &starts, 6, false), 10);
+}

@@ -1,0 +1,44 @@
+//! The zones of a page that is written.
+
+use tarsia_page_writer::{BlockRows, EncodedPage, PageInput};
+use tarsia_zones::{PageZones, ZoneForm, ZoneRoom, zones_of_page};
+
+use crate::error::Result;
+
+/// Computes a page's part of the zone map.
+///
+/// # Errors
+/// Values of another type than the form's.
+pub(super) fn of_page(
+    form: ZoneForm,
+    input: &PageInput<'_>,
+    page: &EncodedPage,
+    is_erasable: bool,
+) -> Result<Vec<u8>> {
+    let room = ZoneRoom {
+        block_rows: &rows_of_blocks(page),
+        page_bytes: page.bytes.len() as u64,
+        is_erasable,
+    };
+    let zones = zones_of_page(form, input.values, input.validity, &room)?;
+    let mut part = Vec::new();
+    PageZones::write_to(zones.as_ref(), form, is_erasable, &mut part);
+    Ok(part)
+}
+
+/// Whether a page's part of the map says that it has no zones.
+pub(super) fn is_without_zones(part: &[u8]) -> bool {
+    part.iter().all(|byte| *byte == 0)
+}
+
+fn rows_of_blocks(page: &EncodedPage) -> Vec<u32> {
+    match &page.block_rows {
+        BlockRows::Table(rows) => rows.clone(),
+        BlockRows::Uniform(log2) => {
+            let starts = (0..page.rows).step_by(1 << log2);
+            // At most 65,536 rows.
+            let rows = starts.map(|start| (page.rows - start).min(1 << log2) as u32);
+            rows.collect()
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The loops that find the smallest and the largest value.
+
+use std::cmp::Ordering;
+
+use tarsia_codec::{BitSlice, BytesSlice};
+
+/// A number of a fixed width that has an order.
+pub(crate) trait Number: Copy {
+    /// What is compared.
+    type Key: Ord + Copy;
+    const MAX: Self::Key;
+    const MIN: Self::Key;
+
+    /// The key; `None` for NaN.
+    fn key(self) -> Option<Self::Key>;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            type Key = $type;
+            const MAX: $type = <$type>::MAX;
+            const MIN: $type = <$type>::MIN;
+
+            #[inline]
+            fn key(self) -> Option<$type> {
+                Some(self)
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, u64, i8, i16, i32, i64, i128);
+
+/// The bits of a floating-point number.
+#[derive(Clone, Copy)]
+pub(crate) struct Float<B>(pub(crate) B);
+
+macro_rules! floats {
+    ($($bits:ty, $key:ty, $infinity:expr);*) => {$(
+        impl Number for Float<$bits> {
+            type Key = $key;
+            const MAX: $key = <$key>::MAX;
+            const MIN: $key = <$key>::MIN;
+
+            #[inline]
+            fn key(self) -> Option<$key> {
+                let bits = self.0 as $key;
+                // Negative numbers are in the reverse order of their bits.
+                let key = bits ^ (((bits >> (<$key>::BITS - 1)) as $bits) >> 1) as $key;
+                let magnitude = self.0 & (<$bits>::MAX >> 1);
+                (magnitude <= $infinity).then_some(key)
+            }
+        }
+    )*};
+}
+
+floats!(u16, i16, 0x7c00; u32, i32, 0x7f80_0000; u64, i64, 0x7ff0_0000_0000_0000);
+
+/// The smallest and the largest key of some values, and how many of these are NaN.
+pub(crate) struct Found<K> {
+    pub(crate) min: K,
+    pub(crate) max: K,
+    pub(crate) nans: u64,
+    /// Values that are neither null nor NaN.
+    pub(crate) n: u64,
+}
+
+/// Looks at the valid ones of `values`, each of `W` bytes.
+pub(crate) fn extremes<T: Number, const W: usize>(
+    bytes: &[u8],
+    read: fn([u8; W]) -> T,
+    validity: Option<BitSlice<'_>>,
+) -> Found<T::Key> {
+    let (values, _) = bytes.as_chunks::<W>();
+    let mut found = Found {
+        min: T::MAX,
+        max: T::MIN,
+        nans: 0,
+        n: 0,
+    };
+    let Some(validity) = validity else {
+        all_of(values, read, &mut found);
+        return found;
+    };
+    for (at, run) in values.chunks(64).enumerate() {
+        let all = u64::MAX >> (64 - run.len());
+        let valid = validity.word(at * 64) & all;
+        if valid == all {
+            all_of(run, read, &mut found);
+            continue;
+        }
+        let mut left = valid;
+        while left != 0 {
+            let i = left.trailing_zeros() as usize;
+            all_of(run.get(i..i + 1).unwrap_or_default(), read, &mut found);
+            left &= left - 1;
+        }
+    }
+    found
+}
+
+#[inline]
+fn all_of<T: Number, const W: usize>(
+    values: &[[u8; W]],
+    read: fn([u8; W]) -> T,
+    found: &mut Found<T::Key>,
+) {
+    let (mut min, mut max, mut nans) = (found.min, found.max, 0u64);
+    for value in values {
+        // NaN is below all for the largest value, and above all for the smallest one.
+        let key = read(*value).key();
+        nans += u64::from(key.is_none());
+        min = min.min(key.unwrap_or(T::MAX));
+        max = max.max(key.unwrap_or(T::MIN));
+    }
+    (found.min, found.max) = (min, max);
+    found.nans += nans;
+    found.n += values.len() as u64 - nans;
+}
+
+/// Decimals of 256 bits, little-endian.
+pub(crate) fn compare_256(a: &[u8], b: &[u8]) -> Ordering {
+    let key = |bytes: &[u8]| {
+        let (halves, _) = bytes.as_chunks::<16>();
+        let low = halves.first().map_or(0, |it| u128::from_le_bytes(*it));
+        let high = halves.get(1).map_or(0, |it| i128::from_le_bytes(*it));
+        (high, low)
+    };
+    key(a).cmp(&key(b))
+}
+
+/// The smallest and the largest of values that lie somewhere; `None` if none is valid.
+pub(crate) fn extremes_by<'a>(
+    n: usize,
+    get: impl Fn(usize) -> &'a [u8],
+    validity: Option<BitSlice<'_>>,
+    compare: impl Fn(&[u8], &[u8]) -> Ordering,
+) -> Option<[&'a [u8]; 2]> {
+    let mut found: Option<[&[u8]; 2]> = None;
+    for i in (0..n).filter(|i| validity.is_none_or(|bits| bits.get(*i))) {
+        let value = get(i);
+        match &mut found {
+            None => found = Some([value, value]),
+            Some([min, max]) => {
+                if compare(value, min) == Ordering::Less {
+                    *min = value;
+                } else if compare(value, max) == Ordering::Greater {
+                    *max = value;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The smallest and the largest of strings. Most are compared by their first eight bytes alone.
+pub(crate) fn extremes_of_strings<'a>(
+    strings: BytesSlice<'a>,
+    validity: Option<BitSlice<'_>>,
+) -> Option<[&'a [u8]; 2]> {
+    let mut found: Option<([&[u8]; 2], [u64; 2])> = None;
+    for i in (0..strings.len()).filter(|i| validity.is_none_or(|bits| bits.get(*i))) {
+        let value = strings.get(i);
+        let key = first_eight(value);
+        match &mut found {
+            None => found = Some(([value; 2], [key; 2])),
+            Some(([min, max], [min_key, max_key])) => {
+                if key > *min_key && key < *max_key {
+                    continue;
+                }
+                // Of equal keys the strings decide.
+                if key <= *min_key && value < *min {
+                    (*min, *min_key) = (value, key);
+                }
+                if key >= *max_key && value > *max {
+                    (*max, *max_key) = (value, key);
+                }
+            }
+        }
+    }
+    found.map(|(bounds, _)| bounds)
+}
+
+/// The first eight bytes as a number, in the order of the strings; zeros stand for bytes that are not there.
+#[inline]
+pub(crate) fn first_eight(value: &[u8]) -> u64 {
+    match value.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut first = [0; 8];
+            for (to, from) in first.iter_mut().zip(value) {
+                *to = *from;
+            }
+            u64::from_be_bytes(first)
+        }
+    }
+}
