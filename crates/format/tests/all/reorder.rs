@@ -66,7 +66,12 @@ fn every_type_reads_back_from_a_reordered_file() {
             0 => options.with_erasure(ErasureLevel::Erase),
             _ => options,
         };
-        let old = open(&write(batch.schema(), &[batch.clone()], options)).unwrap();
+        let old = open(&write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            options,
+        ))
+        .unwrap();
         let (bytes, _) = reordered(&old, &["last", "x"]);
         let new = open(&bytes).unwrap();
         new.verify()
@@ -81,7 +86,11 @@ fn every_type_reads_back_from_a_reordered_file() {
 fn pages_lie_in_the_new_order_and_keep_their_bytes() {
     let batch = table(12, 4_000);
     let options = deterministic().with_page_bytes(9_000);
-    let old_bytes = write(batch.schema(), &[batch.clone()], options.clone());
+    let old_bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        options.clone(),
+    );
     let old = open(&old_bytes).unwrap();
     let order = ["c7", "c3", "c11"];
     let (bytes, summary) = reordered(&old, &order);
@@ -96,7 +105,12 @@ fn pages_lie_in_the_new_order_and_keep_their_bytes() {
     // Pages lie where a writer puts them that knows the order.
     let one_page = |order: &[&str]| {
         let options = deterministic().with_column_order(order.to_vec());
-        open(&write(batch.schema(), &[batch.clone()], options)).unwrap()
+        open(&write(
+            batch.schema(),
+            std::slice::from_ref(&batch),
+            options,
+        ))
+        .unwrap()
     };
     let places = |file: &File| {
         let columns = file.inspect().unwrap().columns.into_iter();
@@ -109,7 +123,7 @@ fn pages_lie_in_the_new_order_and_keep_their_bytes() {
     // Other random ids.
     let random = open(&write(
         batch.schema(),
-        &[batch.clone()],
+        std::slice::from_ref(&batch),
         WriteOptions::new(),
     ))
     .unwrap();
@@ -138,7 +152,7 @@ fn kernels_move_with_the_file_and_decode_it() {
     let batch = table(5, 3_000);
     let old = open(&write(
         batch.schema(),
-        &[batch.clone()],
+        std::slice::from_ref(&batch),
         WriteOptions::new(),
     ))
     .unwrap();
@@ -218,7 +232,11 @@ fn names_that_lead_nowhere_or_twice_to_one_column_are_refused() {
 #[test]
 fn two_thousand_columns_are_reordered_and_read_with_fewer_requests() {
     let batch = table(2_000, 400);
-    let old = write(batch.schema(), &[batch.clone()], deterministic());
+    let old = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        deterministic(),
+    );
     let wanted: Vec<String> = (0..40).map(|i| format!("c{}", i * 47 + 3)).collect();
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     let (new, _) = reordered(&open(&old).unwrap(), &wanted);
@@ -254,7 +272,9 @@ fn what_cannot_be_reordered_is_refused_with_what_to_do() {
     let options = WriteOptions::new().with_erasure(ErasureLevel::Erase);
     let file = erasure::open(erasure::write(&batch, options));
     let mut rng = Rng::new(4);
-    let rows: RowSet = (0..60_000).filter(|_| rng.u64() % 3 == 0).collect();
+    let rows: RowSet = (0..60_000)
+        .filter(|_| rng.u64().is_multiple_of(3))
+        .collect();
     let plan = file.plan_erasure(&rows, ErasureLevel::Erase).unwrap();
     assert!(plan.summary().blocks_moved > 0);
     let moved = erasure::open(erasure::written(&file, plan));
