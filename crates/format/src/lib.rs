@@ -101,7 +101,8 @@
 //! Dependencies between the folders of this crate point one way: `api` → `exec` → `decode` → `plan` → `table` →
 //! `source`. `plan` and `decode` say which byte ranges they need and get their bytes; `exec` holds the synchronous
 //! driver. Only `source` reads, except for `erase`, which lies between `api` and `exec`: it plans erasures, and commits
-//! them to a file that it holds open for changes. `write` stands beside all of them and shares `table`'s view of
+//! them to a file that it holds open for changes. `reorder` copies pages in another order; it stands on `exec` and on
+//! `write`. `write` stands beside all of them and shares `table`'s view of
 //! fields.
 //!
 //! # What this crate does not do
@@ -119,6 +120,7 @@ mod options;
 mod plan;
 mod random;
 mod registry;
+mod reorder;
 mod session;
 mod source;
 mod table;
@@ -146,6 +148,7 @@ pub use exec::{ConjunctCounts, ROW_NUMBER};
 pub use options::{Access, Checksums, DeletedRows, Kernels, OpenOptions};
 pub use plan::RowSelection;
 pub use registry::{kernels, registry};
+pub use reorder::{ReadLog, ReorderSummary};
 pub use source::Reads;
 pub use table::{FileMetadata, Region};
 pub use threads::{ThreadPool, Threads};

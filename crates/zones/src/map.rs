@@ -142,6 +142,23 @@ impl ZoneMap {
         Self::of_parts(parts.iter().map(Vec::as_slice))
     }
 
+    /// Compares the checksum of a map.
+    ///
+    /// # Errors
+    /// As [`ZoneMap::parse`].
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        let mut reader = ByteReader::new(bytes);
+        reader.u32("zones.pages")?;
+        let stored = reader.u32("zones.crc")?;
+        match stored == crc_of(bytes) {
+            true => Ok(()),
+            false => {
+                let what = "the checksum of the bytes";
+                Err(Error::corrupt("zones.crc", CRC_AT, stored, what))
+            }
+        }
+    }
+
     /// Reads the map of a column with these pages. What the zones say of values is taken as it is; what they say of
     /// rows and blocks fits the pages.
     ///
@@ -153,13 +170,10 @@ impl ZoneMap {
         form: ZoneForm,
         pages: impl ExactSizeIterator<Item = &'d PageDescriptor>,
     ) -> Result<Self> {
+        Self::check(bytes)?;
         let mut reader = ByteReader::new(bytes);
         let n_pages = reader.u32("zones.pages")?;
-        let stored = reader.u32("zones.crc")?;
-        if stored != crc_of(bytes) {
-            let what = "the checksum of the bytes";
-            return Err(Error::corrupt("zones.crc", CRC_AT, stored, what));
-        }
+        reader.u32("zones.crc")?;
         if n_pages as usize != pages.len() {
             let what = "the column's pages";
             return Err(Error::corrupt("zones.pages", 0, n_pages, what));

@@ -48,8 +48,8 @@ impl ZoneRoom<'_> {
     }
 }
 
-/// Computes the zones of a page; `None` for a page of one block, which has none. Values that are spread over all zones
-/// give one zone, the whole page.
+/// Computes the zones of a page; `None` for a page without blocks. Values that are spread over all zones give one zone,
+/// the whole page.
 ///
 /// # Errors
 /// As [`ZoneCollector::add`].
@@ -60,7 +60,7 @@ pub fn zones_of_page(
     room: &ZoneRoom<'_>,
 ) -> Result<Option<PageZones>> {
     let n_blocks = room.block_rows.len();
-    if n_blocks < 2 {
+    if n_blocks == 0 {
         return Ok(None);
     }
     let log2 = room.blocks_log2(form);
@@ -77,7 +77,7 @@ pub fn zones_of_page(
         all.merge(&zone);
         zones.push(zone);
     }
-    let is_kept = room.is_erasable || tell_apart(&zones, &all);
+    let is_kept = n_blocks > 1 && (room.is_erasable || tell_apart(&zones, &all));
     let zone = |zone: &ZoneCollector| zone.zone(u32::try_from(zone.rows()).unwrap_or(u32::MAX));
     Ok(Some(match is_kept {
         true => PageZones {

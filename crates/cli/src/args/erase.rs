@@ -6,7 +6,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::condition::{Condition, parse_condition};
-use super::selections::{RowItems, parse_row_items};
+use super::selections::{Names, RowItems, parse_names, parse_row_items};
 use super::trust::Trust;
 use crate::failure::Failure;
 use crate::place::Place;
@@ -207,6 +207,10 @@ pub struct Compact {
     /// standard output
     #[arg(value_name = "OUT.tarsia")]
     pub output: Place,
+    /// Columns, separated by commas, whose pages lie together in the file, in this order and before those of other
+    /// columns, or fields inside them; the order holds among pages that are written at a time
+    #[arg(long, value_name = "A,B", value_parser = parse_names)]
+    pub column_order: Option<Names>,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"

@@ -3,6 +3,7 @@
 mod condition;
 mod erase;
 mod of_columns;
+mod reorder;
 mod selections;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use erase::{
 };
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
+pub use reorder::{Order, Reorder};
 pub(crate) use selections::parse_row;
 pub use selections::{Names, RowItem, RowItems, RowList, RowRange};
 use selections::{parse_names, parse_row_list};
@@ -78,6 +80,8 @@ pub enum Command {
     Audit(Audit),
     /// Write the rows that were not deleted into a new file
     Compact(Compact),
+    /// Write a file anew in which columns that are read together lie together
+    Reorder(Reorder),
     /// Compare the certificate of an erasure with the file
     VerifyCertificate(VerifyCertificate),
     /// Show the encodings that this program reads and writes, and the kernels that decode them
@@ -143,6 +147,10 @@ pub struct Import {
     /// row's list). `tarsia inspect` shows the largest errors; may be given for several columns
     #[arg(long = "round", value_name = "COLUMN=FORMAT", value_parser = parse_round)]
     pub roundings: Vec<ColumnRounding>,
+    /// Columns, separated by commas, whose pages lie together in the file, in this order and before those of other
+    /// columns, or fields inside them; the order holds among pages that are written at a time
+    #[arg(long, value_name = "A,B", value_parser = parse_names)]
+    pub column_order: Option<Names>,
     /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]

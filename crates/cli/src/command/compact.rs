@@ -22,6 +22,9 @@ pub(super) fn compact(args: &Compact, places: &dyn Places) -> Result<(), Failure
             0 => tarsia::EmbedKernels::Omit,
             _ => tarsia::EmbedKernels::Embed,
         });
+    if let Some(order) = &args.column_order {
+        options = options.with_column_order(order.0.iter());
+    }
     for column in &audit.columns {
         let own = tarsia::ColumnOptions::new();
         let own = match column.strict {
@@ -33,7 +36,7 @@ pub(super) fn compact(args: &Compact, places: &dyn Places) -> Result<(), Failure
     let destination = Destination::open(places, &args.output, &args.input)?;
     let refused = |error: tarsia::Error| match error.kind() {
         tarsia::ErrorKind::Io => Failure::bad(output, error),
-        _ => Failure::bad(input, error),
+        _ => Failure::of_tarsia(input, &error),
     };
     let mut writer = tarsia::Writer::new(destination, schema, options).map_err(refused)?;
     let bar = Bar::new("compacting");

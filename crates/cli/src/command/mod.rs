@@ -11,6 +11,7 @@ mod inspect;
 mod open;
 mod output;
 mod print_rows;
+mod reorder;
 mod rows;
 mod verify;
 
@@ -51,6 +52,7 @@ use open::{
 };
 use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, show_notes, summarise};
 use print_rows::print_rows;
+use reorder::reorder;
 use rows::wanted_rows;
 use verify::verify;
 
@@ -73,6 +75,7 @@ pub fn run(command: Command, places: &dyn Places) -> Result<(), Failure> {
         Command::Recover(args) => recover(&args),
         Command::Audit(args) => audit(&args, places),
         Command::Compact(args) => compact(&args, places),
+        Command::Reorder(args) => reorder(&args, places),
         Command::VerifyCertificate(args) => verify_certificate(&args, places),
         Command::Encodings(args) => encodings(&args),
     }
@@ -99,6 +102,9 @@ fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> {
             Erasure::Strict => options.with_strict_erasure(),
             Erasure::Level(level) => options.with_erasure(level),
         };
+    }
+    if let Some(order) = &args.column_order {
+        options = options.with_column_order(order.0.iter());
     }
     let mut layouts = Vec::new();
     if let Some(place) = &args.like {

@@ -18,6 +18,8 @@ mod limits;
 mod outputs;
 mod parquet;
 mod parquet_files;
+#[cfg(unix)]
+mod reorder;
 mod round_trip;
 mod rows;
 mod run;

@@ -31,6 +31,8 @@ fn urls_of_stores_are_refused_with_a_word_about_the_build_that_knows_them() {
             &["import", "t.csv", "u.tarsia", "--like", url],
             &["compact", url, "c.tarsia"],
             &["compact", "t.tarsia", url],
+            &["reorder", url, "c.tarsia", "--columns", "n"],
+            &["reorder", "t.tarsia", url, "--columns", "n"],
             &["erase", url, "--rows", "1", "--dry-run"],
             &["erase", url, "--rows", "1", "--rewrite", "e.tarsia"],
         ] {

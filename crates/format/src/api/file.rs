@@ -21,6 +21,7 @@ use crate::erase::{self, ErasurePlan, ErasureReport, as_committed, while_unchang
 use crate::error::{ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::options::{Access, OpenOptions};
+use crate::reorder::{self, ReorderSummary};
 use crate::session::Session;
 use crate::source::Source;
 use crate::table::FileMetadata;
@@ -289,6 +290,61 @@ impl File {
         sink: &mut dyn Sink,
     ) -> Result<ErasureReport> {
         self.named(erase::rewrite(&self.file, plan, sink))
+    }
+
+    /// Writes a new file with the same rows, in which the pages of these columns lie together, in this order and before
+    /// all others; names are those of [`WriteOptions::with_column_order`](crate::WriteOptions::with_column_order). The
+    /// others follow as they lie in this file. Nothing is decoded: blocks are copied, and compared with their checksums
+    /// and digests. Deleted rows stay deleted. The file appears under its name when it is complete.
+    ///
+    /// The new file has an id of its own, unless that of this one is zero, and no history: a certificate of an erasure
+    /// belongs to the old file. Pages of one column keep their order; of several columns those come first that have
+    /// earlier rows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tarsia::arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    ///
+    /// let column = |first: i32| Arc::new(Int32Array::from_iter_values(first..first + 9)) as ArrayRef;
+    /// let batch = RecordBatch::try_from_iter(["a", "b", "c"].map(|name| (name, column(5)))).unwrap();
+    /// let mut writer = tarsia::Writer::new(Vec::new(), batch.schema(), Default::default())?;
+    /// writer.write(&batch)?;
+    /// let file = tarsia::File::from_bytes(writer.finish_into()?.0, Default::default())?;
+    ///
+    /// let mut bytes = Vec::new();
+    /// file.reorder_into(["c", "a"], &mut bytes)?;
+    /// let file = tarsia::File::from_bytes(bytes, Default::default())?;
+    /// assert_eq!(file.take(&[0, 8]).read()?.num_columns(), 3);
+    /// # Ok::<(), tarsia::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn) for a name that leads nowhere;
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for two that lead to the same;
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where an erasure was interrupted or has moved blocks;
+    /// what reading and writing may meet.
+    pub fn reorder(
+        &self,
+        order: impl IntoIterator<Item = impl Into<String>>,
+        path: impl AsRef<Path>,
+    ) -> Result<ReorderSummary> {
+        match FileSink::create(path) {
+            Ok(mut sink) => self.reorder_into(order, &mut sink),
+            Err(error) => self.named(Err(error.into())),
+        }
+    }
+
+    /// Writes a new file as [`File::reorder`] does into a sink, which is committed.
+    ///
+    /// # Errors
+    /// As [`File::reorder`].
+    pub fn reorder_into(
+        &self,
+        order: impl IntoIterator<Item = impl Into<String>>,
+        sink: &mut dyn Sink,
+    ) -> Result<ReorderSummary> {
+        let order: Vec<String> = order.into_iter().map(Into::into).collect();
+        self.named(reorder::reorder(&self.file, &order, sink))
     }
 
     /// Returns what the file says of itself. Reads the header, if opening the file did not need it.

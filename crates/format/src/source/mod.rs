@@ -279,6 +279,22 @@ impl Source {
         tarsia_io::read_ranges(&*self.reader, window, options).ok()
     }
 
+    /// Bytes that are held by those of a window, with the gaps that are read over.
+    pub(crate) fn held_bytes(&self, window: &[Range<u64>]) -> u64 {
+        if self.is_mapped() {
+            return 0;
+        }
+        let ReadOptions {
+            gap_bytes,
+            request_bytes_max,
+        } = self.reader.read_options(Access::Scan);
+        let requests = tarsia_io::coalesce(window, gap_bytes, request_bytes_max);
+        let bytes = requests
+            .iter()
+            .map(|read| read.range.end - read.range.start);
+        bytes.sum()
+    }
+
     fn fetch_joined<G: Ranges>(
         &self,
         groups: &[G],

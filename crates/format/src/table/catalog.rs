@@ -19,7 +19,7 @@ use tarsia_metadata::{
 };
 
 use super::changes::Changes;
-use super::column::{Column, Stored, TableField};
+use super::column::{Column, Stored, TableField, leaf_name};
 use super::description::Descriptions;
 use super::ends::{Head, Tail, by_end, head_of, tail};
 use super::page::{Page, PageKind};
@@ -105,8 +105,8 @@ struct FieldRecords<'a> {
 /// A leaf of a field, and where the file says its pages are.
 struct LeafRecord<'a> {
     leaf: u32,
-    /// The name of its top-level field.
-    field: &'a str,
+    /// Its top-level field.
+    field: &'a Field,
     stored: &'a Stored,
     path: LeafPath,
     record: &'a ColumnRecord<'a>,
@@ -233,6 +233,11 @@ impl Catalog {
         self.postscript.committed_bytes
     }
 
+    /// Numbers that the places of pages are checked against.
+    pub(crate) fn bounds(&self) -> &metadata::FileBounds {
+        &self.bounds
+    }
+
     pub(crate) fn postscript(&self) -> &Postscript {
         &self.postscript
     }
@@ -255,6 +260,12 @@ impl Catalog {
     /// The page descriptions that were met so far: those of the footer, and of columns that were read.
     pub(crate) fn descriptions(&self) -> &Descriptions {
         &self.descriptions
+    }
+
+    /// The page descriptions of the footer, as they are stored.
+    pub(crate) fn common_metas(&self) -> Vec<metadata::MetaBlob> {
+        let common = self.descriptions.common().iter();
+        common.map(|it| it.blob().clone()).collect()
     }
 
     pub(crate) fn file_metadata(&self, head: &Head, file_bytes: u64) -> FileMetadata {
@@ -481,7 +492,7 @@ impl Catalog {
         let columns = columns.map(|((path, record), leaf)| {
             let record = LeafRecord {
                 leaf,
-                field: field.name(),
+                field: &field,
                 stored: &stored,
                 path,
                 record,
@@ -503,9 +514,7 @@ impl Catalog {
             path,
             record,
         } = leaf;
-        let below = path.names().iter().map(String::as_str);
-        let name = std::iter::once(field).chain(below);
-        let name = name.collect::<Vec<_>>().join(".");
+        let name = leaf_name(field, &path);
         let value_type = path.value_type();
         let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, what).in_column(&name);
         let meta = ColumnMeta::load(record, &self.bounds, |range| hand.get(range))

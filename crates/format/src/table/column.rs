@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef};
-use tarsia_arrow::{LeafPath, Packing};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
+use tarsia_arrow::{LeafPath, Packing, leaf_paths};
 use tarsia_codec::ValueType;
 use tarsia_codec::toolbox::VIEW_BYTES;
 use tarsia_compliance::RowSet;
@@ -58,6 +58,30 @@ impl Stored {
             packing: Some(packing),
         })
     }
+}
+
+/// The name of a leaf column that lies at `path` in a top-level field: names from the field down, joined by dots.
+pub(crate) fn leaf_name(field: &Field, path: &LeafPath) -> String {
+    let below = path.names().iter().map(String::as_str);
+    let names = std::iter::once(field.name().as_str()).chain(below);
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// The names of all leaf columns of a schema, in their order.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for types that are not stored.
+pub(crate) fn leaf_names(schema: &Schema) -> Result<Vec<String>> {
+    let mut names = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let stored = Stored::of(field)?;
+        let paths = leaf_paths(&stored.data_type, field.is_nullable()).map_err(|unsupported| {
+            let what = format!("type {unsupported}");
+            Error::new(ErrorKind::Unsupported, what).in_column(field.name())
+        })?;
+        names.extend(paths.iter().map(|path| leaf_name(field, path)));
+    }
+    Ok(names)
 }
 
 /// A leaf column whose pages are known.

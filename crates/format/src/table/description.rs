@@ -36,6 +36,11 @@ impl Description {
         Ok(self.parsed.get_or_init(|| meta))
     }
 
+    /// META as it is stored.
+    pub(crate) fn blob(&self) -> &MetaBlob {
+        &self.blob
+    }
+
     /// The bytes of META, which a kernel parses by itself.
     #[cfg(feature = "kernels")]
     pub(crate) fn bytes(&self) -> &[u8] {

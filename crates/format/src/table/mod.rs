@@ -17,7 +17,7 @@ pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
 pub(crate) use changes::{Changes, Present};
 pub(crate) use checks::{check_block, check_covered};
-pub(crate) use column::{Column, Estimates, Stored, TableField};
+pub(crate) use column::{Column, Estimates, Stored, TableField, leaf_name, leaf_names};
 pub(crate) use description::Description;
 pub(crate) use ends::Head;
 #[cfg(test)]

@@ -112,7 +112,12 @@ impl ColumnWriter {
 
     /// Returns its zone map as the file has it; `None` if no page has zones.
     pub(super) fn zone_map(&mut self) -> Result<Option<Vec<u8>>> {
-        if self.pages.iter().all(|page| is_without_zones(&page.zones)) {
+        let n_blocks = self
+            .pages
+            .iter()
+            .map(|page| u64::from(page.descriptor.n_blocks));
+        let has_none = self.pages.iter().all(|page| is_without_zones(&page.zones));
+        if has_none || n_blocks.sum::<u64>() < 2 {
             return Ok(None);
         }
         let parts = self.pages.iter().map(|page| page.zones.as_slice());

@@ -15,7 +15,7 @@ use tarsia_metadata::ErasureLevel;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::random::random;
-use crate::table::Stored;
+use crate::table::{Stored, leaf_name};
 use crate::threads::Threads;
 use crate::write::body::Body;
 use crate::write::budget::Budget;
@@ -340,13 +340,9 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
         })?;
         let full_zip_bytes_min = full_zip_bytes_min(field, stored.packing.is_some())?;
         for path in paths {
-            let names: Vec<&str> = std::iter::once(field.name())
-                .chain(path.names())
-                .map(String::as_str)
-                .collect();
             let name = LeafName {
                 field: field.name(),
-                leaf: &names.join("."),
+                leaf: &leaf_name(field, &path),
             };
             let chooser = choosers.of(&name, full_zip_bytes_min);
             let rounding = choosers.rounding(&name, &path)?;

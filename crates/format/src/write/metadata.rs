@@ -11,22 +11,21 @@ use tarsia_kernels::Kernel;
 use tarsia_metadata as metadata;
 use tarsia_metadata::limits::COLUMN_META_INSIDE_BYTES_MAX;
 use tarsia_metadata::{
-    ColumnMeta, ColumnRecord, ErasureLevel, FileBounds, PageDescription, PageDescriptor, PageMeta,
-    Section, ZonesPlace,
+    ColumnMeta, ColumnRecord, EncodingUse, ErasureLevel, FileBounds, MetaBlob, PageDescription,
+    PageDescriptor, PageMeta, Section, ZonesPlace,
 };
 
 use crate::end::{EndParts, Growing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::write::body::{Body, WrittenPage};
 use crate::write::column::ColumnWriter;
+use crate::write::output::Output;
 
 /// The table whose pages are written.
-pub(super) struct Table<'a> {
-    pub(super) schema: &'a Schema,
-    pub(super) rows: u64,
-    pub(super) file_id: [u8; 16],
-    /// The salt of the root digest, if values can be erased.
-    pub(super) salt: Option<[u8; 32]>,
+pub(crate) struct Table<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) rows: u64,
+    pub(crate) file_id: [u8; 16],
 }
 
 /// A file that was written.
@@ -36,116 +35,284 @@ pub(super) struct Committed {
     pub(super) kernels: Vec<Arc<Kernel>>,
 }
 
-/// Appends the metadata of a table; its columns and descriptions are used up.
+/// Things that the footer says of all pages.
+pub(crate) struct OfAllPages {
+    /// The encodings that they use.
+    pub(crate) encodings: Vec<EncodingUse>,
+    /// The descriptions that lie in the footer.
+    pub(crate) metas: Vec<MetaBlob>,
+}
+
+/// A leaf column whose pages are in the file.
+pub(crate) struct LeafPages {
+    pub(crate) leaf: u32,
+    pub(crate) level: ErasureLevel,
+    /// The pages; where their side data lie is not known yet.
+    pub(crate) meta: ColumnMeta,
+    /// Block table and digests of each page, then of each shared page; empty for one block.
+    pub(crate) sides: Vec<Vec<u8>>,
+    /// The zone map, if the column has one.
+    pub(crate) zones: Option<Vec<u8>>,
+}
+
+/// A leaf column whose metadata are in the region, but for its record.
+struct StoredColumn {
+    pages: StoredPages,
+    level: ErasureLevel,
+    zones: Option<ZonesPlace>,
+}
+
+impl StoredColumn {
+    const NONE: Self = Self {
+        pages: StoredPages::None,
+        level: ErasureLevel::Hide,
+        zones: None,
+    };
+
+    fn record(&self) -> Result<ColumnRecord<'_>> {
+        let record = self.pages.record()?.with_level(self.level);
+        Ok(record.with_zones(self.zones))
+    }
+}
+
+/// The metadata of a file as they grow: sections, of which kernels are the first, then columns, then the rest.
+pub(crate) struct MetadataWriter {
+    /// It is small beside the pages, and its digest tree needs it whole.
+    region: Growing,
+    bounds: FileBounds,
+    of_all_pages: OfAllPages,
+    sections: Vec<Section>,
+    columns: Vec<StoredColumn>,
+}
+
+/// Appends the metadata of a table; its columns and descriptions are used up. `salt` is that of the root digest, if
+/// values can be erased.
 ///
 /// # Errors
 /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for what does
 /// not fit.
 pub(super) fn append(
     table: &Table<'_>,
+    salt: Option<[u8; 32]>,
     columns: &mut [ColumnWriter],
     body: &mut Body<dyn Sink + '_>,
 ) -> Result<Committed> {
-    body.output.pad_to(8)?;
     let uses = uses(columns, body.metas.len());
     let footer_parts = body.metas.finish(&uses)?;
-    // It is small beside the pages, and its digest tree needs it whole.
-    let mut region = Growing::at(body.output.position());
-    let meta_place = region.end();
-    let mut sections = push_kernels(&footer_parts.kernels, &mut region);
-    if let Some(salt) = table.salt {
-        sections.push(push_history(salt, &mut region)?);
-    }
-    let bounds = FileBounds {
-        rows: table.rows,
-        n_metas: footer_parts.common.len() as u32,
-        n_kernels: footer_parts.kernels.len() as u32,
-        meta_place,
-        // Not known yet; only an upper bound is needed for the check of places.
-        tree_place: u64::MAX,
-    };
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|i| columns[*i].rank);
-    let empty = columns.iter().map(|column| StoredColumn {
-        pages: StoredPages::None,
-        level: column.level,
-        zones: None,
-    });
-    let mut stored: Vec<StoredColumn> = empty.collect();
-    for i in order {
-        let (column, stored) = (&mut columns[i], &mut stored[i]);
-        push_column(column, &mut region, &bounds, &footer_parts.of)
-            .and_then(|pages| {
-                stored.pages = pages;
-                stored.zones = push_zones(column, &mut region)?;
-                Ok(())
-            })
-            .map_err(|error| error.in_column(column.field.name()))?;
-    }
-    let records = stored.iter().map(StoredColumn::record);
-    let records: Vec<_> = records.collect::<Result<_>>()?;
-    let root_place = region.end();
-    let encoded = metadata::write_schema(table.schema, &records, root_place)?;
-    region.push(&encoded.records);
-    let (buckets_log2, buckets) = metadata::Buckets::build(encoded.entries)?;
-    let bucket_place = region.push(&buckets);
-    let tree_place = region.end();
-
-    let tree = compliance::DigestTree::build(region.bytes());
-    let footer = metadata::Footer {
+    let of_all_pages = OfAllPages {
         encodings: footer_parts.encodings,
         metas: footer_parts.common,
-        sections,
-        features: metadata::FeatureWords::default(),
-        meta_place,
-        tree_place,
-        n_nodes: encoded.n_nodes,
-        n_leaves: encoded.n_leaves,
-        // There are no more of them than nodes.
-        n_columns: table.schema.fields().len() as u32,
-        root_place,
-        root_bytes: encoded.root_bytes,
-        created_by: concat!("tarsia ", env!("CARGO_PKG_VERSION")).to_owned(),
     };
-    let header = metadata::Header::new(table.file_id).to_bytes()?;
-    let end = EndParts {
-        header: &header,
-        top: &tree.top,
-        footer: &footer,
-        place: tree_place + tree.stored.len() as u64,
-        rows: table.rows,
-        buckets: (buckets_log2, bucket_place),
-    };
-    let end = end.assemble()?;
-    for part in [region.bytes(), &tree.stored, &end.bytes] {
-        body.output.append(part)?;
+    let mut metadata = MetadataWriter::start(&mut body.output, table, of_all_pages)?;
+    for kernel in &footer_parts.kernels {
+        metadata.push_section(metadata::SECTION_KERNEL, &section_of(kernel));
+    }
+    if let Some(salt) = salt {
+        metadata.push_history(salt)?;
+    }
+    let mut zones = zone_maps(columns, metadata.bounds.meta_place)?;
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|i| columns[*i].rank);
+    for i in order {
+        let column = &mut columns[i];
+        leaf_pages(column, &footer_parts.of, zones[i].take())
+            .and_then(|pages| metadata.push_column(pages))
+            .map_err(|error| error.in_column(column.field.name()))?;
     }
     Ok(Committed {
-        file_bytes: end.file_bytes,
+        file_bytes: metadata.append_to(table, &mut body.output)?,
         kernels: footer_parts.kernels,
     })
 }
 
-/// Appends kernels as sections.
-fn push_kernels(kernels: &[Arc<Kernel>], region: &mut Growing) -> Vec<Section> {
-    let mut sections = Vec::with_capacity(kernels.len());
-    for kernel in kernels {
-        let bytes = metadata::KernelSection {
-            digest: kernel.digest,
-            raw_bytes: kernel.raw_bytes,
-            compressed: &kernel.compressed,
-        }
-        .to_bytes();
-        sections.push(region.push_section(metadata::SECTION_KERNEL, &bytes));
+/// The bytes of a kernel's section.
+fn section_of(kernel: &Kernel) -> Vec<u8> {
+    metadata::KernelSection {
+        digest: kernel.digest,
+        raw_bytes: kernel.raw_bytes,
+        compressed: &kernel.compressed,
     }
-    sections
+    .to_bytes()
 }
 
-/// Appends the section of a file that has no earlier state.
-fn push_history(salt: [u8; 32], region: &mut Growing) -> Result<Section> {
-    let states = Vec::new();
-    let bytes = metadata::History { salt, states }.to_bytes()?;
-    Ok(region.push_section(metadata::SECTION_HISTORY, &bytes))
+impl MetadataWriter {
+    /// No metadata yet, of a table whose pages are all in `output`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub(crate) fn start(
+        output: &mut Output<dyn Sink + '_>,
+        table: &Table<'_>,
+        of_all_pages: OfAllPages,
+    ) -> Result<Self> {
+        output.pad_to(8)?;
+        let region = Growing::at(output.position());
+        let bounds = FileBounds {
+            rows: table.rows,
+            n_metas: of_all_pages.metas.len() as u32,
+            n_kernels: 0,
+            meta_place: region.end(),
+            // Not known yet; only an upper bound is needed for the check of places.
+            tree_place: u64::MAX,
+        };
+        Ok(Self {
+            region,
+            bounds,
+            of_all_pages,
+            sections: Vec::new(),
+            columns: Vec::new(),
+        })
+    }
+
+    /// Appends a section of the whole table.
+    pub(crate) fn push_section(&mut self, id: u32, bytes: &[u8]) {
+        self.bounds.n_kernels += u32::from(id == metadata::SECTION_KERNEL);
+        self.sections.push(self.region.push_section(id, bytes));
+    }
+
+    /// Appends the section of a file that has no earlier state.
+    ///
+    /// # Errors
+    /// As [`metadata::History::to_bytes`].
+    pub(crate) fn push_history(&mut self, salt: [u8; 32]) -> Result<()> {
+        let states = Vec::new();
+        let bytes = metadata::History { salt, states }.to_bytes()?;
+        self.push_section(metadata::SECTION_HISTORY, &bytes);
+        Ok(())
+    }
+
+    /// Appends block tables, digests and, if it is long, the list of pages of a column. Columns come in any order, each
+    /// once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`], and what readers would refuse.
+    pub(crate) fn push_column(&mut self, mut column: LeafPages) -> Result<()> {
+        let leaf = column.leaf as usize;
+        let level = column.level;
+        let zones = column.zones.take();
+        let pages = match column.meta.pages.is_empty() {
+            true => StoredPages::None,
+            false => self.push_pages(column)?,
+        };
+        let zones = match zones {
+            None => None,
+            Some(map) => Some(self.push_zones(&map)?),
+        };
+        if self.columns.len() <= leaf {
+            self.columns.resize_with(leaf + 1, || StoredColumn::NONE);
+        }
+        self.columns[leaf] = StoredColumn {
+            pages,
+            level,
+            zones,
+        };
+        Ok(())
+    }
+
+    fn push_zones(&mut self, map: &[u8]) -> Result<ZonesPlace> {
+        let too_long = |_| Error::new(ErrorKind::LimitExceeded, "zones of 4 GiB or more");
+        Ok(ZonesPlace {
+            length: u32::try_from(map.len()).map_err(too_long)?,
+            place: self.region.push(map),
+        })
+    }
+
+    fn push_pages(&mut self, column: LeafPages) -> Result<StoredPages> {
+        let LeafPages {
+            leaf,
+            mut meta,
+            sides,
+            ..
+        } = column;
+        let all_pages = meta.pages.iter_mut().chain(&mut meta.shared_pages);
+        for (page, side) in all_pages.zip(sides) {
+            if !side.is_empty() {
+                page.side_place = self.region.push(&side);
+            }
+        }
+        if let ([page], [], 1) = (&*meta.pages, &*meta.shared_pages, meta.descriptions.len())
+            && let Some(description) = meta.descriptions.pop()
+        {
+            return Ok(StoredPages::One(*page, description));
+        }
+        let digest = digest_of(leaf, &meta);
+        let list = meta.to_bytes(&self.bounds)?;
+        if list.len() <= COLUMN_META_INSIDE_BYTES_MAX {
+            return Ok(StoredPages::Inside { list, digest });
+        }
+        let place = self.region.push(&list);
+        Ok(StoredPages::Outside(ColumnRecord::of_meta(
+            place, &list, digest,
+        )?))
+    }
+
+    /// Appends the region, its digest tree, footer and postscript; returns the bytes of the file. All columns of the
+    /// table have been pushed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`], and what readers would refuse.
+    pub(crate) fn append_to(
+        self,
+        table: &Table<'_>,
+        output: &mut Output<dyn Sink + '_>,
+    ) -> Result<u64> {
+        let Self {
+            mut region,
+            bounds,
+            of_all_pages,
+            sections,
+            columns,
+        } = self;
+        let mut records = Vec::with_capacity(columns.len());
+        for column in &columns {
+            records.push(column.record()?);
+        }
+        let root_place = region.end();
+        let encoded = metadata::write_schema(table.schema, &records, root_place)?;
+        region.push(&encoded.records);
+        let (buckets_log2, buckets) = metadata::Buckets::build(encoded.entries)?;
+        let bucket_place = region.push(&buckets);
+        let tree_place = region.end();
+
+        let tree = compliance::DigestTree::build(region.bytes());
+        let footer = metadata::Footer {
+            encodings: of_all_pages.encodings,
+            metas: of_all_pages.metas,
+            sections,
+            features: metadata::FeatureWords::default(),
+            meta_place: bounds.meta_place,
+            tree_place,
+            n_nodes: encoded.n_nodes,
+            n_leaves: encoded.n_leaves,
+            // There are no more of them than nodes.
+            n_columns: table.schema.fields().len() as u32,
+            root_place,
+            root_bytes: encoded.root_bytes,
+            created_by: concat!("tarsia ", env!("CARGO_PKG_VERSION")).to_owned(),
+        };
+        let header = metadata::Header::new(table.file_id).to_bytes()?;
+        let end = EndParts {
+            header: &header,
+            top: &tree.top,
+            footer: &footer,
+            place: tree_place + tree.stored.len() as u64,
+            rows: table.rows,
+            buckets: (buckets_log2, bucket_place),
+        };
+        let end = end.assemble()?;
+        for part in [region.bytes(), &tree.stored, &end.bytes] {
+            output.append(part)?;
+        }
+        Ok(end.file_bytes)
+    }
+}
+
+/// The digest of a column with these pages.
+pub(crate) fn digest_of(leaf: u32, meta: &ColumnMeta) -> Digest {
+    let digests = |pages: &[PageDescriptor]| -> Vec<[u8; 32]> {
+        pages.iter().map(|page| page.digest).collect()
+    };
+    compliance::column_digest(leaf, &digests(&meta.pages), &digests(&meta.shared_pages))
 }
 
 /// How many columns name each of `n` descriptions.
@@ -164,20 +331,6 @@ fn uses(columns: &[ColumnWriter], n: usize) -> Vec<u32> {
         }
     }
     uses
-}
-
-/// How a column is stored.
-struct StoredColumn {
-    pages: StoredPages,
-    level: ErasureLevel,
-    zones: Option<ZonesPlace>,
-}
-
-impl StoredColumn {
-    fn record(&self) -> Result<ColumnRecord<'_>> {
-        let record = self.pages.record()?.with_level(self.level);
-        Ok(record.with_zones(self.zones))
-    }
 }
 
 /// How the pages of a column are stored.
@@ -205,58 +358,70 @@ impl StoredPages {
     }
 }
 
-/// Appends block tables, digests and, if it is long, the list of pages. `metas` are the descriptions of the file.
-fn push_column(
-    column: &mut ColumnWriter,
-    region: &mut Growing,
-    bounds: &FileBounds,
-    metas: &[PageMeta],
-) -> Result<StoredPages> {
-    if column.pages.is_empty() {
-        return Ok(StoredPages::None);
+/// Zones of all columns take at most one byte in so many of all pages, or [`ZONES_BYTES_MIN`].
+const PAGE_BYTES_PER_ZONE_BYTE: u64 = 128;
+
+/// Bytes that zones may take however short the pages are.
+const ZONES_BYTES_MIN: u64 = 4096;
+
+/// The zone maps of the columns, of which those that are longest for the bytes of their pages are left out if all
+/// together were too long.
+fn zone_maps(columns: &mut [ColumnWriter], pages_end: u64) -> Result<Vec<Option<Vec<u8>>>> {
+    let maps = columns.iter_mut().map(ColumnWriter::zone_map);
+    let mut maps: Vec<Option<Vec<u8>>> = maps.collect::<Result<_>>()?;
+    let length = |map: &Option<Vec<u8>>| map.as_ref().map_or(0, |map| map.len() as u64);
+    let mut all: u64 = maps.iter().map(length).sum();
+    let room = (pages_end / PAGE_BYTES_PER_ZONE_BYTE).max(ZONES_BYTES_MIN);
+    if all <= room {
+        return Ok(maps);
     }
-    let all_pages = column.pages.iter_mut().chain(&mut column.shared.pages);
-    for page in all_pages.filter(|page| !page.side.is_empty()) {
-        page.descriptor.side_place = region.push(&std::mem::take(&mut page.side));
-    }
-    let mut described = Described::new(metas);
-    let pages = described.all(&column.pages)?;
-    let shared_pages = described.all(&column.shared.pages)?;
-    let mut descriptions = described.descriptions;
-    if let ([page], [], 1) = (&*pages, &*shared_pages, descriptions.len())
-        && let Some(description) = descriptions.pop()
-    {
-        return Ok(StoredPages::One(*page, description));
-    }
-    let digests = |pages: &[PageDescriptor]| -> Vec<[u8; 32]> {
-        pages.iter().map(|page| page.digest).collect()
+    // Zone bytes in a million of page bytes.
+    let share = |column: &ColumnWriter, map: &Option<Vec<u8>>| {
+        let pages = column
+            .pages
+            .iter()
+            .map(|page| u64::from(page.descriptor.length));
+        length(map).saturating_mul(1_000_000) / pages.sum::<u64>().max(1)
     };
-    let digest = compliance::column_digest(column.leaf, &digests(&pages), &digests(&shared_pages));
-    let list = ColumnMeta {
-        pages,
-        shared_pages,
-        descriptions,
+    let mut order: Vec<(u64, usize)> = columns
+        .iter()
+        .zip(&maps)
+        .enumerate()
+        .map(|(i, (column, map))| (share(column, map), i))
+        .collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, i) in order {
+        if all <= room {
+            break;
+        }
+        all -= length(&maps[i]);
+        maps[i] = None;
     }
-    .to_bytes(bounds)?;
-    if list.len() <= COLUMN_META_INSIDE_BYTES_MAX {
-        return Ok(StoredPages::Inside { list, digest });
-    }
-    let place = region.push(&list);
-    Ok(StoredPages::Outside(ColumnRecord::of_meta(
-        place, &list, digest,
-    )?))
+    Ok(maps)
 }
 
-/// Appends the zone map of a column, if it has one.
-fn push_zones(column: &mut ColumnWriter, region: &mut Growing) -> Result<Option<ZonesPlace>> {
-    let Some(map) = column.zone_map()? else {
-        return Ok(None);
-    };
-    let too_long = |_| Error::new(ErrorKind::LimitExceeded, "zones of 4 GiB or more");
-    Ok(Some(ZonesPlace {
-        length: u32::try_from(map.len()).map_err(too_long)?,
-        place: region.push(&map),
-    }))
+/// Takes the pages of a column that were written. `metas` are the descriptions of the file.
+fn leaf_pages(
+    column: &mut ColumnWriter,
+    metas: &[PageMeta],
+    zones: Option<Vec<u8>>,
+) -> Result<LeafPages> {
+    let all_pages = column.pages.iter_mut().chain(&mut column.shared.pages);
+    let sides = all_pages
+        .map(|page| std::mem::take(&mut page.side))
+        .collect();
+    let mut described = Described::new(metas);
+    Ok(LeafPages {
+        leaf: column.leaf,
+        level: column.level,
+        meta: ColumnMeta {
+            pages: described.all(&column.pages)?,
+            shared_pages: described.all(&column.shared.pages)?,
+            descriptions: described.descriptions,
+        },
+        sides,
+        zones,
+    })
 }
 
 /// The descriptions of a column's pages, each once.

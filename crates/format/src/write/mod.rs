@@ -54,18 +54,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::random::random;
 use crate::write::body::Body;
 use crate::write::columns::{Columns, STEP_ROWS};
-use crate::write::metadata::Table;
 use crate::write::metas::{Metas, check_footer};
-use crate::write::output::Output;
 
 pub(crate) use captured::CapturedColumn;
 pub use captured::CapturedLayout;
 pub(crate) use kernels::Needs;
+pub(crate) use metadata::{LeafPages, MetadataWriter, OfAllPages, Table, digest_of};
 pub use options::{
     ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, ROUNDED_KEY_PREFIX,
     WriteOptions,
 };
 pub(crate) use options::{STRICT_KEY_PREFIX, STRICT_VALUE};
+pub(crate) use output::Output;
+pub(crate) use placement::{Fields, Placement};
 
 /// Counts of a finished file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -354,9 +355,10 @@ impl<W: Sink> Writer<W> {
             schema: &self.schema,
             rows: self.columns.rows(),
             file_id: self.file_id,
-            salt: self.columns.root_salt(),
         };
-        let committed = metadata::append(&table, &mut self.columns.writers, &mut self.body)?;
+        let salt = self.columns.root_salt();
+        let columns = &mut self.columns.writers;
+        let committed = metadata::append(&table, salt, columns, &mut self.body)?;
         let header = Header::new(self.file_id).with_first_slot(committed.file_bytes);
         // A sink that cannot go back leaves both slots zero: the postscript at its end counts then.
         self.body.output.commit(&header.to_bytes()?)?;

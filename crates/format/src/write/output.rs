@@ -10,41 +10,41 @@ const PADDING: [u8; 64] = [0; 64];
 const _: () = assert!(tarsia_metadata::limits::PAGE_ALIGN_LARGE <= PADDING.len() as u64);
 
 /// A sink and the place at which the next byte will lie.
-pub(super) struct Output<S: ?Sized> {
+pub(crate) struct Output<S: ?Sized> {
     position: u64,
     sink: S,
 }
 
 impl<S> Output<S> {
-    pub(super) fn new(sink: S) -> Self {
+    pub(crate) fn new(sink: S) -> Self {
         Self { position: 0, sink }
     }
 
-    pub(super) fn into_sink(self) -> S {
+    pub(crate) fn into_sink(self) -> S {
         self.sink
     }
 }
 
 impl<S: Sink + ?Sized> Output<S> {
     /// Bytes appended so far.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.append(bytes)?;
         self.position += bytes.len() as u64;
         Ok(())
     }
 
     /// Appends zeros, so that the next byte lies at a multiple of `align`.
-    pub(super) fn pad_to(&mut self, align: u64) -> io::Result<()> {
+    pub(crate) fn pad_to(&mut self, align: u64) -> io::Result<()> {
         let pad = self.position.next_multiple_of(align) - self.position;
         self.append(&PADDING[..pad as usize])
     }
 
     /// Puts other bytes at the start and completes the file. A sink that cannot go back keeps the bytes that it has.
-    pub(super) fn commit(&mut self, first_bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn commit(&mut self, first_bytes: &[u8]) -> io::Result<()> {
         self.sink.overwrite(0, first_bytes)?;
         self.sink.commit()
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::full_name;
 
 /// The order that [`WriteOptions::with_column_order`](crate::WriteOptions::with_column_order) asks for.
-pub(super) struct Placement {
+pub(crate) struct Placement {
     /// Positions in the order, by the full names of what the names lead to.
     ranks: HashMap<String, u32>,
     n_names: u32,
@@ -18,17 +18,15 @@ impl Placement {
     /// # Errors
     /// [`ErrorKind::NoSuchColumn`] for a name that leads nowhere; [`ErrorKind::InvalidInput`] for two that lead to the
     /// same.
-    pub(super) fn new(order: &[String], schema: &Schema) -> Result<Self> {
-        let mut fields: HashMap<&str, &Field> = HashMap::new();
-        if !order.is_empty() {
-            for field in schema.fields() {
-                fields.entry(field.name()).or_insert(field);
-            }
-        }
+    pub(crate) fn new(order: &[String], schema: &Schema) -> Result<Self> {
+        let fields = match order.is_empty() {
+            true => Fields(HashMap::new()),
+            false => Fields::of(schema),
+        };
         let mut ranks = HashMap::with_capacity(order.len());
         for (rank, name) in (0..).zip(order) {
             let refused = |kind, what| Err(Error::new(kind, what).in_column(name));
-            let Some(full) = found(&fields, name) else {
+            let Some(full) = fields.full_name(name) else {
                 let what = "the order of columns has a column that the schema does not have";
                 return refused(ErrorKind::NoSuchColumn, what);
             };
@@ -45,7 +43,7 @@ impl Placement {
 
     /// The position of a leaf column, given the names from its top-level field down, joined by dots. Of several names
     /// that lead to it or to what it is in, the longest counts. Columns without a name come behind all others.
-    pub(super) fn rank(&self, leaf: &str) -> u32 {
+    pub(crate) fn rank(&self, leaf: &str) -> u32 {
         if self.ranks.is_empty() {
             return 0;
         }
@@ -54,16 +52,34 @@ impl Placement {
         let rank = ends.find_map(|end| self.ranks.get(leaf.get(..end)?));
         rank.copied().unwrap_or(self.n_names)
     }
+
+    /// Whether a name leads to a leaf column.
+    pub(crate) fn names(&self, leaf: &str) -> bool {
+        self.rank(leaf) < self.n_names
+    }
 }
 
-/// The full name of what a name leads to: a top-level field, or one inside it.
-fn found(fields: &HashMap<&str, &Field>, name: &str) -> Option<String> {
-    if fields.contains_key(name) {
-        return Some(name.to_owned());
+/// The top-level fields of a schema by their names; of equal names the first.
+pub(crate) struct Fields<'a>(HashMap<&'a str, &'a Field>);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(schema: &'a Schema) -> Self {
+        let mut fields: HashMap<&str, &Field> = HashMap::new();
+        for field in schema.fields() {
+            fields.entry(field.name()).or_insert(field);
+        }
+        Self(fields)
     }
-    name.match_indices('.').find_map(|(dot, _)| {
-        let field = fields.get(&name[..dot])?;
-        let below = full_name(field.data_type(), &name[dot + 1..])?;
-        Some(format!("{}.{below}", &name[..dot]))
-    })
+
+    /// The full name of what a name leads to: a top-level field, or one inside it.
+    pub(crate) fn full_name(&self, name: &str) -> Option<String> {
+        if self.0.contains_key(name) {
+            return Some(name.to_owned());
+        }
+        name.match_indices('.').find_map(|(dot, _)| {
+            let field = self.0.get(&name[..dot])?;
+            let below = full_name(field.data_type(), &name[dot + 1..])?;
+            Some(format!("{}.{below}", &name[..dot]))
+        })
+    }
 }

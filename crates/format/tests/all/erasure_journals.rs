@@ -28,7 +28,7 @@ impl Folder {
 }
 
 /// A new file; each has another id.
-fn written() -> Vec<u8> {
+pub(crate) fn written() -> Vec<u8> {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values((0..3000).map(|i| i * i % 911)));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     let folder = Folder::new();
@@ -45,7 +45,12 @@ fn eraser(path: &Path) -> Eraser {
 }
 
 /// The file after an erasure, and as it is while the record is published: in state JOURNAL.
-fn erased(old: &[u8], rows: &[u64], level: ErasureLevel, record: &[u8]) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn erased(
+    old: &[u8],
+    rows: &[u64],
+    level: ErasureLevel,
+    record: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
     let folder = Folder::new();
     let path = folder.file(old);
     let eraser = eraser(&path);

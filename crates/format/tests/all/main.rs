@@ -35,6 +35,7 @@ mod projection;
 mod promise;
 mod reads;
 mod real_tables;
+mod reorder;
 mod round_trip;
 mod rounding;
 mod search_cache;
