@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, SortOptions};
 use crate::filter::{Conjunct, Node};
 use crate::test::{Bound, Kind, Range, Test};
 
-/// What is known of a column in each of some runs of rows.
+/// Bounds of a column: what is known of it in each of some runs of rows.
 #[derive(Debug, Clone)]
 pub struct ColumnBounds {
     /// The smallest value of each run that is neither null nor NaN, or the beginning of it; null if there is none.
@@ -32,7 +32,7 @@ pub struct ColumnBounds {
     pub is_known: BooleanBuffer,
 }
 
-/// What follows from bounds, a bit for each run of rows.
+/// Conclusions from bounds, a bit for each run of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// Runs in which a row may pass. In the others none does.
@@ -74,7 +74,7 @@ struct Input<'a> {
     n: usize,
 }
 
-/// What a condition may be for some row of each run.
+/// Values that a condition may have for some row of each run.
 struct Possible {
     yes: BooleanBuffer,
     no: BooleanBuffer,
@@ -157,7 +157,7 @@ impl Node {
 }
 
 impl Test {
-    /// What the test may be for the rows of each run.
+    /// Values that the test may have for the rows of each run.
     fn possible(&self, bounds: &ColumnBounds) -> Result<Possible, ArrowError> {
         let n = bounds.min.len();
         let has_values = match bounds.min.nulls() {

@@ -28,6 +28,7 @@ pub mod metadata;
 pub mod nested;
 mod run;
 pub mod smoke;
+pub mod zones;
 
 pub use run::{Find, minimise, run};
 
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     ("meta_field", metadata::field),
     ("meta_column", metadata::column),
     ("meta_block_table", metadata::block_table),
+    ("meta_zones", zones::map),
     ("meta_page", metadata::page),
     ("meta_type", metadata::data_type),
     ("file_raw", file::raw),

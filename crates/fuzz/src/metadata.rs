@@ -114,7 +114,7 @@ fn parts(input: &mut Input<'_>) -> &'static MetadataParts {
 }
 
 /// Either the input's own bytes or a changed copy of `written`.
-fn bytes_of(input: &mut Input<'_>, written: &[u8]) -> Vec<u8> {
+pub(crate) fn bytes_of(input: &mut Input<'_>, written: &[u8]) -> Vec<u8> {
     match input.below(4) {
         0 => input.rest().to_vec(),
         1 => {
@@ -131,7 +131,7 @@ fn bytes_of(input: &mut Input<'_>, written: &[u8]) -> Vec<u8> {
 }
 
 /// Stores at `at` the checksum of `parts` of `bytes`, as far as they exist.
-fn seal(bytes: &mut [u8], at: usize, parts: &[Range<usize>]) {
+pub(crate) fn seal(bytes: &mut [u8], at: usize, parts: &[Range<usize>]) {
     let covered: Vec<&[u8]> = parts
         .iter()
         .map(|part| {
@@ -147,7 +147,7 @@ fn seal(bytes: &mut [u8], at: usize, parts: &[Range<usize>]) {
 }
 
 /// Parses and holds the parser to its memory.
-fn parse<T>(n_bytes: usize, parse: impl FnOnce() -> T) -> T {
+pub(crate) fn parse<T>(n_bytes: usize, parse: impl FnOnce() -> T) -> T {
     let (parsed, allocated) = measure(parse);
     let bound = ALLOCATED_BYTES_MAX + ALLOCATED_TIMES_MAX * n_bytes as u64;
     assert!(

@@ -8,7 +8,7 @@ use crate::order::{
 };
 use crate::zone::{Bound, Bounds, Zone};
 
-/// What is known of the values of some rows so far.
+/// Facts about the values of some rows so far.
 #[derive(Debug, Clone)]
 pub struct ZoneCollector {
     form: ZoneForm,

@@ -6,7 +6,7 @@ use tarsia_codec::{BitSlice, BytesSlice};
 
 /// A number of a fixed width that has an order.
 pub(crate) trait Number: Copy {
-    /// What is compared.
+    /// The number as it is compared.
     type Key: Ord + Copy;
     const MAX: Self::Key;
     const MIN: Self::Key;

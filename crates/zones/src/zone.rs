@@ -1,11 +1,11 @@
-//! What is known of a zone.
+//! Facts about a zone.
 
 use std::fmt;
 
 /// Most bytes of a bound. Longer values are cut.
 pub const BOUND_BYTES_MAX: usize = 32;
 
-/// What is known of the present rows of a zone.
+/// Facts about the present rows of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
     /// Rows of the zone, also those that were erased.

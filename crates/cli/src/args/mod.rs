@@ -151,6 +151,9 @@ pub struct Import {
     /// columns, or fields inside them; the order holds among pages that are written at a time
     #[arg(long, value_name = "A,B", value_parser = parse_names)]
     pub column_order: Option<Names>,
+    /// Leave out the zones: the smallest and the largest value of runs of blocks, by which filters pass over blocks
+    #[arg(long)]
+    pub no_zones: bool,
     /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless
     /// --encode or --layout says otherwise; pages that the encodings do not suit are searched
     #[arg(long, value_name = "FILE.tarsia")]

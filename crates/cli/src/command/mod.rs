@@ -106,6 +106,9 @@ fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> {
     if let Some(order) = &args.column_order {
         options = options.with_column_order(order.0.iter());
     }
+    if args.no_zones {
+        options = options.with_zones(false);
+    }
     let mut layouts = Vec::new();
     if let Some(place) = &args.like {
         let like = open(places, place)?;

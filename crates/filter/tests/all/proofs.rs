@@ -61,7 +61,8 @@ fn bounds(array: &ArrayRef, starts: &[usize], cut_to: usize) -> ColumnBounds {
     for run in runs {
         let [low, high] = ends(&run);
         let ((low, low_cut), (high, high_cut)) = (cut(&low, cut_to), cut(&high, cut_to));
-        (min.push(low), max.push(high));
+        min.push(low);
+        max.push(high);
         is_cut.push(low_cut || high_cut);
         has_nulls.push(run.logical_null_count() > 0);
         has_nans.push((0..run.len()).any(|i| run.is_valid(i) && is_nan(&run, i)));

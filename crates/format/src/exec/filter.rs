@@ -38,13 +38,13 @@ pub(crate) struct RowFilter {
     filter: Filter,
     /// The fields that the filter looks at.
     projection: Projection,
-    /// What is known of each conjunct.
+    /// Facts about each conjunct.
     known: Vec<Known>,
     /// Rows of the file.
     n_rows: u64,
 }
 
-/// What is known of a conjunct.
+/// Facts about a conjunct.
 struct Known {
     /// Rows of which the zones tell what it is; `None` if they tell nothing.
     proved: Option<Proved>,
@@ -113,7 +113,7 @@ impl RowFilter {
         })
     }
 
-    /// Those of some rows that may pass, as far as the zones tell.
+    /// Returns those of some rows that may pass, as far as the zones tell.
     pub(crate) fn that_may_pass(&self, rows: RowSelection) -> RowSelection {
         let proved = self.known.iter().filter_map(|known| known.proved.as_ref());
         proved.fold(rows, |rows, proved| rows.and(&proved.may_pass))

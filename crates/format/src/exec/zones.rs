@@ -1,4 +1,4 @@
-//! What zone maps prove of a filter before any block is read; and the zones of rows that were decoded.
+//! Proofs by zone maps, of a filter before any block is read; and the zones of rows that were decoded.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl<'c> ZonesOfColumn<'c> {
         })
     }
 
-    /// What is known of segments with these ends; a segment is part of one zone.
+    /// Bounds of segments with these ends; a segment is part of one zone.
     fn bounds(&self, ends: &[u64]) -> Result<ColumnBounds> {
         let mut at = 0;
         let of_segments = ends.iter().map(|end| {
@@ -165,7 +165,7 @@ impl<'c> ZonesOfColumn<'c> {
     }
 }
 
-/// What a zone says of the rows of these arrays, which a flat column was decoded to.
+/// The zone of the rows of these arrays, which a flat column was decoded to.
 pub(crate) fn collect_zone(
     column: &Column,
     form: ZoneForm,
@@ -185,7 +185,7 @@ pub(crate) fn collect_zone(
     Ok(zone)
 }
 
-/// What a zone says of some rows of a flat column, all of which it holds.
+/// The zone of some rows of a flat column, all of which it holds.
 pub(crate) fn zone_of_rows(
     file: &OpenFile,
     column: &Column,

@@ -24,7 +24,7 @@ use super::description::Descriptions;
 use super::ends::{Head, Tail, by_end, head_of, tail};
 use super::page::{Page, PageKind};
 use super::views;
-use super::zones::{Zones, zone_form};
+use super::zones::Zones;
 use crate::end;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{AtHand, Source, Step, Stop, all};
@@ -564,7 +564,7 @@ impl Catalog {
         let zones = match record.zones {
             None => None,
             Some(place) => {
-                let form = zone_form(stored, &path);
+                let form = stored.zone_form(&path);
                 let form = form.ok_or_else(|| corrupt("zones of a column that can have none"))?;
                 Some(Zones::new(form, place.range(&self.bounds)?))
             }

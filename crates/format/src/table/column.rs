@@ -9,9 +9,10 @@ use tarsia_codec::ValueType;
 use tarsia_codec::toolbox::VIEW_BYTES;
 use tarsia_compliance::RowSet;
 use tarsia_metadata::ErasureLevel;
+use tarsia_zones::ZoneForm;
 
 use super::page::Page;
-use super::zones::Zones;
+use super::zones::{Zones, form_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Checksums;
 
@@ -82,6 +83,17 @@ pub(crate) fn leaf_names(schema: &Schema) -> Result<Vec<String>> {
         names.extend(paths.iter().map(|path| leaf_name(field, path)));
     }
     Ok(names)
+}
+
+impl Stored {
+    /// How the values of its column at `path` are compared for zones; `None` for columns that have none: nested ones,
+    /// packed structs, and those of types without zones.
+    pub(crate) fn zone_form(&self, path: &LeafPath) -> Option<ZoneForm> {
+        match path.is_flat() && self.packing.is_none() {
+            true => form_of(&self.data_type),
+            false => None,
+        }
+    }
 }
 
 /// A leaf column whose pages are known.

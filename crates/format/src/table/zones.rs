@@ -4,10 +4,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use arrow_schema::DataType;
-use tarsia_arrow::LeafPath;
 use tarsia_zones::{BOUND_BYTES_MAX, ZoneForm, ZoneMap};
 
-use super::column::Stored;
 use super::page::Page;
 use crate::error::{Result, while_reading};
 
@@ -42,17 +40,9 @@ impl Zones {
     }
 }
 
-/// How the values of a column are compared for its zones; `None` for columns that have none: nested ones, packed
-/// structs, intervals, fixed-size binary data of no or more than 32 bytes, and type Null.
-pub(crate) fn zone_form(stored: &Stored, path: &LeafPath) -> Option<ZoneForm> {
-    match path.is_flat() && stored.packing.is_none() {
-        true => form_of(&stored.data_type),
-        false => None,
-    }
-}
-
-/// How values of a flat type are compared, or those of a dictionary or of runs.
-fn form_of(data_type: &DataType) -> Option<ZoneForm> {
+/// How values of a flat type are compared, or those of a dictionary or of runs; `None` for types without zones:
+/// intervals, fixed-size binary data of no or more than 32 bytes, and type Null.
+pub(super) fn form_of(data_type: &DataType) -> Option<ZoneForm> {
     Some(match data_type {
         DataType::Boolean => ZoneForm::Bits,
         DataType::UInt8 => ZoneForm::Unsigned(1),

@@ -16,7 +16,7 @@ use tarsia_page_writer::PageInput;
 use tarsia_zones::{ZoneForm, ZoneMap};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::{Stored, zone_form};
+use crate::table::Stored;
 use crate::write::body::{Body, WrittenPage};
 use crate::write::budget::Budget;
 use crate::write::chooser::ColumnChooser;
@@ -94,7 +94,7 @@ impl ColumnWriter {
             decimals: is_decimal(path.data_type()).then(|| path.data_type().clone()),
             buffer: RowsHeld::new(&stored.data_type, path.clone()),
             packing: stored.packing.clone(),
-            zones: zone_form(stored, &path),
+            zones: stored.zone_form(&path),
             pages: Vec::new(),
             shared: SharedPages::default(),
             next_row: 0,

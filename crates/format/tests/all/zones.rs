@@ -148,7 +148,7 @@ fn no_bound_of_an_erased_value_is_left() {
         let bytes = erased(&file, &rows, level);
         for pattern in patterns {
             assert!(
-                !contains_at_any_bit(&bytes, &[pattern.clone()]),
+                !contains_at_any_bit(&bytes, std::slice::from_ref(&pattern)),
                 "{pattern:?}"
             );
         }
