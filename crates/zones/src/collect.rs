@@ -4,7 +4,8 @@ use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
 
 use crate::form::ZoneForm;
 use crate::order::{
-    Float, Number, compare_256, extremes, extremes_by, extremes_of_strings, first_eight,
+    Float, Number, compare_256, extremes, extremes_by, extremes_of_strings, extremes_of_words,
+    first_eight,
 };
 use crate::zone::{Bound, Bounds, Zone};
 
@@ -65,11 +66,19 @@ impl ZoneCollector {
     }
 
     fn add_fixed(&mut self, values: FixedSlice<'_>, validity: Option<BitSlice<'_>>) {
-        macro_rules! integers {
-            ($type:ty) => {{
-                let found = extremes(values.bytes(), <$type>::from_le_bytes, validity);
-                if found.n > 0 {
-                    self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
+        macro_rules! words {
+            ($word:ty, $type:ty) => {{
+                if validity.is_none() {
+                    let is_signed = <$type>::MIN < 0 as $type;
+                    if let Some([min, max]) = extremes_of_words::<$word>(values.bytes(), is_signed)
+                    {
+                        self.widen(&min.to_le_bytes(), &max.to_le_bytes());
+                    }
+                } else {
+                    let found = extremes(values.bytes(), <$type>::from_le_bytes, validity);
+                    if found.n > 0 {
+                        self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
+                    }
                 }
             }};
         }
@@ -89,15 +98,20 @@ impl ZoneCollector {
             }};
         }
         match self.form {
-            ZoneForm::Unsigned(1) => integers!(u8),
-            ZoneForm::Unsigned(2) => integers!(u16),
-            ZoneForm::Unsigned(4) => integers!(u32),
-            ZoneForm::Unsigned(_) => integers!(u64),
-            ZoneForm::Signed(1) => integers!(i8),
-            ZoneForm::Signed(2) => integers!(i16),
-            ZoneForm::Signed(4) => integers!(i32),
-            ZoneForm::Signed(8) => integers!(i64),
-            ZoneForm::Signed(16) => integers!(i128),
+            ZoneForm::Unsigned(1) => words!(u8, u8),
+            ZoneForm::Unsigned(2) => words!(u16, u16),
+            ZoneForm::Unsigned(4) => words!(u32, u32),
+            ZoneForm::Unsigned(_) => words!(u64, u64),
+            ZoneForm::Signed(1) => words!(u8, i8),
+            ZoneForm::Signed(2) => words!(u16, i16),
+            ZoneForm::Signed(4) => words!(u32, i32),
+            ZoneForm::Signed(8) => words!(u64, i64),
+            ZoneForm::Signed(16) => {
+                let found = extremes(values.bytes(), i128::from_le_bytes, validity);
+                if found.n > 0 {
+                    self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
+                }
+            }
             ZoneForm::Float(2) => floats!(u16),
             ZoneForm::Float(4) => floats!(u32),
             ZoneForm::Float(_) => floats!(u64),

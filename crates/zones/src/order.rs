@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use tarsia_bits::Word;
 use tarsia_codec::{BitSlice, BytesSlice};
 
 /// A number of a fixed width that has an order.
@@ -11,8 +12,26 @@ pub(crate) trait Number: Copy {
     const MAX: Self::Key;
     const MIN: Self::Key;
 
+    /// The key, and whether it is that of a NaN.
+    fn key_and_nan(self) -> (Self::Key, bool);
+
     /// The key; `None` for NaN.
-    fn key(self) -> Option<Self::Key>;
+    #[inline]
+    fn key(self) -> Option<Self::Key> {
+        let (key, is_nan) = self.key_and_nan();
+        (!is_nan).then_some(key)
+    }
+}
+
+/// The smallest and the largest of integers, in the order of the type: in two's complement if `is_signed`.
+pub(crate) fn extremes_of_words<W: Word>(bytes: &[u8], is_signed: bool) -> Option<[W; 2]> {
+    let extent = tarsia_bits::extent::<W>(bytes).ok().flatten()?;
+    let (min, max) = if is_signed {
+        extent.signed
+    } else {
+        extent.unsigned
+    };
+    Some([min, max])
 }
 
 macro_rules! integers {
@@ -23,8 +42,8 @@ macro_rules! integers {
             const MIN: $type = <$type>::MIN;
 
             #[inline]
-            fn key(self) -> Option<$type> {
-                Some(self)
+            fn key_and_nan(self) -> ($type, bool) {
+                (self, false)
             }
         }
     )*};
@@ -44,12 +63,12 @@ macro_rules! floats {
             const MIN: $key = <$key>::MIN;
 
             #[inline]
-            fn key(self) -> Option<$key> {
+            fn key_and_nan(self) -> ($key, bool) {
                 let bits = self.0 as $key;
                 // Negative numbers are in the reverse order of their bits.
                 let key = bits ^ (((bits >> (<$key>::BITS - 1)) as $bits) >> 1) as $key;
                 let magnitude = self.0 & (<$bits>::MAX >> 1);
-                (magnitude <= $infinity).then_some(key)
+                (key, magnitude > $infinity)
             }
         }
     )*};
@@ -91,11 +110,19 @@ pub(crate) fn extremes<T: Number, const W: usize>(
             continue;
         }
         let mut left = valid;
-        while left != 0 {
-            let i = left.trailing_zeros() as usize;
-            all_of(run.get(i..i + 1).unwrap_or_default(), read, &mut found);
-            left &= left - 1;
+        let (mut min, mut max, mut nans) = (found.min, found.max, 0);
+        for value in run {
+            let (key, is_nan) = read(*value).key_and_nan();
+            let is_valid = left & 1 == 1;
+            left >>= 1;
+            nans += u64::from(is_valid & is_nan);
+            let is_number = is_valid & !is_nan;
+            min = min.min(if is_number { key } else { T::MAX });
+            max = max.max(if is_number { key } else { T::MIN });
         }
+        (found.min, found.max) = (min, max);
+        found.nans += nans;
+        found.n += u64::from(valid.count_ones()) - nans;
     }
     found
 }
@@ -154,29 +181,48 @@ pub(crate) fn extremes_by<'a>(
     found
 }
 
+/// Bytes of strings that are compared as a number.
+const KEY_BYTES: usize = 8;
+
 /// The smallest and the largest of strings. Most are compared by their first eight bytes alone.
 pub(crate) fn extremes_of_strings<'a>(
     strings: BytesSlice<'a>,
     validity: Option<BitSlice<'_>>,
 ) -> Option<[&'a [u8]; 2]> {
+    let data = strings.data();
     let mut found: Option<([&[u8]; 2], [u64; 2])> = None;
-    for i in (0..strings.len()).filter(|i| validity.is_none_or(|bits| bits.get(*i))) {
-        let value = strings.get(i);
-        let key = first_eight(value);
-        match &mut found {
-            None => found = Some(([value; 2], [key; 2])),
-            Some(([min, max], [min_key, max_key])) => {
-                if key > *min_key && key < *max_key {
-                    continue;
-                }
-                // Of equal keys the strings decide.
-                if key <= *min_key && value < *min {
-                    (*min, *min_key) = (value, key);
-                }
-                if key >= *max_key && value > *max {
-                    (*max, *max_key) = (value, key);
-                }
-            }
+    for (i, ends) in strings.offsets().windows(2).enumerate() {
+        let [start, end] = ends else {
+            continue;
+        };
+        if validity.is_some_and(|bits| !bits.get(i)) {
+            continue;
+        }
+        let (start, end) = (*start as usize, *end as usize);
+        let rest = data.get(start..).unwrap_or_default();
+        let len = end.saturating_sub(start);
+        let key = match rest.first_chunk::<KEY_BYTES>() {
+            Some(first) if len < KEY_BYTES => u64::from_be_bytes(*first) & !(u64::MAX >> (8 * len)),
+            Some(first) => u64::from_be_bytes(*first),
+            None => first_eight(rest.get(..len).unwrap_or_default()),
+        };
+        if let Some((_, [min_key, max_key])) = found
+            && key > min_key
+            && key < max_key
+        {
+            continue;
+        }
+        let value = rest.get(..len).unwrap_or_default();
+        let Some(([min, max], [min_key, max_key])) = &mut found else {
+            found = Some(([value; 2], [key; 2]));
+            continue;
+        };
+        // Of equal keys the strings decide.
+        if key <= *min_key && value < *min {
+            (*min, *min_key) = (value, key);
+        }
+        if key >= *max_key && value > *max {
+            (*max, *max_key) = (value, key);
         }
     }
     found.map(|(bounds, _)| bounds)

@@ -9,6 +9,7 @@ use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 use tarsia_arrow::LeafBuffer;
+use tarsia_codec::{BitSlice, FixedSlice, Values};
 use tarsia_filter::{ColumnBounds, Conjunct};
 use tarsia_zones::{Bound, Zone, ZoneCollector, ZoneForm};
 
@@ -173,6 +174,23 @@ pub(crate) fn collect_zone(
 ) -> Result<ZoneCollector> {
     let mut zone = ZoneCollector::new(form);
     for array in arrays {
+        if let Some(width) = array.data_type().primitive_width() {
+            let data = array.to_data();
+            let bytes = data.buffers().first().map_or(&[][..], |it| it.as_slice());
+            let bytes = bytes.get(data.offset() * width..).unwrap_or_default();
+            let bytes = bytes.get(..data.len() * width).unwrap_or_default();
+            let values = FixedSlice::new(bytes, width, data.len())?;
+            let validity = match array.nulls() {
+                None => None,
+                Some(nulls) => Some(BitSlice::new(
+                    nulls.validity(),
+                    nulls.offset(),
+                    nulls.len(),
+                )?),
+            };
+            zone.add(Values::Fixed(values), validity)?;
+            continue;
+        }
         let unfit = |data_type: DataType| {
             Error::new(ErrorKind::Unsupported, format!("zones of type {data_type}"))
         };
