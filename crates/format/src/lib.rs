@@ -130,9 +130,9 @@ mod write;
 #[cfg(feature = "certificate")]
 pub use api::CertificateCheck;
 pub use api::{
-    Audit, AuditedColumn, ColumnInspection, ElementPath, Eraser, File, FileCache, Inspection,
-    KernelInspection, Scan, ScanBuilder, ScanCancel, TakeBuilder, Taken, VerifyReport, recover,
-    recover_with,
+    Audit, AuditedColumn, ColumnInspection, ColumnStatistics, ElementPath, Eraser, File, FileCache,
+    Inspection, KernelInspection, Precision, Scan, ScanBuilder, ScanCancel, Statistics,
+    TakeBuilder, Taken, VerifyReport, recover, recover_with,
 };
 /// The arrays that are written and read.
 pub use arrow_array;

@@ -5,7 +5,7 @@ use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
 use crate::form::ZoneForm;
 use crate::order::{
     Float, Number, compare_256, extremes, extremes_by, extremes_of_strings, extremes_of_words,
-    first_eight,
+    first_eight, is_below,
 };
 use crate::zone::{Bound, Bounds, Zone};
 
@@ -191,31 +191,6 @@ impl ZoneCollector {
             true => ((place(max) - place(min)) / whole).clamp(0.0, 1.0),
             false => 1.0,
         }
-    }
-}
-
-/// Whether `a` is below `b`, both of the form's values.
-fn is_below(form: ZoneForm, a: &[u8], b: &[u8]) -> bool {
-    fn less<const W: usize, K: Ord>(a: &[u8], b: &[u8], key: impl Fn([u8; W]) -> K) -> bool {
-        match (a.first_chunk::<W>(), b.first_chunk::<W>()) {
-            (Some(a), Some(b)) => key(*a) < key(*b),
-            _ => false,
-        }
-    }
-    match form {
-        ZoneForm::Unsigned(2) => less(a, b, u16::from_le_bytes),
-        ZoneForm::Unsigned(4) => less(a, b, u32::from_le_bytes),
-        ZoneForm::Unsigned(8) => less(a, b, u64::from_le_bytes),
-        ZoneForm::Signed(1) => less(a, b, i8::from_le_bytes),
-        ZoneForm::Signed(2) => less(a, b, i16::from_le_bytes),
-        ZoneForm::Signed(4) => less(a, b, i32::from_le_bytes),
-        ZoneForm::Signed(8) => less(a, b, i64::from_le_bytes),
-        ZoneForm::Signed(16) => less(a, b, i128::from_le_bytes),
-        ZoneForm::Signed(_) => compare_256(a, b).is_lt(),
-        ZoneForm::Float(2) => less(a, b, |it| Float(u16::from_le_bytes(it)).key()),
-        ZoneForm::Float(4) => less(a, b, |it| Float(u32::from_le_bytes(it)).key()),
-        ZoneForm::Float(_) => less(a, b, |it| Float(u64::from_le_bytes(it)).key()),
-        ZoneForm::Bits | ZoneForm::Unsigned(_) | ZoneForm::Text | ZoneForm::Binary => a < b,
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::form::ZoneForm;
+use crate::order::is_below;
+
 /// Most bytes of a bound. Longer values are cut.
 pub const BOUND_BYTES_MAX: usize = 32;
 
@@ -25,6 +28,30 @@ pub struct Bounds {
     pub min: Bound,
     /// All values are this one, or below it, or begin with it if it is cut.
     pub max: Bound,
+}
+
+impl Bounds {
+    /// The bounds of both, whose values are compared as `form` says.
+    #[must_use]
+    pub fn union(&self, other: &Self, form: ZoneForm) -> Self {
+        // Of a value and one that only begins so, the first is smaller.
+        let is_below = |a: &Bound, b: &Bound| match a.bytes == b.bytes && a.len == b.len {
+            true => b.is_cut && !a.is_cut,
+            false => is_below(form, a.bytes(), b.bytes()),
+        };
+        Self {
+            min: if is_below(&other.min, &self.min) {
+                other.min
+            } else {
+                self.min
+            },
+            max: if is_below(&self.max, &other.max) {
+                other.max
+            } else {
+                self.max
+            },
+        }
+    }
 }
 
 /// A value, or the beginning of one.

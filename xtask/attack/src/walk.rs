@@ -14,7 +14,7 @@ use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ErasureLevel, Footer, Header, MovedBlock, NodeRecord,
-    PageDescriptor, PageMeta, Postscript, Records, limits,
+    PageDescriptor, PageMeta, Postscript, Records, ZonesPlace, limits,
 };
 use tarsia_page_writer::{BlockContext, Survivors, decode_survivors};
 use tarsia_structure::{BlockHeader, Meta};
@@ -38,6 +38,8 @@ pub(crate) struct WalkedColumn {
     pub(crate) name: String,
     pub(crate) record_place: u64,
     pub(crate) level: ErasureLevel,
+    /// Where its zone map lies.
+    pub(crate) zones: Option<ZonesPlace>,
     pub(crate) meta: ColumnMeta,
     pub(crate) pages: Vec<WalkedPage>,
     pub(crate) shared_pages: Vec<WalkedPage>,
@@ -191,6 +193,7 @@ impl<'a> Walked<'a> {
             name: node.display_path(),
             record_place,
             level: record.level,
+            zones: record.zones,
             pages: Vec::new(),
             shared_pages: Vec::new(),
             meta,

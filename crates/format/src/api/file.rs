@@ -14,6 +14,7 @@ use super::capture;
 use super::certificate::CertificateCheck;
 use super::inspect::{self, ColumnInspection, Inspection};
 use super::scan::ScanBuilder;
+use super::statistics::{self, Statistics};
 use super::take::TakeBuilder;
 use super::verify::{self, Depth, VerifyReport};
 use crate::decode::DecoderCounts;
@@ -359,6 +360,21 @@ impl File {
     /// native.
     pub fn decoder_counts(&self) -> DecoderCounts {
         self.file.decoders.counts()
+    }
+
+    /// Returns what is known of rows that a scan yields without reading a block: how many there are and, of some
+    /// top-level fields (all unless `columns` names some), nulls, bytes, the smallest and the largest value. Flat fields
+    /// have these if their columns have zones ([`WriteOptions::with_zones`]). After deletions that left values in the
+    /// file they are bounds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn), and what reading may meet.
+    ///
+    /// [`WriteOptions::with_zones`]: crate::WriteOptions::with_zones
+    pub fn statistics(&self, columns: Option<&[&str]>) -> Result<Statistics> {
+        let columns = columns.map(|names| names.iter().map(|name| (*name).to_owned()));
+        let columns: Option<Vec<String>> = columns.map(Iterator::collect);
+        self.unchanged(statistics::of_file(&self.file, columns.as_deref()))
     }
 
     /// Describes a scan; see [`ScanBuilder`].

@@ -13,6 +13,7 @@ mod inspect;
 mod path;
 mod rows;
 mod scan;
+mod statistics;
 mod take;
 mod verify;
 
@@ -26,5 +27,6 @@ pub use inspect::{ColumnInspection, Inspection, KernelInspection};
 pub use path::ElementPath;
 pub use rows::Taken;
 pub use scan::{Scan, ScanBuilder, ScanCancel};
+pub use statistics::{ColumnStatistics, Precision, Statistics};
 pub use take::TakeBuilder;
 pub use verify::VerifyReport;

@@ -176,7 +176,22 @@ impl ScanBuilder {
         Ok(RowSelection::concat(&found))
     }
 
+    /// The rows of the scan that zones do not rule out, before any block is read: for engines that filter again. Without
+    /// a filter these are all rows of the scan. A limit does not count.
+    ///
+    /// # Errors
+    /// As [`ScanBuilder::build`].
+    pub fn prune_only(self) -> Result<RowSelection> {
+        let file = self.file.clone();
+        let wish = self.wish().map_err(|error| file.explain(error))?;
+        Ok(wish.rows.without(&wish.without))
+    }
+
     fn schedule(self) -> Result<Schedule> {
+        Ok(Schedule::new(self.wish()?))
+    }
+
+    fn wish(self) -> Result<Wish> {
         let file = self.file;
         let n_rows = file.rows();
         let rows = self.rows.unwrap_or(0..n_rows);
@@ -209,7 +224,7 @@ impl ScanBuilder {
             Some(filter) => filter.that_may_pass(rows),
             None => rows,
         };
-        Ok(Schedule::new(Wish {
+        Ok(Wish {
             projection: file.projection(self.columns.as_deref())?,
             rows,
             without: match self.hidden {
@@ -221,7 +236,7 @@ impl ScanBuilder {
             batch_rows,
             row_numbers: self.row_numbers,
             file,
-        }))
+        })
     }
 }
 

@@ -23,6 +23,7 @@ use crate::exec::{OpenFile, read_zones, zone_of_rows};
 use crate::plan::{PageNumber, RowSelection};
 use crate::random::random;
 use crate::table::{Column, Head, Page};
+use crate::threads::in_order;
 
 /// Everything that an erasure writes, before it is written.
 pub struct ErasurePlan {
@@ -327,13 +328,18 @@ impl<'a> Draft<'a> {
             let Some(of_page) = of_page else {
                 continue;
             };
-            let ranges: Vec<_> = of_page.ranges(page.rows().start).collect();
-            for (zone, rows) in of_page.zones.iter_mut().zip(ranges) {
-                if self.erased_now.count(rows.clone()) == 0 {
-                    continue;
+            let ranges = of_page.ranges(page.rows().start).enumerate();
+            let touched: Vec<_> = ranges
+                .filter(|(_, rows)| self.erased_now.count(rows.clone()) > 0)
+                .collect();
+            let zones = in_order(&self.file.session.threads, &touched, |(_, rows)| {
+                let left = RowSelection::from(rows.clone()).without(&self.erased_after);
+                zone_of_rows(self.file, column, form, &left)
+            })?;
+            for ((number, _), found) in touched.into_iter().zip(zones) {
+                if let Some(zone) = of_page.zones.get_mut(number) {
+                    *zone = found.zone(zone.rows);
                 }
-                let left = RowSelection::from(rows).without(&self.erased_after);
-                *zone = zone_of_rows(self.file, column, form, &left)?.zone(zone.rows);
             }
         }
         let is_erasable = column.level == ErasureLevel::Erase;

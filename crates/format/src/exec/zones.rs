@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType};
 use tarsia_arrow::LeafBuffer;
 use tarsia_codec::{BitSlice, FixedSlice, Values};
 use tarsia_filter::{ColumnBounds, Conjunct};
-use tarsia_zones::{Bound, Zone, ZoneCollector, ZoneForm};
+use tarsia_zones::{Bound, Bounds, Zone, ZoneCollector, ZoneForm};
 
 use super::fields::decode_flat;
 use super::open_file::OpenFile;
@@ -228,6 +228,42 @@ pub(crate) fn zone_of_rows(
         }
         decoded => collect_zone(column, form, &decoded?.parts),
     }
+}
+
+/// The smallest or the largest value of a column.
+pub(crate) struct Extreme {
+    /// An array of one value, or of the beginning of it.
+    pub(crate) value: ArrayRef,
+    pub(crate) is_cut: bool,
+}
+
+/// The smallest and the largest value that the zones of a column state; `None` if not all of its pages have zones, or
+/// no row has a value. The zone map was read.
+pub(crate) fn extremes_by_zones(column: &Column) -> Result<Option<[Extreme; 2]>> {
+    let (Some(zones), Some(of_column)) = (&column.zones, ZonesOfColumn::new(column)) else {
+        return Ok(None);
+    };
+    let mut all: Option<Bounds> = None;
+    for zone in &of_column.zones {
+        let Some(zone) = zone else {
+            return Ok(None);
+        };
+        all = match (all, zone.bounds) {
+            (Some(all), Some(bounds)) => Some(all.union(&bounds, zones.form)),
+            (all, bounds) => all.or(bounds),
+        };
+    }
+    let Some(Bounds { min, max }) = all else {
+        return Ok(None);
+    };
+    let extreme = |bound: &Bound| {
+        let value = array_of(values_of(&column.data_type), &[Some(bound.bytes())])
+            .map_err(|what| Error::new(ErrorKind::Corrupt, format!("zones: {what}")))
+            .map_err(|error| error.in_column(column.name()))?;
+        let is_cut = bound.is_cut();
+        Ok::<_, Error>(Extreme { value, is_cut })
+    };
+    Ok(Some([extreme(&min)?, extreme(&max)?]))
 }
 
 /// The type of a column's values: not of their numbers, where they are in a dictionary.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use tarsia::filter::{Expr, col};
-use tarsia::{ColumnOptions, ErasureLevel, File, OpenOptions, RowSet, Threads, WriteOptions};
+use tarsia::{
+    ColumnOptions, ErasureLevel, ErrorKind, File, OpenOptions, Precision, RowSet, Threads,
+    WriteOptions,
+};
 use tarsia_metadata::NodeRecord;
 use tarsia_testkit::arrays::{array, flat_types, profiles};
 use tarsia_testkit::effort::some_or_all;
@@ -248,4 +251,80 @@ fn what_zones_rule_out_is_not_read() {
     assert_eq!(batch.num_rows(), 1);
     let (waves, requests) = source.counted();
     assert!(waves <= 4 && requests <= 8, "{waves}, {requests}");
+}
+
+#[test]
+fn statistics_say_whether_they_are_exact() {
+    let long = |i: i64| format!("{i:05} of many more than thirty-two bytes");
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        (
+            "n",
+            Arc::new(Int64Array::from_iter(
+                (0..20_000).map(|i| (i % 9 != 1).then_some(i - 7)),
+            )) as ArrayRef,
+            true,
+        ),
+        (
+            "t",
+            Arc::new(StringArray::from_iter_values((0..20_000).map(long))) as ArrayRef,
+            true,
+        ),
+    ])
+    .unwrap();
+    let one = |value: i64| Arc::new(Int64Array::from_iter_values([value])) as ArrayRef;
+    for level in [ErasureLevel::Hide, ErasureLevel::Erase] {
+        let options = options().with_erasure(level).with_salt_key([5; 32]);
+        let file = open(&written(&batch, options)).unwrap();
+        let all = file.statistics(None).unwrap();
+        assert_eq!((all.rows, all.columns.len()), (20_000, 2));
+        let [n, t] = &all.columns[..] else {
+            panic!("two columns");
+        };
+        assert_eq!(n.nulls, Precision::Exact(20_000_u64.div_ceil(9)));
+        assert_eq!(n.min, Precision::Exact(one(-7)));
+        assert_eq!(n.max, Precision::Exact(one(19_991)));
+        assert!(n.encoded_bytes > 0);
+        let cut: ArrayRef = Arc::new(StringArray::from(vec!["00000 of many more than thirty-t"]));
+        assert_eq!(
+            (&t.min, &t.max),
+            (&Precision::Inexact(cut), &Precision::Absent)
+        );
+        let rows: RowSet = (0..20_000)
+            .filter(|row| *row < 100 || *row >= 15_000)
+            .collect();
+        let file = open(&erased(&file, &rows, level)).unwrap();
+        let left = file.statistics(Some(&["n"])).unwrap();
+        assert_eq!((left.rows, left.columns.len()), (14_900, 1));
+        let expected = match level {
+            ErasureLevel::Erase => (Precision::Exact(one(94)), Precision::Exact(one(14_992))),
+            _ => (Precision::Inexact(one(-7)), Precision::Inexact(one(19_991))),
+        };
+        assert_eq!(
+            (left.columns[0].min.clone(), left.columns[0].max.clone()),
+            expected
+        );
+    }
+    let nobody = open(&written(&batch, options()))
+        .unwrap()
+        .statistics(Some(&["x"]));
+    assert_eq!(nobody.unwrap_err().kind(), ErrorKind::NoSuchColumn);
+}
+
+#[test]
+fn pruning_leaves_all_rows_that_pass() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100_000).map(|i| i * i)));
+    let file = open(&written(&one_column(numbers), options())).unwrap();
+    let filter = || col("x").between(1_000_000, 4_000_000);
+    let candidates = file.scan().filter(filter()).prune_only().unwrap();
+    let passing = file.scan().filter(filter()).matching_rows().unwrap();
+    assert_eq!(passing.and(&candidates), passing);
+    assert!(candidates.len() < 20_000, "{}", candidates.len());
+    let part = file
+        .scan()
+        .rows(1_200..1_300)
+        .filter(filter())
+        .prune_only()
+        .unwrap();
+    assert_eq!(part, candidates.within(1_200..1_300));
+    assert_eq!(file.scan().prune_only().unwrap().len(), 100_000);
 }

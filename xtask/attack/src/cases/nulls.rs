@@ -16,6 +16,7 @@ use tarsia_testkit::rng::Rng;
 
 use super::context::Context;
 use crate::outcome::Outcome;
+use crate::scene;
 use crate::tool::Tool;
 use crate::users::Users;
 use crate::walk::{Walked, WalkedColumn};
@@ -38,7 +39,10 @@ pub(super) fn run(seed: u64, context: &Context<'_>, outcome: &mut Outcome) -> Re
         folder: context.folder,
     };
     let path = tool.path("users.tarsia");
-    users.write(&table, &path)?;
+    // Zones before are not guessed: with their bounds nothing but the metadata would be right.
+    let written = scene::write(&table, &users.options().with_zones(false));
+    let written = written.map_err(|error| error.to_string())?;
+    std::fs::write(&path, written).map_err(|error| error.to_string())?;
     let row = rng.below(users.rows);
     outcome.note(format!("{users:?}, row {row}"));
     let row_text = row.to_string();
@@ -271,7 +275,7 @@ fn reseal_record(
             ColumnRecord::of_page(&meta.pages[0], description).map_err(text)?
         }
     };
-    let record = record.with_level(column.level);
+    let record = record.with_level(column.level).with_zones(column.zones);
     let node = NodeRecord::with_column(&region[at..], &record).map_err(text)?;
     region[at..at + node.len()].copy_from_slice(&node);
     Ok(())
@@ -280,7 +284,6 @@ fn reseal_record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene;
     use tarsia::RowSet;
 
     #[test]
@@ -293,7 +296,7 @@ mod tests {
             page_bytes: 4000,
         };
         let table = users.table(&mut rng).unwrap();
-        let written = scene::write(&table, &users.options()).unwrap();
+        let written = scene::write(&table, &users.options().with_zones(false)).unwrap();
         let old = Walked::of(&written).unwrap();
         let root = old.postscript.root_digest;
         let is_history = |section: &&Section| section.id == 8;
