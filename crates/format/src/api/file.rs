@@ -363,9 +363,9 @@ impl File {
     }
 
     /// Returns what is known of rows that a scan yields without reading a block: how many there are and, of some
-    /// top-level fields (all unless `columns` names some), nulls, bytes, the smallest and the largest value. Flat fields
-    /// have these if their columns have zones ([`WriteOptions::with_zones`]). After deletions that left values in the
-    /// file they are bounds.
+    /// top-level fields (all unless `columns` names some), nulls, bytes, the smallest and the largest value. Flat
+    /// fields have these if their columns have zones ([`WriteOptions::with_zones`]). After deletions that left values
+    /// in the file they are bounds.
     ///
     /// # Errors
     /// [`ErrorKind::NoSuchColumn`](crate::ErrorKind::NoSuchColumn), and what reading may meet.

@@ -176,8 +176,8 @@ impl ScanBuilder {
         Ok(RowSelection::concat(&found))
     }
 
-    /// The rows of the scan that zones do not rule out, before any block is read: for engines that filter again. Without
-    /// a filter these are all rows of the scan. A limit does not count.
+    /// The rows of the scan that zones do not rule out, before any block is read: for engines that filter again.
+    /// Without a filter these are all rows of the scan. A limit does not count.
     ///
     /// # Errors
     /// As [`ScanBuilder::build`].

@@ -1,4 +1,4 @@
-//! What query engines ask of a file before they read it: rows, nulls, bytes, the smallest and the largest value.
+//! Answers to what query engines ask of a file before they read it: rows, nulls, bytes, the smallest and the largest value.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub struct ColumnStatistics {
     /// Rows that are null.
     pub nulls: Precision<u64>,
     /// Smallest value that is neither null nor NaN: an array of one value, of the type of the field, or, for
-    /// dictionaries and runs, that of their values. Numbers are compared as numbers, floating-point numbers in the order
-    /// `totalOrder` of IEEE 754, byte strings byte by byte. An inexact one may be the beginning of a value.
+    /// dictionaries and runs, that of their values. Numbers are compared as numbers, floating-point numbers in the
+    /// order `totalOrder` of IEEE 754, byte strings byte by byte. An inexact one may be the beginning of a value.
     pub min: Precision<ArrayRef>,
     /// Largest value that is neither null nor NaN. A cut one is not given, since it would be below the value.
     pub max: Precision<ArrayRef>,
