@@ -1,4 +1,5 @@
-//! Answers to what query engines ask of a file before they read it: rows, nulls, bytes, the smallest and the largest value.
+//! Answers to what query engines ask of a file before they read it: rows, nulls, bytes, the smallest and the largest
+//! value.
 
 use std::sync::Arc;
 
