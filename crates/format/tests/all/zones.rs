@@ -328,3 +328,24 @@ fn pruning_leaves_all_rows_that_pass() {
     assert_eq!(part, candidates.within(1_200..1_300));
     assert_eq!(file.scan().prune_only().unwrap().len(), 100_000);
 }
+
+/// Zones that somebody changed, with a right checksum, do not get a good digest.
+#[test]
+fn changed_zones_are_not_copied() {
+    let numbers = Int64Array::from_iter_values(0..9_000);
+    let lies = Lies::of_table(&one_column(Arc::new(numbers)), options());
+    let (range, _) = lies.record(&["x"]);
+    let record = NodeRecord::parse(&lies.bytes[range]).unwrap();
+    let zones = record.column.unwrap().zones.expect("zones");
+    let (start, end) = (
+        zones.place as usize,
+        (zones.place + u64::from(zones.length)) as usize,
+    );
+    let mut bytes = lies.bytes.clone();
+    bytes[end - 12] ^= 1;
+    let crc = tarsia_metadata::crc32c(&[&bytes[start..start + 4], &bytes[start + 8..end]]);
+    bytes[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
+    let file = open(&bytes).unwrap();
+    let refused = file.reorder_into(["x"], &mut Vec::new()).unwrap_err();
+    assert!(refused.to_string().contains("metadata"), "{refused}");
+}

@@ -55,8 +55,8 @@ pub(crate) fn all(file: &Arc<OpenFile>, depth: Depth) -> Result<VerifyReport> {
     Ok(report)
 }
 
-/// Footer, postscript, header and metadata region, against the root digest.
-fn metadata(file: &OpenFile) -> Result<VerifyReport> {
+/// Footer, postscript, header, sections and metadata region, against the root digest.
+pub(crate) fn metadata(file: &OpenFile) -> Result<VerifyReport> {
     let region = file.catalog.meta_range();
     let region_bytes = file.source.read(region.clone())?;
     let tree = compliance::DigestTree::build(&region_bytes);
