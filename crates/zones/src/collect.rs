@@ -66,19 +66,22 @@ impl ZoneCollector {
     }
 
     fn add_fixed(&mut self, values: FixedSlice<'_>, validity: Option<BitSlice<'_>>) {
+        macro_rules! integers {
+            ($type:ty) => {{
+                let found = extremes(values.bytes(), <$type>::from_le_bytes, validity);
+                if found.n > 0 {
+                    self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
+                }
+            }};
+        }
         macro_rules! words {
             ($word:ty, $type:ty) => {{
-                if validity.is_none() {
-                    let is_signed = <$type>::MIN < 0 as $type;
-                    if let Some([min, max]) = extremes_of_words::<$word>(values.bytes(), is_signed)
-                    {
-                        self.widen(&min.to_le_bytes(), &max.to_le_bytes());
-                    }
-                } else {
-                    let found = extremes(values.bytes(), <$type>::from_le_bytes, validity);
-                    if found.n > 0 {
-                        self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
-                    }
+                if validity.is_some() {
+                    integers!($type);
+                } else if let Some([min, max]) =
+                    extremes_of_words::<$word>(values.bytes(), <$type>::MIN != 0)
+                {
+                    self.widen(&min.to_le_bytes(), &max.to_le_bytes());
                 }
             }};
         }
@@ -89,9 +92,7 @@ impl ZoneCollector {
                 let found = extremes(values.bytes(), read, validity);
                 self.nans += found.nans;
                 // The key of a key is the number.
-                let number = |key: Key| {
-                    (key ^ (((key >> (Key::BITS - 1)) as $bits) >> 1) as Key).to_le_bytes()
-                };
+                let number = |key: Key| Float(key as $bits).key_and_nan().0.to_le_bytes();
                 if found.n > 0 {
                     self.widen(&number(found.min), &number(found.max));
                 }
@@ -106,12 +107,7 @@ impl ZoneCollector {
             ZoneForm::Signed(2) => words!(u16, i16),
             ZoneForm::Signed(4) => words!(u32, i32),
             ZoneForm::Signed(8) => words!(u64, i64),
-            ZoneForm::Signed(16) => {
-                let found = extremes(values.bytes(), i128::from_le_bytes, validity);
-                if found.n > 0 {
-                    self.widen(&found.min.to_le_bytes(), &found.max.to_le_bytes());
-                }
-            }
+            ZoneForm::Signed(16) => integers!(i128),
             ZoneForm::Float(2) => floats!(u16),
             ZoneForm::Float(4) => floats!(u32),
             ZoneForm::Float(_) => floats!(u64),
@@ -164,8 +160,7 @@ impl ZoneCollector {
     /// The zone of the rows so far, which has `rows` rows, absent ones counted.
     pub fn zone(&self, rows: u32) -> Zone {
         let is_text = self.form == ZoneForm::Text;
-        let may_be_cut = self.form.fixed_width().is_none();
-        let bound = |value: &[u8]| Bound::of(value, is_text && may_be_cut);
+        let bound = |value: &[u8]| Bound::of(value, is_text);
         // A zone has fewer than 2^32 rows.
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         Zone {

@@ -30,4 +30,3 @@ pub use scan::{Scan, ScanBuilder, ScanCancel};
 pub use statistics::{ColumnStatistics, Precision, Statistics};
 pub use take::TakeBuilder;
 pub use verify::VerifyReport;
-pub(crate) use verify::metadata as verify_metadata;

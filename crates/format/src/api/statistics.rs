@@ -14,7 +14,7 @@ use crate::table::{Column, TableField};
 pub enum Precision<T> {
     /// It is this one.
     Exact(T),
-    /// It is this one or, for the largest value and counts, below it, for the smallest value above it.
+    /// Counts and the largest value are at most this, the smallest value is at least this.
     Inexact(T),
     /// It is not known without reading the column.
     Absent,

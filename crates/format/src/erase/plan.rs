@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::exec::{OpenFile, read_zones, zone_of_rows};
 use crate::plan::{PageNumber, RowSelection};
 use crate::random::random;
-use crate::table::{Column, Head, Page};
+use crate::table::{Column, Head, Page, check_digest, check_listed};
 use crate::threads::in_order;
 
 /// Everything that an erasure writes, before it is written.
@@ -366,10 +366,7 @@ impl<'a> Draft<'a> {
             Some(range) => {
                 let bytes = self.file.source.read(range.clone())?;
                 let digests = bytes.as_chunks::<16>().0.to_vec();
-                if compliance::page_digest(column.leaf, number, &digests) != descriptor.digest {
-                    let what = "page digest: the block digests are not those that were written";
-                    return Err(Error::new(ErrorKind::Corrupt, what));
-                }
+                check_listed(column.leaf, number, &digests, &descriptor.digest)?;
                 Some((range.start, digests))
             }
         };
@@ -377,19 +374,10 @@ impl<'a> Draft<'a> {
             let key = (column.leaf, number, block.block);
             let old_place = block.old_place;
             let length = old_place.end - old_place.start;
-            let stored = match &mut digests {
-                None => block.before == descriptor.digest,
-                Some((_, digests)) => {
-                    let kept = compliance::stored_block_digest(&block.before);
-                    digests.get(block.block as usize) == Some(&kept)
-                }
-            };
-            if !stored {
-                // Else a changed block would get a good digest.
-                let what = "block digest: the block is not the one that was written";
-                let error = Error::new(ErrorKind::Corrupt, what);
-                return Err(error.in_block(block.block.into()));
-            }
+            // Else a changed block would get a good digest.
+            let listed = digests.as_ref().map(|(_, digests)| digests.as_slice());
+            check_digest(&block.before, block.block, listed, &descriptor.digest)
+                .map_err(|error| error.in_block(block.block.into()))?;
             self.summary.blocks += 1;
             self.summary.bytes_read += length;
             let is_moved = block.outcome.must_move();

@@ -38,14 +38,14 @@ pub(crate) struct RowFilter {
     filter: Filter,
     /// The fields that the filter looks at.
     projection: Projection,
-    /// Facts about each conjunct.
-    known: Vec<Known>,
+    /// One for each conjunct.
+    facts: Vec<Facts>,
     /// Rows of the file.
     n_rows: u64,
 }
 
 /// Facts about a conjunct.
-struct Known {
+struct Facts {
     /// Rows of which the zones tell what it is; `None` if they tell nothing.
     proved: Option<Proved>,
     cost: Cost,
@@ -99,14 +99,14 @@ impl RowFilter {
         };
         let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidFilter))?;
         read_zones(file, projection.columns.iter().map(Arc::as_ref))?;
-        let known = filter.conjuncts().iter().map(|conjunct| {
-            Ok(Known {
+        let facts = filter.conjuncts().iter().map(|conjunct| {
+            Ok(Facts {
                 proved: proved(conjunct, &projection.fields, file.rows())?,
                 cost: Cost::default(),
             })
         });
         Ok(Self {
-            known: known.collect::<Result<_>>()?,
+            facts: facts.collect::<Result<_>>()?,
             n_rows: file.rows(),
             filter,
             projection,
@@ -115,13 +115,13 @@ impl RowFilter {
 
     /// Returns those of some rows that may pass, as far as the zones tell.
     pub(crate) fn that_may_pass(&self, rows: RowSelection) -> RowSelection {
-        let proved = self.known.iter().filter_map(|known| known.proved.as_ref());
+        let proved = self.facts.iter().filter_map(|facts| facts.proved.as_ref());
         proved.fold(rows, |rows, proved| rows.and(&proved.may_pass))
     }
 
     /// The conjuncts, and what is known of them.
-    fn conjuncts(&self) -> impl Iterator<Item = (&Conjunct, &Known)> {
-        self.filter.conjuncts().iter().zip(&self.known)
+    fn conjuncts(&self) -> impl Iterator<Item = (&Conjunct, &Facts)> {
+        self.filter.conjuncts().iter().zip(&self.facts)
     }
 
     /// The leaf columns that it looks at.
@@ -149,7 +149,7 @@ impl RowFilter {
     }
 
     /// The conjuncts, first those that reject most rows for their time.
-    fn in_order(&self) -> impl Iterator<Item = (&Conjunct, &Known)> {
+    fn in_order(&self) -> impl Iterator<Item = (&Conjunct, &Facts)> {
         let priced = self
             .conjuncts()
             .map(|(conjunct, known)| (self.price(conjunct, &known.cost), conjunct, known));
@@ -275,7 +275,7 @@ impl RowFilter {
     }
 }
 
-impl Known {
+impl Facts {
     /// Whether all of these rows pass, as far as the zones tell.
     fn passes_all(&self, rows: &RowSelection) -> bool {
         let Some(proved) = self.proved.as_ref().filter(|it| !it.passes.is_empty()) else {

@@ -9,6 +9,7 @@ mod elements;
 mod fields;
 mod filter;
 mod job;
+mod metadata;
 mod narrow;
 mod open_file;
 mod prepare;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use tarsia_arrow::{ArrayParts, reorder};
 
@@ -121,20 +121,15 @@ impl Reader<'_> {
 
 /// Whether values or parts of them have no bytes. Arrow's filter forgets how many of these there are.
 fn has_empty_values(data_type: &DataType) -> bool {
-    let of_field = |field: &FieldRef| has_empty_values(field.data_type());
     match data_type {
         DataType::FixedSizeBinary(0) | DataType::FixedSizeList(_, 0) => true,
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _)
-        | DataType::RunEndEncoded(_, item) => of_field(item),
-        DataType::Struct(fields) => fields.iter().any(of_field),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| of_field(field)),
         DataType::Dictionary(_, values) => has_empty_values(values),
-        _ => false,
+        other => {
+            let children = tarsia_metadata::children(other);
+            children
+                .iter()
+                .any(|child| has_empty_values(child.data_type()))
+        }
     }
 }
 

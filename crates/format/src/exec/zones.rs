@@ -147,10 +147,8 @@ impl<'c> ZonesOfColumn<'c> {
         };
         let array = |bound: fn(&Zone) -> Option<&Bound>| {
             let bounds = zones.iter().map(|zone| zone.and_then(bound));
-            let bounds: Vec<Option<&[u8]>> = bounds.map(|it| it.map(Bound::bytes)).collect();
-            array_of(values_of(&self.column.data_type), &bounds)
-                .map_err(|what| Error::new(ErrorKind::Corrupt, format!("zones: {what}")))
-                .map_err(|error| error.in_column(self.column.name()))
+            let bounds: Vec<_> = bounds.collect();
+            array_of_bounds(self.column, &bounds)
         };
         Ok(ColumnBounds {
             min: array(|zone| zone.bounds.as_ref().map(|it| &it.min))?,
@@ -257,13 +255,20 @@ pub(crate) fn extremes_by_zones(column: &Column) -> Result<Option<[Extreme; 2]>>
         return Ok(None);
     };
     let extreme = |bound: &Bound| {
-        let value = array_of(values_of(&column.data_type), &[Some(bound.bytes())])
-            .map_err(|what| Error::new(ErrorKind::Corrupt, format!("zones: {what}")))
-            .map_err(|error| error.in_column(column.name()))?;
-        let is_cut = bound.is_cut();
-        Ok::<_, Error>(Extreme { value, is_cut })
+        Ok::<_, Error>(Extreme {
+            value: array_of_bounds(column, &[Some(bound)])?,
+            is_cut: bound.is_cut(),
+        })
     };
     Ok(Some([extreme(&min)?, extreme(&max)?]))
+}
+
+/// An array of bounds that the zones of a column state.
+fn array_of_bounds(column: &Column, bounds: &[Option<&Bound>]) -> Result<ArrayRef> {
+    let bytes: Vec<_> = bounds.iter().map(|bound| bound.map(Bound::bytes)).collect();
+    array_of(values_of(&column.data_type), &bytes).map_err(|what| {
+        Error::new(ErrorKind::Corrupt, format!("zones: {what}")).in_column(column.name())
+    })
 }
 
 /// The type of a column's values: not of their numbers, where they are in a dictionary.

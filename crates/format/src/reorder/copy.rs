@@ -7,9 +7,9 @@ use tarsia_io::{ReadBytes, Sink};
 use tarsia_metadata::{BlockTable, PageDescriptor, page_align};
 
 use super::leaves::{Leaf, PageOf};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::exec::OpenFile;
-use crate::table::check_block;
+use crate::table::{check_block, check_digest, check_listed};
 use crate::threads::in_order;
 use crate::write::Output;
 
@@ -134,10 +134,8 @@ fn sides(file: &OpenFile, leaves: &[Leaf], group: &[PageOf]) -> Result<Vec<Side>
         let digests = digests.as_chunks::<16>().0.to_vec();
         let column = &leaves[page.leaf];
         let bound = column.bound(page.number);
-        if compliance::page_digest(column.number, bound, &digests) != descriptor.digest {
-            let what = "page digest: the block digests are not those that were written";
-            return Err(column.at(Error::new(ErrorKind::Corrupt, what), page.number));
-        }
+        check_listed(column.number, bound, &digests, &descriptor.digest)
+            .map_err(|error| column.at(error, page.number))?;
         sides.push(Side {
             bytes,
             digests: Some(digests),
@@ -203,17 +201,8 @@ fn checked<'f>(
             check_block(&bytes)?;
             let bound = column.bound(page.number);
             let digest = compliance::block_digest(column.number, bound, block.number, &bytes);
-            let is_right = match &sides[block.page].digests {
-                None => digest == page.descriptor.digest,
-                Some(stored) => {
-                    stored.get(block.number as usize)
-                        == Some(&compliance::stored_block_digest(&digest))
-                }
-            };
-            if !is_right {
-                let what = "block digest: the block is not the one that was written";
-                return Err(Error::new(ErrorKind::Corrupt, what));
-            }
+            let listed = sides[block.page].digests.as_deref();
+            check_digest(&digest, block.number, listed, &page.descriptor.digest)?;
             Ok(bytes)
         };
         check().map_err(|error: Error| column.at(error.in_block(block.number.into()), page.number))

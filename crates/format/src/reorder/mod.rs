@@ -20,7 +20,6 @@ use tarsia_io::Sink;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{ErasureLevel, Header, Section};
 
-use crate::api::verify_metadata;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::OpenFile;
 use crate::random::random;
@@ -81,7 +80,7 @@ pub(crate) fn reorder(
 ) -> Result<ReorderSummary> {
     check(file)?;
     // Else metadata that somebody changed would get a good digest.
-    verify_metadata(file)?;
+    file.check_metadata()?;
     let records = file.source.read(file.catalog.records_range())?;
     let place = file.catalog.records_range().start;
     let table = metadata::read_schema(&records, place, file.catalog.n_nodes())?;

@@ -3,6 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tarsia_compliance as compliance;
+use tarsia_compliance::Digest;
+
 use crate::error::{Error, ErrorKind, Result, while_reading};
 
 /// One bit for each part of a page: whether its checksum was compared and was right.
@@ -64,6 +67,44 @@ pub(crate) fn check_block(block: &[u8]) -> Result<()> {
         check_covered(covered, stored)?;
     }
     Ok(())
+}
+
+/// Checks that the digest of a block is the one that its page lists, or, for a page of one block, has itself.
+pub(crate) fn check_digest(
+    digest: &Digest,
+    block: u32,
+    listed: Option<&[[u8; 16]]>,
+    of_page: &Digest,
+) -> Result<()> {
+    let is_right = match listed {
+        None => digest == of_page,
+        Some(listed) => {
+            listed.get(block as usize) == Some(&compliance::stored_block_digest(digest))
+        }
+    };
+    match is_right {
+        true => Ok(()),
+        false => {
+            let what = "block digest: the block is not the one that was written";
+            Err(Error::new(ErrorKind::Corrupt, what))
+        }
+    }
+}
+
+/// Checks that the digests of the blocks of a page, which digests call `bound`, are those of the page's digest.
+pub(crate) fn check_listed(
+    leaf: u32,
+    bound: u32,
+    listed: &[[u8; 16]],
+    of_page: &Digest,
+) -> Result<()> {
+    match compliance::page_digest(leaf, bound, listed) == *of_page {
+        true => Ok(()),
+        false => {
+            let what = "page digest: the block digests are not those that were written";
+            Err(Error::new(ErrorKind::Corrupt, what))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod zones;
 pub(crate) use catalog::Catalog;
 pub use catalog::{FileMetadata, Region};
 pub(crate) use changes::{Changes, Present};
-pub(crate) use checks::{check_block, check_covered};
+pub(crate) use checks::{check_block, check_covered, check_digest, check_listed};
 pub(crate) use column::{Column, Estimates, Stored, TableField, leaf_name, leaf_names};
 pub(crate) use description::Description;
 pub(crate) use ends::Head;

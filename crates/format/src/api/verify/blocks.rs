@@ -9,7 +9,7 @@ use tarsia_structure::{Block, BlockHeader, FullZipForm};
 use super::report::{VerifyReport, corrupt};
 use crate::error::{Error, Result, while_reading};
 use crate::exec::OpenFile;
-use crate::table::{Blocks, Column, Page, check_block, check_covered};
+use crate::table::{Blocks, Column, Page, check_block, check_covered, check_digest, check_listed};
 use crate::threads::in_order;
 
 /// A page's blocks, whose checksums and digests are right.
@@ -53,17 +53,7 @@ pub(super) fn check(
                 check_rows(&bytes, form)?;
             }
             let digest = compliance::block_digest(column.leaf, bound, block, &bytes);
-            let equal = match &stored {
-                // A page of one block has its block's digest.
-                None => digest == descriptor.digest,
-                Some(stored) => {
-                    stored.get(block as usize) == Some(&compliance::stored_block_digest(&digest))
-                }
-            };
-            if !equal {
-                let what = "block digest: the block is not the one that was written";
-                return Err(corrupt(what));
-            }
+            check_digest(&digest, block, stored.as_deref(), &descriptor.digest)?;
             Ok(header.null_count)
         };
         check().map_err(|error: Error| error.in_block(block.into()))
@@ -84,12 +74,8 @@ pub(super) fn check(
         let numbers: Vec<usize> = (0..window.len()).collect();
         nulls.extend(in_order(&file.session.threads, &numbers, one)?);
     }
-    if let Some(stored) = &stored
-        && compliance::page_digest(column.leaf, bound, stored) != descriptor.digest
-    {
-        return Err(corrupt(
-            "page digest: the block digests are not those that were written",
-        ));
+    if let Some(stored) = &stored {
+        check_listed(column.leaf, bound, stored, &descriptor.digest)?;
     }
     let in_blocks: u64 = nulls.iter().copied().map(u64::from).sum();
     if in_blocks != u64::from(descriptor.null_count) {
