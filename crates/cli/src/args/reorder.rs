@@ -10,7 +10,7 @@ use crate::place::Place;
 /// Arguments of `tarsia reorder`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples:
+Example:
   tarsia reorder ads.tarsia sorted.tarsia --columns user_id,label,price
   tarsia reorder ads.tarsia sorted.tarsia --log reads.jsonl
 
