@@ -27,7 +27,8 @@ const WAITING_MAX: usize = 64;
 /// use tarsia::arrow_schema::{DataType, Field, Schema};
 ///
 /// let fields = ["a", "b", "c", "d"].map(|name| Field::new(name, DataType::Int32, true));
-/// let mut log = ReadLog::new(&Schema::new(fields.to_vec()))?;
+/// let schema = Schema::new(fields.to_vec());
+/// let mut log = ReadLog::new(&schema)?;
 /// log.add(&["a", "d"], 10)?;
 /// log.add(&["c", "d"], 3)?;
 /// assert_eq!(log.order(), ["d", "a", "c"]);
