@@ -16,6 +16,7 @@ mod search;
 mod sizes;
 mod speed;
 mod types;
+mod wide;
 
 use clap::{Parser, Subcommand};
 
@@ -47,6 +48,8 @@ enum Benchmark {
     Erasure(erasure::Arguments),
     /// Rows by a condition, beside Vortex's and Parquet's filters.
     Filters(filters::Arguments),
+    /// Writing, opening and scanning tables of thousands of lists and structs.
+    Wide(wide::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
     Limits,
     /// `sizes`, then `speed`, then `types`.
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Erasure(arguments) => erasure::run(&arguments),
         Benchmark::Filters(arguments) => filters::run(&arguments),
+        Benchmark::Wide(arguments) => wide::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),
         Benchmark::SpeedWorker(arguments) => speed::work(&arguments),

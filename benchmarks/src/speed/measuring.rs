@@ -15,7 +15,8 @@ use super::protocol::{Answer, Goal, Request};
 use super::random::Random;
 use super::random_access::{self, Shape};
 use super::{
-    Arguments, Failure, FormatName, Measure, Speed, Table, Threads, generate, ipc, lance, limits,
+    Arguments, Failure, FormatName, Measure, Speed, Table, Threads, features, generate, ipc, lance,
+    limits,
 };
 use crate::machine::{self, Environment};
 use crate::over_tables;
@@ -52,6 +53,8 @@ enum Source {
     Parquet(PathBuf),
     Mixed(usize),
     Wide(usize),
+    /// Columns and rows of lists, structs, strings and numbers.
+    Features(usize, usize),
     RandomAccess(Shape),
     /// By another command, which wants scans alone.
     Made(Make),
@@ -59,7 +62,7 @@ enum Source {
 
 impl Source {
     fn is_wide(&self) -> bool {
-        matches!(self, Self::Wide(_))
+        matches!(self, Self::Wide(_) | Self::Features(..))
     }
 
     fn goal(&self) -> Goal {
@@ -75,6 +78,7 @@ impl Source {
         Ok(match self {
             Self::Parquet(path) => tables::open(path)?.nested.len(),
             Self::Mixed(_) | Self::Wide(_) | Self::Made(_) => 0,
+            Self::Features(n_columns, _) => *n_columns,
             Self::RandomAccess(shape) => {
                 let schema = shape.schema();
                 let fields = schema.fields().iter();
@@ -103,6 +107,10 @@ impl Source {
             }
             Self::Wide(n_columns) => {
                 let batch = generate::wide(*n_columns)?;
+                (batch.schema(), Box::new(std::iter::once(Ok(batch))))
+            }
+            Self::Features(n_columns, n_rows) => {
+                let batch = features::batch(*n_columns, *n_rows)?;
                 (batch.schema(), Box::new(std::iter::once(Ok(batch))))
             }
             Self::RandomAccess(shape) => (shape.schema(), Box::new(shape.batches(shape.rows()))),
@@ -214,6 +222,34 @@ pub(crate) fn scans(
     measure_sources(&mut speed, &launcher, &folders, sources.collect(), &|_| {
         Ok(())
     })?;
+    Ok(speed)
+}
+
+/// Tables of features, of so many columns and rows each, as all formats write, open and scan them.
+pub(crate) fn wide(
+    sizes: &[(usize, usize)],
+    reps: usize,
+    scratch: Option<&PathBuf>,
+) -> Result<Speed> {
+    let mut environment = Environment::here();
+    let mut formats = FormatName::BUILT_IN.to_vec();
+    formats.push(FormatName::Lance);
+    environment.versions.extend(lance::versions());
+    let launcher = Launcher {
+        lance_python: Some(lance::python()?),
+        preset: None,
+    };
+    let folders = Folders {
+        scratch: scratch_folder(scratch)?,
+        cold: None,
+    };
+    let mut speed = nothing(environment, reps, formats);
+    let source = |&(columns, rows): &(usize, usize)| {
+        let name = format!("features_{columns}_{rows}");
+        (name, Source::Features(columns, rows))
+    };
+    let sources = sizes.iter().map(source).collect();
+    measure_sources(&mut speed, &launcher, &folders, sources, &|_| Ok(()))?;
     Ok(speed)
 }
 
@@ -378,7 +414,8 @@ fn measure_table(
         }
     }
     drop(peers);
-    if !source.is_wide() && source.goal() != Goal::Scans {
+    let features = matches!(source, Source::Features(..));
+    if features || !source.is_wide() && source.goal() != Goal::Scans {
         for &format in &speed.formats {
             // What has no file has failed already.
             if measuring.table.file_bytes.contains_key(&format) {
@@ -498,8 +535,8 @@ impl Measuring<'_> {
         };
         let outcome = match self.table.wide {
             // Nothing is read on one thread there.
-            true => peer.ask(&check, self.limit),
-            false => peer.ask_each(&check, self.limit),
+            true if self.table.nested_columns == 0 => peer.ask(&check, self.limit),
+            _ => peer.ask_each(&check, self.limit),
         };
         let Answer::Checked {
             settings: settings_of_reading,
@@ -531,6 +568,7 @@ impl Measuring<'_> {
             let views = Measure::VIEWS.iter().filter(|_| self.binary);
             match (self.goal, self.table.wide) {
                 (Goal::Scans, _) => Measure::SCANS.to_vec(),
+                (_, true) if self.table.nested_columns > 0 => Measure::FEATURES.to_vec(),
                 (_, true) => Measure::WIDE.to_vec(),
                 (_, false) => ordinary.chain(views).copied().collect(),
             }

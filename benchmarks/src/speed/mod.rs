@@ -8,6 +8,7 @@ mod arrow_bytes;
 mod check;
 mod child;
 mod cold;
+mod features;
 pub(crate) mod generate;
 mod ipc;
 pub(crate) mod lance;
@@ -169,8 +170,16 @@ impl Measure {
         Self::TakeOneRow,
     ];
 
+    /// Measures of a table of very many lists and structs.
+    const FEATURES: [Self; 4] = [
+        Self::WriteOne,
+        Self::Open,
+        Self::OpenAndScanTen,
+        Self::ScanOne,
+    ];
+
     /// In a heading.
-    fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::WriteOne => "write, 1 thread",
             Self::WriteAll => "write, all threads",
@@ -199,7 +208,7 @@ impl Measure {
 pub(crate) struct Table {
     pub(crate) table: String,
     pub(crate) rows: usize,
-    columns: usize,
+    pub(crate) columns: usize,
     fixed_width_columns: usize,
     pub(crate) arrow_bytes: usize,
     /// Columns of lists and structs.
@@ -215,9 +224,9 @@ pub(crate) struct Table {
     /// Seconds of each repetition.
     seconds: BTreeMap<Measure, BTreeMap<FormatName, Vec<f64>>>,
     /// Growth of the resident memory of a process that writes on all threads.
-    peak_bytes_of_write: BTreeMap<FormatName, u64>,
+    pub(crate) peak_bytes_of_write: BTreeMap<FormatName, u64>,
     /// Peak memory of a process that opens the file and scans it on all threads.
-    peak_bytes_of_scan: BTreeMap<FormatName, u64>,
+    pub(crate) peak_bytes_of_scan: BTreeMap<FormatName, u64>,
     /// Time that Lance's worker spends on itself.
     lance_overhead_seconds: Option<Overhead>,
 }
@@ -249,7 +258,7 @@ pub(crate) struct Speed {
     pub(crate) repetitions: usize,
     pub(crate) limits: Limits,
     /// Formats that are measured.
-    formats: Vec<FormatName>,
+    pub(crate) formats: Vec<FormatName>,
     pub(crate) tables: Vec<Table>,
     evictions: cold::Evictions,
     /// Parts that were not to be measured, or could not be, and why.

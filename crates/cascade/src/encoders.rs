@@ -1,7 +1,7 @@
 //! The encoders that searches ask, and what they weigh proposals by.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tarsia_codec::{
     Error, Node, Proposals, RegisteredWriter, Registry, Result, Tree, TreeWriter, Tried, ValueType,
@@ -17,7 +17,31 @@ const FALLBACK_VALUES: u64 = 1024;
 pub(crate) struct Encoders {
     pub(crate) registry: Arc<Registry>,
     pub(crate) weights: Weights,
-    fallbacks: Arc<Mutex<HashMap<ValueType, Tree>>>,
+    fallbacks: Fallbacks,
+}
+
+/// Fallbacks that were found, by the values' type and the depth that is left.
+type Fallbacks = Arc<Mutex<HashMap<(ValueType, u32), Tree>>>;
+
+/// The fallbacks of a registry, which are the same for all writers: to find them takes longer than to write a column of
+/// few values.
+fn fallbacks_of(registry: &Arc<Registry>) -> Fallbacks {
+    static KNOWN: Mutex<Vec<(Weak<Registry>, Fallbacks)>> = Mutex::new(Vec::new());
+    let mut known = locked(&KNOWN);
+    known.retain(|(registry, _)| registry.strong_count() > 0);
+    let same =
+        |(known, _): &&(Weak<Registry>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(registry));
+    if let Some((_, fallbacks)) = known.iter().find(same) {
+        return fallbacks.clone();
+    }
+    let fallbacks = Fallbacks::default();
+    known.push((Arc::downgrade(registry), fallbacks.clone()));
+    fallbacks
+}
+
+/// Whoever had the lock may have panicked: what it holds is right at any time.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether an encoding holds any values, whatever it was prepared from.
@@ -29,9 +53,9 @@ pub(crate) fn holds_any(known: &RegisteredWriter) -> bool {
 impl Encoders {
     pub(crate) fn new(registry: Arc<Registry>, weights: Weights) -> Self {
         Self {
+            fallbacks: fallbacks_of(&registry),
             registry,
             weights,
-            fallbacks: Arc::default(),
         }
     }
 
@@ -78,16 +102,16 @@ impl Encoders {
     /// [`ErrorKind::Unsupported`](tarsia_codec::ErrorKind::Unsupported) where no encoding of the registry holds all
     /// values of the type.
     pub(crate) fn fallback(&self, value_type: ValueType) -> Result<Tree> {
-        let lock = || {
-            self.fallbacks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(known) = lock().get(&value_type) {
+        self.fallback_of_depth(value_type, self.weights.depth_max)
+    }
+
+    fn fallback_of_depth(&self, value_type: ValueType, depth_left: u32) -> Result<Tree> {
+        let key = (value_type, depth_left);
+        if let Some(known) = locked(&self.fallbacks).get(&key) {
             return Ok(known.clone());
         }
-        let tree = self.find_fallback(value_type, self.weights.depth_max)?;
-        lock().insert(value_type, tree.clone());
+        let tree = self.find_fallback(value_type, depth_left)?;
+        locked(&self.fallbacks).insert(key, tree.clone());
         Ok(tree)
     }
 
@@ -117,7 +141,7 @@ impl Encoders {
                 }
                 let children = spec.children.iter();
                 let children = children
-                    .map(|child| self.find_fallback(*child, depth_left - 1))
+                    .map(|child| self.fallback_of_depth(*child, depth_left - 1))
                     .collect::<Result<Vec<_>>>();
                 let Ok(children) = children else {
                     continue;

@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 
 use crate::{BitSlice, BytesSlice, FixedSlice, Values};
 
+/// Values that are compared before the starts among them are kept.
+const CHUNK_VALUES: usize = 256;
+
 /// The first value of each run of bitwise equal values.
 pub fn run_starts(values: Values<'_>) -> Vec<u32> {
     match values {
@@ -28,10 +31,23 @@ fn starts_where(n: usize, differs: impl Fn(usize) -> bool) -> Vec<u32> {
 fn starts_of<const W: usize>(fixed: &FixedSlice<'_>) -> Vec<u32> {
     let values = fixed.bytes().as_chunks::<W>().0;
     let mut starts = Vec::from_iter(values.first().map(|_| 0));
-    for (pair, i) in values.array_windows::<2>().zip(1..) {
-        if pair[0] != pair[1] {
-            starts.push(i);
+    let (before, after) = match values {
+        [] => return starts,
+        [_, after @ ..] => (values, after),
+    };
+    // Each place is stored, and kept if it is a start: where runs are short, a branch would be guessed wrong.
+    let mut found = [0; CHUNK_VALUES];
+    let mut at = 1;
+    for (before, after) in before.chunks(CHUNK_VALUES).zip(after.chunks(CHUNK_VALUES)) {
+        let mut n = 0;
+        for (before, after) in before.iter().zip(after) {
+            if let Some(place) = found.get_mut(n) {
+                *place = at;
+            }
+            n += usize::from(before != after);
+            at += 1;
         }
+        starts.extend_from_slice(found.get(..n).unwrap_or_default());
     }
     starts
 }
@@ -189,6 +205,28 @@ mod tests {
             let values = FixedSlice::new(&bytes, width, numbers.len()).unwrap();
             assert_eq!(run_starts(Values::Fixed(values)), [0, 3, 4, 6]);
             assert!(run_starts(Values::Fixed(values.slice(0..0))).is_empty());
+        }
+    }
+
+    #[test]
+    fn runs_of_several_chunks_are_found() {
+        for n in [
+            1,
+            CHUNK_VALUES,
+            CHUNK_VALUES + 1,
+            CHUNK_VALUES + 2,
+            4 * CHUNK_VALUES + 3,
+        ] {
+            let places = || 0..n as u32;
+            let alternate: Vec<u8> = places().flat_map(|i| (i % 2).to_le_bytes()).collect();
+            let by_chunk: Vec<u8> = places()
+                .flat_map(|i| (i / CHUNK_VALUES as u32).to_le_bytes())
+                .collect();
+            let starts =
+                |bytes: &[u8]| run_starts(Values::Fixed(FixedSlice::new(bytes, 4, n).unwrap()));
+            assert_eq!(starts(&alternate), places().collect::<Vec<_>>());
+            let expected: Vec<u32> = places().step_by(CHUNK_VALUES).collect();
+            assert_eq!(starts(&by_chunk), expected);
         }
     }
 }

@@ -129,32 +129,18 @@ impl<'v> Counted<'v> {
             ..=ALL_UPTO => 1,
             _ => SAMPLE_STEP,
         };
-        let sample = || {
-            let places = sample_of(fixed.len()).into_iter().flatten();
-            places.step_by(step).map(|i| fixed.get(i))
+        let places = sample_of(fixed.len()).into_iter().flatten();
+        let places: Vec<usize> = places.step_by(step).collect();
+        let found = match fixed.width() {
+            ..=8 => frequent(&keys::<8>(fixed, &places)),
+            9..=16 => frequent(&keys::<16>(fixed, &places)),
+            _ => frequent(&places.iter().map(|i| fixed.get(*i)).collect::<Vec<_>>()),
         };
-        let mut candidates: [(&[u8], usize); 3] = [(&[], 0); 3];
-        for value in sample() {
-            let known = candidates
-                .iter()
-                .position(|(it, votes)| *votes > 0 && *it == value);
-            let free = || candidates.iter().position(|(_, votes)| *votes == 0);
-            match known.or_else(free) {
-                Some(place) => candidates[place] = (value, candidates[place].1 + 1),
-                None => candidates.iter_mut().for_each(|(_, votes)| *votes -= 1),
-            }
-        }
-        let (mut n, mut counts) = (0, [0; 3]);
-        for value in sample() {
-            n += 1;
-            for (count, (candidate, _)) in counts.iter_mut().zip(&candidates) {
-                *count += usize::from(value == *candidate);
-            }
-        }
-        let counted = counts.into_iter().zip(candidates);
-        let found = counted.filter(|(count, _)| *count > 0);
-        let mut values: Vec<_> = found.map(|(count, (value, _))| (count, value)).collect();
+        let value = |place: usize| fixed.get(places[place]);
+        let found = found.into_iter().filter(|(count, _)| *count > 0);
+        let mut values: Vec<_> = found.map(|(count, place)| (count, value(place))).collect();
         values.sort_by_key(|(count, _)| core::cmp::Reverse(*count));
+        let n = places.len();
         Self { values, n }
     }
 
@@ -163,6 +149,36 @@ impl<'v> Counted<'v> {
         let first = self.values.first();
         first.is_some_and(|(count, _)| count * 4 > self.n)
     }
+}
+
+/// These values, followed by zeros: of a fixed width they are compared in registers.
+fn keys<const W: usize>(fixed: &FixedSlice<'_>, places: &[usize]) -> Vec<[u8; W]> {
+    let key = |i: &usize| {
+        let mut key = [0; W];
+        if let Some(to) = key.get_mut(..fixed.width()) {
+            to.copy_from_slice(fixed.get(*i));
+        }
+        key
+    };
+    places.iter().map(key).collect()
+}
+
+/// Three values that are among the frequent ones: how often each is in the sample, and the place of one.
+fn frequent<K: PartialEq>(sample: &[K]) -> [(usize, usize); 3] {
+    let mut candidates: [(usize, usize); 3] = [(0, 0); 3];
+    for (place, value) in sample.iter().enumerate() {
+        let is_known = |(votes, at): &(usize, usize)| *votes > 0 && sample[*at] == *value;
+        let known = candidates.iter().position(is_known);
+        let free = || candidates.iter().position(|(votes, _)| *votes == 0);
+        match known.or_else(free) {
+            Some(candidate) => candidates[candidate] = (candidates[candidate].0 + 1, place),
+            None => candidates.iter_mut().for_each(|(votes, _)| *votes -= 1),
+        }
+    }
+    candidates.map(|(_, at)| {
+        let equal = sample.iter().filter(|value| sample.get(at) == Some(*value));
+        (equal.count(), at)
+    })
 }
 
 /// Whether mask and exceptions could take clearly fewer bytes than what is to beat, if an exception takes as many as a

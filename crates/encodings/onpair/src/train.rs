@@ -7,6 +7,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::ops::Range;
 
 use tarsia_codec::{AlignedBuf, BytesSlice, OwnedValues};
@@ -70,6 +71,9 @@ const COMPARED_ONE_IN: usize = 8;
 
 /// In larger pages the refined tokens are better.
 const SMALL_PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// A page has about one token for so many bytes, by which the number of tokens is guessed at first.
+const BYTES_PER_TOKEN_LOG2: u32 = 6;
 
 /// The widths of codes that are tried.
 const CODE_BITS: Range<u32> = 1..15;
@@ -141,10 +145,13 @@ fn bytes_of(pieces: &[Range<usize>]) -> u64 {
     pieces.iter().map(|piece| piece.len() as u64).sum()
 }
 
-/// Tokens in the order of their worth, single bytes first, and how often each was used.
-struct Ranked {
-    tokens: Vec<Token>,
-    uses: Vec<u64>,
+/// A token of several bytes, and how often it was used.
+type Candidate = (u64, Token);
+
+/// The order of their worth, the best first: of equal uses the longer, then by bytes. It does not depend on the order
+/// in which tokens were found.
+fn by_worth((uses_a, a): &Candidate, (uses_b, b): &Candidate) -> Ordering {
+    (uses_b, b.len, b).cmp(&(uses_a, a.len, a))
 }
 
 /// The most valuable tokens.
@@ -163,15 +170,16 @@ struct Trainer<'a> {
 }
 
 impl Trainer<'_> {
-    /// The tokens and the pairs of them that `pieces` use most: at most `n_max`.
-    fn round(&self, tokens: &[Token], pieces: &[Range<usize>], n_max: usize) -> Ranked {
+    /// The tokens and the pairs of them that `pieces` use most, besides single bytes: at most `n_max` with these, in no
+    /// order.
+    fn round(&self, tokens: &[Token], pieces: &[Range<usize>], n_max: usize) -> Vec<Candidate> {
         let split = self.split(tokens, pieces);
         let mut uses = vec![0u64; tokens.len()];
         for number in &split.numbers {
             uses[usize::from(*number)] += 1;
         }
         let kept = tokens.iter().zip(&uses);
-        let mut candidates: Vec<(u64, Token)> = kept
+        let mut candidates: Vec<Candidate> = kept
             .filter(|(token, uses)| token.len > 1 && **uses > 1)
             .map(|(token, uses)| (*uses, *token))
             .collect();
@@ -182,25 +190,17 @@ impl Trainer<'_> {
             let [first, second] = pair.numbers.map(|number| tokens[usize::from(number)]);
             (pair.count, first.then(second))
         }));
-        // Of equal worth the longer, then by bytes: an order that does not depend on the tokens before.
-        let order = |(uses_a, a): &(u64, Token), (uses_b, b): &(u64, Token)| {
-            (uses_b, b.len, b).cmp(&(uses_a, a.len, a))
-        };
         let n = n_max.saturating_sub(self.alphabet.len());
         if candidates.len() > n {
-            candidates.select_nth_unstable_by(n, order);
+            candidates.select_nth_unstable_by(n, by_worth);
             candidates.truncate(n);
         }
-        candidates.sort_unstable_by(order);
-        let mut next = Ranked {
-            tokens: self.alphabet.clone(),
-            uses: vec![u64::MAX; self.alphabet.len()],
-        };
-        for (uses, token) in candidates {
-            next.tokens.push(token);
-            next.uses.push(uses);
-        }
-        next
+        candidates
+    }
+
+    /// Single bytes, then these.
+    fn with_single_bytes(&self, candidates: impl Iterator<Item = Token>) -> Vec<Token> {
+        self.alphabet.iter().copied().chain(candidates).collect()
     }
 
     /// The tokens of the pieces, by their places in `tokens`.
@@ -210,54 +210,70 @@ impl Trainer<'_> {
         split_pieces(&trie, self.data, pieces)
     }
 
-    /// The best tokens for codes of `bits`, as far as each saves more than it takes in the dictionary, where the page
-    /// is `scale` / 256 times what they were counted in.
-    fn top(&self, ranked: &Ranked, bits: u32, scale: u64) -> Vec<Token> {
-        let pays = |(token, uses): &(&Token, &u64)| {
-            let saved_bits = (*uses / 256)
+    /// Single bytes and the first of the candidates for codes of `bits`, as far as each saves more than it takes in the
+    /// dictionary, where the page is `scale` / 256 times what they were counted in.
+    fn top(&self, candidates: &[Candidate], bits: u32, scale: u64) -> Vec<Token> {
+        let pays = |(uses, token): &&Candidate| {
+            let saved_bits = (uses / 256)
                 .saturating_mul(scale)
-                .saturating_add(*uses % 256 * scale / 256);
+                .saturating_add(uses % 256 * scale / 256);
             let saved_bits = saved_bits.saturating_mul(bits.into());
-            token.len == 1 || saved_bits > 8 * (u64::from(token.len) + ENTRY_OVERHEAD_BYTES)
+            saved_bits > 8 * (u64::from(token.len) + ENTRY_OVERHEAD_BYTES)
         };
-        let all = ranked.tokens.iter().zip(&ranked.uses);
-        all.filter(pays)
-            .map(|(token, _)| *token)
-            .take(1 << bits)
-            .collect()
+        let paying = candidates.iter().filter(pays).map(|(_, token)| *token);
+        let n = (1usize << bits).saturating_sub(self.alphabet.len());
+        self.with_single_bytes(paying.take(n))
     }
 
-    /// The tokens in the number that makes `compared` smallest. `None` where there are none but single bytes.
+    /// The candidates, the best first, in the number that makes `compared` smallest, which is looked for from codes of
+    /// `guess` bits on. `None` where there are none but single bytes.
     fn best_of(
         &self,
-        ranked: &Ranked,
+        candidates: &[Candidate],
         trained_bytes: u64,
         compared: &[Range<usize>],
+        guess: u32,
     ) -> Option<Chosen> {
         // The last round has seen half of what is trained with.
         let scale = self.scale(trained_bytes / 2);
         let alphabet_bits = code_bits(self.alphabet.len());
-        let mut best: Option<Chosen> = None;
-        for bits in CODE_BITS.rev() {
-            // No more bits than there are tokens for, and no fewer than for the single bytes.
-            if 1 << (bits - 1) >= ranked.tokens.len() || bits < alphabet_bits {
-                continue;
-            }
-            let tokens = self.top(ranked, bits, scale);
-            let bytes = self.cost(&tokens, compared);
-            match best.as_ref().map(|best| best.bytes) {
-                Some(least) if bytes > least + least / 16 => break,
-                Some(least) if bytes + bytes / FEWER_SAVE_ONE_IN >= least => {}
-                _ => {
-                    best = Some(Chosen {
-                        tokens,
-                        code_bits: bits,
-                        bytes,
-                    });
-                }
-            }
+        let n_tokens = self.alphabet.len() + candidates.len();
+        if candidates.is_empty() {
+            return None;
         }
-        best
+        // No more bits than there are tokens for, and no fewer than for the single bytes.
+        let fewest = alphabet_bits.max(CODE_BITS.start);
+        let most = code_bits(n_tokens).clamp(fewest, CODE_BITS.end - 1);
+        let of = |bits: u32| {
+            let tokens = self.top(candidates, bits, scale);
+            let bytes = self.cost(&tokens, compared);
+            Chosen {
+                tokens,
+                code_bits: bits,
+                bytes,
+            }
+        };
+        // Bytes fall with the number of tokens and then rise: from the guess on the way leads down. Not all numbers
+        // are tried, since a dictionary of many tokens takes longer to make than to compare.
+        let mut best = of(guess.clamp(fewest, most));
+        let start = best.code_bits;
+        let mut least = best.bytes;
+        while best.code_bits < most {
+            let more = of(best.code_bits + 1);
+            if least + least / FEWER_SAVE_ONE_IN < more.bytes {
+                break;
+            }
+            least = least.min(more.bytes);
+            best = more;
+        }
+        while best.code_bits > fewest && best.code_bits <= start {
+            let fewer = of(best.code_bits - 1);
+            if fewer.bytes + fewer.bytes / FEWER_SAVE_ONE_IN >= best.bytes {
+                break;
+            }
+            best = fewer;
+        }
+        Some(best)
     }
 
     /// 256 times the page's bytes for each of `n_bytes`.
@@ -280,7 +296,7 @@ impl Trainer<'_> {
 
 /// The pairs of neighbours in a text that can be one token.
 fn pairs_of(split: &Split, tokens: &[Token]) -> Pairs {
-    let mut pairs = Pairs::with_capacity(split.numbers.len());
+    let mut pairs = Pairs::with_capacity(split.numbers.len(), tokens.len());
     let lens: Vec<u8> = tokens.iter().map(|token| token.len).collect();
     let len = |number: u16| usize::from(lens[usize::from(number)]);
     let mut start = 0;
@@ -363,21 +379,20 @@ fn search(strings: &BytesSlice<'_>, effort: Effort, known: &[Token]) -> Trial {
             false => alphabet(sample.all().map(|piece| &strings.data()[piece])),
         },
     };
-    let mut ranked = Ranked {
-        tokens: trainer.alphabet.clone(),
-        uses: vec![],
-    };
     let first_round = match known {
         [] => 0,
         _ => ROUNDS_SAVED,
     };
     let longer = known.iter().filter(|token| token.len > 1);
-    ranked.tokens.extend(longer);
+    let mut tokens = trainer.with_single_bytes(longer.copied());
+    let mut candidates = Vec::new();
     for round in first_round..effort.rounds {
         let step = 1 << effort.least_share_log2.min(effort.rounds - round);
         let pieces: Vec<_> = sample.train.iter().step_by(step).cloned().collect();
-        ranked = trainer.round(&ranked.tokens, &pieces, effort.candidates_max);
+        candidates = trainer.round(&tokens, &pieces, effort.candidates_max);
+        tokens = trainer.with_single_bytes(candidates.iter().map(|(_, token)| *token));
     }
+    candidates.sort_unstable_by(by_worth);
     let compared = match sample.compare.is_empty() {
         true => &sample.train,
         false => &sample.compare,
@@ -388,7 +403,14 @@ fn search(strings: &BytesSlice<'_>, effort: Effort, known: &[Token]) -> Trial {
         bytes: single_bytes,
         single_bytes,
     };
-    let chosen = trainer.best_of(&ranked, bytes_of(&sample.train), compared);
+    let guess = match known {
+        [] => page_bytes
+            .max(1)
+            .ilog2()
+            .saturating_sub(BYTES_PER_TOKEN_LOG2),
+        known => code_bits(known.len()),
+    };
+    let chosen = trainer.best_of(&candidates, bytes_of(&sample.train), compared, guess);
     let Some(chosen) = chosen else {
         return best;
     };
