@@ -7,7 +7,7 @@ const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 /// A batch of many columns may have so many bytes per column: what a block decodes to, so that no block is decoded
 /// twice.
-const BATCH_COLUMN_BYTES_MAX: u64 = 16 << 10;
+const BATCH_COLUMN_BYTES_MAX: u64 = 32 << 10;
 
 /// Batches are multiples of this many rows, so that they align with blocks.
 const BATCH_ROWS_MULTIPLE: usize = 8192;

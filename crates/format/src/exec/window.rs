@@ -109,7 +109,7 @@ impl Reader<'_> {
         if decoded_bytes > bytes_max(of.columns.len()) && n_rows > 1 {
             return Ok(None);
         }
-        let budget = batch_budget(n_rows, || rows_budget(&read));
+        let budget = batch_budget(n_rows, of.columns.len(), || rows_budget(&read));
         match read.decode(self.split_columns, &budget) {
             // More items than the offsets of one batch can number, or more bytes than its budget: fewer rows have
             // fewer.

@@ -238,7 +238,7 @@ fn nothing_else_is_read() {
     };
     assert_eq!(requests(&["user.id"]), 1);
     assert_eq!(requests(&["user.id", "user.name"]), 2);
-    assert_eq!(requests(&["user"]), 4);
+    assert_eq!(requests(&["user"]), 3);
     assert_eq!(requests(&["events.time", "events.by.id"]), 2);
 }
 

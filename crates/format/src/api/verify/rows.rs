@@ -123,7 +123,7 @@ fn decodes(
         }),
         false => {
             let of_row = || Budget::new(read.nested_bytes_max());
-            let budget = batch_budget(rows.end - rows.start, of_row);
+            let budget = batch_budget(rows.end - rows.start, 1, of_row);
             decode_leaf(file, &read, &budget).map(|leaf| {
                 let of_block = plan
                     .parts
