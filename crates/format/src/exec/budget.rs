@@ -13,8 +13,8 @@ const NESTED_BYTES_MAX: u64 = 128 << 20;
 /// of 20,000 lists were decoded in part, halved twice, and each block decoded four times.
 const NESTED_PER_DECODED: u64 = 2;
 
-/// The memory that the nested columns of a batch of so many columns may take. A batch that needs more is halved; a batch
-/// of one row may take as much as that row needs.
+/// The memory that the nested columns of a batch of so many columns may take. A batch that needs more is halved; a
+/// batch of one row may take as much as that row needs.
 pub(crate) fn batch_budget(
     n_rows: u64,
     n_columns: usize,
