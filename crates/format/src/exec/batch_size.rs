@@ -9,6 +9,10 @@ const BATCH_BYTES_MAX: u64 = 64 << 20;
 /// twice.
 const BATCH_COLUMN_BYTES_MAX: u64 = 32 << 10;
 
+/// A batch of very many columns has no more: a file of a million columns says nothing that is worth so much memory at
+/// once.
+const BATCH_BYTES_LIMIT: u64 = 1 << 30;
+
 /// Batches are multiples of this many rows, so that they align with blocks.
 const BATCH_ROWS_MULTIPLE: usize = 8192;
 const BATCH_ROWS_MAX: usize = 65_536;
@@ -43,7 +47,8 @@ pub(crate) fn batch_rows_of(row_bytes: usize, n_columns: usize) -> usize {
 
 /// Most bytes that a batch of so many columns decodes to, as far as its rows can be cut.
 pub(crate) fn bytes_max(n_columns: usize) -> u64 {
-    BATCH_BYTES_MAX.max(BATCH_COLUMN_BYTES_MAX.saturating_mul(n_columns as u64))
+    let of_columns = BATCH_COLUMN_BYTES_MAX.saturating_mul(n_columns as u64);
+    of_columns.clamp(BATCH_BYTES_MAX, BATCH_BYTES_LIMIT)
 }
 
 /// The rows that are decoded at once, for batches of `batch_rows`: as many batches as the default has rows for, so that
