@@ -12,9 +12,9 @@ use arrow_schema::Field;
 
 use super::random::Random;
 
-/// Likeness of a column's values.
+/// Properties of a column's values.
 struct Shape {
-    /// Lists of the column are empty or shorter than this.
+    /// Lists of the column have at most so many items.
     length_below: usize,
     /// Share of the lists that are empty.
     empty: f64,
