@@ -11,13 +11,6 @@ use crate::speed::{self, FormatName, Measure, Speed, Table};
 /// Columns and rows of the tables.
 const SIZES: [(usize, usize); 4] = [(1_000, 100), (20_000, 100), (50_000, 100), (20_000, 1_500)];
 
-const MEASURES: [Measure; 4] = [
-    Measure::WriteOne,
-    Measure::Open,
-    Measure::OpenAndScanTen,
-    Measure::ScanOne,
-];
-
 /// Options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -64,7 +57,7 @@ fn markdown(speed: &Speed) -> String {
     let mut rows = vec![heads(&speed.formats)];
     for wide in &speed.tables {
         let name = format!("{} x {}", wide.columns, wide.rows);
-        for measure in MEASURES {
+        for measure in Measure::FEATURES {
             let seconds = |format| wide.seconds(measure, format);
             let milliseconds = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
             let row = row(

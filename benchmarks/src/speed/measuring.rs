@@ -65,6 +65,11 @@ impl Source {
         matches!(self, Self::Wide(_) | Self::Features(..))
     }
 
+    /// Whether all of it is read on one thread, too. It is not where some formats would take minutes.
+    fn is_scanned(&self) -> bool {
+        !matches!(self, Self::Wide(_))
+    }
+
     fn goal(&self) -> Goal {
         match self {
             Self::RandomAccess(_) => Goal::RandomRows,
@@ -354,6 +359,7 @@ struct Measuring<'r> {
     folders: &'r Folders,
     table: Table,
     goal: Goal,
+    is_scanned: bool,
     columns: Vec<String>,
     fixed_width: Vec<String>,
     /// Whether there are byte strings.
@@ -391,6 +397,7 @@ fn measure_table(
             lance_overhead_seconds: None,
         },
         goal: source.goal(),
+        is_scanned: source.is_scanned(),
         columns: Vec::new(),
         fixed_width: Vec::new(),
         binary: false,
@@ -414,8 +421,7 @@ fn measure_table(
         }
     }
     drop(peers);
-    let features = matches!(source, Source::Features(..));
-    if features || !source.is_wide() && source.goal() != Goal::Scans {
+    if source.is_scanned() && source.goal() != Goal::Scans {
         for &format in &speed.formats {
             // What has no file has failed already.
             if measuring.table.file_bytes.contains_key(&format) {
@@ -533,10 +539,9 @@ impl Measuring<'_> {
             file: file.clone(),
             goal,
         };
-        let outcome = match self.table.wide {
-            // Nothing is read on one thread there.
-            true if self.table.nested_columns == 0 => peer.ask(&check, self.limit),
-            _ => peer.ask_each(&check, self.limit),
+        let outcome = match self.is_scanned {
+            true => peer.ask_each(&check, self.limit),
+            false => peer.ask(&check, self.limit),
         };
         let Answer::Checked {
             settings: settings_of_reading,
@@ -568,7 +573,7 @@ impl Measuring<'_> {
             let views = Measure::VIEWS.iter().filter(|_| self.binary);
             match (self.goal, self.table.wide) {
                 (Goal::Scans, _) => Measure::SCANS.to_vec(),
-                (_, true) if self.table.nested_columns > 0 => Measure::FEATURES.to_vec(),
+                (_, true) if self.is_scanned => Measure::FEATURES.to_vec(),
                 (_, true) => Measure::WIDE.to_vec(),
                 (_, false) => ordinary.chain(views).copied().collect(),
             }

@@ -171,7 +171,7 @@ impl Measure {
     ];
 
     /// Measures of a table of very many lists and structs.
-    const FEATURES: [Self; 4] = [
+    pub(crate) const FEATURES: [Self; 4] = [
         Self::WriteOne,
         Self::Open,
         Self::OpenAndScanTen,
