@@ -44,12 +44,6 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether an encoding holds any values, whatever it was prepared from.
-pub(crate) fn holds_any(known: &RegisteredWriter) -> bool {
-    let mut samples = known.writer.samples().into_iter();
-    samples.all(|sample| sample.holds_any)
-}
-
 impl Encoders {
     pub(crate) fn new(registry: Arc<Registry>, weights: Weights) -> Self {
         Self {
@@ -81,7 +75,7 @@ impl Encoders {
     /// Whether the weights allow an encoder that nobody names.
     pub(crate) fn is_allowed(&self, known: &RegisteredWriter) -> bool {
         !(self.weights.erasable && known.writer.keeps_values())
-            && (!self.weights.any_values || holds_any(known))
+            && (!self.weights.any_values || known.holds_any)
     }
 
     /// An empty list for the proposals of an encoding.

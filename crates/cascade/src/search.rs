@@ -5,7 +5,7 @@ use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
 use crate::chance::Chance;
-use crate::encoders::{Encoders, holds_any};
+use crate::encoders::Encoders;
 
 /// Bytes of a shared buffer beside its values: block header, page descriptor, the column's FlatBuffer.
 const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
@@ -83,7 +83,7 @@ impl Place<'_> {
 
     /// Whether an encoding may be there that the search tries by itself.
     fn admits(&self, known: &RegisteredWriter) -> bool {
-        !self.any_values || holds_any(known)
+        !self.any_values || known.holds_any
     }
 }
 
@@ -353,7 +353,7 @@ mod tests {
         any.tree.visit(&mut |node| {
             let known = encoders.registry.writers().iter();
             let mut known = known.filter(|known| known.writer.id() == node.id);
-            assert!(known.all(holds_any), "{}", any.tree);
+            assert!(known.all(|known| known.holds_any), "{}", any.tree);
             // It would be dictionaries in the blocks.
             assert!(
                 node.id != "tarsia.dict" || node.params[0] == 0,

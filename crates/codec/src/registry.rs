@@ -65,6 +65,8 @@ pub struct RegisteredWriter {
     pub version_max: Version,
     /// When it is asked for proposals.
     pub tried: Tried,
+    /// Whether it holds any values, whatever it was prepared from: all of its samples do.
+    pub holds_any: bool,
 }
 
 /// The encodings that a reader or a writer knows. There are so few that a linear search by id is faster than a map.
@@ -118,6 +120,7 @@ impl Registry {
             cost,
             version_max: writer.version(),
             tried: Tried::default(),
+            holds_any: writer.samples().iter().all(|sample| sample.holds_any),
         };
         let mut known = self.writers.iter_mut();
         match known.find(|known| known.writer.id() == writer.id()) {

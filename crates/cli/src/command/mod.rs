@@ -24,7 +24,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::Serialize;
-use tarsia_convert::source::Source;
+use tarsia_convert::source::{Part, Source};
 use tarsia_convert::target::Plan;
 use tarsia_convert::text::JsonRows;
 use tarsia_convert::{Format, Note};
@@ -126,13 +126,15 @@ fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> {
     let destination = Destination::open(places, &args.output, &args.input)?;
     let mut writer =
         tarsia::Writer::new(destination, schema, options).map_err(|error| refused(&error))?;
-    let mut rows = 0;
-    while let Some(batch) = source.next_batch()? {
+    while let Some(part) = next_part(&mut source, args)? {
         budget.progress();
-        writer.write(&batch).map_err(|error| refused(&error))?;
-        rows += batch.num_rows() as u64;
+        let written = match &part {
+            Part::Columns { first, batch } => writer.write_columns(*first, batch),
+            Part::Rows(batch) => writer.write(batch),
+        };
+        written.map_err(|error| refused(&error))?;
         let (done, total) = source.progress();
-        bar.set(done, total, rows);
+        bar.set(done, total, writer.rows_written());
     }
     let mut notes = source.notes();
     for late in source.late_metadata()? {
@@ -161,6 +163,14 @@ fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> {
             ("seconds", format!("{:.3}", started.elapsed().as_secs_f64())),
         ],
     )
+}
+
+/// The next rows to import. Columns that are to lie together are written together.
+fn next_part(source: &mut Source, args: &Import) -> Result<Option<Part>, Failure> {
+    Ok(match args.column_order {
+        Some(_) => source.next_batch()?.map(Part::Rows),
+        None => source.next_part()?,
+    })
 }
 
 /// The options of single columns. One column may have several.

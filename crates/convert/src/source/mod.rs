@@ -11,6 +11,7 @@ mod limits;
 mod number;
 mod options;
 mod parquet;
+mod part;
 mod stated;
 mod types;
 
@@ -29,6 +30,7 @@ use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
 pub use categories::LateMetadata;
 pub use limits::INFERENCE_ROWS;
 pub use options::Options;
+pub use part::Part;
 pub use tarsia_arrow::timestamp::{Timestamp, parse_date, parse_timestamp};
 pub use types::{TYPE_NAMES, Types, parse_type};
 
@@ -140,7 +142,10 @@ impl Source {
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         match &self.position {
-            Position::Rows(rows) => (self.rows_read, *rows),
+            Position::Rows(rows) => match &self.batches {
+                Batches::Parquet(reader) => (reader.progress(), *rows),
+                _ => (self.rows_read, *rows),
+            },
             Position::Bytes(read_bytes) => (read_bytes.get(), self.bytes),
         }
     }
@@ -166,6 +171,35 @@ impl Source {
             self.categories.see(batch)?;
         }
         batch.map(|batch| self.with_schema(batch)).transpose()
+    }
+
+    /// The next rows: of all columns or, where a table is too wide for that, of some. `None` at the end, and after an
+    /// error.
+    ///
+    /// A Parquet file of very many columns is read some columns at a time where its row groups are large, so that each
+    /// page is decompressed once; [`Source::next_batch`] decompresses it for each batch that has rows of it. Of one
+    /// source, call either this or that.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`].
+    pub fn next_part(&mut self) -> Result<Option<Part>, Error> {
+        let Batches::Parquet(reader) = &mut self.batches else {
+            return Ok(self.next_batch()?.map(Part::Rows));
+        };
+        if !reader.read_by_column() {
+            return Ok(self.next_batch()?.map(Part::Rows));
+        }
+        if self.is_over {
+            return Ok(None);
+        }
+        let next = guarded(|| reader.next_columns());
+        self.is_over = !matches!(next, Ok(Some(_)));
+        self.rows_read = reader.progress();
+        let part = next.map_err(|error| error.in_file(&self.path))?;
+        if let Some(Part::Columns { batch, .. }) = &part {
+            self.categories.see(batch)?;
+        }
+        Ok(part)
     }
 }
 

@@ -1,9 +1,12 @@
 //! Parquet files whose columns are too many to be open at the same time.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder};
-use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, StructArray,
+};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_writer::ArrowWriter;
 use parquet::basic::Compression;
@@ -11,7 +14,8 @@ use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData,
 };
 use parquet::file::properties::WriterProperties;
-use tarsia_convert::source::{Options, Source};
+use tarsia_convert::source::{Options, Part, Source};
+use tarsia_convert::{Error, ErrorKind};
 use tarsia_testkit::memory::measure;
 
 use crate::run::{Folder, assert_same_table, read_table, refused};
@@ -81,6 +85,95 @@ fn tables_of_many_columns_are_read_in_groups_of_them() {
         assert_eq!(batches.len(), rows.div_ceil(group_rows));
         assert_same_table(&(table.schema(), batches), &(table.schema(), vec![table]));
     }
+}
+
+/// Reads a table whose parts may be some columns alone, and returns how many of them are so.
+fn read_parts(path: &Path) -> Result<(RecordBatch, usize), Error> {
+    let mut source = Source::open(path, &Options::default())?;
+    let schema = source.schema();
+    let mut arrays: Vec<Vec<ArrayRef>> = vec![Vec::new(); schema.fields().len()];
+    let (mut n_alone, mut done) = (0, 0);
+    while let Some(part) = source.next_part()? {
+        let (first, batch) = match part {
+            Part::Columns { first, batch } => {
+                n_alone += 1;
+                (first, batch)
+            }
+            Part::Rows(batch) => (0, batch),
+        };
+        for (of_column, array) in arrays[first..].iter_mut().zip(batch.columns()) {
+            of_column.push(Arc::clone(array));
+        }
+        let progress = source.progress();
+        assert!(done <= progress.0 && progress.0 <= progress.1);
+        done = progress.0;
+    }
+    assert!(source.next_part()?.is_none());
+    assert_eq!(Some(source.rows_read()), source.rows());
+    let arrays = arrays.iter().map(|of_column| {
+        let of_column: Vec<&dyn Array> = of_column.iter().map(|array| array.as_ref()).collect();
+        arrow_select::concat::concat(&of_column).unwrap()
+    });
+    let table = RecordBatch::try_new(schema, arrays.collect()).unwrap();
+    Ok((table, n_alone))
+}
+
+#[test]
+fn large_row_groups_are_read_column_by_column() {
+    let folder = Folder::default();
+    let path = folder.path("x.parquet");
+    let table = wide_table(WIDE, 2_700);
+    for (group_rows, is_alone) in [(2_500, true), (900, false)] {
+        folder.write("x.parquet", file(&table, group_rows));
+        let (got, n_alone) = read_parts(&path).unwrap();
+        assert_eq!(n_alone > 0, is_alone, "{group_rows}");
+        let expected = (table.schema(), vec![table.clone()]);
+        assert_same_table(&(got.schema(), vec![got]), &expected);
+    }
+    // Rows that were read together are not read again.
+    folder.write("x.parquet", file(&table, 2_500));
+    let mut source = Source::open(&path, &Options::default()).unwrap();
+    let first = source.next_batch().unwrap().unwrap();
+    let Some(Part::Rows(second)) = source.next_part().unwrap() else {
+        panic!("some columns alone");
+    };
+    let rest = table.slice(first.num_rows(), second.num_rows());
+    assert_same_table(
+        &(second.schema(), vec![second]),
+        &(table.schema(), vec![rest]),
+    );
+    // Nor go on those by rows that were read by columns.
+    let mut source = Source::open(&path, &Options::default()).unwrap();
+    source.next_part().unwrap().unwrap();
+    let error = source.next_batch().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Request);
+}
+
+#[test]
+fn reading_large_row_groups_takes_little_memory() {
+    let folder = Folder::default();
+    let path = folder.path("x.parquet");
+    let columns = (0..2_000).map(|i| {
+        let values = Int64Array::from_iter_values((0..8_000).map(|row| i * row % 97));
+        (format!("c{i}"), Arc::new(values) as ArrayRef)
+    });
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    folder.write("x.parquet", file(&table, 8_000));
+    let (n_values, allocated) = measure(|| {
+        let mut source = Source::open(&path, &Options::default()).unwrap();
+        let mut n_values = 0;
+        while let Some(part) = source.next_part().unwrap() {
+            let Part::Columns { batch, .. } = part else {
+                panic!("all columns together");
+            };
+            n_values += batch.num_rows() * batch.num_columns();
+        }
+        n_values
+    });
+    assert_eq!(n_values, 2_000 * 8_000);
+    // Of 122 MiB.
+    let peak = allocated.peak_bytes >> 20;
+    assert!(peak < 60, "{peak} MiB");
 }
 
 #[test]
@@ -178,8 +271,16 @@ fn pages_with_other_rows_than_the_footer_states_are_refused() {
     );
     for (stated, read) in [(19, "more"), (21, "20"), (1_000_000, "20")] {
         folder.write("x.parquet", with_rows(&sound, stated));
-        let error = refused(&folder, "x.parquet").to_string();
+        let of_rows = refused(&folder, "x.parquet");
+        let of_parts = read_parts(&folder.path("x.parquet")).unwrap_err();
         let what = format!("row group 0: the footer states {stated} rows, the pages have {read}");
-        assert!(error.ends_with(&what), "{error}");
+        for error in [of_rows, of_parts] {
+            assert!(error.to_string().ends_with(&what), "{error}");
+        }
     }
+    // Of many rows, as a footer says that columns are read alone.
+    folder.write("x.parquet", with_rows(&sound, 1_000_000));
+    let mut source = Source::open(&folder.path("x.parquet"), &Options::default()).unwrap();
+    let part = source.next_part().unwrap();
+    assert!(matches!(part, Some(Part::Columns { first: 0, .. })));
 }

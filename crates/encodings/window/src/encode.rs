@@ -26,9 +26,12 @@ const LARGE_BLOCK_BYTES: usize = 256 << 10;
 /// Bytes that a step takes, for a guess at where blocks are cut.
 const STEP_BYTES: usize = 3;
 
-/// Values of each part of a page that shows whether rows repeat, and the number of parts.
+/// Values of each part of a long page that shows whether rows repeat, and the number of parts.
 const SAMPLE_VALUES: usize = 2048;
 const SAMPLE_PARTS: usize = 4;
+
+/// Pages of at most so many values are looked at as a whole.
+const WHOLE_VALUES_MAX: usize = 1024;
 
 /// The bytes of values that copies must save in a page.
 const SAVED_BYTES_MIN: usize = 192;
@@ -47,8 +50,7 @@ impl EncodingWriter for Window {
         }
         let page = PageSteps::of(values, rows);
         let rows = page.rows();
-        // A short page is looked at as a whole.
-        if fixed.len() > SAMPLE_PARTS * SAMPLE_VALUES && !repeat(&fixed, rows) {
+        if fixed.len() > WHOLE_VALUES_MAX && !repeat(&fixed, rows) {
             return Ok(());
         }
         let (steps, unit_starts) = page.in_units(&fixed);
@@ -182,16 +184,19 @@ impl PageSteps {
     }
 }
 
-/// True if a quarter of the values of some parts of a page are copies.
+/// True if a quarter of the values of some parts of a page are copies. The parts are a quarter of the page at most: a
+/// page whose rows do not repeat, as most do not, costs no more than that.
 fn repeat(values: &FixedSlice<'_>, rows: Rows<'_>) -> bool {
     let n = values.len();
-    let mut finder = Finder::new(SAMPLE_VALUES);
+    let n_parts = (n / SAMPLE_VALUES / SAMPLE_PARTS).clamp(1, SAMPLE_PARTS);
+    let part_values = (n / SAMPLE_PARTS / n_parts).min(SAMPLE_VALUES);
+    let mut finder = Finder::new(part_values);
     let (mut n_looked_at, mut n_new) = (0, 0);
-    for part in 0..SAMPLE_PARTS {
-        let start = n / SAMPLE_PARTS * part;
+    for part in 0..n_parts {
+        let start = n / n_parts * part;
         // Whole rows, so that long ones are compared too.
         let mut ends = rows.ends(start..n).enumerate();
-        let end = ends.find(|(i, end)| *i >= 7 && end - start >= SAMPLE_VALUES);
+        let end = ends.find(|(i, end)| *i >= 7 && end - start >= part_values);
         let end = end.map_or(n, |(_, end)| end);
         let mut steps = Steps::default();
         finder.find(&values.slice(start..end), start, rows, &mut steps);

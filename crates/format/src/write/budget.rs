@@ -18,6 +18,9 @@ const COLUMN_BYTES: u64 = 1536;
 /// Memory of a page that is in the sink: what the metadata will say of it, without its block table.
 const PAGE_BYTES: u64 = 192;
 
+/// Memory that a column's first page leaves: its description, and what later pages go by. Rounded up.
+const FIRST_PAGE_BYTES: u64 = 2048;
+
 /// How much the columns may hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
@@ -38,6 +41,11 @@ impl Budget {
             beside_rows: n_columns as u64 * COLUMN_BYTES,
             rows: (1 << rows.ilog2()).clamp(ROWS_MIN, ROWS_MAX),
         }
+    }
+
+    /// Counts what a column's first page leaves.
+    pub(super) fn count_first_page(&mut self) {
+        self.beside_rows += FIRST_PAGE_BYTES;
     }
 
     /// Counts a page with a block table of so many bytes, which stays in memory until the metadata are written.
@@ -74,6 +82,11 @@ impl Budget {
     /// Rows from row `row` of the table to the next look, at least one.
     pub(super) fn rows_to_next_look(self, row: u64) -> u64 {
         self.rows - row % self.rows
+    }
+
+    /// Whether the budget is looked at when single columns have grown by so many bytes.
+    pub(super) fn looks_after(self, bytes: u64) -> bool {
+        bytes > self.bytes / 32
     }
 
     /// Which columns have to go, the largest first, if they hold so many bytes each; none if the budget is kept.

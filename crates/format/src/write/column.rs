@@ -287,6 +287,9 @@ impl ColumnWriter {
         let shared = self.shared.append(&context, page.shared, body)?;
         let mut written = body.append_page(page.page, first_row, shared)?;
         written.zones = page.zones;
+        if self.pages.is_empty() {
+            budget.count_first_page();
+        }
         let shared_pages = self.shared.pages.iter().skip(shared_before);
         for page in shared_pages.chain([&written]) {
             budget.count_page(page.side.len() + page.zones.len());

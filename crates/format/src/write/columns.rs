@@ -22,6 +22,7 @@ use crate::write::budget::Budget;
 use crate::write::chooser::{Choosers, LeafName};
 use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
+use crate::write::field_rows::FieldRows;
 use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
 use crate::write::placement::Placement;
@@ -31,7 +32,7 @@ use crate::write::placement::Placement;
 pub(super) const STEP_ROWS: usize = 65_536;
 
 /// At least this many bytes of a column are taken at a time, however small its pages are.
-const STEP_BYTES_MIN: u64 = 1 << 20;
+pub(super) const STEP_BYTES_MIN: u64 = 1 << 20;
 
 /// More cannot be asked for as [`WriteOptions::with_page_bytes`].
 const PAGE_BYTES_MAX: u64 = 1 << 30;
@@ -42,15 +43,22 @@ const FLUSH_PAGES_MAX: usize = 64;
 
 /// The columns of a table that is being written.
 pub(super) struct Columns {
+    /// In the order of top-level fields.
     pub(super) writers: Vec<ColumnWriter>,
-    budget: Budget,
-    page_bytes: u64,
+    pub(super) budget: Budget,
+    pub(super) page_bytes: u64,
     registry: Arc<Registry>,
     threads: Threads,
-    rows: u64,
-    logical_bytes: u64,
+    /// Rows that all fields had when they last had the same.
+    pub(super) rows: u64,
+    pub(super) field_rows: FieldRows,
+    /// Top-level fields.
+    pub(super) n_fields: usize,
+    pub(super) logical_bytes: u64,
     /// At most what the buffers have grown by since [`Columns::release_unused`] looked.
-    grown_bytes: u64,
+    pub(super) grown_bytes: u64,
+    /// At most what single fields have grown by since the budget was looked at.
+    pub(super) unlooked_bytes: u64,
 }
 
 impl Columns {
@@ -85,14 +93,17 @@ impl Columns {
             registry: options.registry().clone(),
             threads: options.threads().clone(),
             rows: 0,
+            field_rows: FieldRows::default(),
+            n_fields: schema.fields().len(),
             logical_bytes: 0,
             grown_bytes: 0,
+            unlooked_bytes: 0,
         })
     }
 
-    /// Rows taken so far.
+    /// Rows that all fields have so far.
     pub(super) fn rows(&self) -> u64 {
-        self.rows
+        self.field_rows.of_all().unwrap_or(self.rows)
     }
 
     /// Bytes of the rows taken so far, as [`tarsia_arrow::RowsHeld::bytes_of`] counts them.
@@ -105,25 +116,32 @@ impl Columns {
         self.writers.iter().any(|column| column.packing.is_some())
     }
 
-    /// The arrays of a batch, packed if they are stored so.
+    /// The arrays of a batch of the top-level fields from `first` on, packed if they are stored so.
     ///
     /// # Errors
     /// What packing refuses, and decimals inside packed structs that their type cannot hold: packed rows do not show
     /// them.
-    pub(super) fn stored_arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    pub(super) fn stored_arrays(&self, batch: &RecordBatch, first: usize) -> Result<Vec<ArrayRef>> {
         let mut arrays = batch.columns().to_vec();
-        for column in &self.writers {
+        for column in &self.writers[self.writers_of(first..first + arrays.len())] {
             if let Some(packing) = &column.packing {
-                if let Some(found) = beyond_precision(batch.column(column.index)) {
+                let array = &mut arrays[column.index - first];
+                if let Some(found) = beyond_precision(array) {
                     let error = Error::new(ErrorKind::InvalidInput, found.what);
                     return Err(error.in_column(column.field.name()));
                 }
-                let array = packing.pack(batch.column(column.index));
-                arrays[column.index] =
-                    array.map_err(|error| Error::from(error).in_column(column.field.name()))?;
+                let packed = packing.pack(array);
+                *array =
+                    packed.map_err(|error| Error::from(error).in_column(column.field.name()))?;
             }
         }
         Ok(arrays)
+    }
+
+    /// The leaf columns of some top-level fields.
+    pub(super) fn writers_of(&self, fields: Range<usize>) -> Range<usize> {
+        let before = |end: usize| self.writers.partition_point(|column| column.index < end);
+        before(fields.start)..before(fields.end)
     }
 
     /// Takes rows from the first of `of` on into the buffers, encodes what is full, and returns how many rows it took.
@@ -174,9 +192,10 @@ impl Columns {
             self.logical_bytes += column.buffer.logical_bytes() - before;
         }
         self.rows += rows as u64;
-        self.flush_full(body)?;
+        let all = 0..self.writers.len();
+        self.flush_full(all.clone(), body)?;
         if may_exceed && self.budget.looks_at(self.rows) {
-            self.flush_largest(body)?;
+            self.flush_largest(all, body)?;
         }
         self.grown_bytes += new_bytes;
         self.release_unused();
@@ -185,7 +204,7 @@ impl Columns {
 
     /// Frees the memory of rows that were drained, where it is more than the budget allows: pages that are full come
     /// again, so that it is used again most often.
-    fn release_unused(&mut self) {
+    pub(super) fn release_unused(&mut self) {
         let bytes_max = self.budget.capacity_bytes_max();
         if self.grown_bytes < bytes_max / 16 {
             return;
@@ -202,22 +221,36 @@ impl Columns {
         }
     }
 
-    /// Encodes all pages that are full.
-    fn flush_full(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+    /// Encodes all full pages of some columns.
+    pub(super) fn flush_full(
+        &mut self,
+        columns: Range<usize>,
+        body: &mut Body<dyn Sink + '_>,
+    ) -> Result<()> {
         let mut cuts = Vec::new();
-        for (i, column) in self.writers.iter().enumerate() {
-            column.push_full(i, self.page_bytes, &mut cuts);
+        for i in columns {
+            self.writers[i].push_full(i, self.page_bytes, &mut cuts);
         }
         let rank = |cut: &Cut| self.writers[cut.column].rank;
         cuts.sort_by_key(|cut| (cut.known_at, rank(cut), cut.column, cut.rows.start));
         self.flush(cuts, body)
     }
 
-    /// Encodes the columns that hold most, if all together hold more than the budget.
-    fn flush_largest(&mut self, body: &mut Body<dyn Sink + '_>) -> Result<()> {
+    /// Encodes the columns that hold most, if all together hold more than the budget. Of those that are `growing` some
+    /// rows may stay, so that pages have as many as they had better have.
+    pub(super) fn flush_largest(
+        &mut self,
+        growing: Range<usize>,
+        body: &mut Body<dyn Sink + '_>,
+    ) -> Result<()> {
         let held = self.writers.iter().map(|column| column.buffer.held_bytes());
         let columns = self.budget.columns_to_flush(held);
-        let cuts = columns.into_iter().map(|i| self.writers[i].cut_early(i));
+        let cuts = columns
+            .into_iter()
+            .filter_map(|i| match growing.contains(&i) {
+                true => Some(self.writers[i].cut_early(i)),
+                false => self.writers[i].cut_last(i),
+            });
         let mut cuts: Vec<_> = cuts.collect();
         cuts.sort_by_key(|cut| self.writers[cut.column].rank);
         self.flush(cuts, body)

@@ -1,16 +1,17 @@
 //! The memory that a column's first page leaves for its later ones.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tarsia_codec::{ColumnMemory, MemoryKey};
 
-/// The memory that a column's first page has left.
+/// The memory that a column's first page has left: a thing or two.
 #[derive(Default)]
 pub(super) struct FirstPage {
-    found: Mutex<HashMap<MemoryKey, Arc<dyn Any + Send + Sync>>>,
+    found: Mutex<Vec<Found>>,
 }
+
+type Found = (MemoryKey, Arc<dyn Any + Send + Sync>);
 
 impl FirstPage {
     /// As the page with this number sees it: the first one leaves things, all find them.
@@ -21,7 +22,7 @@ impl FirstPage {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<MemoryKey, Arc<dyn Any + Send + Sync>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Found>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -34,12 +35,17 @@ pub(super) struct SeenBy<'a> {
 
 impl ColumnMemory for SeenBy<'_> {
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.first.lock().get(&key).cloned()
+        let found = self.first.lock();
+        let found = found.iter().find(|(of, _)| *of == key);
+        found.map(|(_, found)| found.clone())
     }
 
     fn remember(&self, key: MemoryKey, found: Arc<dyn Any + Send + Sync>) {
         if self.is_first {
-            self.first.lock().insert(key, found);
+            let mut all = self.first.lock();
+            all.retain(|(of, _)| *of != key);
+            all.reserve_exact(1);
+            all.push((key, found));
         }
     }
 }

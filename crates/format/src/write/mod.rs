@@ -7,6 +7,7 @@
 //! | `mod.rs` | [`Writer`]: checks batches, completes the file |
 //! | `metadata.rs` | what lies behind the pages |
 //! | `columns.rs` | all columns: which pages are written when |
+//! | `by_column.rs`, `field_rows.rs` | rows that come some columns at a time |
 //! | `placement.rs` | which columns' pages come first |
 //! | `column.rs` | one leaf column: its rows and its pages |
 //! | `cut.rs`, `budget.rs` | where pages end |
@@ -21,15 +22,17 @@
 //! | `options.rs` | what callers may choose |
 //!
 //! The bytes are a function of the rows and the options: they depend neither on how rows are split into batches nor on
-//! threads.
+//! threads. Only where rows come some columns at a time, they depend on which came when.
 
 mod body;
 mod budget;
+mod by_column;
 mod captured;
 mod chooser;
 mod column;
 mod columns;
 mod cut;
+mod field_rows;
 mod kernels;
 mod memory;
 mod metadata;
@@ -45,8 +48,8 @@ mod zones;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 use tarsia_io::{FileSink, Sink};
 use tarsia_metadata::{Header, RESERVED_KEY_PREFIX, is_reserved_key};
 
@@ -239,7 +242,7 @@ impl<W: Sink> Writer<W> {
         &self.schema
     }
 
-    /// Rows written so far, whether they are in the sink already or not.
+    /// Rows of all columns written so far, whether they are in the sink already or not.
     pub fn rows_written(&self) -> u64 {
         self.columns.rows()
     }
@@ -271,9 +274,9 @@ impl<W: Sink> Writer<W> {
     /// Appends rows. Columns are matched by position; names and metadata of the batch's schema do not matter.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a batch of other types, nulls in a column that allows none, or a value of 2 GiB
-    /// or more; [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]. If some of the batch's rows were taken, all further
-    /// calls fail.
+    /// [`ErrorKind::InvalidInput`] for a batch of other types, nulls in a column that allows none, a value of 2 GiB or
+    /// more, or where [`Writer::write_columns`] left some columns behind; [`ErrorKind::Io`],
+    /// [`ErrorKind::LimitExceeded`]. If some of the batch's rows were taken, all further calls fail.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write_batch(batch)
             .map_err(|error| in_file(error, self.name.as_deref()))
@@ -281,28 +284,119 @@ impl<W: Sink> Writer<W> {
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_whole()?;
-        check_batch(&self.schema, batch)?;
+        self.check_level()?;
+        check_batch(self.schema.fields(), batch)?;
+        self.for_stored_arrays(batch, 0, |writer, arrays, rows| {
+            let mut start = 0;
+            while start < rows {
+                writer.failed = true;
+                start += writer.columns.push(arrays, start..rows, &mut writer.body)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends rows of some columns: those from number `first` of the schema on, as many as `batch` has. The other
+    /// columns must get as many rows before the next [`Writer::write`] or [`Writer::finish`].
+    ///
+    /// It serves tables so wide that the rows of a page do not fit into memory, from sources that have them column by
+    /// column, as row groups of Parquet have. Each column ends a page only where it is full or all columns hold more
+    /// than [`WriteOptions::with_memory_budget_bytes`], and columns that other calls are about end theirs with their
+    /// last row: give all rows of a group for some columns, then for the next ones. Where pages end depends on these
+    /// calls.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+    /// # use tarsia::{File, WriteOptions, Writer};
+    /// let id = Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef;
+    /// let name = Arc::new(StringArray::from(vec!["oak", "elm"])) as ArrayRef;
+    /// let ids = RecordBatch::try_from_iter([("id", id.clone())])?;
+    /// let names = RecordBatch::try_from_iter([("name", name.clone())])?;
+    /// let both = RecordBatch::try_from_iter([("id", id), ("name", name)])?;
+    ///
+    /// let mut writer = Writer::new(Vec::new(), both.schema(), WriteOptions::new())?;
+    /// writer.write_columns(0, &ids)?;
+    /// assert_eq!(writer.rows_written(), 0);
+    /// writer.write_columns(1, &names)?;
+    /// assert_eq!(writer.rows_written(), 2);
+    /// let (bytes, _) = writer.finish_into()?;
+    /// assert_eq!(File::from_bytes(bytes, Default::default())?.take(&[0, 1]).read()?, both);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Writer::write`]; [`ErrorKind::InvalidInput`] for columns that the schema does not have.
+    pub fn write_columns(&mut self, first: usize, batch: &RecordBatch) -> Result<()> {
+        self.write_some(first, batch)
+            .map_err(|error| in_file(error, self.name.as_deref()))
+    }
+
+    fn write_some(&mut self, first: usize, batch: &RecordBatch) -> Result<()> {
+        self.check_whole()?;
+        let schema = self.schema.clone();
+        let fields = schema.fields();
+        let of_batch = first.checked_add(batch.num_columns());
+        let Some(given) = of_batch.and_then(|end| fields.get(first..end)) else {
+            let what = format!(
+                "{} columns from number {first} on, for a file of {}",
+                batch.num_columns(),
+                fields.len()
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        };
+        check_batch(given, batch)?;
+        self.for_stored_arrays(batch, first, |writer, arrays, rows| {
+            writer.failed = true;
+            writer
+                .columns
+                .push_fields(arrays, first, &mut writer.body)?;
+            writer.columns.count_rows(first, arrays.len(), rows);
+            Ok(())
+        })
+    }
+
+    /// Hands out the rows of a batch as they are stored, all at once or some at a time.
+    fn for_stored_arrays(
+        &mut self,
+        batch: &RecordBatch,
+        first: usize,
+        mut push: impl FnMut(&mut Self, &[ArrayRef], usize) -> Result<()>,
+    ) -> Result<()> {
         // Packed rows are copies, so they are made of some rows at a time.
         let step = match self.columns.are_packed() {
             true => STEP_ROWS,
             false => batch.num_rows().max(1),
         };
-        for first in (0..batch.num_rows()).step_by(step) {
+        for row in (0..batch.num_rows()).step_by(step) {
             // The rows before these are in.
-            self.failed = first > 0;
-            let rows = step.min(batch.num_rows() - first);
+            self.failed = row > 0;
+            let rows = step.min(batch.num_rows() - row);
             let arrays = match rows == batch.num_rows() {
-                true => self.columns.stored_arrays(batch)?,
-                false => self.columns.stored_arrays(&batch.slice(first, rows))?,
+                true => self.columns.stored_arrays(batch, first)?,
+                false => self.columns.stored_arrays(&batch.slice(row, rows), first)?,
             };
-            let mut start = 0;
-            while start < rows {
-                self.failed = true;
-                start += self.columns.push(&arrays, start..rows, &mut self.body)?;
-            }
+            push(self, &arrays, rows)?;
             self.failed = false;
         }
         Ok(())
+    }
+
+    /// Checks that all columns have the same rows.
+    fn check_level(&mut self) -> Result<()> {
+        let Err(lacking) = self.columns.check_level() else {
+            return Ok(());
+        };
+        let what = format!(
+            "it has {} rows, another column {}",
+            lacking.rows, lacking.most
+        );
+        let error = Error::new(ErrorKind::InvalidInput, what);
+        let field = self.schema.fields().get(lacking.field);
+        Err(match field {
+            Some(field) => error.in_column(field.name()),
+            None => error,
+        })
     }
 
     /// Checks that no write failed half-way.
@@ -320,9 +414,9 @@ impl<W: Sink> Writer<W> {
     /// gets its name, any other sink is flushed.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]; [`ErrorKind::InvalidInput`] if a write failed before. The file
-    /// of [`Writer::create`] does not exist then, or is the one from before. Any other sink holds an
-    /// incomplete file.
+    /// [`ErrorKind::Io`], [`ErrorKind::LimitExceeded`]; [`ErrorKind::InvalidInput`] if a write failed before, or
+    /// [`Writer::write_columns`] left some columns behind. The file of [`Writer::create`] does not exist then, or is
+    /// the one from before. Any other sink holds an incomplete file.
     pub fn finish(self) -> Result<WriteSummary> {
         Ok(self.finish_into()?.1)
     }
@@ -340,6 +434,7 @@ impl<W: Sink> Writer<W> {
 
     fn complete(&mut self) -> Result<WriteSummary> {
         self.check_whole()?;
+        self.check_level()?;
         self.columns.flush_rest(&mut self.body)?;
         let rounded = self.columns.rounded();
         let metadata = &mut Arc::make_mut(&mut self.schema).metadata;
@@ -400,9 +495,8 @@ fn check_key(key: &str) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidInput, what))
 }
 
-/// Checks that a batch has the columns of the schema.
-fn check_batch(schema: &Schema, batch: &RecordBatch) -> Result<()> {
-    let fields = schema.fields();
+/// Checks that a batch has columns of these types.
+fn check_batch(fields: &[FieldRef], batch: &RecordBatch) -> Result<()> {
     if batch.num_columns() != fields.len() {
         return Err(Error::new(
             ErrorKind::InvalidInput,

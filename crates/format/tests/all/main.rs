@@ -2,6 +2,7 @@
 
 mod any_table;
 mod by_chance;
+mod by_column;
 mod captured;
 mod common;
 mod corrupt;

@@ -4,18 +4,16 @@
 //! them. Here the columns of a row group are split into groups whose readers stay below [`READERS_BYTES_MAX`]. For each
 //! batch the groups are opened one after the other, and each is dropped before the next. The price is that a page is
 //! decompressed once for each batch that has rows of it, so batches are larger than those of other files.
+//! `by_column.rs` does not pay it.
 
 use std::fs::File;
 use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy,
-    RowSelector,
-};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::selected::{Selected, open};
 use super::sizes::{TOO_MANY_BYTES, decoded_bytes_of};
 use crate::Error;
 use crate::guarded::arrow_text;
@@ -33,7 +31,7 @@ const READER_BYTES: u64 = 40 << 10;
 const PAGE_BYTES: u64 = 1 << 20;
 
 /// Bytes and rows of a batch.
-const BATCH_BYTES: u64 = 40 << 20;
+pub(super) const BATCH_BYTES: u64 = 40 << 20;
 const BATCH_ROWS: u64 = 1 << 16;
 
 /// Whether a row group has more columns than can be open at the same time.
@@ -164,57 +162,55 @@ impl InGroups {
         rows: u64,
         are_last: bool,
     ) -> Result<RecordBatch, Error> {
-        let text = |error: parquet::errors::ParquetError| error.to_string();
-        let count = |rows: u64| usize::try_from(rows).map_err(|error| error.to_string());
-        let file = file.try_clone().map_err(|error| error.to_string())?;
-        let stored = metadata.metadata().file_metadata().schema_descr();
-        // A row behind the last one shows that the pages have more rows than the row group.
-        let wanted = rows.saturating_add(are_last.into());
-        let selection = RowSelection::from(vec![
-            RowSelector::skip(count(self.done)?),
-            RowSelector::select(count(wanted)?),
-        ]);
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
-            .with_row_groups(vec![self.row_group])
-            .with_projection(ProjectionMask::roots(stored, fields.clone()))
-            .with_row_selection(selection)
-            .with_row_selection_policy(RowSelectionPolicy::Selectors)
-            .with_batch_size(count(rows)?)
-            .build()
-            .map_err(text)?;
+        let selected = Selected {
+            row_group: self.row_group,
+            fields: fields.clone(),
+            // A row behind the last one shows that the pages have more rows than the row group.
+            rows: self.done..(self.done + rows).saturating_add(are_last.into()),
+            batch_rows: rows,
+        };
+        let mut reader = open(file, metadata, &selected)?;
         let batch = reader.next().transpose().map_err(arrow_text)?;
         let n_read = batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
         let is_more = n_read == rows && reader.next().transpose().map_err(arrow_text)?.is_some();
         match batch {
             Some(batch) if n_read == rows && !is_more => Ok(batch),
             _ => {
-                let group = metadata.metadata().row_groups().get(self.row_group);
-                let stated = group.map_or(0, n_rows);
                 let read = match is_more {
                     true => "more".to_owned(),
                     false => (self.done + n_read).to_string(),
                 };
-                let what = format!(
-                    "row group {}: the footer states {stated} rows, the pages have {read}",
-                    self.row_group
-                );
-                let name = metadata.schema().fields().get(fields.start);
-                let error = Error::new(what);
-                Err(match name.filter(|_| fields.len() == 1) {
-                    Some(field) => error.in_column(field.name()),
-                    None => error,
-                })
+                Err(wrong_rows(self.row_group, metadata, fields, &read))
             }
         }
     }
 }
 
-fn n_rows(group: &RowGroupMetaData) -> u64 {
+/// Says that columns of a row group have another number of rows than it states.
+pub(super) fn wrong_rows(
+    row_group: usize,
+    metadata: &ArrowReaderMetadata,
+    fields: &Range<usize>,
+    read: &str,
+) -> Error {
+    let group = metadata.metadata().row_groups().get(row_group);
+    let stated = group.map_or(0, n_rows);
+    let what =
+        format!("row group {row_group}: the footer states {stated} rows, the pages have {read}");
+    let error = Error::new(what);
+    let field = metadata.schema().fields().get(fields.start);
+    match field.filter(|_| fields.len() == 1) {
+        Some(field) => error.in_column(field.name()),
+        None => error,
+    }
+}
+
+pub(super) fn n_rows(group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or(0)
 }
 
 /// Groups of top-level fields whose readers take at most [`READERS_BYTES_MAX`], or of one field that takes more.
-fn groups_of(group: &RowGroupMetaData) -> Vec<Range<usize>> {
+pub(super) fn groups_of(group: &RowGroupMetaData) -> Vec<Range<usize>> {
     let schema = group.schema_descr();
     let mut of_fields = vec![0_u64; schema.root_schema().get_fields().len()];
     for (leaf, column) in group.columns().iter().enumerate() {

@@ -2,6 +2,7 @@
 //! fit, and Arrow schemas that are no longer those of the file.
 
 mod back_to_back;
+mod by_column;
 mod columns;
 mod each_value;
 mod encrypted;
@@ -11,6 +12,7 @@ mod int96;
 mod pages;
 mod scan;
 mod schema;
+mod selected;
 mod sizes;
 mod thrift;
 mod values;
@@ -31,9 +33,11 @@ use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMe
 use parquet::schema::types::SchemaDescriptor;
 
 use super::limits::{BATCH_BYTES, BATCH_ROWS};
+use super::part::Part;
 use crate::guarded::arrow_text;
 use crate::nested::converted;
 use crate::{Error, Note};
+use by_column::ByColumn;
 use columns::Columns;
 use footer::Footer;
 use in_groups::InGroups;
@@ -60,6 +64,8 @@ enum Batches {
     },
     /// There are too many columns for that.
     InGroups(InGroups),
+    /// And row groups are too large to be read several times.
+    ByColumn(ByColumn),
 }
 
 impl ParquetReader {
@@ -129,6 +135,41 @@ impl ParquetReader {
         pages::categories(&columns, &self.schema)
     }
 
+    /// Reads some columns at a time from now on, where that is better: where very many columns have large row groups,
+    /// and no rows of all columns were read. Returns whether the file is read so.
+    pub(super) fn read_by_column(&mut self) -> bool {
+        let metadata = self.metadata.metadata();
+        let is_wide = matches!(self.batches, Batches::InGroups(_)) && self.rows_read == 0;
+        if is_wide && by_column::is_better(metadata) {
+            self.batches = Batches::ByColumn(ByColumn::new(metadata));
+        }
+        matches!(self.batches, Batches::ByColumn(_))
+    }
+
+    /// Rows that were read, as if all columns were read together.
+    pub(super) fn progress(&self) -> u64 {
+        match &self.batches {
+            Batches::ByColumn(reader) => reader.progress(self.metadata.metadata()),
+            Batches::Together { .. } | Batches::InGroups(_) => self.rows_read,
+        }
+    }
+
+    /// The next rows of some columns, of a file that is read so.
+    ///
+    /// # Errors
+    /// As [`ParquetReader::next_batch`].
+    pub(super) fn next_columns(&mut self) -> Result<Option<Part>, Error> {
+        let Batches::ByColumn(reader) = &mut self.batches else {
+            return Ok(None);
+        };
+        let Some(part) = reader.next_part(&self.file, &self.metadata)? else {
+            return Ok(None);
+        };
+        let first = part.first;
+        let batch = self.made(&part.batch, first, part.first_row)?;
+        Ok(Some(Part::Columns { first, batch }))
+    }
+
     pub(super) fn notes(&self) -> Vec<Note> {
         self.notes.clone()
     }
@@ -149,7 +190,9 @@ impl ParquetReader {
             let what = format!("the footer states {stated} rows, the pages have {read}");
             return Err(what.into());
         }
-        batch.map(|batch| self.made(&batch, first_row)).transpose()
+        batch
+            .map(|batch| self.made(&batch, 0, first_row))
+            .transpose()
     }
 
     /// The next rows as they are read. Where the bytes of a column are more than an Arrow array holds, since one text
@@ -157,6 +200,11 @@ impl ParquetReader {
     fn read(&mut self) -> Result<Option<RecordBatch>, Error> {
         let (of_batches, batch_rows) = match &mut self.batches {
             Batches::InGroups(reader) => return reader.next_batch(&self.file, &self.metadata),
+            Batches::ByColumn(_) => {
+                return Err(Error::request(
+                    "some columns were read alone: read on with next_part",
+                ));
+            }
             Batches::Together { reader, batch_rows } => (reader, batch_rows),
         };
         loop {
@@ -172,9 +220,15 @@ impl ParquetReader {
         }
     }
 
-    /// A batch with the types that the file says.
-    fn made(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Error> {
-        let fields = self.schema.fields().iter().zip(batch.columns());
+    /// A batch of the fields from `first` on, with the types that the file says.
+    fn made(
+        &self,
+        batch: &RecordBatch,
+        first: usize,
+        first_row: u64,
+    ) -> Result<RecordBatch, Error> {
+        let of_all = self.schema.fields();
+        let fields = of_all.iter().skip(first).zip(batch.columns());
         let columns = fields.map(|(field, array)| -> Result<ArrayRef, Error> {
             converted(array, field.data_type(), &values::leaf).map_err(|misfit| {
                 let error = Error::new(misfit.what).in_column(field.name());
@@ -186,7 +240,14 @@ impl ParquetReader {
         });
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+        let schema = match columns.len() == of_all.len() {
+            true => self.schema.clone(),
+            false => {
+                let fields = of_all.iter().skip(first).take(columns.len());
+                Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+            }
+        };
+        RecordBatch::try_new_with_options(schema, columns, &options)
             .map_err(|error| error.to_string().into())
     }
 }

@@ -1,5 +1,7 @@
 //! How much memory values take once they are decoded, as far as a footer says.
 
+use std::ops::Range;
+
 use parquet::basic::Type as Physical;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
@@ -20,6 +22,16 @@ pub(super) fn decoded_bytes_of(group: &RowGroupMetaData) -> u64 {
     let columns = group.columns().iter().map(of_column);
     let stated = u64::try_from(group.total_byte_size()).unwrap_or(0);
     columns.fold(0, u64::saturating_add).max(stated)
+}
+
+/// Bytes that the values of some top-level fields of a row group take.
+pub(super) fn decoded_bytes_of_fields(group: &RowGroupMetaData, fields: &Range<usize>) -> u64 {
+    let schema = group.schema_descr();
+    let columns = group.columns().iter().enumerate();
+    let columns = columns.filter(|(leaf, _)| fields.contains(&schema.get_column_root_idx(*leaf)));
+    columns
+        .map(|(_, column)| of_column(column))
+        .fold(0, u64::saturating_add)
 }
 
 /// At least what pages say before they are compressed, and what so many values of the type take: dictionaries and runs
