@@ -3,8 +3,6 @@
 //! Where pages end depends on the calls here: columns that are not being written have all rows of the group, so a page
 //! that the budget ends early takes them all.
 
-use std::ops::Range;
-
 use arrow_array::{Array, ArrayRef};
 use tarsia_io::Sink;
 
