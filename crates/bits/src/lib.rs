@@ -1,5 +1,5 @@
 //! The inner loops of the encodings: bit-packing fused with a frame of reference, statistics for encoders, gathering
-//! from dictionaries, prefix sums, bitmaps. The crate knows no encoding and no file.
+//! from dictionaries, prefix sums, bitmaps, comparison with bounds. The crate knows no encoding and no file.
 //!
 //! # Linear interleaved bit-packing (little-endian; values of `T` bits, `w` bits kept of each)
 //! `n` values are cut into groups: as many groups of 1,024 values as possible, then of 256, then of 64. Fewer than 64
@@ -39,6 +39,7 @@ mod pack;
 mod padded;
 mod prefix;
 mod stats;
+mod within;
 mod word;
 
 pub use bitmap::{compact, copy_bits, count_ones, expand, expand_over, fill_bits};
@@ -52,6 +53,7 @@ pub use pack::{
 pub use padded::PaddedStrings;
 pub use prefix::{equal_ends, prefix_sum};
 pub use stats::{Extent, WidthHistogram, extent, width_histogram};
+pub use within::{float_key, within, within_floats, within_wide};
 pub use word::{Word, read_value, write_value};
 
 use core::fmt;

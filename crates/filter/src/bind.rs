@@ -12,9 +12,10 @@ use crate::filter::{Conjunct, Filter, Node};
 use crate::like::Pattern;
 use crate::literal::{Literal, Value};
 use crate::place::{Mode, Placed, hint, place, zeros};
+use crate::range::{Bound, Range};
 use crate::resolve::{Place, resolve};
 use crate::set::Set;
-use crate::test::{Bound, Kind, Range, Test};
+use crate::test::{Kind, Test};
 
 /// Most conditions inside of each other.
 const DEPTH_MAX: usize = 500;

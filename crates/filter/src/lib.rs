@@ -51,6 +51,7 @@ mod literal;
 mod number;
 mod place;
 mod prove;
+mod range;
 mod resolve;
 mod set;
 #[cfg(feature = "sql")]

@@ -12,7 +12,8 @@ use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{ArrowError, DataType, SortOptions};
 
 use crate::filter::{Conjunct, Node};
-use crate::test::{Bound, Kind, Range, Test};
+use crate::range::{Bound, Range};
+use crate::test::{Kind, Test};
 
 /// Bounds of a column: what is known of it in each of some runs of rows.
 #[derive(Debug, Clone)]

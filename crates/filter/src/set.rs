@@ -4,12 +4,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Decimal256Type};
 use arrow_array::{Array, ArrayRef, Scalar};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, ScalarBuffer};
-use arrow_ord::cmp;
 use arrow_ord::sort::sort;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
+
+use crate::range::equal;
 
 /// Most members that are compared one by one.
 const FEW_MAX: usize = 4;
@@ -101,7 +102,7 @@ impl Members {
             Self::Few(members) => {
                 let mut all = BooleanBuffer::new_unset(n);
                 for member in members {
-                    all = &all | cmp::eq(array, member)?.values();
+                    all = &all | &equal(array, member)?;
                 }
                 return Ok(all);
             }

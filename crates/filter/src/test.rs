@@ -7,11 +7,11 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, RunArray, Scalar};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, NullBuffer};
-use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 
 use crate::like::Pattern;
+use crate::range::{Range, equal};
 use crate::set::Set;
 use crate::truth::Truth;
 
@@ -41,21 +41,6 @@ pub(crate) enum Kind {
         or_unknown: bool,
     },
     Like(Pattern),
-}
-
-/// The bounds of a range.
-#[derive(Debug, Default)]
-pub(crate) struct Range {
-    pub(crate) low: Option<Bound>,
-    pub(crate) high: Option<Bound>,
-}
-
-/// An end of a range.
-#[derive(Debug)]
-pub(crate) struct Bound {
-    pub(crate) value: Scalar<ArrayRef>,
-    /// True if it belongs to the range.
-    pub(crate) is_inclusive: bool,
 }
 
 impl Test {
@@ -128,7 +113,7 @@ impl Test {
             Kind::IsNull => return Ok(Truth::of_bits(nulls_of(array))),
             Kind::Unknown => return Ok(Truth::unknown(n)),
             Kind::Nothing => Truth::of_all(false, n),
-            Kind::Equal(value) => Truth::of_bits(cmp::eq(array, value)?.into_parts().0),
+            Kind::Equal(value) => Truth::of_bits(equal(array, value)?),
             Kind::Range(range) => Truth::of_bits(range.holds(array)?),
             Kind::In { set, or_unknown } => {
                 let held = Truth::of_bits(set.holds(array)?);
@@ -157,34 +142,6 @@ fn nulls_of(array: &ArrayRef) -> BooleanBuffer {
     match array.logical_nulls().map(NullBuffer::into_inner) {
         Some(valid) => !&valid,
         None => BooleanBuffer::new_unset(array.len()),
-    }
-}
-
-impl Range {
-    fn holds(&self, array: &ArrayRef) -> Result<BooleanBuffer, ArrowError> {
-        let mut all = None;
-        let bounds = [(&self.low, true), (&self.high, false)];
-        for (bound, is_low) in bounds {
-            let Some(Bound {
-                value,
-                is_inclusive,
-            }) = bound
-            else {
-                continue;
-            };
-            let within = match (is_low, is_inclusive) {
-                (true, true) => cmp::gt_eq(array, value),
-                (true, false) => cmp::gt(array, value),
-                (false, true) => cmp::lt_eq(array, value),
-                (false, false) => cmp::lt(array, value),
-            };
-            let (within, _) = within?.into_parts();
-            all = Some(match all {
-                Some(all) => &all & &within,
-                None => within,
-            });
-        }
-        Ok(all.unwrap_or_else(|| BooleanBuffer::new_set(array.len())))
     }
 }
 

@@ -13,6 +13,7 @@ mod row;
 mod row_wasm;
 mod shuffle;
 pub(crate) mod stats;
+pub(crate) mod within;
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 use row::unpack_row;
