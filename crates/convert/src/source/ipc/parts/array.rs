@@ -5,25 +5,10 @@
 
 use std::io::{Read, Seek};
 
-use arrow_buffer::BooleanBuffer;
-
+use super::buffers::{Offsets, Place, read_bits};
 use super::message::Message;
-use crate::source::ipc::input::{read_at, read_into};
-
-/// A buffer in the input.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) start: u64,
-    pub(super) bytes: u64,
-}
-
-/// One offset more than there are items, or none if there are no items.
-#[derive(Clone, Copy)]
-pub(super) struct Offsets {
-    pub(super) place: Place,
-    /// Bytes of an offset, 4 or 8.
-    pub(super) width: usize,
-}
+use super::views::Views;
+use crate::source::ipc::input::read_at;
 
 /// Buffers beside the validity, and how items belong to those of children.
 pub(super) enum Values {
@@ -46,6 +31,7 @@ pub(super) enum Values {
         next: u64,
         end: u64,
     },
+    Views(Views),
     /// Offsets into the items of the only child.
     List(Offsets),
 }
@@ -91,7 +77,7 @@ impl Array {
     }
 
     /// Finds where the data of the first items begin. False if the array cannot be cut: offsets lie outside of the
-    /// data, or into a character, which the decoder must see all data for.
+    /// data, or into a character, which the decoder must see all data for, or views are in no order.
     ///
     /// # Errors
     /// The input cannot be read.
@@ -118,6 +104,11 @@ impl Array {
                 }
             }
         }
+        if let Values::Views(views) = &mut self.values
+            && !views.are_in_order(input, self.len)?
+        {
+            return Ok(false);
+        }
         for child in &mut self.children {
             if !child.enter(input)? {
                 return Ok(false);
@@ -132,6 +123,7 @@ impl Array {
             Values::Nulls | Values::Items(_) => 0,
             Values::Bits(place) | Values::Fixed { place, .. } => place.bytes,
             Values::Bytes { offsets, data, .. } => offsets.place.bytes.saturating_add(data.bytes),
+            Values::Views(views) => views.bytes(),
             Values::List(offsets) => offsets.place.bytes,
         };
         let validity = self.validity.map_or(0, |place| place.bytes);
@@ -143,7 +135,7 @@ impl Array {
     /// that are left.
     ///
     /// # Errors
-    /// An offset is outside of what it leads to, or less than one before.
+    /// An offset is outside of what it leads to, or less than one before; a view points outside of its data.
     pub(super) fn set_end(
         &mut self,
         input: &mut (impl Read + Seek),
@@ -170,6 +162,7 @@ impl Array {
                 *data_end = offsets.at_within(input, end, *next, data.bytes)?;
                 bytes += offsets_bytes(offsets) + (*data_end - *next);
             }
+            Values::Views(views) => bytes += views.bytes_of(input, self.next, end - self.next)?,
             // Their children are as long as all their items.
             Values::Items(per_item) => child_end = end * *per_item,
             Values::List(offsets) => {
@@ -233,6 +226,7 @@ impl Array {
                 message.read_buffer(input, data.start + *data_next, bytes)?;
                 *data_next = *data_end;
             }
+            Values::Views(views) => views.take(input, message, next, n)?,
             Values::List(offsets) => {
                 let base = self.children.first().map_or(0, |child| child.next);
                 offsets.take(input, message, next, n, base as u64)?;
@@ -258,92 +252,4 @@ impl Array {
         }
         self.children.iter().try_for_each(Array::check_nulls)
     }
-}
-
-impl Offsets {
-    /// An offset; 0 if there are none.
-    fn at(&self, input: &mut (impl Read + Seek), item: usize) -> Result<i64, String> {
-        if self.place.bytes == 0 {
-            return Ok(0);
-        }
-        let start = self.place.start + (item * self.width) as u64;
-        let mut bytes = [0; 8];
-        if self.width == 8 {
-            read_into(input, start, &mut bytes)?;
-            return Ok(i64::from_le_bytes(bytes));
-        }
-        let (bytes, _) = bytes.split_at_mut(4);
-        read_into(input, start, bytes)?;
-        Ok(i32::from_le_bytes(bytes.try_into().unwrap_or_default()).into())
-    }
-
-    /// An offset that is neither less than the one before, nor more than what it leads to.
-    fn at_within(
-        &self,
-        input: &mut (impl Read + Seek),
-        item: usize,
-        min: u64,
-        max: u64,
-    ) -> Result<u64, String> {
-        let offset = self.at(input, item)?;
-        u64::try_from(offset)
-            .ok()
-            .filter(|offset| (min..=max).contains(offset))
-            .ok_or_else(|| format!("offset {offset} at position {item} is outside {min} to {max}"))
-    }
-
-    /// Appends the offsets of a range of items to a message, counted from `base`.
-    fn take(
-        &self,
-        input: &mut (impl Read + Seek),
-        message: &mut Message,
-        next: usize,
-        n: usize,
-        base: u64,
-    ) -> Result<(), String> {
-        if self.place.bytes == 0 {
-            message.push_buffer(self.width);
-            return Ok(());
-        }
-        let width = self.width as u64;
-        let start = self.place.start + next as u64 * width;
-        let offsets = message.read_buffer(input, start, (n as u64 + 1) * width)?;
-        let is_moved = match self.width {
-            4 => i32::try_from(base).is_ok_and(|base| {
-                let mut offsets = offsets.as_chunks_mut().0.iter_mut();
-                offsets.all(|offset| {
-                    let moved = i32::from_le_bytes(*offset).checked_sub(base);
-                    *offset = moved.unwrap_or(-1).to_le_bytes();
-                    moved.is_some_and(|moved| moved >= 0)
-                })
-            }),
-            _ => i64::try_from(base).is_ok_and(|base| {
-                let mut offsets = offsets.as_chunks_mut().0.iter_mut();
-                offsets.all(|offset| {
-                    let moved = i64::from_le_bytes(*offset).checked_sub(base);
-                    *offset = moved.unwrap_or(-1).to_le_bytes();
-                    moved.is_some_and(|moved| moved >= 0)
-                })
-            }),
-        };
-        match is_moved {
-            true => Ok(()),
-            false => Err(format!(
-                "an offset at position {next} or behind it falls below {base}"
-            )),
-        }
-    }
-}
-
-/// Bits of a buffer that has so many.
-fn read_bits(
-    input: &mut (impl Read + Seek),
-    place: Place,
-    next: usize,
-    n: usize,
-) -> Result<BooleanBuffer, String> {
-    let (first, last) = (next / 8, (next + n).div_ceil(8));
-    let n_bytes = last.saturating_sub(first) as u64;
-    let bytes = read_at(input, place.start + first as u64, n_bytes)?;
-    Ok(BooleanBuffer::new(bytes, next % 8, n))
 }

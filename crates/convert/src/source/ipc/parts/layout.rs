@@ -3,7 +3,9 @@
 use arrow_ipc::MetadataVersion;
 use arrow_schema::{DataType, UnionMode};
 
-use super::array::{Array, Offsets, Place, Values};
+use super::array::{Array, Values};
+use super::buffers::{Offsets, Place};
+use super::views::{VIEW_BYTES, Views};
 
 /// Lengths that do not belong together, or an array or buffer that is missing. Such a batch is left to the decoder,
 /// which refuses it, or is more lenient.
@@ -183,11 +185,10 @@ impl Layout {
                 Ok(keys)
             }
             DataType::FixedSizeBinary(width) => self.fixed(node, usize::try_from(*width).ok()),
-            DataType::BinaryView
-            | DataType::Utf8View
-            | DataType::ListView(_)
-            | DataType::LargeListView(_)
-            | DataType::RunEndEncoded(..) => self.pass_over(data_type),
+            DataType::BinaryView | DataType::Utf8View => self.views(node),
+            DataType::ListView(_) | DataType::LargeListView(_) | DataType::RunEndEncoded(..) => {
+                self.pass_over(data_type)
+            }
             other => self.fixed(node, other.primitive_width()),
         }
     }
@@ -279,38 +280,47 @@ impl Layout {
         Ok(children)
     }
 
+    fn views(&mut self, node: Node) -> Result<Option<Array>, Irregular> {
+        let count = self.variadic_counts.get(self.next_count);
+        let count = count.and_then(|count| usize::try_from(*count).ok());
+        self.next_count += 1;
+        let validity = self.validity(node)?;
+        let place = self.buffer(node.len.checked_mul(VIEW_BYTES))?;
+        of_items(place, VIEW_BYTES)?;
+        let end = count.and_then(|count| self.next_buffer.checked_add(count));
+        let data = self.next_buffer..end.ok_or(Irregular)?;
+        self.next_buffer = data.end;
+        let data = self.buffers.get(data).ok_or(Irregular)?.to_vec();
+        let values = Values::Views(Views::new(place, data));
+        Ok(Some(Array::new(
+            node.len,
+            node.null_count,
+            validity,
+            values,
+            Vec::new(),
+        )))
+    }
+
     /// Goes behind the buffers and children of an array that cannot be cut.
     fn pass_over(&mut self, data_type: &DataType) -> Result<Option<Array>, Irregular> {
-        let mut n_buffers = 0;
-        match data_type {
-            DataType::BinaryView | DataType::Utf8View => {
-                let count = self.variadic_counts.get(self.next_count);
-                let count = count.and_then(|count| usize::try_from(*count).ok());
-                self.next_count += 1;
-                n_buffers = count.ok_or(Irregular)?.saturating_add(2);
-            }
-            DataType::ListView(_) | DataType::LargeListView(_) => n_buffers = 3,
-            _ => {}
-        }
-        if n_buffers > self.buffers.len() - self.next_buffer {
-            return Err(Irregular);
-        }
-        self.next_buffer += n_buffers;
         match data_type {
             DataType::ListView(item) | DataType::LargeListView(item) => {
+                for _ in ["validity", "offsets", "lengths"] {
+                    self.buffer(Some(0))?;
+                }
                 self.array(item.data_type(), None)?;
             }
             DataType::RunEndEncoded(ends, values) => {
                 self.array(ends.data_type(), None)?;
                 self.array(values.data_type(), None)?;
             }
-            _ => {}
+            _ => return Err(Irregular),
         }
         Ok(None)
     }
 }
 
-/// Whether a buffer ends with an item. The decoder refuses offsets and keys of dictionaries of other lengths.
+/// Whether a buffer ends with an item. The decoder refuses offsets, views and keys of dictionaries of other lengths.
 fn of_items(place: Place, width: usize) -> Result<(), Irregular> {
     match place.bytes.is_multiple_of(width as u64) {
         true => Ok(()),

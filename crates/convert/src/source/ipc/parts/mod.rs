@@ -8,19 +8,23 @@
 //! |---|---|
 //! | `layout` | where the buffers of each column are, and whether their lengths belong together |
 //! | `array` | the bytes of a range of items |
+//! | `buffers` | the bits and offsets of a range of items |
+//! | `views` | its views, and the data that they point to |
 //! | `message` | the message of a part |
 //!
 //! Bodies that are compressed are decoded as a whole, as are those whose metadata contradict themselves or the schema:
-//! the decoder says what is wrong with them. Columns of views, dense unions, runs and list views are decoded once for
-//! all parts.
+//! the decoder says what is wrong with them. Columns of dense unions, runs, list views, and views in no order, are
+//! decoded once for all parts.
 
 mod array;
+mod buffers;
 mod layout;
 mod message;
 #[cfg(test)]
 mod tables;
 #[cfg(test)]
 mod tests;
+mod views;
 
 use std::io::{Read, Seek};
 use std::sync::Arc;

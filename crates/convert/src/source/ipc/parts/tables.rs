@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
+use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder, StringViewBuilder};
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, UInt16Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, DictionaryArray,
@@ -163,6 +163,47 @@ fn fixed_columns(n: usize) -> Vec<Column> {
         .collect()
 }
 
+/// Columns of views, with several buffers of data.
+fn views(n: usize) -> Vec<Column> {
+    let mut builder = StringViewBuilder::new().with_fixed_block_size(100);
+    texts(n)
+        .iter()
+        .for_each(|text| builder.append_option(text.as_deref()));
+    let short: StringViewArray = texts(n)
+        .iter()
+        .map(|text| text.as_deref().map(|text| &text[..0]))
+        .collect();
+    let bytes: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; noise(i) % 30]).collect();
+    let of_lists = |n| {
+        let mut views = StringViewBuilder::new().with_deduplicate_strings();
+        texts(n)
+            .iter()
+            .for_each(|text| views.append_option(text.as_deref()));
+        Arc::new(views.finish()) as ArrayRef
+    };
+    let columns: [(&str, ArrayRef); 4] = [
+        ("views", Arc::new(builder.finish())),
+        ("views of nothing", Arc::new(short)),
+        (
+            "binary views",
+            Arc::new(BinaryViewArray::from_iter_values(bytes)),
+        ),
+        ("list of views", Arc::new(list(of_lists, n))),
+    ];
+    columns.map(|(name, array)| (name.to_owned(), array)).into()
+}
+
+/// Views whose data lie in another order than the rows.
+pub(super) fn views_in_no_order(n: usize) -> Column {
+    let values: StringViewArray = (0..n)
+        .map(|i| Some(format!("a text of row {i:09}")))
+        .collect();
+    let (_, data, _) = values.clone().into_parts();
+    let views = (0..n).map(|i| values.views()[noise(i) % n]).collect();
+    let shuffled = StringViewArray::new(views, data, None);
+    ("views in no order".to_owned(), Arc::new(shuffled))
+}
+
 /// Columns that can be cut.
 pub(super) fn cut_columns(n: usize) -> Vec<Column> {
     let bits = BooleanBuffer::from_iter((0..n).map(|i| noise(i).is_multiple_of(3)));
@@ -231,6 +272,7 @@ pub(super) fn cut_columns(n: usize) -> Vec<Column> {
         ("sparse union", sparse_union(n)),
     ];
     columns.extend(others.map(|(name, array)| (name.to_owned(), array)));
+    columns.extend(views(n));
     columns.push(("map".to_owned(), map(n)));
     columns.push(("dictionary".to_owned(), dictionary(n)));
     columns.push(("large dictionary".to_owned(), Arc::new(index)));
@@ -242,29 +284,21 @@ pub(super) fn cut_columns(n: usize) -> Vec<Column> {
 pub(super) fn whole_columns(n: usize) -> Vec<Column> {
     let ends: Int32Array = (1..=n as i32).collect();
     let runs = RunArray::<Int32Type>::try_new(&ends, &StringArray::from(texts(n))).unwrap();
-    let views = StringViewArray::from_iter(texts(n));
     let lists = list(|n| Arc::new(StringArray::from(texts(n))), n);
-    let views_inside: ArrayRef = Arc::new(views.clone());
     let inside = StructArray::from(vec![
         (
-            Arc::new(Field::new("v", DataType::Utf8View, true)),
-            views_inside,
+            Arc::new(Field::new("u", dense_union(n).data_type().clone(), true)),
+            dense_union(n),
         ),
         (
             Arc::new(Field::new("l", lists.data_type().clone(), true)),
             Arc::new(lists.clone()) as ArrayRef,
         ),
     ]);
-    let bytes: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; noise(i) % 30]).collect();
-    let columns: [(&str, ArrayRef); 6] = [
-        ("views", Arc::new(views)),
-        (
-            "binary views",
-            Arc::new(BinaryViewArray::from_iter_values(bytes)),
-        ),
-        ("views in structs", Arc::new(inside)),
+    let columns: [(&str, ArrayRef); 4] = [
         ("list views", Arc::new(ListViewArray::from(lists))),
         ("dense union", dense_union(n)),
+        ("dense union in structs", Arc::new(inside)),
         ("runs", Arc::new(runs)),
     ];
     columns.map(|(name, array)| (name.to_owned(), array)).into()

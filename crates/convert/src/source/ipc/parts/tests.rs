@@ -6,7 +6,7 @@ use arrow_ipc::{CompressionType, MetadataVersion};
 use tarsia_testkit::effort::{is_tried, some_or_all};
 
 use super::Sizes;
-use super::tables::{cut_columns, of_dictionary, table, whole_columns};
+use super::tables::{cut_columns, of_dictionary, table, views_in_no_order, whole_columns};
 use crate::guarded::{guarded, quiet_foreign_panics};
 use crate::source::ipc::IpcReader;
 use crate::{Error, Note};
@@ -153,9 +153,15 @@ fn compressed_and_small_batches_are_read_as_a_whole() {
         assert_eq!(n_batches(&file_of(&batch, options), of_rows(7)), 1);
     }
     // Nothing can be cut.
-    let views = [table(whole_columns(100))];
-    let views = file_of(&views, IpcWriteOptions::default());
-    assert_eq!(n_batches(&views, of_rows(7)), 1);
+    for columns in [whole_columns(100), vec![views_in_no_order(300_000)]] {
+        let bytes = file_of(&[table(columns)], IpcWriteOptions::default());
+        assert_eq!(n_batches(&bytes, of_rows(7)), 1);
+    }
+    let few = file_of(
+        &[table(vec![views_in_no_order(100)])],
+        IpcWriteOptions::default(),
+    );
+    assert_eq!(n_batches(&few, of_rows(7)), 15);
 }
 
 #[test]
