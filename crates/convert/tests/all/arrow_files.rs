@@ -231,6 +231,40 @@ fn batches_that_a_footer_misses_are_an_error_with_their_byte() {
     assert_eq!(read_table(&folder.path("x.arrow")).1.len(), 3);
 }
 
+#[test]
+fn schemas_without_mark_and_length_are_read_past() {
+    let folder = Folder::default();
+    let batches = [batch(vec![1, 2]), batch(vec![3])];
+    let whole = file(&batches, IpcWriteOptions::default(), &[]);
+    let first = blocks(&whole).0[0].offset() as usize;
+    let mut bare = whole.clone();
+    bare.copy_within(16..first, 8);
+    bare[first - 8..first].fill(0);
+    folder.write("x.arrow", &bare);
+    let table = (batches[0].schema(), batches.to_vec());
+    assert_same_table(&read_table(&folder.path("x.arrow")), &table);
+    // Neither other bytes nor messages are taken for one.
+    let mut changed = bare.clone();
+    changed[8] = 0xff;
+    folder.write("x.arrow", changed);
+    let line = refused(&folder, "x.arrow").to_string();
+    assert!(line.contains("the footer does not list"), "{line}");
+    // A footer that lists the second batch alone.
+    let (listed, footer_start) = blocks(&bare);
+    let first = listed[0].offset().to_le_bytes();
+    let at = footer_start
+        + bare[footer_start..]
+            .windows(8)
+            .position(|word| word == first)
+            .unwrap();
+    bare[at - 4] = 1;
+    bare.copy_within(at + 24..at + 48, at);
+    assert_eq!(blocks(&bare).0, listed[1..]);
+    folder.write("x.arrow", bare);
+    let line = refused(&folder, "x.arrow").to_string();
+    assert!(line.contains("the footer does not list"), "{line}");
+}
+
 /// The version that the file's footer states.
 fn with_footer_version(mut file: Vec<u8>, version: MetadataVersion) -> Vec<u8> {
     let (_, start) = blocks(&file);

@@ -168,7 +168,7 @@ impl<R: Read + Seek> IpcReader<R> {
             check::block(block, footer_start)?;
         }
         let listed = blocks.iter().chain(dictionaries.clone()).copied();
-        coverage::check(&mut input, listed.collect(), footer_start)?;
+        coverage::check(&mut input, listed.collect(), footer_start, footer_bytes)?;
         let dictionaries: Vec<Block> = dictionaries.copied().collect();
         let blocks: Vec<Block> = blocks.iter().copied().collect();
         let mut reader = IpcReader {
