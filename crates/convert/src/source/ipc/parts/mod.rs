@@ -41,6 +41,12 @@ use message::Message;
 /// Parts begin at multiples of so many rows, if they have as many, so that bits need not be shifted.
 const ROWS_MULTIPLE: usize = 64;
 
+/// Bytes of a part.
+const PART_BYTES: u64 = 32 << 20;
+
+/// Parts of up to twice the bytes are not halved, so their views have to be looked at.
+const _: () = assert!(views::LOADED_BYTES_MAX as u64 >= 2 * PART_BYTES);
+
 /// Sizes by which batches are read in parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
@@ -65,7 +71,7 @@ impl Default for Sizes {
     fn default() -> Self {
         Sizes {
             bytes_min: 64 << 20,
-            part_bytes: 32 << 20,
+            part_bytes: PART_BYTES,
             rows_max: usize::MAX,
         }
     }

@@ -21,7 +21,7 @@ const RUN_ROWS: usize = 1 << 16;
 const RUN_BYTES: u64 = 8 << 20;
 
 /// Views of a part of more bytes are not looked at, since it is halved for them alone.
-const LOADED_BYTES_MAX: usize = 128 << 20;
+pub(super) const LOADED_BYTES_MAX: usize = 64 << 20;
 
 /// Buffers of an array of views.
 pub(super) struct Views {
@@ -117,6 +117,8 @@ impl Views {
             read_into(input, start, &mut self.loaded)?;
         }
         self.loaded.truncate(bytes);
+        // A part that was halved does not hold what it no longer has.
+        self.loaded.shrink_to(2 * bytes);
         self.spans.clear();
         for view in self.loaded.as_chunks().0.iter().filter_map(View::parse) {
             self.spans.add(&view, &self.data)?;
@@ -153,7 +155,7 @@ impl Views {
         }
         message.push_variadic_count(self.data.len() as i64);
         self.spans.clear();
-        self.loaded.clear();
+        self.loaded = Vec::new();
         Ok(())
     }
 }
