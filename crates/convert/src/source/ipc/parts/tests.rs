@@ -242,3 +242,42 @@ fn changed_bytes_are_refused_as_they_are_in_whole_batches() {
         "{read} read, {refused} refused"
     );
 }
+
+#[test]
+fn changed_numbers_are_refused_as_they_are_in_whole_batches() {
+    quiet_foreign_panics();
+    // Marsaglia's xorshift.
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize % below
+    };
+    let (mut read, mut refused) = (0, 0);
+    for (name, array) in cut_columns(10).into_iter().chain(whole_columns(10)) {
+        let batch = table(vec![(name.clone(), array)]);
+        let bytes = stream_of(&[batch], IpcWriteOptions::default());
+        let schema_bytes = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize + 8;
+        for _ in 0..some_or_all(200, 10_000) {
+            let mut changed = bytes.clone();
+            let mut places = Vec::new();
+            for _ in 0..1 + next(3) {
+                let at = schema_bytes + 4 * next((bytes.len() - schema_bytes) / 4);
+                let old = i32::from_le_bytes(changed[at..at + 4].try_into().unwrap());
+                let near = [-1, 0, 1, next(200) as i32, old ^ 1, old ^ 8, old ^ 16];
+                let new = near[next(near.len())];
+                changed[at..at + 4].copy_from_slice(&new.to_le_bytes());
+                places.push((at, new));
+            }
+            match assert_same_outcome(&changed, &format!("{name}: {places:?}")) {
+                true => read += 1,
+                false => refused += 1,
+            }
+        }
+    }
+    assert!(
+        read > 2_000 && refused > 2_000,
+        "{read} read, {refused} refused"
+    );
+}
