@@ -56,7 +56,7 @@ pub struct Source {
 /// The readers of the four formats. Each yields `None` at its end.
 enum Batches {
     Parquet(parquet::ParquetReader),
-    Ipc(ipc::IpcReader<BufReader<Counted>>),
+    Ipc(ipc::IpcReader<Counted>),
     Csv(csv::CsvReader<BufReader<Counted>>),
     Json(json::JsonReader<BufReader<Counted>>),
 }
@@ -257,7 +257,7 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
             Ok((reader.schema(), Batches::Parquet(reader)))
         })?,
         Format::Arrow => guarded(|| {
-            let reader = ipc::IpcReader::new(counted(file, &read_bytes), bytes)?;
+            let reader = ipc::IpcReader::new(Counted::new(file, &read_bytes), bytes)?;
             Ok((reader.schema(), Batches::Ipc(reader)))
         })?,
         Format::Csv => {
@@ -329,14 +329,17 @@ impl<F: Seek> Seek for Counted<F> {
     }
 }
 
-fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>> {
-    BufReader::with_capacity(
-        1 << 18,
+impl<F> Counted<F> {
+    fn new(file: F, read_bytes: &Rc<Cell<u64>>) -> Counted<F> {
         Counted {
             file,
             read_bytes: Rc::clone(read_bytes),
-        },
-    )
+        }
+    }
+}
+
+fn counted<F: Read>(file: F, read_bytes: &Rc<Cell<u64>>) -> BufReader<Counted<F>> {
+    BufReader::with_capacity(1 << 18, Counted::new(file, read_bytes))
 }
 
 /// How many types are inside each other.

@@ -14,6 +14,7 @@ use arrow_ipc::{
 use arrow_schema::{DataType, Field, UnionFields};
 use flatbuffers::FlatBufferBuilder;
 use tarsia_convert::source::{Options, Source};
+use tarsia_testkit::memory::measure;
 
 use crate::run::{Folder, assert_same_table, read_table, refused};
 
@@ -230,6 +231,40 @@ fn batches_that_a_footer_misses_are_an_error_with_their_byte() {
     assert_eq!(read_table(&folder.path("x.arrow")).1.len(), 3);
 }
 
+#[test]
+fn schemas_without_mark_and_length_are_read_past() {
+    let folder = Folder::default();
+    let batches = [batch(vec![1, 2]), batch(vec![3])];
+    let whole = file(&batches, IpcWriteOptions::default(), &[]);
+    let first = blocks(&whole).0[0].offset() as usize;
+    let mut bare = whole.clone();
+    bare.copy_within(16..first, 8);
+    bare[first - 8..first].fill(0);
+    folder.write("x.arrow", &bare);
+    let table = (batches[0].schema(), batches.to_vec());
+    assert_same_table(&read_table(&folder.path("x.arrow")), &table);
+    // Neither other bytes nor messages are taken for one.
+    let mut changed = bare.clone();
+    changed[8] = 0xff;
+    folder.write("x.arrow", changed);
+    let line = refused(&folder, "x.arrow").to_string();
+    assert!(line.contains("the footer does not list"), "{line}");
+    // A footer that lists the second batch alone.
+    let (listed, footer_start) = blocks(&bare);
+    let first = listed[0].offset().to_le_bytes();
+    let at = footer_start
+        + bare[footer_start..]
+            .windows(8)
+            .position(|word| word == first)
+            .unwrap();
+    bare[at - 4] = 1;
+    bare.copy_within(at + 24..at + 48, at);
+    assert_eq!(blocks(&bare).0, listed[1..]);
+    folder.write("x.arrow", bare);
+    let line = refused(&folder, "x.arrow").to_string();
+    assert!(line.contains("the footer does not list"), "{line}");
+}
+
 /// The version that the file's footer states.
 fn with_footer_version(mut file: Vec<u8>, version: MetadataVersion) -> Vec<u8> {
     let (_, start) = blocks(&file);
@@ -277,4 +312,63 @@ fn messages_say_their_version_whatever_the_footer_says() {
             assert_eq!(batches[0].column(0).to_data(), batch.column(0).to_data());
         }
     }
+}
+
+/// Makes a stream of one batch of the columns of [`batch`], with so many rows of zeros and empty texts. Its bytes are
+/// those before the body, which has only zeros.
+fn stream_of_zeros(rows: i64) -> (Vec<u8>, i64) {
+    let mut bytes = stream(&[batch(Vec::new())]);
+    bytes.truncate(8 + u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize);
+    let (numbers, offsets) = (8 * rows, 4 * (rows + 1));
+    let body = (numbers + offsets + 7) / 8 * 8;
+    let mut fb = FlatBufferBuilder::new();
+    let nodes = fb.create_vector(&[FieldNode::new(rows, 0); 2]);
+    let buffers = fb.create_vector(&[
+        Buffer::new(0, 0),
+        Buffer::new(0, numbers),
+        Buffer::new(0, 0),
+        Buffer::new(numbers, offsets),
+        Buffer::new(body, 0),
+    ]);
+    let mut batch = RecordBatchBuilder::new(&mut fb);
+    batch.add_length(rows);
+    batch.add_nodes(nodes);
+    batch.add_buffers(buffers);
+    let batch = batch.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut fb);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::RecordBatch);
+    message.add_bodyLength(body);
+    message.add_header(batch);
+    let root = message.finish();
+    fb.finish(root, None);
+    let metadata = fb.finished_data();
+    bytes.extend_from_slice(&[0xff; 4]);
+    bytes.extend_from_slice(&u32::try_from(metadata.len()).unwrap().to_le_bytes());
+    bytes.extend_from_slice(metadata);
+    (bytes, body)
+}
+
+#[test]
+fn reading_a_large_batch_takes_little_memory() {
+    let folder = Folder::default();
+    let rows = 25 << 20;
+    let (bytes, body) = stream_of_zeros(rows);
+    assert!(body >= 300 << 20);
+    folder.write("x.arrow", &bytes);
+    let path = folder.path("x.arrow");
+    // The body takes no space on disk.
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(bytes.len() as u64 + body.unsigned_abs())
+        .unwrap();
+    let (read, allocated) = measure(|| {
+        let mut source = Source::open(&path, &Options::default()).unwrap();
+        let batches = source.by_ref().map(Result::unwrap);
+        batches
+            .map(|batch| (1, batch.num_rows()))
+            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    });
+    assert_eq!(read, (10, rows as usize));
+    let peak = allocated.peak_bytes >> 20;
+    assert!(peak < 48, "{peak} MiB");
 }

@@ -1,6 +1,6 @@
 //! Lengths that a message states, compared with the bytes that are there.
 
-use arrow_ipc::{Block, MessageHeader, RecordBatch};
+use arrow_ipc::{Block, Message, MessageHeader, RecordBatch};
 
 use super::compressed::decompressed_max;
 use super::metadata;
@@ -39,58 +39,50 @@ pub(super) fn body(start: u64, n: i64, bytes: u64) -> Result<u64, String> {
     })
 }
 
-/// A message, all of whose lengths are those of its body.
-pub(super) struct Checked {
-    pub(super) kind: MessageHeader,
-    /// The keys of metadata that belong to the message alone.
-    pub(super) keys: Vec<String>,
-}
-
 /// The key under which Arrow 0.17 said how the buffers of a batch are compressed. Its buffers are not those of later
 /// versions.
 const COMPRESSION_OF_0_17: &str = "ARROW:experimental_compression";
 
-pub(super) fn message(metadata: &[u8], body: &[u8]) -> Result<Checked, String> {
-    let metadata = match metadata {
-        [0xff, 0xff, 0xff, 0xff, _, _, _, _, metadata @ ..] => metadata,
-        [_, _, _, _, metadata @ ..] => metadata,
-        _ => return Err("cut off".to_owned()),
-    };
+/// A message without mark and length, all of whose lengths are those of its body.
+///
+/// # Errors
+/// The message is no batch and no dictionary, or a length is not within a body of so many bytes.
+pub(super) fn message(metadata: &[u8], body_bytes: u64) -> Result<Message<'_>, String> {
     let message = arrow_ipc::root_as_message_with_opts(&metadata::limits(metadata), metadata)
         .map_err(|error| metadata::text_of(&error))?;
-    let kind = message.header_type();
-    let pairs = message.custom_metadata().into_iter().flatten();
-    let pairs: Vec<(&str, &str)> = pairs
-        .map(|pair| {
-            (
-                pair.key().unwrap_or_default(),
-                pair.value().unwrap_or_default(),
-            )
-        })
-        .collect();
-    if let Some((key, codec)) = pairs.iter().find(|(key, _)| *key == COMPRESSION_OF_0_17) {
+    if let Some((key, codec)) = pairs(&message).find(|(key, _)| *key == COMPRESSION_OF_0_17) {
         return Err(format!(
             "compressed with {codec} as by Arrow 0.17 ({key}), which is not read; a later version of Arrow reads and \
              writes the file again"
         ));
     }
-    match kind {
+    match message.header_type() {
         MessageHeader::RecordBatch => {
             let batch = message.header_as_record_batch();
-            record_batch(batch.ok_or("no batch")?, body)?;
+            record_batch(batch.ok_or("no batch")?, body_bytes)?;
         }
         MessageHeader::DictionaryBatch => {
             let dictionary = message.header_as_dictionary_batch();
             let values = dictionary.and_then(|dictionary| dictionary.data());
-            record_batch(values.ok_or("a dictionary without values")?, body)?;
+            record_batch(values.ok_or("a dictionary without values")?, body_bytes)?;
         }
         _ => return Err("neither a batch nor a dictionary".to_owned()),
     }
-    let keys = pairs.iter().map(|(key, _)| (*key).to_owned()).collect();
-    Ok(Checked { kind, keys })
+    Ok(message)
 }
 
-fn record_batch(batch: RecordBatch<'_>, body: &[u8]) -> Result<(), String> {
+/// The metadata that belong to a message alone, as keys and values.
+pub(super) fn pairs<'a>(message: &Message<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let pairs = message.custom_metadata().into_iter().flatten();
+    pairs.map(|pair| {
+        (
+            pair.key().unwrap_or_default(),
+            pair.value().unwrap_or_default(),
+        )
+    })
+}
+
+fn record_batch(batch: RecordBatch<'_>, body_bytes: u64) -> Result<(), String> {
     if batch.length() < 0 {
         return Err(format!("{} rows", batch.length()));
     }
@@ -106,23 +98,39 @@ fn record_batch(batch: RecordBatch<'_>, body: &[u8]) -> Result<(), String> {
     if of_views.any(|n| n > n_buffers) {
         return Err(format!("views of more than all {n_buffers} buffers"));
     }
-    let codec = batch.compression().map(|compression| compression.codec());
-    let mut compressed_bytes = 0;
     for (i, buffer) in batch.buffers().into_iter().flatten().enumerate() {
         let (start, n) = (buffer.offset(), buffer.length());
-        let start_to_end = usize::try_from(start).ok().zip(usize::try_from(n).ok());
-        let bytes = start_to_end
-            .and_then(|(start, n)| body.get(start..)?.get(..n))
-            .ok_or_else(|| {
-                format!(
-                    "buffer {i}: {n} bytes at byte {start} of a body of {} bytes",
-                    body.len()
-                )
-            })?;
-        let Some(codec) = codec.filter(|_| !bytes.is_empty()) else {
-            continue;
-        };
+        let start_and_n = u64::try_from(start).ok().zip(u64::try_from(n).ok());
+        let end = start_and_n.and_then(|(start, n)| start.checked_add(n));
+        if end.is_none_or(|end| end > body_bytes) {
+            return Err(format!(
+                "buffer {i}: {n} bytes at byte {start} of a body of {body_bytes} bytes"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Compares what compressed buffers state with the most that their bytes can stand for.
+///
+/// # Errors
+/// One states more, is no frame of the codec, or is there twice.
+pub(super) fn compressed(batch: RecordBatch<'_>, body: &[u8]) -> Result<(), String> {
+    let Some(codec) = batch.compression().map(|compression| compression.codec()) else {
+        return Ok(());
+    };
+    let mut compressed_bytes = 0;
+    for (i, buffer) in batch.buffers().into_iter().flatten().enumerate() {
         let in_buffer = |what: String| format!("buffer {i}: {what}");
+        let start_and_n = usize::try_from(buffer.offset())
+            .ok()
+            .zip(usize::try_from(buffer.length()).ok());
+        let bytes = start_and_n
+            .and_then(|(start, n)| body.get(start..)?.get(..n))
+            .ok_or_else(|| in_buffer("cut off".to_owned()))?;
+        if bytes.is_empty() {
+            continue;
+        }
         let (stated, bytes) = bytes
             .split_first_chunk()
             .ok_or_else(|| in_buffer("no length of what is compressed".to_owned()))?;

@@ -23,15 +23,24 @@ const PIECE_BYTES: u64 = 64 << 10;
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Whether all bytes before the footer are those of the schema, of blocks that the footer lists, or padding. The blocks
-/// lie before the footer.
+/// lie before the footer, which has so many bytes.
 pub(super) fn check(
     input: &mut (impl Read + Seek),
     mut blocks: Vec<Block>,
     footer_start: u64,
+    footer_bytes: u64,
 ) -> Result<(), String> {
     blocks.sort_by_key(Block::offset);
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
     let mut start = after_schema(input, footer_start)?;
+    if start == HEAD_BYTES {
+        let first = blocks
+            .first()
+            .map_or(footer_start, |block| number(block.offset()));
+        if is_bare_schema(input, first, footer_bytes) {
+            start = first;
+        }
+    }
     for block in &blocks {
         let block_start = number(block.offset());
         padding(input, start, block_start)?;
@@ -60,6 +69,37 @@ fn after_schema(input: &mut (impl Read + Seek), footer_start: u64) -> Result<u64
         Some((MessageHeader::Schema, end)) => Ok(end),
         _ => Ok(HEAD_BYTES),
     }
+}
+
+/// Whether the bytes up to the first block are a schema without mark and length, as polars 1.44 writes it. It has about
+/// the bytes of the footer, which holds the schema, too.
+fn is_bare_schema(input: &mut (impl Read + Seek), end: u64, footer_bytes: u64) -> bool {
+    let Some(bytes) = end.checked_sub(HEAD_BYTES) else {
+        return false;
+    };
+    if bytes > footer_bytes + HEAD_PADDING_MAX {
+        return false;
+    }
+    let Ok(bytes) = read_at(input, HEAD_BYTES, bytes) else {
+        return false;
+    };
+    // Behind the schema could be a message that the footer does not list.
+    let marks = bytes
+        .chunks(8)
+        .enumerate()
+        .filter(|(_, word)| word.starts_with(&CONTINUATION));
+    for (i, _) in marks {
+        if message(input, HEAD_BYTES + 8 * i as u64, end).is_some() {
+            return false;
+        }
+    }
+    let readable = metadata::readable(bytes.to_vec(), |options, bytes| {
+        arrow_ipc::root_as_message_with_opts(options, bytes).map(drop)
+    });
+    let Ok(bytes) = readable else { return false };
+    arrow_ipc::root_as_message_with_opts(&metadata::limits(&bytes), &bytes).is_ok_and(|message| {
+        message.header_type() == MessageHeader::Schema && message.bodyLength() == 0
+    })
 }
 
 /// The kind of a message that begins at this byte, and the byte behind it; `None` if there is none.

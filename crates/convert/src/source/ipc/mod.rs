@@ -3,27 +3,31 @@
 //! The readers of `arrow-ipc` take memory by lengths that a file states, so one changed byte can end the process. Here
 //! every length is compared with the bytes that are there before `arrow-ipc` decodes a message: of footers, blocks and
 //! messages with the file's length, of buffers with their message, and of decompressed buffers with the most that their
-//! compressed bytes can stand for.
+//! compressed bytes can stand for. Large batches are decoded some of their rows at a time ([`parts`]).
 
 mod check;
 mod compressed;
 mod coverage;
+mod decoder;
 mod input;
 mod metadata;
+mod parts;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::{Buffer, MutableBuffer};
-use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::{Block, MessageHeader, MetadataVersion, convert};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::read_footer_length;
+use arrow_ipc::{Block, convert};
 use arrow_schema::SchemaRef;
 
 use crate::guarded::arrow_text;
 use crate::{Error, Note};
+use decoder::Decoder;
 use input::{CONTINUATION, read_at};
+use parts::{Parts, Sizes};
 
 const MAGIC: [u8; 6] = *b"ARROW1";
 
@@ -35,9 +39,11 @@ pub(crate) struct IpcReader<R> {
     input: R,
     /// Bytes of the input.
     bytes: u64,
-    schema: SchemaRef,
-    decoder: FileDecoder,
+    decoder: Decoder,
     messages: Messages,
+    /// A batch whose rows come before the next message, and the first byte of its message.
+    parts: Option<(u64, Parts)>,
+    sizes: Sizes,
     left_out: LeftOut,
 }
 
@@ -99,7 +105,13 @@ enum Messages {
 impl<R: Read + Seek> IpcReader<R> {
     /// # Errors
     /// The input is no Arrow IPC, or its schema or dictionaries are bad.
-    pub(crate) fn new(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
+    pub(crate) fn new(input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
+        Self::with_sizes(input, bytes, Sizes::default())
+    }
+
+    /// # Errors
+    /// Those of [`IpcReader::new`].
+    fn with_sizes(mut input: R, bytes: u64, sizes: Sizes) -> Result<IpcReader<R>, Error> {
         let mut magic = Vec::new();
         let text = |error: std::io::Error| error.to_string();
         Read::take(&mut input, 6)
@@ -112,12 +124,12 @@ impl<R: Read + Seek> IpcReader<R> {
             );
         }
         match magic == MAGIC {
-            true => Self::of_file(input, bytes),
-            false => Self::of_stream(input, bytes),
+            true => Self::of_file(input, bytes, sizes),
+            false => Self::of_stream(input, bytes, sizes),
         }
     }
 
-    fn of_file(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
+    fn of_file(mut input: R, bytes: u64, sizes: Sizes) -> Result<IpcReader<R>, Error> {
         let cut = || "the file is shorter than its footer".to_owned();
         let tail_start = bytes.checked_sub(TAIL_BYTES).ok_or_else(cut)?;
         let tail = read_at(&mut input, tail_start, TAIL_BYTES)?;
@@ -156,24 +168,27 @@ impl<R: Read + Seek> IpcReader<R> {
             check::block(block, footer_start)?;
         }
         let listed = blocks.iter().chain(dictionaries.clone()).copied();
-        coverage::check(&mut input, listed.collect(), footer_start)?;
-        let mut decoder = new_decoder(&schema);
-        for block in dictionaries {
-            let message = read_block(&mut input, block)?;
-            decode(&mut decoder, block, &message, &mut left_out)?;
-        }
+        coverage::check(&mut input, listed.collect(), footer_start, footer_bytes)?;
+        let dictionaries: Vec<Block> = dictionaries.copied().collect();
         let blocks: Vec<Block> = blocks.iter().copied().collect();
-        Ok(IpcReader {
+        let mut reader = IpcReader {
             input,
             bytes,
-            schema,
-            decoder,
+            decoder: Decoder::new(schema),
             messages: Messages::Blocks(blocks.into_iter()),
+            parts: None,
+            sizes: Sizes::WHOLE,
             left_out,
-        })
+        };
+        for block in dictionaries {
+            let message = Message::of_block(&mut reader.input, &block)?;
+            reader.decode(&message)?;
+        }
+        reader.sizes = sizes;
+        Ok(reader)
     }
 
-    fn of_stream(mut input: R, bytes: u64) -> Result<IpcReader<R>, Error> {
+    fn of_stream(mut input: R, bytes: u64, sizes: Sizes) -> Result<IpcReader<R>, Error> {
         let mut next = 0;
         let at = "message at byte 0";
         let metadata = read_stream_metadata(&mut input, bytes, &mut next)?;
@@ -191,23 +206,21 @@ impl<R: Read + Seek> IpcReader<R> {
             twice: metadata::keys_twice(schema),
             ..LeftOut::default()
         };
-        let schema = convert_schema(schema)?;
-        let decoder = new_decoder(&schema);
-        let pairs = message.custom_metadata().into_iter().flatten();
-        let keys = pairs.map(|pair| pair.key().unwrap_or_default().to_owned());
+        let keys = check::pairs(&message).map(|(key, _)| key.to_owned());
         left_out.of_messages.extend(keys);
         Ok(IpcReader {
             input,
             bytes,
-            schema,
-            decoder,
+            decoder: Decoder::new(convert_schema(schema)?),
             messages: Messages::Stream(next),
+            parts: None,
+            sizes,
             left_out,
         })
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.decoder.schema().clone()
     }
 
     /// Returns notes of what was left out so far.
@@ -219,35 +232,77 @@ impl<R: Read + Seek> IpcReader<R> {
     /// A message is bad; the text says at which byte it begins.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         loop {
-            let block;
-            let message;
-            match &mut self.messages {
+            if let Some((start, parts)) = &mut self.parts {
+                let part = parts.next(&mut self.input, &self.decoder);
+                match part.map_err(|what| at_message(*start, &what))? {
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.parts = None,
+                }
+            }
+            let message = match &mut self.messages {
                 Messages::Blocks(blocks) => {
-                    let Some(next) = blocks.next() else {
+                    let Some(block) = blocks.next() else {
                         return Ok(None);
                     };
-                    message = read_block(&mut self.input, &next)?;
-                    block = next;
+                    Message::of_block(&mut self.input, &block)?
                 }
                 Messages::Stream(next) => {
                     let start = *next;
-                    let Some(read) = read_stream_message(&mut self.input, self.bytes, next)? else {
+                    let read = Message::of_stream(&mut self.input, self.bytes, next)?;
+                    let Some(message) = read else {
                         self.left_out.has_no_end = start == self.bytes;
                         return Ok(None);
                     };
-                    let metadata_bytes = i32::try_from(read.metadata_bytes)
-                        .map_err(|_| format!("message at byte {start}: too long"))?;
-                    let body = read.bytes.len() - read.metadata_bytes;
-                    block = Block::new(start as i64, metadata_bytes, body as i64);
-                    message = read.bytes;
+                    message
                 }
-            }
-            let decoded = decode(&mut self.decoder, &block, &message, &mut self.left_out);
-            if let Some(batch) = decoded? {
+            };
+            if let Some(batch) = self.decode(&message)? {
                 return Ok(Some(batch));
             }
         }
     }
+
+    /// Decodes a message. A dictionary is kept for later batches, and a large batch for its parts.
+    fn decode(&mut self, message: &Message) -> Result<Option<RecordBatch>, String> {
+        let at = |what: String| at_message(message.start, &what);
+        let checked = check::message(&message.metadata, message.body_bytes).map_err(at)?;
+        let keys = check::pairs(&checked).map(|(key, _)| key.to_owned());
+        self.left_out.of_messages.extend(keys);
+        let version = checked.version();
+        if let Some(dictionary) = checked.header_as_dictionary_batch() {
+            let body = message.read_body(&mut self.input)?;
+            let values = dictionary
+                .data()
+                .ok_or("no values".to_owned())
+                .map_err(at)?;
+            check::compressed(values, &body).map_err(at)?;
+            self.decoder.keep(dictionary, &body, version).map_err(at)?;
+            return Ok(None);
+        }
+        let batch = checked.header_as_record_batch();
+        let batch = batch.ok_or("no batch".to_owned()).map_err(at)?;
+        let place = parts::Place {
+            batch,
+            version,
+            body_start: message.body_start,
+            body_bytes: message.body_bytes,
+        };
+        let parts = Parts::new(&mut self.input, &self.decoder, &place, self.sizes).map_err(at)?;
+        if let Some(parts) = parts {
+            self.parts = Some((message.start, parts));
+            return Ok(None);
+        }
+        let body = message.read_body(&mut self.input)?;
+        check::compressed(batch, &body).map_err(at)?;
+        let batch = self
+            .decoder
+            .batch(self.decoder.schema(), batch, &body, version);
+        batch.map(Some).map_err(at)
+    }
+}
+
+fn at_message(start: u64, what: &str) -> String {
+    format!("message at byte {start}: {what}")
 }
 
 /// A message, such as that of a schema in Parquet, with metadata that are UTF-8.
@@ -263,39 +318,6 @@ pub(super) fn message_of(message: &[u8]) -> Result<arrow_ipc::Message<'_>, Strin
         .map_err(|error| metadata::text_of(&error))
 }
 
-/// Decodes a message that is at hand; a dictionary is kept for later batches.
-fn decode(
-    decoder: &mut FileDecoder,
-    block: &Block,
-    message: &Buffer,
-    left_out: &mut LeftOut,
-) -> Result<Option<RecordBatch>, String> {
-    let at = |what: String| format!("message at byte {}: {what}", block.offset());
-    let metadata_bytes = usize::try_from(block.metaDataLength()).unwrap_or(usize::MAX);
-    let (metadata, body) = message
-        .split_at_checked(metadata_bytes)
-        .ok_or_else(|| at("cut off".to_owned()))?;
-    let checked = check::message(metadata, body).map_err(at)?;
-    left_out.of_messages.extend(checked.keys);
-    match checked.kind {
-        MessageHeader::DictionaryBatch => {
-            let kept = decoder.read_dictionary(block, message);
-            kept.map_err(arrow_text).map_err(at)?;
-            Ok(None)
-        }
-        _ => {
-            let batch = decoder.read_record_batch(block, message);
-            batch.map_err(arrow_text).map_err(at)
-        }
-    }
-}
-
-/// A decoder of messages of every version: each says its own, by which unions are laid out. Footers may say another.
-fn new_decoder(schema: &SchemaRef) -> FileDecoder {
-    // The decoder takes this version for unknown, and asks the messages.
-    FileDecoder::new(schema.clone(), MetadataVersion::V1)
-}
-
 fn convert_schema(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, String> {
     if !schema.endianness().equals_to_target_endianness() {
         return Err("the bytes of numbers are in the order of another machine (big-endian)".into());
@@ -306,54 +328,67 @@ fn convert_schema(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, String> {
     Ok(Arc::new(convert::fb_to_schema(schema)))
 }
 
-/// A block that [`check::block`] passed.
-fn read_block(input: &mut (impl Read + Seek), block: &Block) -> Result<Buffer, String> {
-    let metadata = u64::try_from(block.metaDataLength()).unwrap_or(0);
-    let body = u64::try_from(block.bodyLength()).unwrap_or(0);
-    let start = u64::try_from(block.offset()).unwrap_or(0);
-    read_at(input, start, metadata + body)
+/// A message whose body has not been read.
+struct Message {
+    /// Its first byte in the input.
+    start: u64,
+    /// Without mark and length.
+    metadata: Buffer,
+    body_start: u64,
+    body_bytes: u64,
 }
 
-/// A message of a stream in the form that blocks of files have.
-struct StreamMessage {
-    /// Mark, length, metadata, body.
-    bytes: Buffer,
-    /// Up to the body.
-    metadata_bytes: usize,
-}
+impl Message {
+    /// The message of a block that [`check::block`] passed.
+    fn of_block(input: &mut (impl Read + Seek), block: &Block) -> Result<Message, String> {
+        let number = |n: i64| u64::try_from(n).unwrap_or(0);
+        let start = number(block.offset());
+        let metadata_bytes = number(block.metaDataLength().into());
+        let metadata = read_at(input, start, metadata_bytes)?;
+        let prefix_bytes = if metadata.starts_with(&CONTINUATION) {
+            8
+        } else {
+            4
+        };
+        if metadata.len() < prefix_bytes {
+            return Err(at_message(start, "cut off"));
+        }
+        Ok(Message {
+            start,
+            metadata: metadata.slice(prefix_bytes),
+            body_start: start + metadata_bytes,
+            body_bytes: number(block.bodyLength()),
+        })
+    }
 
-/// The message at byte `next`, at which the input is, and moves `next` behind it.
-fn read_stream_message(
-    input: &mut (impl Read + Seek),
-    bytes: u64,
-    next: &mut u64,
-) -> Result<Option<StreamMessage>, String> {
-    let start = *next;
-    let at = |what: String| format!("message at byte {start}: {what}");
-    let Some(metadata) = read_stream_metadata(input, bytes, next)? else {
-        return Ok(None);
-    };
-    let body_start = *next;
-    let body = arrow_ipc::root_as_message_with_opts(&metadata::limits(&metadata), &metadata)
-        .map_err(|error| at(metadata::text_of(&error)))?
-        .bodyLength();
-    *next = check::body(body_start, body, bytes).map_err(at)?;
-    let body_bytes = usize::try_from(*next - body_start).map_err(|error| at(error.to_string()))?;
-    // Old streams have no mark before the length, with which the body would be misaligned.
-    let metadata_bytes = 8 + metadata.len();
-    let mut message = MutableBuffer::from_len_zeroed(metadata_bytes + body_bytes);
-    let (head, rest) = message.split_at_mut(8);
-    head[..4].copy_from_slice(&CONTINUATION);
-    head[4..].copy_from_slice(&(metadata.len() as u32).to_le_bytes());
-    let (to, rest) = rest.split_at_mut(metadata.len());
-    to.copy_from_slice(&metadata);
-    input
-        .read_exact(rest)
-        .map_err(|error| at(error.to_string()))?;
-    Ok(Some(StreamMessage {
-        bytes: message.into(),
-        metadata_bytes,
-    }))
+    /// The message of a stream at byte `next`, and moves `next` behind it. `None` at the end.
+    fn of_stream(
+        input: &mut (impl Read + Seek),
+        bytes: u64,
+        next: &mut u64,
+    ) -> Result<Option<Message>, String> {
+        let start = *next;
+        let at = |what: String| at_message(start, &what);
+        input
+            .seek(SeekFrom::Start(start))
+            .map_err(|error| at(error.to_string()))?;
+        let Some(metadata) = read_stream_metadata(input, bytes, next)? else {
+            return Ok(None);
+        };
+        let body_start = *next;
+        let body = message_of(&metadata).map_err(at)?.bodyLength();
+        *next = check::body(body_start, body, bytes).map_err(at)?;
+        Ok(Some(Message {
+            start,
+            metadata: metadata.into(),
+            body_start,
+            body_bytes: *next - body_start,
+        }))
+    }
+
+    fn read_body(&self, input: &mut (impl Read + Seek)) -> Result<Buffer, String> {
+        read_at(input, self.body_start, self.body_bytes)
+    }
 }
 
 /// The metadata of the message at byte `next`, at which the input is, and moves `next` to its body. `None` at the end.
