@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `process` | what belongs to one process: threads, open files, work that signals interrupt |
 //! | `error` | errors of Rust as exceptions of `tarsia._errors`; panics as well |
-//! | `place` | what a file is read from and written to: paths, URLs, bytes, Python's file objects |
+//! | `place`, `file_object` | what a file is read from and written to: paths, URLs, bytes, Python's file objects |
 //! | `options`, `write_options` | keyword arguments as options of readers and of writers |
 //! | `rows` | row numbers and ranges of them, of any Python type that has them |
 //! | `filter` | conditions, as the package describes them |
@@ -29,6 +29,7 @@
 
 mod erase;
 mod error;
+mod file_object;
 mod filter;
 mod handle;
 mod options;

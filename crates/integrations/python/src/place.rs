@@ -1,7 +1,7 @@
 //! Places that files are read from and written to.
 
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use tarsia::{File, OpenOptions};
 use tarsia_store::{RemoteFile, RemoteStore, StoreOptions, StoreUrl, UrlSink};
 
 use crate::error::{Exception, of_system, raised, wrong_type};
+use crate::file_object::FileObject;
 
 /// A place that a file is read from or written to.
 pub(crate) enum Place {
@@ -35,7 +36,7 @@ impl Place {
             return Ok(named);
         }
         if of.hasattr("read")? && of.hasattr("seek")? {
-            return Ok(Self::Object(FileObject(of.clone().unbind())));
+            return Ok(Self::Object(FileObject::new(of)?));
         }
         let view = PyMemoryView::from(of);
         let is_bytes = |view: &Bound<'_, PyMemoryView>| -> PyResult<bool> {
@@ -57,7 +58,7 @@ impl Place {
             return Ok(named);
         }
         match of.hasattr("write")? {
-            true => Ok(Self::Object(FileObject(of.clone().unbind()))),
+            true => FileObject::new(of).map(Self::Object),
             false => Err(wrong_type("a file to write", WRITABLE, of)),
         }
     }
@@ -182,64 +183,6 @@ pub(crate) fn store_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Store
         };
     }
     Ok(options)
-}
-
-/// A file object of Python, such as `open(…, "rb")` or `io.BytesIO`.
-pub(crate) struct FileObject(Py<PyAny>);
-
-impl Read for FileObject {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        Python::attach(|py| {
-            let read = self.0.bind(py).call_method1("read", (buf.len(),))?;
-            let bytes = read.cast::<PyBytes>().map_err(|_| {
-                io::Error::other("the file object gives no bytes: open it in binary mode")
-            })?;
-            let bytes = bytes.as_bytes();
-            match buf.get_mut(..bytes.len()) {
-                Some(part) => part.copy_from_slice(bytes),
-                None => return Err(io::Error::other("the file object gives too many bytes")),
-            }
-            Ok(bytes.len())
-        })
-    }
-}
-
-impl Seek for FileObject {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        Python::attach(|py| {
-            let object = self.0.bind(py);
-            match to {
-                SeekFrom::Start(place) => object.call_method1("seek", (place, 0))?,
-                SeekFrom::Current(by) => object.call_method1("seek", (by, 1))?,
-                SeekFrom::End(by) => object.call_method1("seek", (by, 2))?,
-            };
-            // Not every `seek` says where it is.
-            Ok(object.call_method0("tell")?.extract::<u64>()?)
-        })
-    }
-}
-
-impl Write for FileObject {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        Python::attach(|py| {
-            let bytes = PyBytes::new(py, buf);
-            let written = self.0.bind(py).call_method1("write", (bytes,))?;
-            match written.is_none() {
-                true => Ok(buf.len()),
-                false => Ok(written.extract::<usize>()?.min(buf.len())),
-            }
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Python::attach(|py| {
-            let object = self.0.bind(py);
-            if object.hasattr("flush")? {
-                object.call_method0("flush")?;
-            }
-            Ok(())
-        })
-    }
 }
 
 /// Where a writer's bytes go.

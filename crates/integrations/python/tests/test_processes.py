@@ -268,3 +268,27 @@ def test_threads_are_those_that_are_asked_for(written: Any, numbers: pa.Table) -
     for threads, error in ((0, tarsia.InvalidInput), (-1, tarsia.InvalidInput), (1.5, TypeError), (True, TypeError)):
         with pytest.raises(error):
             tarsia.open(file._source, threads=threads)
+
+
+def test_python_ends_while_threads_read(written: Any, numbers: pa.Table) -> None:
+    """A scan is ahead of its reader, whose file object sleeps."""
+    place = written(numbers)._source
+    code = """
+import sys, time, tarsia
+class Slow:
+    delay = 0
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        self.seek, self.tell = self.file.seek, self.file.tell
+    def read(self, size):
+        time.sleep(self.delay)
+        return self.file.read(size)
+source = Slow(sys.argv[1])
+file = tarsia.open(source)
+source.delay = 0.05
+running = iter(file.scan(batch_size=100))
+next(running)
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code, place], check=True, timeout=20)
+        subprocess.run([sys.executable, "-c", code.replace("file.scan", "tarsia.open(sys.argv[1]).scan"), place], check=True)
