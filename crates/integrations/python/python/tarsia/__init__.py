@@ -1,0 +1,61 @@
+"""Tarsia: a columnar file format for machine-learning data. Full scans and single rows from one file.
+
+Values go in and out by Arrow's C interfaces: anything with ``__arrow_c_stream__`` is written, and whatever takes such
+objects reads what this package gives. pyarrow, pandas and polars are imported where a method needs them.
+
+Importing the package starts nothing. Threads are made when a file is first opened, for each process its own.
+"""
+
+from __future__ import annotations
+
+from ._errors import (
+    Busy,
+    CorruptError,
+    Error,
+    FileChanged,
+    InternalError,
+    InvalidFilter,
+    InvalidInput,
+    IoError,
+    LimitExceeded,
+    LossWarning,
+    NoSuchColumn,
+    OutOfRange,
+    RowDeleted,
+    UnsupportedError,
+)
+from ._erase import audit, erase, recover
+from ._file import File, open
+from ._scan import Scan
+from ._tarsia import ROW_NUMBER, Batch, Schema, Table, __version__
+from ._write import Writer, write
+
+__all__ = [
+    "ROW_NUMBER",
+    "Batch",
+    "Busy",
+    "CorruptError",
+    "Error",
+    "File",
+    "FileChanged",
+    "InternalError",
+    "InvalidFilter",
+    "InvalidInput",
+    "IoError",
+    "LimitExceeded",
+    "LossWarning",
+    "NoSuchColumn",
+    "OutOfRange",
+    "RowDeleted",
+    "Scan",
+    "Schema",
+    "Table",
+    "UnsupportedError",
+    "Writer",
+    "__version__",
+    "audit",
+    "erase",
+    "open",
+    "recover",
+    "write",
+]
