@@ -74,25 +74,27 @@ impl Batches {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The scan, for whoever reads it next; `None` after its end.
+    /// The scan, for whoever reads it next; `None` after its end. No exception is made under the lock: that runs Python
+    /// code, in which another thread may get Python's lock, and wait for this one.
     fn taken(&self, then: State) -> PyResult<Option<Scan>> {
-        let mut state = self.state();
-        match &*state {
-            State::Over => return Ok(None),
-            State::Read => {
-                return Err(Exception::InvalidInput.with("another thread reads this scan"));
+        let found = {
+            let mut state = self.state();
+            match &*state {
+                State::Open(_) => std::mem::replace(&mut *state, then),
+                State::Read => State::Read,
+                State::Over => State::Over,
             }
-            State::Open(_) => {}
-        }
-        match std::mem::replace(&mut *state, then) {
+        };
+        match found {
+            State::Over => Ok(None),
+            State::Read => Err(Exception::InvalidInput.with("another thread reads this scan")),
             State::Open(scan) => match scan.into_inner() {
                 Some(scan) => Ok(Some(scan)),
                 None => {
-                    *state = State::Over;
+                    *self.state() = State::Over;
                     Err(other_process("the scan"))
                 }
             },
-            State::Read | State::Over => Ok(None),
         }
     }
 }
@@ -138,10 +140,8 @@ impl Batches {
     /// Cancels the scan, from any thread.
     fn close(&self) {
         self.cancel.cancel();
-        let mut state = self.state();
-        if let State::Open(_) = &*state {
-            *state = State::Over;
-        }
+        // Another thread that reads it finds that it was cancelled.
+        drop(self.taken(State::Over));
     }
 
     #[pyo3(signature = (requested_schema=None))]

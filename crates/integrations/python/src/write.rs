@@ -140,24 +140,30 @@ impl Writer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer, while it works.
+    /// The writer, while it works. No exception is made under the lock: that runs Python code, in which another thread
+    /// may get Python's lock, and wait for this one.
     fn taken(&self) -> PyResult<FileWriter> {
-        let mut state = self.state();
-        match std::mem::replace(&mut *state, State::Written) {
-            State::Open(writer) => writer.into_inner().ok_or_else(|| {
-                *state = State::Failed;
-                other_process("the writer")
-            }),
-            other => {
-                let text = match &other {
-                    State::Failed => "the writer has failed, and nothing is left of the file",
-                    State::Closed => "the writer is closed",
-                    State::Open(_) | State::Written => "another thread uses this writer",
-                };
-                *state = other;
-                Err(Exception::InvalidInput.with(text))
+        let found = {
+            let mut state = self.state();
+            match &*state {
+                State::Open(_) => std::mem::replace(&mut *state, State::Written),
+                State::Written => State::Written,
+                State::Failed => State::Failed,
+                State::Closed => State::Closed,
             }
-        }
+        };
+        let text = match found {
+            State::Open(writer) => {
+                return writer.into_inner().ok_or_else(|| {
+                    *self.state() = State::Failed;
+                    other_process("the writer")
+                });
+            }
+            State::Failed => "the writer has failed, and nothing is left of the file",
+            State::Closed => "the writer is closed",
+            State::Written => "another thread uses this writer",
+        };
+        Err(Exception::InvalidInput.with(text))
     }
 }
 
