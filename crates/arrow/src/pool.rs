@@ -16,6 +16,7 @@ const POOLED_BYTES_MIN: usize = 4096;
 /// Bytes that the process keeps of pools that are gone.
 const RESERVE_BYTES_MAX: usize = 64 << 20;
 
+/// Whoever finds it taken goes without: in a forked process the thread that has taken it may not exist.
 static RESERVE: Mutex<Free> = Mutex::new(Free {
     classes: Vec::new(),
     retained_bytes: 0,
@@ -77,8 +78,9 @@ impl Pool {
             return AlignedBuf::zeroed(len);
         }
         let class = len.next_power_of_two().trailing_zeros() as usize;
-        let pop = |free: &Mutex<Free>| free.lock().ok()?.pop(class);
-        let found = pop(&self.shared.free).or_else(|| pop(&RESERVE));
+        let own = || self.shared.free.lock().ok()?.pop(class);
+        let of_reserve = || RESERVE.try_lock().ok()?.pop(class);
+        let found = own().or_else(of_reserve);
         let mut buf = found.unwrap_or_else(|| AlignedBuf::zeroed(1 << class));
         buf.reset_len(len);
         buf
@@ -128,7 +130,7 @@ impl Drop for Shared {
         if free.retained_bytes == 0 {
             return;
         }
-        if let Ok(mut reserve) = RESERVE.lock() {
+        if let Ok(mut reserve) = RESERVE.try_lock() {
             for (class, bufs) in free.classes.into_iter().enumerate() {
                 for buf in bufs {
                     reserve.push(class, buf, RESERVE_BYTES_MAX);

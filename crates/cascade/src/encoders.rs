@@ -1,7 +1,7 @@
 //! The encoders that searches ask, and what they weigh proposals by.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 
 use tarsia_codec::{
     Error, Node, Proposals, RegisteredWriter, Registry, Result, Tree, TreeWriter, Tried, ValueType,
@@ -27,7 +27,9 @@ type Fallbacks = Arc<Mutex<HashMap<(ValueType, u32), Tree>>>;
 /// few values.
 fn fallbacks_of(registry: &Arc<Registry>) -> Fallbacks {
     static KNOWN: Mutex<Vec<(Weak<Registry>, Fallbacks)>> = Mutex::new(Vec::new());
-    let mut known = locked(&KNOWN);
+    let Some(mut known) = free(&KNOWN) else {
+        return Fallbacks::default();
+    };
     known.retain(|(registry, _)| registry.strong_count() > 0);
     let same =
         |(known, _): &&(Weak<Registry>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(registry));
@@ -39,9 +41,14 @@ fn fallbacks_of(registry: &Arc<Registry>) -> Fallbacks {
     fallbacks
 }
 
-/// Whoever had the lock may have panicked: what it holds is right at any time.
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
+/// The value that a lock guards; `None` if another thread has it. Nobody waits for it: in a forked process that thread may not
+/// exist, and fallbacks are found again. Whoever had it may have panicked: what it guards is right at any time.
+fn free<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match lock.try_lock() {
+        Ok(free) => Some(free),
+        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 impl Encoders {
@@ -101,11 +108,14 @@ impl Encoders {
 
     fn fallback_of_depth(&self, value_type: ValueType, depth_left: u32) -> Result<Tree> {
         let key = (value_type, depth_left);
-        if let Some(known) = locked(&self.fallbacks).get(&key) {
-            return Ok(known.clone());
+        let known = free(&self.fallbacks).and_then(|known| known.get(&key).cloned());
+        if let Some(tree) = known {
+            return Ok(tree);
         }
         let tree = self.find_fallback(value_type, depth_left)?;
-        locked(&self.fallbacks).insert(key, tree.clone());
+        if let Some(mut known) = free(&self.fallbacks) {
+            known.insert(key, tree.clone());
+        }
         Ok(tree)
     }
 
