@@ -41,8 +41,8 @@ fn fallbacks_of(registry: &Arc<Registry>) -> Fallbacks {
     fallbacks
 }
 
-/// The value that a lock guards; `None` if another thread has it. Nobody waits for it: in a forked process that thread may not
-/// exist, and fallbacks are found again. Whoever had it may have panicked: what it guards is right at any time.
+/// The value that a lock guards; `None` if another thread has it. Nobody waits for it: in a forked process that thread
+/// may not exist, and fallbacks are found again. Whoever had it may have panicked: its value is right at any time.
 fn free<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(free) => Some(free),
