@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::input::AnyRecordBatch;
@@ -107,6 +107,23 @@ pub(crate) fn write<'py>(
     summary_of(py, summary)
 }
 
+/// Refuses columns of other names, or in another order: the facade goes by position.
+fn same_names(of_file: &Schema, given: &Schema) -> PyResult<()> {
+    let names = |schema: &Schema| -> Vec<String> {
+        let fields = schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    };
+    let (of_file, given) = (names(of_file), names(given));
+    // Another number of columns is refused with their types.
+    let mut pairs = of_file.iter().zip(&given).enumerate();
+    match pairs.find(|(_, (of_file, given))| of_file != given) {
+        None => Ok(()),
+        Some((at, (of_file, given))) => Err(Exception::InvalidInput.with(format!(
+            "column {at} is `{given}`, that of the file `{of_file}`: columns are written in the order of the schema"
+        ))),
+    }
+}
+
 fn summary_of(py: Python<'_>, summary: Option<WriteSummary>) -> PyResult<Bound<'_, PyDict>> {
     match summary {
         Some(summary) => report::written(py, &summary),
@@ -191,6 +208,10 @@ impl Writer {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let batches = reader_of(data)?;
         let mut writer = self.taken()?;
+        if let Err(other) = same_names(writer.schema(), &batches.schema()) {
+            *self.state() = State::open(writer);
+            return Err(other);
+        }
         // Columns of other types change nothing, so the writer goes on.
         if let Err(error) = writer.write(&RecordBatch::new_empty(batches.schema())) {
             *self.state() = State::open(writer);

@@ -86,6 +86,23 @@ def test_a_writer_that_is_closed(tmp_path: Path, numbers: pa.Table) -> None:
     assert os.listdir(tmp_path) == ["t.tarsia"]
 
 
+def test_columns_of_other_names_are_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("i", pa.int64()), ("j", pa.int64())])
+    with tarsia.Writer(tmp_path / "x.tarsia", schema) as writer:
+        for other in ({"j": [100], "i": [1]}, {"i": [7], "k": [8]}):
+            with pytest.raises(tarsia.InvalidInput, match="in the order of the schema"):
+                writer.write(pa.table(other))
+        writer.write(pa.table({"i": [1], "j": [2]}))
+    assert tarsia.open(tmp_path / "x.tarsia").to_pyarrow().to_pydict() == {"i": [1], "j": [2]}
+
+
+def test_options_that_are_unknown(tmp_path: Path, numbers: pa.Table) -> None:
+    with pytest.raises(TypeError, match="a writer has no option `nope`"):
+        tarsia.write(numbers, tmp_path / "x.tarsia", nope=3)
+    with pytest.raises(TypeError, match="a writer has no option `nope`"):
+        tarsia.Writer(tmp_path / "x.tarsia", numbers.schema, nope=3)
+
+
 def test_options_of_columns(tmp_path: Path) -> None:
     table = pa.table(
         {

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _tarsia
-from ._errors import FileChanged, UnsupportedError
+from ._errors import FileChanged, InvalidInput, UnsupportedError
 from ._scan import Scan
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class File:
     def _opened(self) -> _tarsia.Handle:
         """The file as this process has it."""
         if self._is_closed:
-            raise ValueError("the file is closed")
+            raise InvalidInput("the file is closed")
         handle = self._handle
         if handle is not None and self._process == os.getpid():
             return handle
@@ -85,7 +85,7 @@ class File:
 
     def __getstate__(self) -> dict[str, Any]:
         if self._is_closed:
-            raise ValueError("the file is closed")
+            raise InvalidInput("the file is closed")
         source = self._source
         if not isinstance(source, (str, bytes)):
             if hasattr(source, "read"):
@@ -220,5 +220,5 @@ class File:
 
 def _nulls_for_deleted(deleted: str) -> bool:
     if deleted not in ("error", "null"):
-        raise ValueError(f"deleted is error or null, not {deleted!r}")
+        raise InvalidInput(f"deleted is error or null, not {deleted!r}")
     return deleted == "null"

@@ -51,6 +51,15 @@ def _asked(
     }
 
 
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, of which none is unknown."""
+    known = _asked.__kwdefaults__ or {}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"a writer has no option `{name}`")
+    return _asked(**options)
+
+
 def write(data: Any, place: Any, **options: Any) -> dict[str, Any]:
     """Writes a table as a file, and says how large it became.
 
@@ -63,7 +72,7 @@ def write(data: Any, place: Any, **options: Any) -> dict[str, Any]:
     :param columns: options of columns by name: ``encode`` (``"dict(runend)"``), ``layout`` (``"packed"``,
         ``"full-zip"``, ``"mini-block"``), ``round`` (``"bf16"``), ``erasure``, ``preset``, ``zones``
     :param like: a file, or its place, whose encodings are taken over, without a search
-    :param metadata: pairs of texts that are added to the metadata of the schema
+    :param metadata: a dict of texts that is added to the metadata of the schema
     :param column_order: columns whose pages lie together, in this order
     :param erasure: 0, 1 (rows can be hidden; default), 2 (rows can be erased) or ``"strict"``
     :param zones: whether columns have statistics by which filters pass over blocks; default True
@@ -75,7 +84,7 @@ def write(data: Any, place: Any, **options: Any) -> dict[str, Any]:
     :param deterministic: whether equal tables become equal files, without a random id
     :param storage_options: as of :func:`open`
     """
-    return _tarsia.write(data, place, **_asked(**options))
+    return _tarsia.write(data, place, **_known(options))
 
 
 class Writer:
@@ -94,11 +103,15 @@ class Writer:
         :param schema: anything with ``__arrow_c_schema__``
         :param options: those of :func:`write`
         """
-        self._writer = _tarsia.Writer(place, schema, **_asked(**options))
+        self._writer = _tarsia.Writer(place, schema, **_known(options))
         self._summary: dict[str, Any] | None = None
 
     def write(self, data: Any) -> None:
-        """Writes the rows of a table, as :func:`write` takes it. A few rows at a time are cheap, too."""
+        """Writes the rows of a table, as :func:`write` takes it. A few rows at a time are cheap, too.
+
+        :raises InvalidInput: for columns of other names or types than the schema has, or in another order; the writer
+            can go on
+        """
         self._writer.write(data)
 
     def finish(self) -> dict[str, Any]:
