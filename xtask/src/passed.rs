@@ -55,6 +55,7 @@ mod tests {
                 ("scripts/example", "#!/bin/sh\n"),
                 ("scripts/miri", "#!/bin/sh\n"),
                 ("scripts/integrations", "#!/bin/sh\n"),
+                ("scripts/test-python", "#!/bin/sh\n"),
             ] {
                 made.write(path, content);
             }
@@ -109,7 +110,7 @@ mod tests {
 
         /// Runs all groups whose stand-ins need no cargo, and commits what is noted.
         fn pass(&self) {
-            let (passed, output) = self.ci(&["example", "integrations", "miri"]);
+            let (passed, output) = self.ci(&["example", "integrations", "miri", "python"]);
             assert!(passed, "{output}");
             self.commit();
         }
@@ -118,7 +119,14 @@ mod tests {
     #[test]
     fn a_group_is_due_when_its_inputs_change() {
         let made = Made::new("due");
-        let all = ["core", "example", "integrations", "kernels", "miri"];
+        let all = [
+            "core",
+            "example",
+            "integrations",
+            "kernels",
+            "miri",
+            "python",
+        ];
         assert_eq!(made.due(), all);
         made.pass();
         assert_eq!(made.due(), ["core", "kernels"]);
@@ -128,6 +136,9 @@ mod tests {
         // Not committed yet.
         made.write("crates/integrations/b.rs", "");
         assert_eq!(made.due(), ["core", "integrations", "kernels"]);
+        made.git(&["clean", "-qfd"]);
+        made.write("docs/python.md", "");
+        assert_eq!(made.due(), ["core", "kernels", "python"]);
         made.git(&["clean", "-qfd"]);
         made.write("crates/bits/a.rs", "b");
         made.commit();
