@@ -117,15 +117,7 @@ impl Layout {
         if len.is_some_and(|len| len != node.len) {
             return Err(Irregular);
         }
-        let made = |validity, values, children| {
-            Ok(Some(Array::new(
-                node.len,
-                node.null_count,
-                validity,
-                values,
-                children,
-            )))
-        };
+        let made = |validity, values, children| Ok(Some(node.array(validity, values, children)));
         match data_type {
             DataType::Null if node.null_count == node.len => made(None, Values::Nulls, Vec::new()),
             DataType::Boolean => {
@@ -198,13 +190,7 @@ impl Layout {
         let validity = self.validity(node)?;
         let place = self.buffer(node.len.checked_mul(width))?;
         let values = Values::Fixed { place, width };
-        Ok(Some(Array::new(
-            node.len,
-            node.null_count,
-            validity,
-            values,
-            Vec::new(),
-        )))
+        Ok(Some(node.array(validity, values, Vec::new())))
     }
 
     fn offsets(&mut self, node: Node, width: usize) -> Result<Offsets, Irregular> {
@@ -233,13 +219,7 @@ impl Layout {
             next: 0,
             end: 0,
         };
-        Ok(Some(Array::new(
-            node.len,
-            node.null_count,
-            validity,
-            values,
-            Vec::new(),
-        )))
+        Ok(Some(node.array(validity, values, Vec::new())))
     }
 
     fn list(
@@ -253,14 +233,7 @@ impl Layout {
         let Some(child) = self.array(item, None)? else {
             return Ok(None);
         };
-        let children = vec![child];
-        Ok(Some(Array::new(
-            node.len,
-            node.null_count,
-            validity,
-            values,
-            children,
-        )))
+        Ok(Some(node.array(validity, values, vec![child])))
     }
 
     /// The next arrays, of these types; `None` if one of them cannot be cut.
@@ -292,13 +265,7 @@ impl Layout {
         self.next_buffer = data.end;
         let data = self.buffers.get(data).ok_or(Irregular)?.to_vec();
         let values = Values::Views(Views::new(place, data));
-        Ok(Some(Array::new(
-            node.len,
-            node.null_count,
-            validity,
-            values,
-            Vec::new(),
-        )))
+        Ok(Some(node.array(validity, values, Vec::new())))
     }
 
     /// Goes behind the buffers and children of an array that cannot be cut.
@@ -333,4 +300,10 @@ fn of_items(place: Place, width: usize) -> Result<(), Irregular> {
 struct Node {
     len: usize,
     null_count: usize,
+}
+
+impl Node {
+    fn array(self, validity: Option<Place>, values: Values, children: Vec<Array>) -> Array {
+        Array::new(self.len, self.null_count, validity, values, children)
+    }
 }
